@@ -1,55 +1,45 @@
-// Helps the pages of the account: session, anti-forgery token, frame, and the notice after an operation.
-import type { FastifyReply, FastifyRequest } from 'fastify';
+// Serves the pages and forms of the account: session, anti-forgery token, frame, and the notice after an operation.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import { invalidRequest } from '../oauth/errors.ts';
+import { text } from '../oauth/text.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
 import { onlyNavigation, type BrowserSessions } from '../browser/session.ts';
 import { languagesOf } from '../server/accept-language.ts';
 import { clientAddress } from '../server/network.ts';
 import { accountView, type PageOptions, type PageResponses } from '../pages/page-response.ts';
-import { singleValued } from '../server/parameters.ts';
+import { readParameters, singleValued } from '../server/parameters.ts';
 import { accountNotices, type AccountFrame, type AccountNotice } from '../pages/views/account.ts';
 import type { FormView, Pages } from '../pages/views/index.ts';
 
 /** The pages inside the account's frame. */
 export type AccountPage = { [N in keyof Pages]: Pages[N] extends AccountFrame ? N : never }[keyof Pages];
 
-export function createAccountPageHelper({ sessions, pages }: { sessions: BrowserSessions; pages: PageResponses }) {
-  return {
-    /** The session of a page; undefined after a redirect to the sign-in. @throws OAuthError if the request is no navigation */
-    async enter(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
-      onlyNavigation(request);
-      const session = await sessions.find(request, reply);
-      if (!session) pages.redirect(reply, '/login');
-      return session;
-    },
-    /**
-     * The session of a form; undefined after a redirect to the sign-in (security R55).
-     * @throws OAuthError for another form
-     */
-    async submitted(
-      request: FastifyRequest,
-      reply: FastifyReply,
-      { csrf, action }: { csrf: string | undefined; action: string },
-    ): Promise<Session | undefined> {
-      const session = await sessions.find(request, reply);
-      if (!session) pages.redirect(reply, '/login');
-      else if (!sessions.isOwnForm(request, csrf, { action, session }))
-        throw invalidRequest('the form is too old or came from elsewhere');
-      return session;
-    },
-    form: (request: FastifyRequest, reply: FastifyReply, session: Session, action: string): FormView => ({
-      action,
-      hidden: { csrf: sessions.formToken(request, reply, { action, session }) },
-    }),
-    /** Shows a page in the account's frame, with the notice that the address names. */
-    send<N extends AccountPage>(
-      request: FastifyRequest,
-      reply: FastifyReply,
-      session: Session,
-      name: N,
-      data: Omit<Pages[N], keyof AccountFrame>,
-      options: PageOptions = {},
-    ): FastifyReply {
+/** The session of the user who asked for a page of the account or sent a form of it. */
+export interface AccountSession {
+  session: Session;
+  /** The user as the actor of an operation. */
+  by: ReturnType<typeof ownActor>;
+  form(action: string): FormView;
+  /** Shows a page in the account's frame, with the notice that the address names. */
+  send<N extends AccountPage>(name: N, data: Omit<Pages[N], keyof AccountFrame>, options?: PageOptions): FastifyReply;
+  /** Redirects to a page of the account that shows a notice. */
+  done(path: string, notice: AccountNotice): FastifyReply;
+}
+
+type Answer = FastifyReply | Promise<FastifyReply>;
+
+/** The most items of a list that a page of the account shows. */
+export const firstPage = { limit: 200, after: undefined };
+
+const antiForgery = z.object({ csrf: text(100) });
+
+export function createAccountPages({ sessions, pages }: { sessions: BrowserSessions; pages: PageResponses }) {
+  const own = (request: FastifyRequest, reply: FastifyReply, session: Session): AccountSession => ({
+    session,
+    by: ownActor(request, session),
+    form: (action) => ({ action, hidden: { csrf: sessions.formToken(request, reply, { action, session }) } }),
+    send<N extends AccountPage>(name: N, data: Omit<Pages[N], keyof AccountFrame>, options: PageOptions = {}) {
       const frame: AccountFrame = { account: accountView(session.user), accountUri: '/account' };
       const done = request.method === 'GET' ? singleValued(request.query)['done'] : undefined;
       const notice = accountNotices.find((known) => known === done);
@@ -57,9 +47,35 @@ export function createAccountPageHelper({ sessions, pages }: { sessions: Browser
       // the compiler does not see that data and frame are all of a generic N
       return pages.send(request, reply, name, { ...data, ...frame } as unknown as Pages[N], options);
     },
-    /** Redirects to a page of the account that shows a notice. */
-    done: (reply: FastifyReply, path: string, notice: AccountNotice): FastifyReply =>
-      pages.redirect(reply, `${path}?done=${notice}`),
+    done: (path, notice) => pages.redirect(reply, `${path}?done=${notice}`),
+  });
+
+  return {
+    /** Serves a page; a browser without a session is redirected to the sign-in. */
+    page(app: FastifyInstance, path: string, show: (own: AccountSession) => Answer): void {
+      app.get(path, async (request, reply) => {
+        onlyNavigation(request);
+        const session = await sessions.find(request, reply);
+        return session ? show(own(request, reply, session)) : pages.redirect(reply, '/login');
+      });
+    },
+    /** Serves a form of a page: `submit` runs only for the own form of the session (security R55). */
+    form<S extends z.ZodObject>(
+      app: FastifyInstance,
+      action: string,
+      fields: S,
+      submit: (own: AccountSession, typed: z.infer<S>, request: FastifyRequest, reply: FastifyReply) => Answer,
+    ): void {
+      app.post(action, async (request, reply) => {
+        const { csrf } = readParameters(antiForgery, request.body);
+        const typed = readParameters(fields, request.body);
+        const session = await sessions.find(request, reply);
+        if (!session) return pages.redirect(reply, '/login');
+        if (!sessions.isOwnForm(request, csrf, { action, session }))
+          throw invalidRequest('the form is too old or came from elsewhere');
+        return submit(own(request, reply, session), typed, request, reply);
+      });
+    },
   };
 }
 

@@ -1,8 +1,7 @@
 // Serves GET|POST /account/applications: shows the clients with access, their scopes and stored settings, and withdraws a grant.
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { createAccountPageHelper, ownActor } from '../account-pages.ts';
-import { readParameters } from '../../server/parameters.ts';
+import { createAccountPages, firstPage } from '../account-pages.ts';
 import { text } from '../../oauth/text.ts';
 import { unlessGone } from '../../pages/refused-operations.ts';
 import { createAdministration } from '../../domain/administration/administration.ts';
@@ -14,9 +13,8 @@ import type { PageResponses } from '../../pages/page-response.ts';
 const path = '/account/applications';
 const withdrawPath = '/account';
 
-const withdrawal = z.object({ csrf: text(100), withdraw: text(255) });
+const withdrawal = z.object({ withdraw: text(255) });
 
-const most = { limit: 200, after: undefined };
 // limits for the page: the download has all settings in full
 const maxValue = 100; // bytes
 const maxSettings = 1000;
@@ -33,30 +31,25 @@ export async function accountApplicationsEndpoint(
 ): Promise<void> {
   const { store, pages } = options;
   const administration = createAdministration(store);
-  const helper = createAccountPageHelper(options);
+  const account = createAccountPages(options);
 
-  app.get(path, async (request, reply) => {
-    const session = await helper.enter(request, reply);
-    if (!session) return reply;
-    const { sub } = session.user;
+  account.page(app, path, async (own) => {
+    const { sub } = own.session.user;
     const [grants, settings] = await Promise.all([
-      store.grants.list(sub, most),
+      store.grants.list(sub, firstPage),
       store.userSettings.outline(sub, maxValue, maxSettings),
     ]);
-    return helper.send(request, reply, session, 'account-applications', {
+    return own.send('account-applications', {
       grants: grantsView(grants, settings),
-      form: helper.form(request, reply, session, withdrawPath),
+      form: own.form(withdrawPath),
     });
   });
 
-  app.post(withdrawPath, async (request, reply) => {
-    const { csrf, withdraw } = readParameters(withdrawal, request.body);
-    const session = await helper.submitted(request, reply, { csrf, action: withdrawPath });
-    if (!session) return reply;
+  account.form(app, withdrawPath, withdrawal, async (own, { withdraw }, _request, reply) => {
     const withdrawn = await administration
-      .withdrawGrant(ownActor(request, session), session.user.sub, withdraw)
+      .withdrawGrant(own.by, own.session.user.sub, withdraw)
       .then(() => true, unlessGone);
     // withdrawn before, or never granted
-    return withdrawn ? helper.done(reply, path, 'withdrawn') : pages.redirect(reply, path);
+    return withdrawn ? own.done(path, 'withdrawn') : pages.redirect(reply, path);
   });
 }

@@ -2,12 +2,10 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { createAccountPageHelper } from '../account-pages.ts';
+import { createAccountPages } from '../account-pages.ts';
 import { ownData as ownDataPage, ownDeletion } from '../../pages/return-to.ts';
 import { noStore } from '../../server/errors.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
-import { readParameters } from '../../server/parameters.ts';
-import { text } from '../../oauth/text.ts';
 import { ownData } from './document.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
@@ -16,8 +14,6 @@ import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 
 const path = ownDataPage.path;
-
-const plain = z.object({ csrf: text(100) });
 
 interface AccountDataDependencies {
   config: Config;
@@ -29,21 +25,16 @@ interface AccountDataDependencies {
 
 export async function accountDataEndpoint(app: FastifyInstance, options: AccountDataDependencies): Promise<void> {
   const { config, store, pages, audit } = options;
-  const helper = createAccountPageHelper(options);
+  const account = createAccountPages(options);
 
-  app.get(path, async (request, reply) => {
-    const session = await helper.enter(request, reply);
-    if (!session) return reply;
-    return helper.send(request, reply, session, 'account-data', {
-      form: helper.form(request, reply, session, path),
+  account.page(app, path, async (own) => {
+    return own.send('account-data', {
+      form: own.form(path),
       ...(config.accountDeletion && { deleteUri: ownDeletion.path }),
     });
   });
 
-  app.post(path, async (request, reply) => {
-    const { csrf } = readParameters(plain, request.body);
-    const session = await helper.submitted(request, reply, { csrf, action: path });
-    if (!session) return reply;
+  account.form(app, path, z.object({}), async ({ session }, _typed, request, reply) => {
     // an unattended browser must not hand out the data
     if (!recentlyAuthenticated(session)) return pages.redirect(reply, reauthenticationPath(session, ownDataPage));
     const { user } = session;

@@ -1,17 +1,15 @@
 // Serves GET|POST /account/delete: deletes the user's account if ACCOUNT_DELETION allows it, after a recent sign-in and the typed username.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { createAccountPageHelper, ownActor } from '../account-pages.ts';
+import { type AccountSession, createAccountPages, firstPage } from '../account-pages.ts';
 import { ownDeletion } from '../../pages/return-to.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { logoutFrames } from '../../browser/front-channel-logout.ts';
-import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { unlessConflict, unlessGone } from '../../pages/refused-operations.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { notFound } from '../../oauth/errors.ts';
 import { createAdministration } from '../../domain/administration/administration.ts';
-import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
@@ -19,9 +17,7 @@ import type { PageResponses } from '../../pages/page-response.ts';
 
 const path = ownDeletion.path;
 
-const deletion = z.object({ csrf: text(100), username: text(1000).optional() });
-
-const most = { limit: 200, after: undefined };
+const deletion = z.object({ username: text(1000).optional() });
 
 interface AccountDeleteDependencies {
   config: Config;
@@ -33,27 +29,23 @@ interface AccountDeleteDependencies {
 export async function accountDeleteEndpoint(app: FastifyInstance, options: AccountDeleteDependencies): Promise<void> {
   const { config, store, sessions, pages } = options;
   const administration = createAdministration(store);
-  const helper = createAccountPageHelper(options);
+  const account = createAccountPages(options);
 
-  app.get(path, async (request, reply) => {
-    const session = await helper.enter(request, reply);
-    if (!session) return reply;
+  account.page(app, path, async (own) => {
     onlyWhereAllowed();
-    return show(request, reply, session);
+    return show(own);
   });
 
-  app.post(path, async (request, reply) => {
-    const { csrf, username } = readParameters(deletion, request.body);
-    const session = await helper.submitted(request, reply, { csrf, action: path });
-    if (!session) return reply;
+  account.form(app, path, deletion, async (own, { username }, request, reply) => {
+    const { session, by } = own;
     onlyWhereAllowed();
     if (!recentlyAuthenticated(session)) return pages.redirect(reply, reauthenticationPath(session, ownDeletion));
     const { user } = session;
-    if (username?.trim() !== user.username.trim()) return show(request, reply, session, 'name');
+    if (username?.trim() !== user.username.trim()) return show(own, 'name');
     // the addresses for front-channel logout are deleted with the sessions
     const frames = await logoutFrames(store, config.issuer, session);
-    const deleting = administration.deleteUser(ownActor(request, session), user.sub).catch(unlessGone);
-    if ((await unlessConflict(deleting)) === 'conflict') return show(request, reply, session, 'last-administrator');
+    const deleting = administration.deleteUser(by, user.sub).catch(unlessGone);
+    if ((await unlessConflict(deleting)) === 'conflict') return show(own, 'last-administrator');
     sessions.forget(reply);
     return pages.send(request, reply, 'account-deleted', frames.length > 0 ? { frames } : {});
   });
@@ -62,22 +54,15 @@ export async function accountDeleteEndpoint(app: FastifyInstance, options: Accou
     if (!config.accountDeletion) throw notFound('people do not delete their accounts here: an administrator does');
   }
 
-  async function show(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    session: Session,
-    fault?: Pages['account-delete']['fault'],
-  ): Promise<FastifyReply> {
-    const grants = await store.grants.list(session.user.sub, most);
-    return helper.send(
-      request,
-      reply,
-      session,
+  async function show(own: AccountSession, fault?: Pages['account-delete']['fault']): Promise<FastifyReply> {
+    const { user } = own.session;
+    const grants = await store.grants.list(user.sub, firstPage);
+    return own.send(
       'account-delete',
       {
-        username: session.user.username,
+        username: user.username,
         applications: grants.map(({ clientName }) => clientName),
-        form: helper.form(request, reply, session, path),
+        form: own.form(path),
         dataUri: '/account/data',
         ...(fault && { fault }),
       },

@@ -1,13 +1,12 @@
 // Serves GET /account, the overview of the account, and GET /account/security, the sign-in methods.
 import type { FastifyInstance } from 'fastify';
-import { createAccountPageHelper } from '../account-pages.ts';
+import { createAccountPages, firstPage } from '../account-pages.ts';
 import { browserAndSystem } from '../../domain/browser-name.ts';
 import { signInMethods } from './methods.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 
-const most = { limit: 200, after: undefined };
 /** How many devices and applications are named. */
 const named = 3;
 
@@ -19,23 +18,21 @@ interface AccountDependencies {
 
 export async function accountEndpoint(app: FastifyInstance, options: AccountDependencies): Promise<void> {
   const { store } = options;
-  const helper = createAccountPageHelper(options);
+  const account = createAccountPages(options);
 
-  app.get('/account', async (request, reply) => {
-    const session = await helper.enter(request, reply);
-    if (!session) return reply;
-    const { user } = session;
+  account.page(app, '/account', async (own) => {
+    const { user } = own.session;
     const [grants, live, methods] = await Promise.all([
-      store.grants.list(user.sub, most),
-      store.sessions.list({ sub: user.sub }, most),
+      store.grants.list(user.sub, firstPage),
+      store.sessions.list({ sub: user.sub }, firstPage),
       signInMethods(store, user),
     ]);
     const recent = [...live].sort((a, b) => b.usedAt.getTime() - a.usedAt.getTime());
-    return helper.send(request, reply, session, 'account', {
+    return own.send('account', {
       email: user.email,
       ...(user.email !== undefined &&
         !user.emailVerified && {
-          verificationForm: helper.form(request, reply, session, '/account/email/verification'),
+          verificationForm: own.form('/account/email/verification'),
         }),
       methods: methods.filter(({ set }) => set).map(({ method }) => method),
       devices: recent.slice(0, named).map(({ userAgent }) => browserAndSystem(userAgent)),
@@ -51,11 +48,9 @@ export async function accountEndpoint(app: FastifyInstance, options: AccountDepe
     });
   });
 
-  app.get('/account/security', async (request, reply) => {
-    const session = await helper.enter(request, reply);
-    if (!session) return reply;
-    return helper.send(request, reply, session, 'account-security', {
-      methods: await signInMethods(store, session.user),
+  account.page(app, '/account/security', async (own) => {
+    return own.send('account-security', {
+      methods: await signInMethods(store, own.session.user),
     });
   });
 }

@@ -1,8 +1,7 @@
 // Serves GET /account/profile, the stored claims of the user with the clients that see them, and GET|POST /account/profile/edit.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { createAccountPageHelper, ownActor } from '../account-pages.ts';
-import { readParameters } from '../../server/parameters.ts';
+import { type AccountSession, createAccountPages, firstPage } from '../account-pages.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { notFound } from '../../oauth/errors.ts';
@@ -27,8 +26,6 @@ import type { PageResponses } from '../../pages/page-response.ts';
 const path = '/account/profile';
 const editPath = '/account/profile/edit';
 
-const most = { limit: 200, after: undefined };
-
 /** What a refused form shows again. */
 interface Trouble {
   typed: Record<string, string | undefined>;
@@ -46,56 +43,45 @@ interface AccountProfileDependencies {
 export async function accountProfileEndpoint(app: FastifyInstance, options: AccountProfileDependencies): Promise<void> {
   const { config, store, pages } = options;
   const administration = createAdministration(store);
-  const helper = createAccountPageHelper(options);
+  const account = createAccountPages(options);
   const editable = config.profileEditable;
   const fields = profileFields(editable);
   const shape = z.object({
-    csrf: text(100),
     version: text(30),
     ...Object.fromEntries(fields.map((field) => [field, text(4096).optional()])),
   });
 
-  app.get(path, async (request, reply) => {
-    const session = await helper.enter(request, reply);
-    if (!session) return reply;
-    const grants = await store.grants.list(session.user.sub, most);
-    return helper.send(request, reply, session, 'account-profile', {
-      profile: profileView(session.user, grants),
+  account.page(app, path, async (own) => {
+    const { user } = own.session;
+    const grants = await store.grants.list(user.sub, firstPage);
+    return own.send('account-profile', {
+      profile: profileView(user, grants),
       ...(fields.length > 0 && { editUri: editPath }),
     });
   });
 
-  app.get(editPath, async (request, reply) => {
-    const session = await helper.enter(request, reply);
-    if (!session) return reply;
+  account.page(app, editPath, async (own) => {
     if (fields.length === 0) throw notFound('nothing of a profile is changed here');
-    return show(request, reply, session);
+    return show(own);
   });
 
-  app.post(editPath, async (request, reply) => {
-    const { csrf, version, ...typed } = readParameters(shape, request.body) as Record<string, string | undefined>;
-    const session = await helper.submitted(request, reply, { csrf, action: editPath });
-    if (!session) return reply;
-    const { user } = session;
+  account.form(app, editPath, shape, async (own, { version, ...others }, _request, reply) => {
+    const { user } = own.session;
+    const typed = others as Record<string, string | undefined>;
     const { change, faults } = readOwnProfile(typed, editable, user.claims);
-    if (Object.keys(faults).length > 0) return show(request, reply, session, { typed, faults });
+    if (Object.keys(faults).length > 0) return show(own, { typed, faults });
     if (Object.keys(change).length === 0) return pages.redirect(reply, path);
     // the form must not overwrite a concurrent change by another actor
-    if (version !== versionOf(session)) return show(request, reply, session, { typed, problem: 'changed' });
-    await administration.changeUser(ownActor(request, session), user.sub, { claims: change });
-    return helper.done(reply, path, 'profile-saved');
+    if (version !== versionOf(own.session)) return show(own, { typed, problem: 'changed' });
+    await administration.changeUser(own.by, user.sub, { claims: change });
+    return own.done(path, 'profile-saved');
   });
 
-  async function show(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    session: Session,
-    trouble?: Trouble,
-  ): Promise<FastifyReply> {
-    const { user } = session;
-    const see = seenBy(await store.grants.list(user.sub, most));
-    const form = helper.form(request, reply, session, editPath);
-    form.hidden['version'] = versionOf(session);
+  async function show(own: AccountSession, trouble?: Trouble): Promise<FastifyReply> {
+    const { user } = own.session;
+    const see = seenBy(await store.grants.list(user.sub, firstPage));
+    const form = own.form(editPath);
+    form.hidden['version'] = versionOf(own.session);
     const data: Omit<Pages['account-profile-edit'], 'account' | 'accountUri'> = {
       form,
       profileUri: path,
@@ -113,7 +99,7 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
       }),
       ...(trouble?.problem && { problem: trouble.problem }),
     };
-    return helper.send(request, reply, session, 'account-profile-edit', data, { status: trouble ? 400 : 200 });
+    return own.send('account-profile-edit', data, { status: trouble ? 400 : 200 });
   }
 }
 

@@ -1,9 +1,8 @@
 // Serves GET|POST /account/sessions: lists the user's sessions by device, and ends one, all others, or all.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { createAccountPageHelper, ownActor } from '../account-pages.ts';
+import { createAccountPages, firstPage } from '../account-pages.ts';
 import { logoutFrames } from '../../browser/front-channel-logout.ts';
-import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { unlessGone } from '../../pages/refused-operations.ts';
 import { createAdministration } from '../../domain/administration/administration.ts';
@@ -17,10 +16,8 @@ const path = '/account/sessions';
 const othersPath = '/account/other-sessions';
 const allPath = '/account/all-sessions';
 
-const plain = z.object({ csrf: text(100) });
-const ending = z.object({ csrf: text(100), end: text(255) });
-
-const most = { limit: 200, after: undefined };
+const plain = z.object({});
+const ending = z.object({ end: text(255) });
 
 interface AccountSessionsDependencies {
   config: Config;
@@ -35,49 +32,39 @@ export async function accountSessionsEndpoint(
 ): Promise<void> {
   const { config, store, sessions, pages } = options;
   const administration = createAdministration(store);
-  const helper = createAccountPageHelper(options);
+  const account = createAccountPages(options);
 
-  app.get(path, async (request, reply) => {
-    const session = await helper.enter(request, reply);
-    if (!session) return reply;
-    const live = await store.sessions.list({ sub: session.user.sub }, most);
+  account.page(app, path, async (own) => {
+    const { session } = own;
+    const live = await store.sessions.list({ sub: session.user.sub }, firstPage);
     const others = live.some(({ sid }) => sid !== session.sid);
-    return helper.send(request, reply, session, 'account-sessions', {
+    return own.send('account-sessions', {
       sessions: sessionsView(live, session.sid),
-      form: helper.form(request, reply, session, path),
-      allForm: helper.form(request, reply, session, allPath),
-      ...(others && { othersForm: helper.form(request, reply, session, othersPath) }),
+      form: own.form(path),
+      allForm: own.form(allPath),
+      ...(others && { othersForm: own.form(othersPath) }),
     });
   });
 
-  app.post(path, async (request, reply) => {
-    const { csrf, end } = readParameters(ending, request.body);
-    const session = await helper.submitted(request, reply, { csrf, action: path });
-    if (!session) return reply;
-    const own = end === session.sid;
-    const frames = own ? await logoutFrames(store, config.issuer, session) : [];
-    const ended = await administration
-      .endSession(ownActor(request, session), end, session.user.sub)
-      .then(() => true, unlessGone);
+  account.form(app, path, ending, async (own, { end }, request, reply) => {
+    const { session, by } = own;
+    const isThis = end === session.sid;
+    const frames = isThis ? await logoutFrames(store, config.issuer, session) : [];
+    const ended = await administration.endSession(by, end, session.user.sub).then(() => true, unlessGone);
     // the session has ended, or belongs to another user
-    if (!own) return ended ? helper.done(reply, path, 'session-ended') : pages.redirect(reply, path);
+    if (!isThis) return ended ? own.done(path, 'session-ended') : pages.redirect(reply, path);
     return signedOut(request, reply, frames);
   });
 
-  app.post(othersPath, async (request, reply) => {
-    const { csrf } = readParameters(plain, request.body);
-    const session = await helper.submitted(request, reply, { csrf, action: othersPath });
-    if (!session) return reply;
-    await administration.endSessions(ownActor(request, session), session.user.sub, session.id).catch(unlessGone);
-    return helper.done(reply, path, 'others-ended');
+  account.form(app, othersPath, plain, async (own) => {
+    const { session, by } = own;
+    await administration.endSessions(by, session.user.sub, session.id).catch(unlessGone);
+    return own.done(path, 'others-ended');
   });
 
-  app.post(allPath, async (request, reply) => {
-    const { csrf } = readParameters(plain, request.body);
-    const session = await helper.submitted(request, reply, { csrf, action: allPath });
-    if (!session) return reply;
+  account.form(app, allPath, plain, async ({ session, by }, _typed, request, reply) => {
     const frames = await logoutFrames(store, config.issuer, session);
-    await administration.endSessions(ownActor(request, session), session.user.sub).catch(unlessGone);
+    await administration.endSessions(by, session.user.sub).catch(unlessGone);
     return signedOut(request, reply, frames);
   });
 
