@@ -3,10 +3,9 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../crypto/secrets.ts';
-import { createInstanceLimit } from '../domain/rate-limits/rate-limits.ts';
+import { createInstanceLimit, type Limits } from '../domain/rate-limits/rate-limits.ts';
 import { clientDisabled, invalidClient, invalidRequest, OAuthError } from '../oauth/errors.ts';
 import type { Client } from '../repositories/clients/clients.ts';
-import type { Limits } from '../domain/rate-limits/rate-limits.ts';
 import type { Store } from '../repositories/store.ts';
 import { clientAddress, networkOf } from '../server/network.ts';
 import { readParameters, singleValued } from '../server/parameters.ts';

@@ -2,8 +2,7 @@
 import { hash } from 'node:crypto';
 import { CompactSign, decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
-import type { KeyAlgorithm, KeyRing } from './key-ring.ts';
-import { keyAlgorithms } from './key-ring.ts';
+import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from './key-ring.ts';
 
 export interface IdTokenContent {
   issuer: string;

@@ -2,13 +2,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { isUniqueViolation } from '../../database/database.ts';
-import { onlyNavigation } from '../../browser/session.ts';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { ownAddress } from '../../pages/return-to.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { countOrder, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
 import { languagesOf } from '../../server/accept-language.ts';
 import { clientAddress } from '../../server/network.ts';
-import { accountView } from '../../pages/page-response.ts';
+import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
@@ -19,8 +19,6 @@ import type { MailOrder } from '../../repositories/outbox/mails.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { User } from '../../repositories/users/users.ts';
 import type { Store } from '../../repositories/store.ts';
-import type { BrowserSessions } from '../../browser/session.ts';
-import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 

@@ -4,13 +4,13 @@ import { z } from 'zod';
 import { randomId } from '../../crypto/secrets.ts';
 import { ownActor } from '../account-pages.ts';
 import { authenticatorName } from '../../authenticators/passkey/passkey-name.ts';
-import { onlyNavigation } from '../../browser/session.ts';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { ownPasskeys } from '../../pages/return-to.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
-import { accountView } from '../../pages/page-response.ts';
+import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { readParameters, singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
-import { maxCredentialLength, maxPasskeys } from '../../authenticators/passkey/passkeys.ts';
+import { maxCredentialLength, maxPasskeys, type Passkeys } from '../../authenticators/passkey/passkeys.ts';
 import { findPendingRequest, type FindPendingRequestDependencies } from '../../interaction/pending-request-view.ts';
 import { continuationPath, type SignIn, signInPath } from '../../interaction/sign-in.ts';
 import type { ClientView, FormView, Pages } from '../../pages/views/index.ts';
@@ -19,11 +19,8 @@ import { createAdministration } from '../../domain/administration/administration
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
-import type { Passkeys } from '../../authenticators/passkey/passkeys.ts';
-import type { BrowserSessions } from '../../browser/session.ts';
 import type { SecondFactorEnrolment } from '../../authenticators/enrolment.ts';
 import { passkeyKind } from '../../authenticators/passkey/passkey.ts';
-import type { PageResponses } from '../../pages/page-response.ts';
 
 const path = '/account/passkeys';
 

@@ -1,12 +1,12 @@
 // Serves GET|POST /account/password, which changes the user's password, ends other sessions, and gives this one a new cookie.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { PasswordQueueFull } from '../../domain/rate-limits/password-queue.ts';
+import { type PasswordQueue, PasswordQueueFull } from '../../domain/rate-limits/password-queue.ts';
 import { ownActor } from '../account-pages.ts';
-import { onlyNavigation } from '../../browser/session.ts';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { ownPassword } from '../../pages/return-to.ts';
 import { reauthenticationPath, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
-import { accountView } from '../../pages/page-response.ts';
+import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
@@ -16,12 +16,9 @@ import { createAdministration } from '../../domain/administration/administration
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
-import type { PasswordQueue } from '../../domain/rate-limits/password-queue.ts';
 import type { PasswordPolicy } from '../../domain/password-policy.ts';
 import type { CheckPassword } from '../../authenticators/password/check.ts';
 import type { DeviceCookies } from '../../browser/device-cookie.ts';
-import type { BrowserSessions } from '../../browser/session.ts';
-import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 
 const path = ownPassword.path;

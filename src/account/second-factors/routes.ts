@@ -2,10 +2,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ownActor } from '../account-pages.ts';
-import { onlyNavigation } from '../../browser/session.ts';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { newAuthenticator, type ReturnTo, secondFactors as factorsPage } from '../../pages/return-to.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
-import { accountView } from '../../pages/page-response.ts';
+import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { unlessGone } from '../../pages/refused-operations.ts';
@@ -19,9 +19,7 @@ import type { Session } from '../../repositories/sessions/sessions.ts';
 import { recoveryCodeCount } from '../../tokens/recovery-code.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
-import type { BrowserSessions } from '../../browser/session.ts';
 import type { SignIn } from '../../interaction/sign-in.ts';
-import type { PageResponses } from '../../pages/page-response.ts';
 
 const plain = z.object({ csrf: text(100) });
 const removal = z.object({ csrf: text(100), remove: text(100) });

@@ -12,11 +12,11 @@ import { consoleClientId, createAdministration } from '../../domain/administrati
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
 import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
-import { onlyNavigation } from '../../browser/session.ts';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { single } from '../../browser/cookies.ts';
 import { maxAuthAge, recentlyAuthenticated, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
 import { clientAddress } from '../../server/network.ts';
-import { accountView } from '../../pages/page-response.ts';
+import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { singleValued } from '../../server/parameters.ts';
 import { type ConsoleFrame, type ConsoleSection, consoleSections } from '../../pages/views/console.ts';
 import type { FormView, PageName, Pages } from '../../pages/views/index.ts';
@@ -24,8 +24,6 @@ import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
-import type { BrowserSessions } from '../../browser/session.ts';
-import type { PageResponses } from '../../pages/page-response.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 
 export { consoleClientId };

@@ -2,14 +2,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { administratorSession } from './administrator-session.ts';
-import { onlyNavigation } from '../../browser/session.ts';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { lookUpReviews } from '../client-review.ts';
 import { approveClient, refuseClient } from '../operations/client-decisions.ts';
 import type { OperationContext } from '../operations/operation.ts';
 import { perform } from '../perform.ts';
 import { registrationPage } from '../../pages/return-to.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
-import { accountView } from '../../pages/page-response.ts';
+import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { readParameters, singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
@@ -22,8 +22,6 @@ import { registrationFacts } from './facts.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
-import type { BrowserSessions } from '../../browser/session.ts';
-import type { PageResponses } from '../../pages/page-response.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 
 const decisionForm = z.object({

@@ -1,9 +1,9 @@
 // Serves GET /authenticate, the short form of an authorization request (service specification 4.2, decisions section 3).
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { onlyNavigation } from '../../browser/session.ts';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { accountView, clientView } from '../../pages/page-response.ts';
+import { accountView, clientView, type PageResponses } from '../../pages/page-response.ts';
 import { readParameters, singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { isPublicClient } from '../../oauth/client-metadata.ts';
@@ -11,8 +11,6 @@ import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Config } from '../../config.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
-import type { BrowserSessions } from '../../browser/session.ts';
-import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuthorizationFlow } from '../../interaction/authorization-flow.ts';
 import { redirectUriAllowed } from '../../interaction/redirect-check.ts';
 

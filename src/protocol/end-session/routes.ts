@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';
-import { onlyNavigation } from '../../browser/session.ts';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { jsonErrors, noStore } from '../../server/errors.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
@@ -21,7 +21,6 @@ import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
-import type { BrowserSessions } from '../../browser/session.ts';
 import type { ClientKeys } from '../../tokens/client-keys.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 

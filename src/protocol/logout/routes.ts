@@ -1,10 +1,10 @@
 // Serves GET|POST /logout: client-initiated logout, which always asks the user (RP-Initiated Logout 1.0, specification 4.3; security R66).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { carriesSession, onlyNavigation } from '../../browser/session.ts';
+import { type BrowserSessions, carriesSession, onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { logoutFrames } from '../../browser/front-channel-logout.ts';
-import { accountView, clientView } from '../../pages/page-response.ts';
+import { accountView, clientView, type PageResponses } from '../../pages/page-response.ts';
 import { readParameters, singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
@@ -16,8 +16,6 @@ import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
-import type { BrowserSessions } from '../../browser/session.ts';
-import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 
 const shape = z.object({

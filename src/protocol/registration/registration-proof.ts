@@ -8,9 +8,8 @@ import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { conflict, invalidRequest, invalidToken } from '../../oauth/errors.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
-import type { Repositories } from '../../repositories/store.ts';
+import type { Repositories, Store } from '../../repositories/store.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
-import type { Store } from '../../repositories/store.ts';
 import type { AuthenticateRegistrant } from '../../client-authentication/client-authentication.ts';
 
 const clientPath = z.object({ clientId: text(255) });

@@ -7,14 +7,20 @@ import { bearerToken } from '../../sender-constraint/protected-resource.ts';
 import { bearerErrors, noStore } from '../../server/errors.ts';
 import { onlyJson } from '../../server/form-body.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
-import { createRegistrationProof, idempotencyKey, lockHeld, type Proof } from './registration-proof.ts';
+import {
+  createRegistrationProof,
+  idempotencyKey,
+  lockHeld,
+  type Proof,
+  type RegistrationProofDependencies,
+} from './registration-proof.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../oauth/client-metadata.ts';
 import { conflict, invalidClientMetadata, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
 import { standardScopes } from '../../oauth/scope.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import { clientEvent } from '../../repositories/audit/audit-diff.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
-import type { Repositories } from '../../repositories/store.ts';
+import type { Repositories, Store } from '../../repositories/store.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
 import { renewalOf, updateOf } from './change.ts';
 import { acceptsApproval, createDeferredRegistration, readPoll, type Recorder, tooManyPolls } from './deferred.ts';
@@ -25,14 +31,12 @@ import {
   withoutGivenScopes,
 } from './registration.ts';
 import type { Config } from '../../config.ts';
-import type { Store } from '../../repositories/store.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { CheckSector } from '../../domain/sector-check.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
-import type { RegistrationProofDependencies } from './registration-proof.ts';
 
 const document = z.record(z.string(), z.unknown());
 const idempotencyLifetime = 86_400; // seconds

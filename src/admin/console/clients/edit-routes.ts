@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { randomId } from '../../../crypto/secrets.ts';
 import { isUniqueViolation } from '../../../database/database.ts';
-import { type AdminSession, consoleClientId } from '../admin-session.ts';
+import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import type { FieldFault } from '../../../pages/views/console-clients.ts';
@@ -18,7 +18,6 @@ import { faultsOf, fieldFault, fieldOf } from './faults.ts';
 import { clientOfForm, fieldsOf, formOfClient, newClientForm, readForm } from './fields.ts';
 import { clientPath, listPath, named } from './view.ts';
 import type { Config } from '../../../config.ts';
-import type { Console } from '../admin-session.ts';
 
 const byId = z.object({ id: text(255) });
 const bound = z.object({

@@ -1,7 +1,7 @@
 // Serves the console's pages that renew the secrets of a client, disable it or delete it, after a page that names the consequences.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
-import type { AdminSession } from '../admin-session.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
@@ -14,7 +14,6 @@ import { shownSecrets } from './edit-routes.ts';
 import { clientPath, figuresOf, listPath, maxCounted, named } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { Console } from '../admin-session.ts';
 
 const byId = z.object({ id: text(255) });
 const sent = z.object({

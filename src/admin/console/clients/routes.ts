@@ -1,7 +1,7 @@
 // Serves the console's pages that list and show clients, and decide pending registrations and changes, several at once.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { consoleClientId, type AdminSession } from '../admin-session.ts';
+import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
 import { cursorOf, readCursor } from '../../../domain/paging.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
@@ -26,7 +26,6 @@ import {
 } from './view.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';
-import type { Console } from '../admin-session.ts';
 
 const filter = z.object({
   q: text(200).optional(),

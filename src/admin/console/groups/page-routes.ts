@@ -1,6 +1,6 @@
 // Serves the console's pages that show one group, change its members, rename it and delete it.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { AdminSession } from '../admin-session.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';
@@ -11,7 +11,6 @@ import { maxAtOnce } from '../../../domain/administration/groups.ts';
 import type { Group } from '../../../repositories/groups/groups.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { Console } from '../admin-session.ts';
 
 const pageSize = 50;
 const path = '/admin/groups';

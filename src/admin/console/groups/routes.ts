@@ -1,6 +1,6 @@
 // Serves the console's list of groups and the form that creates one, and registers the pages of one group.
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { AdminSession } from '../admin-session.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
 import { readTextCursor, textCursorOf } from '../../../domain/paging.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';
@@ -9,7 +9,6 @@ import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import { groupUri } from './page-routes.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { Console } from '../admin-session.ts';
 
 const pageSize = 50;
 const path = '/admin/groups';

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { exportEvents } from '../../../domain/audit-export.ts';
-import type { AdminSession } from '../admin-session.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
 import { noStore } from '../../../server/errors.ts';
 import { linkedNames } from '../linked-names.ts';
 import { singleValued } from '../../../server/parameters.ts';
@@ -15,7 +15,6 @@ import { isEventId, tokenIssued, viewedTypes, type ViewedEvent } from '../../../
 import { readAuditFilter, type AuditFilterRead } from './audit-filter.ts';
 import { queryOf } from './links.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { Console } from '../admin-session.ts';
 
 const list = '/admin/audit';
 const exportPath = `${list}/export`;

@@ -1,18 +1,16 @@
 // Serves GET /admin/keys and the pages that rotate and withdraw signing keys.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
-import type { AdminSession } from '../admin-session.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { conflict, notFound } from '../../../oauth/errors.ts';
-import { type KeyAlgorithm, keyAlgorithms } from '../../../tokens/key-ring.ts';
+import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from '../../../tokens/key-ring.ts';
 import { rotateKeys, withdrawKey } from '../../operations/keys.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { queryOf } from './links.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { KeyRing } from '../../../tokens/key-ring.ts';
-import type { Console } from '../admin-session.ts';
 
 const list = '/admin/keys';
 const rotation = '/admin/keys/rotate';

@@ -1,8 +1,7 @@
 // Serves GET /admin/callback, the redirect URI of the console, which redeems the code at the token endpoint like any client.
 import type { FastifyInstance } from 'fastify';
-import { consoleCallback } from '../admin-session.ts';
+import { type Console, consoleCallback } from '../admin-session.ts';
 import type { Config } from '../../../config.ts';
-import type { Console } from '../admin-session.ts';
 
 interface ConsoleDependencies {
   config: Config;

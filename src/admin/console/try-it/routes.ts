@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { equalSecrets, randomSecret } from '../../../crypto/secrets.ts';
-import { consoleClientId, type AdminSession } from '../admin-session.ts';
+import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
 import { single } from '../../../browser/cookies.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
@@ -23,7 +23,6 @@ import type { TokenService } from '../../../tokens/token-service.ts';
 import type { KeyRing } from '../../../tokens/key-ring.ts';
 import type { SecretBox } from '../../../crypto/secret-box.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';
-import type { Console } from '../admin-session.ts';
 
 const path = '/admin/try-it';
 const beginPath = `${path}/begin`;

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { AdminSession } from '../admin-session.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
 import { createPasswordChoice } from '../../../domain/password-choice.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
@@ -12,14 +12,12 @@ import { maxPasswordLength } from '../../../oauth/administration.ts';
 import { findUser } from '../../operations/users.ts';
 import type { User } from '../../../repositories/users/users.ts';
 import { allUserFields, newUserFields, readUserForm, userFields, type UserFaults } from './fields.ts';
-import { showLink } from './password-routes.ts';
+import { showLink, type ShowLinkDependencies } from './password-routes.ts';
 import { listPath, pathOf } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { PasswordQueue } from '../../../domain/rate-limits/password-queue.ts';
 import type { PasswordPolicy } from '../../../domain/password-policy.ts';
-import type { Console } from '../admin-session.ts';
-import type { ShowLinkDependencies } from './password-routes.ts';
 
 const newPath = `${listPath}/new`;
 const bySub = z.object({ sub: text(255) });

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type Authenticator, kindOf } from '../../../authenticators/authenticator.ts';
-import type { AdminSession } from '../admin-session.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
 import { readParameters } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
@@ -11,7 +11,6 @@ import type { OperationContext } from '../../operations/operation.ts';
 import { findUser } from '../../operations/users.ts';
 import { listPath, pathOf } from './view.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { Console } from '../admin-session.ts';
 
 const bySub = z.object({ sub: text(255) });
 const named = z.object({ id: text(100).optional() });

@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { AdminSession } from '../admin-session.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { HeadProblem } from '../../../domain/user-records.ts';
@@ -16,7 +16,6 @@ import { listPath } from './view.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { BrowserSessions } from '../../../browser/session.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';
-import type { Console } from '../admin-session.ts';
 
 const path = `${listPath}/import`;
 /** The maximum length of the text, in characters: some ten thousand users. */

@@ -1,7 +1,7 @@
 // Serves the console's pages that make a link by which a user chooses a password, or that set a password.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { AdminSession } from '../admin-session.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
 import { createPasswordChoice } from '../../../domain/password-choice.ts';
 import { readParameters } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
@@ -15,7 +15,6 @@ import { perform } from '../../perform.ts';
 import type { User } from '../../../repositories/users/users.ts';
 import { listPath, pathOf } from './view.ts';
 import type { Config } from '../../../config.ts';
-import type { Console } from '../admin-session.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { PasswordQueue } from '../../../domain/rate-limits/password-queue.ts';
 import type { PasswordPolicy } from '../../../domain/password-policy.ts';

@@ -1,7 +1,7 @@
 // Serves the console's pages that search users, show one with its operations, and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Authenticator, kindOf } from '../../../authenticators/authenticator.ts';
-import type { AdminSession } from '../admin-session.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
 import { legible } from '../../../pages/claim-text.ts';
 import { singleValued } from '../../../server/parameters.ts';
@@ -18,7 +18,6 @@ import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import { lineOf, listPath, pathOf, queryOfFilter, readFilter, shownFilter } from './view.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { Console } from '../admin-session.ts';
 
 const pageSize = 50;
 /** How many groups the field for a group offers. */
