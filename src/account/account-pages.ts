@@ -9,6 +9,8 @@ import { languagesOf } from '../server/accept-language.ts';
 import { clientAddress } from '../server/network.ts';
 import { accountView, type PageOptions, type PageResponses } from '../pages/page-response.ts';
 import { readParameters, singleValued } from '../server/parameters.ts';
+import { reauthenticationPath, recentlyAuthenticated } from '../browser/recent-sign-in.ts';
+import type { ReturnTo } from '../pages/return-to.ts';
 import { accountNotices, type AccountFrame, type AccountNotice } from '../pages/views/account.ts';
 import type { FormView, Pages } from '../pages/views/index.ts';
 
@@ -29,12 +31,23 @@ export interface AccountSession {
 
 type Answer = FastifyReply | Promise<FastifyReply>;
 
+interface Demands {
+  /** The page to which the user returns after a sign-in; the sign-in leads to the account otherwise. */
+  returnTo?: ReturnTo;
+  /** Whether a sign-in that is not recent is repeated first, so that an unattended browser cannot change the account. */
+  recent?: boolean;
+}
+
 /** The most items of a list that a page of the account shows. */
 export const firstPage = { limit: 200, after: undefined };
 
-const antiForgery = z.object({ csrf: text(100) });
+const antiForgery = z.object({ csrf: text(100).optional() });
 
-export function createAccountPages({ sessions, pages }: { sessions: BrowserSessions; pages: PageResponses }) {
+/** Makes the functions that serve pages and forms with the same demands. */
+export function createAccountPages(
+  { sessions, pages }: { sessions: BrowserSessions; pages: PageResponses },
+  { returnTo, recent = false }: Demands = {},
+) {
   const own = (request: FastifyRequest, reply: FastifyReply, session: Session): AccountSession => ({
     session,
     by: ownActor(request, session),
@@ -50,17 +63,25 @@ export function createAccountPages({ sessions, pages }: { sessions: BrowserSessi
     done: (path, notice) => pages.redirect(reply, `${path}?done=${notice}`),
   });
 
+  const signIn = (reply: FastifyReply, session: Session | undefined) =>
+    pages.redirect(reply, returnTo ? reauthenticationPath(session, returnTo) : '/login');
+
   return {
-    /** Serves a page; a browser without a session is redirected to the sign-in. */
-    page(app: FastifyInstance, path: string, show: (own: AccountSession) => Answer): void {
+    /** Serves a page; a browser without the demanded session is redirected to the sign-in. */
+    page(
+      app: FastifyInstance,
+      path: string,
+      show: (own: AccountSession, request: FastifyRequest, reply: FastifyReply) => Answer,
+    ): void {
       app.get(path, async (request, reply) => {
         onlyNavigation(request);
         const session = await sessions.find(request, reply);
-        return session ? show(own(request, reply, session)) : pages.redirect(reply, '/login');
+        if (!session || (recent && !recentlyAuthenticated(session))) return signIn(reply, session);
+        return show(own(request, reply, session), request, reply);
       });
     },
     /** Serves a form of a page: `submit` runs only for the own form of the session (security R55). */
-    form<S extends z.ZodObject>(
+    form<S extends z.ZodType>(
       app: FastifyInstance,
       action: string,
       fields: S,
@@ -70,9 +91,10 @@ export function createAccountPages({ sessions, pages }: { sessions: BrowserSessi
         const { csrf } = readParameters(antiForgery, request.body);
         const typed = readParameters(fields, request.body);
         const session = await sessions.find(request, reply);
-        if (!session) return pages.redirect(reply, '/login');
+        if (!session) return signIn(reply, session);
         if (!sessions.isOwnForm(request, csrf, { action, session }))
           throw invalidRequest('the form is too old or came from elsewhere');
+        if (recent && !recentlyAuthenticated(session)) return signIn(reply, session);
         return submit(own(request, reply, session), typed, request, reply);
       });
     },

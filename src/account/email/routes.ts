@@ -1,10 +1,10 @@
 // Serves GET|POST /account/email: confirms or changes the user's address by a mailed link.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { createAccountPages } from '../account-pages.ts';
 import { isUniqueViolation } from '../../database/database.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { ownAddress } from '../../pages/return-to.ts';
-import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { countOrder, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
 import { languagesOf } from '../../server/accept-language.ts';
 import { clientAddress } from '../../server/network.ts';
@@ -29,8 +29,8 @@ const stopping = '/account/email/stop';
 const purposes: LinkPurpose[] = ['verify_address'];
 const stopPurposes: LinkPurpose[] = ['stop_change'];
 
-const plain = z.object({ csrf: text(100).optional() });
-const change = plain.extend({ email: text(320).optional() });
+const antiForgery = z.object({ csrf: text(100).optional() });
+const change = z.object({ email: text(320).optional() });
 
 type State = Pick<Pages['account-email'], 'typed' | 'fault' | 'problem' | 'wait' | 'sent'>;
 
@@ -44,22 +44,13 @@ interface AccountEmailDependencies {
 
 export async function accountEmailEndpoint(app: FastifyInstance, options: AccountEmailDependencies): Promise<void> {
   const { store, sessions, pages, limits, audit } = options;
+  // an unattended browser must not hand over the account
+  const address = createAccountPages(options, { returnTo: ownAddress, recent: true });
+  const overview = createAccountPages(options);
 
-  app.get(path, async (request, reply) => {
-    onlyNavigation(request);
-    const session = await sessions.find(request, reply);
-    // an unattended browser must not hand over the account
-    if (!session || !recentlyAuthenticated(session))
-      return pages.redirect(reply, reauthenticationPath(session, ownAddress));
-    return show(request, reply, session, {}, 200);
-  });
+  address.page(app, path, ({ session }, request, reply) => show(request, reply, session, {}, 200));
 
-  app.post(path, async (request, reply) => {
-    const { csrf, email } = readParameters(change, request.body);
-    const session = await sessions.find(request, reply);
-    if (!session || !recentlyAuthenticated(session))
-      return pages.redirect(reply, reauthenticationPath(session, ownAddress));
-    own(request, csrf, path, session);
+  address.form(app, path, change, ({ session }, { email }, request, reply) => {
     const typed = email?.trim() ?? '';
     if (!mailAddress.safeParse(typed).success) return show(request, reply, session, { typed, fault: 'invalid' }, 400);
     if (typed.toLowerCase() === session.user.email?.toLowerCase())
@@ -67,11 +58,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     return order(request, reply, session, typed);
   });
 
-  app.post(verification, async (request, reply) => {
-    const { csrf } = readParameters(plain, request.body);
-    const session = await sessions.find(request, reply);
-    if (!session) return pages.redirect(reply, '/login');
-    own(request, csrf, verification, session);
+  overview.form(app, verification, z.object({}), ({ session }, _typed, request, reply) => {
     const { email, emailVerified } = session.user;
     if (email === undefined || emailVerified) return pages.redirect(reply, '/account');
     return order(request, reply, session, email);
@@ -88,7 +75,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
   });
 
   app.post(confirmation, async (request, reply) => {
-    const { csrf } = readParameters(plain, request.body);
+    const { csrf } = readParameters(antiForgery, request.body);
     const found = await find(request);
     if (!found) return linkGone(pages, request, reply, 'address');
     const { link, user } = found;
@@ -113,7 +100,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
   });
 
   app.post(stopping, async (request, reply) => {
-    const { csrf } = readParameters(plain, request.body);
+    const { csrf } = readParameters(antiForgery, request.body);
     const found = await findStop(request);
     if (!found) return showStop(request, reply, { nothing: true });
     const { link, user } = found;
@@ -122,12 +109,6 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     const stopped = await stop(request, link, user.sub);
     return showStop(request, reply, stopped ? { username: user.username } : { nothing: true });
   });
-
-  /** @throws OAuthError for another form (security R55) */
-  function own(request: FastifyRequest, csrf: string | undefined, action: string, session: Session): void {
-    if (!sessions.isOwnForm(request, csrf, { action, session }))
-      throw invalidRequest('the form is too old or came from elsewhere');
-  }
 
   /** The answer does not reveal whether the address belongs to another account: only the mail does (security R60). */
   async function order(

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { randomId } from '../../crypto/secrets.ts';
-import { ownActor } from '../account-pages.ts';
+import { createAccountPages } from '../account-pages.ts';
 import { authenticatorName } from '../../authenticators/passkey/passkey-name.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { ownPasskeys } from '../../pages/return-to.ts';
@@ -32,8 +32,8 @@ const addition = z.object({
   transaction: text(100).optional(),
   credential: text(maxCredentialLength).optional(),
 });
-const renaming = z.object({ csrf, passkey: id, name: text(1000).optional() });
-const removal = z.object({ csrf, passkey: id });
+const renaming = z.object({ passkey: id, name: text(1000).optional() });
+const removal = z.object({ passkey: id });
 
 type Page = Pages['account-passkeys'];
 /** The authorization request that waits for a passkey. */
@@ -59,6 +59,8 @@ export async function accountPasskeysEndpoint(
 ): Promise<void> {
   const { config, store, passkeys, secondFactorEnrolment, sessions, signIn, pages } = options;
   const administration = createAdministration(store);
+  const names = createAccountPages(options, { returnTo: ownPasskeys });
+  const removals = createAccountPages(options, { returnTo: ownPasskeys, recent: true });
 
   app.get(path, async (request, reply) => {
     onlyNavigation(request);
@@ -72,7 +74,9 @@ export async function accountPasskeysEndpoint(
   app.post(path, async (request, reply) => {
     const { csrf, credential, transaction } = readParameters(addition, request.body);
     const waiting = await waitingFor(request, transaction);
-    const session = await submitted(request, reply, csrf, path, transaction);
+    const session = await sessions.find(request, reply);
+    if (session && !sessions.isOwnForm(request, csrf, { action: path, session, transaction }))
+      throw invalidRequest('the form is too old or came from elsewhere');
     // an unattended browser must not enrol a passkey of another person
     if (!session || !recentlyAuthenticated(session))
       return pages.redirect(reply, reauthenticationPath(session, ownPasskeys));
@@ -104,21 +108,14 @@ export async function accountPasskeysEndpoint(
     return pages.send(request, reply, 'account-recovery-codes', { account, codes, issuer: config.issuer, continueUri });
   });
 
-  app.post(`${path}/rename`, async (request, reply) => {
-    const { csrf, passkey, name = '' } = readParameters(renaming, request.body);
-    const session = await submitted(request, reply, csrf, `${path}/rename`);
-    if (!session) return pages.redirect(reply, reauthenticationPath(session, ownPasskeys));
+  names.form(app, `${path}/rename`, renaming, async ({ session }, { passkey, name = '' }, _request, reply) => {
     const renamed = await store.passkeys.rename(session.user.sub, passkey, nameOf(name));
     return pages.redirect(reply, renamed ? `${path}?done=renamed` : path);
   });
 
-  app.post(`${path}/remove`, async (request, reply) => {
-    const { csrf, passkey } = readParameters(removal, request.body);
-    const session = await submitted(request, reply, csrf, `${path}/remove`);
-    if (!session || !recentlyAuthenticated(session))
-      return pages.redirect(reply, reauthenticationPath(session, ownPasskeys));
+  removals.form(app, `${path}/remove`, removal, async ({ session, by }, { passkey }, request, reply) => {
     try {
-      await administration.removeSecondFactor(ownActor(request, session), session.user.sub, passkey, true);
+      await administration.removeSecondFactor(by, session.user.sub, passkey, true);
     } catch (error) {
       if (!(error instanceof OAuthError) || !['conflict', 'not_found'].includes(error.code)) throw error;
       if (error.code === 'conflict') return show(request, reply, session, { problem: 'last' }, 409);
@@ -127,20 +124,6 @@ export async function accountPasskeysEndpoint(
     }
     return pages.redirect(reply, `${path}?done=removed`);
   });
-
-  /** The session of a form; undefined if the user is signed out. @throws OAuthError for another form */
-  async function submitted(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    csrf: string,
-    action: string,
-    transaction?: string,
-  ) {
-    const session = await sessions.find(request, reply);
-    if (session && !sessions.isOwnForm(request, csrf, { action, session, transaction }))
-      throw invalidRequest('the form is too old or came from elsewhere');
-    return session;
-  }
 
   async function show(
     request: FastifyRequest,

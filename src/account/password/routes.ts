@@ -2,16 +2,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type PasswordQueue, PasswordQueueFull } from '../../domain/rate-limits/password-queue.ts';
-import { ownActor } from '../account-pages.ts';
-import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
+import { createAccountPages } from '../account-pages.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
 import { ownPassword } from '../../pages/return-to.ts';
 import { reauthenticationPath, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
-import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { maxPasswordLength, password as passwordShape } from '../../oauth/administration.ts';
-import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import { OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../domain/administration/administration.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Config } from '../../config.ts';
@@ -24,7 +23,6 @@ import type { AuditTrail } from '../../server/audit.ts';
 const path = ownPassword.path;
 
 const change = z.object({
-  csrf: text(100),
   current_password: text(4096).optional(),
   new_password: text(4096).optional(),
 });
@@ -51,21 +49,15 @@ export async function accountPasswordEndpoint(
   const { config, store, checkPassword, passwords, passwordPolicy, deviceCookies, sessions, pages, audit } = options;
   const administration = createAdministration(store);
   const shape = passwordShape(config.passwordMinLength);
+  const account = createAccountPages(options);
 
-  app.get(path, async (request, reply) => {
-    onlyNavigation(request);
-    const session = await sessions.find(request, reply);
-    if (!session) return pages.redirect(reply, '/login');
+  account.page(app, path, async ({ session }, request, reply) => {
     if (lacksSecondFactor(session)) return pages.redirect(reply, reauthenticationPath(session, ownPassword));
     return show(request, reply, session, {}, 200);
   });
 
-  app.post(path, async (request, reply) => {
-    const { csrf, current_password: current, new_password: chosen } = readParameters(change, request.body);
-    const session = await sessions.find(request, reply);
-    if (!session) return pages.redirect(reply, '/login');
-    if (!sessions.isOwnForm(request, csrf, { action: path, session }))
-      throw invalidRequest('the form is too old or came from elsewhere');
+  account.form(app, path, change, async ({ session, by }, typed, request, reply) => {
+    const { current_password: current, new_password: chosen } = typed;
     // a session by the password alone must not change the password once the user has a second factor
     if (lacksSecondFactor(session)) return pages.redirect(reply, reauthenticationPath(session, ownPassword));
     const { user } = session;
@@ -97,7 +89,6 @@ export async function accountPasswordEndpoint(
     // no second factor was shown: the level of the session keeps its age
     const kept = session.amr.includes('mfa') ? { amr: session.amr, authTime: session.authTime } : { amr: ['pwd'] };
     const renewed = await sessions.renew(request, reply, { ...answer.user, ...kept }, session);
-    const by = ownActor(request, session);
     const own = { replaces: answer.user.passwordHash, keepSession: session.id };
     // another change, or the end of the account or the session, came first
     if (!renewed || !(await administration.changeUser(by, user.sub, {}, passwordHash, own).catch(unlessOvertaken)))

@@ -1,18 +1,16 @@
 // Shows the user's second factors, adds and removes them, and renews the recovery codes; changes need a recent sign-in.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { ownActor } from '../account-pages.ts';
-import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
-import { newAuthenticator, type ReturnTo, secondFactors as factorsPage } from '../../pages/return-to.ts';
-import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
+import { createAccountPages } from '../account-pages.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import { newAuthenticator, secondFactors as factorsPage } from '../../pages/return-to.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
-import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
+import { singleValued, textFields } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { unlessGone } from '../../pages/refused-operations.ts';
 import type { Authenticator, Enrolment, EnrolmentView, SignInEnrolment } from '../../authenticators/authenticator.ts';
 import type { SecondFactorEnrolment } from '../../authenticators/enrolment.ts';
 import type { Pages } from '../../pages/views/index.ts';
-import { invalidRequest } from '../../oauth/errors.ts';
 import { createAdministration } from '../../domain/administration/administration.ts';
 import type { SecondFactor } from '../../repositories/second-factors/second-factors.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
@@ -21,8 +19,7 @@ import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { SignIn } from '../../interaction/sign-in.ts';
 
-const plain = z.object({ csrf: text(100) });
-const removal = z.object({ csrf: text(100), remove: text(100) });
+const removal = z.object({ remove: text(100) });
 
 const notices: readonly string[] = ['added', 'removed'];
 
@@ -45,21 +42,16 @@ export async function accountSecondFactorsEndpoint(
   const administration = createAdministration(store);
   const enrolments = authenticators.flatMap(({ id: kind, enrolment }) => (enrolment ? [{ kind, ...enrolment }] : []));
   const totp = enrolments.filter(({ path }) => path === newAuthenticator.path);
-  const newTotp = textFields({ csrf: 100, ...totpEnrolment.fields });
+  const overview = createAccountPages(options, { returnTo: factorsPage });
+  const changes = createAccountPages(options, { returnTo: factorsPage, recent: true });
+  const enrolment = createAccountPages(options, { returnTo: newAuthenticator, recent: true });
 
-  app.get(factorsPage.path, async (request, reply) => {
-    onlyNavigation(request);
-    const session = await sessions.find(request, reply);
-    if (!session) return signInFirst(reply, session, factorsPage);
-    const { user } = session;
+  overview.page(app, factorsPage.path, async (own, request, reply) => {
+    const { user } = own.session;
     const [factors, left] = await Promise.all([
       store.secondFactors.list(user.sub),
       store.recoveryCodes.count(user.sub),
     ]);
-    const form = (action: string) => ({
-      action,
-      hidden: { csrf: sessions.formToken(request, reply, { action, session }) },
-    });
     const data: Pages['account-second-factors'] = {
       account: accountView(user),
       factors: factors
@@ -69,41 +61,30 @@ export async function accountSecondFactorsEndpoint(
         .filter(({ separate }) => separate)
         .map(({ kind, path: uri }) => ({ kind, uri, count: countOf(factors, kind) })),
       add: addable(enrolments, factors).map(({ kind, path: uri }) => ({ kind, uri })),
-      form: form(factorsPage.path),
+      form: own.form(factorsPage.path),
       securityUri: '/account/security',
     };
     if (factors.length > 0)
-      data.recoveryCodes = { left, all: recoveryCodeCount, form: form('/account/recovery-codes') };
+      data.recoveryCodes = { left, all: recoveryCodeCount, form: own.form('/account/recovery-codes') };
     const { done } = singleValued(request.query);
     if (done !== undefined && notices.includes(done)) data.done = done as 'added' | 'removed';
     return pages.send(request, reply, 'account-second-factors', data);
   });
 
-  app.post(factorsPage.path, async (request, reply) => {
-    const { csrf, remove } = readParameters(removal, request.body);
-    const session = await submitted(request, reply, csrf, factorsPage.path, factorsPage);
-    if (!session) return reply;
-    const { sub } = session.user;
-    const by = ownActor(request, session);
+  changes.form(app, factorsPage.path, removal, async ({ session, by }, { remove }, _request, reply) => {
     // the page says nothing about a factor that no longer exists or belongs to another user
-    await administration.removeSecondFactor(by, sub, remove, true).catch(unlessGone);
+    await administration.removeSecondFactor(by, session.user.sub, remove, true).catch(unlessGone);
     return pages.redirect(reply, `${factorsPage.path}?done=removed`);
   });
 
-  app.get(newAuthenticator.path, async (request, reply) => {
-    onlyNavigation(request);
-    const session = await sessions.find(request, reply);
-    // an unattended browser must not enrol a factor of another person
-    if (!session || !recentlyAuthenticated(session)) return signInFirst(reply, session, newAuthenticator);
+  enrolment.page(app, newAuthenticator.path, async ({ session }, request, reply) => {
     if (addable(totp, await store.secondFactors.list(session.user.sub)).length === 0)
       return pages.redirect(reply, factorsPage.path);
     return setUp(request, reply, session, totpEnrolment.begin(session.user), 200);
   });
 
-  app.post(newAuthenticator.path, async (request, reply) => {
-    const { csrf, ...fields } = readParameters(newTotp, request.body);
-    const session = await submitted(request, reply, csrf, newAuthenticator.path, newAuthenticator);
-    if (!session) return reply;
+  const newTotp = textFields(totpEnrolment.fields);
+  enrolment.form(app, newAuthenticator.path, newTotp, async ({ session }, fields, request, reply) => {
     const added = await totpEnrolment.finish(request, session.user, fields);
     if (added.outcome === 'refused') return setUp(request, reply, session, added.view, 400);
     await signIn.strengthen(request, reply, session, ...added.amr);
@@ -112,32 +93,10 @@ export async function accountSecondFactorsEndpoint(
       : pages.redirect(reply, `${factorsPage.path}?done=added`);
   });
 
-  app.post('/account/recovery-codes', async (request, reply) => {
-    const { csrf } = readParameters(plain, request.body);
-    const session = await submitted(request, reply, csrf, '/account/recovery-codes', factorsPage);
-    if (!session) return reply;
+  changes.form(app, '/account/recovery-codes', z.object({}), async ({ session }, _typed, request, reply) => {
     const codes = await secondFactorEnrolment.renewRecoveryCodes(request, session.user.sub);
     return codes.length > 0 ? showCodes(request, reply, session, codes) : pages.redirect(reply, factorsPage.path);
   });
-
-  const signInFirst = (reply: FastifyReply, session: Session | undefined, returnTo: ReturnTo) =>
-    pages.redirect(reply, reauthenticationPath(session, returnTo));
-
-  /** The recently authenticated session of a form; undefined after a redirect to the sign-in. @throws OAuthError for another form */
-  async function submitted(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    csrf: string | undefined,
-    action: string,
-    back: ReturnTo,
-  ): Promise<Session | undefined> {
-    const session = await sessions.find(request, reply);
-    if (session && !sessions.isOwnForm(request, csrf, { action, session }))
-      throw invalidRequest('the form is too old or came from elsewhere');
-    if (session && recentlyAuthenticated(session)) return session;
-    void signInFirst(reply, session, back);
-    return undefined;
-  }
 
   function setUp(
     request: FastifyRequest,
