@@ -27,14 +27,14 @@ test('1 OpenID Provider: it authenticates an End-User and returns the result to 
   expect(decodeJwt(tokens.id_token)).toMatchObject({ iss: service().issuer, aud: client.clientId, sub: user.sub });
 });
 
-test('1 code grant: it issues an authorization code, an access token and a refresh token, which refreshes elsewhere (decisions 4)', async () => {
+test('1 code grant: it issues a code, an access token and a refresh token, which another instance accepts (decisions 4)', async () => {
   const { code, client, tokens } = await visit(service(), await service().createClient(wholeClient));
   expect([code, tokens.access_token, tokens.refresh_token].every((token) => typeof token === 'string')).toBe(true);
   const refreshed = await refresh(second(service()), client, tokens.refresh_token);
   expect((await userinfo(service().issuer, refreshed.body['access_token'] as string)).status).toBe(200);
 });
 
-test('1 implicit-flow variant: after the front-channel response the second, scope query authorizes by groups (decisions 3)', async () => {
+test('1 implicit-flow variant: after the front-channel response, the scope query returns the groups (decisions 3)', async () => {
   const client = await service().createClient({
     scope: 'openid scope',
     response_types: ['id_token token'],
@@ -49,7 +49,7 @@ test('1 implicit-flow variant: after the front-channel response the second, scop
   expect(body).toEqual({ sub: user.sub, username: user.username, scope: ['harbour', 'staff'] });
 });
 
-test('1 dynamic registration: it registers, reads, updates and deletes, and gives credentials and a shared secret (decisions 2)', async () => {
+test('1 dynamic registration: a client registers, reads, updates and deletes itself, and gets credentials and a shared secret (decisions 2)', async () => {
   const { status, body } = await register(service());
   expect(status).toBe(201);
   for (const given of ['client_id', 'client_secret', 'shared_secret']) expect(body[given]).toMatch(/^[\w-]{16,}$/);
@@ -59,7 +59,7 @@ test('1 dynamic registration: it registers, reads, updates and deletes, and give
   expect((await manage(body, 'DELETE')).status).toBe(204);
 });
 
-test('1 UserInfo: a script of another origin may ask it with a Bearer token (decisions 5)', async () => {
+test('1 UserInfo: a script of another origin can request it with a Bearer token (decisions 5)', async () => {
   const { tokens, user } = await visit(service(), await service().createClient(wholeClient));
   const address = `${service().issuer}/user/info`;
   const headers = { origin: 'https://app.example.com', 'access-control-request-method': 'GET' };
@@ -72,7 +72,7 @@ test('1 UserInfo: a script of another origin may ask it with a Bearer token (dec
   expect(answer.body['sub']).toBe(user.sub);
 });
 
-test('1 UMA profile: address, info, per-client settings and scope answer to the code as session id (decisions 5)', async () => {
+test('1 UMA profile: address, info, per-client settings and scope accept the code as session id (decisions 5)', async () => {
   const { code } = await visit(service(), await service().createClient(wholeClient));
   const answers = ['address', 'info', 'settings', 'scope'].map((name) =>
     ask(second(service()), `/user/me/${name}`, `Bearer ${code}`),
@@ -80,7 +80,7 @@ test('1 UMA profile: address, info, per-client settings and scope answer to the 
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 });
 
-test('1 logout: the client-initiated one and the signed end-session request both work (decisions 6)', async () => {
+test('1 logout: client-initiated logout and the signed end-session request both work (decisions 6)', async () => {
   const client = await service().createClient(wholeClient);
   const { agent } = await visit(service(), client);
   expect((await agent.get(await endSessionAddress(service(), client))).location).toBe(signedOutUri);
@@ -89,12 +89,12 @@ test('1 logout: the client-initiated one and the signed end-session request both
   expect(await isSignedIn(agent, second(service()))).toBe(false);
 });
 
-test('1 introspection: a resource server learns what a token is good for (decisions 4)', async () => {
+test('1 introspection: a resource server gets the state and the claims of a token (decisions 4)', async () => {
   const { client, tokens } = await visit(service(), await service().createClient(wholeClient));
   expect((await introspect(second(service()), client, tokens.access_token)).body['active']).toBe(true);
 });
 
-test('1 session: it is referenced by a cookie, and binds the End-User to each client that takes part (decisions 4)', async () => {
+test('1 session: a cookie references it, and it binds the End-User to each client of the session (decisions 4)', async () => {
   const [client, other] = [await service().createClient(wholeClient), await service().createClient(wholeClient)];
   const { agent, user, tokens } = await visit(service(), client);
   expect(agent.cookies.has('JSESSIONOPENID')).toBe(true);

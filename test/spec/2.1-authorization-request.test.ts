@@ -17,41 +17,41 @@ beforeAll(async () => {
 const request = (parameters: Record<string, string> = {}): Promise<Page> =>
   agent.get(authorizationUrl(service().issuer, client, parameters));
 
-test('2.1 response_type: code is answered with a code, an unknown value with an error to the client (decisions 3)', async () => {
+test('2.1 response_type: for code the response has a code, for an unknown value an error (decisions 3)', async () => {
   expect(responseParameters(await request({ response_type: 'code' }))['code']).toBeDefined();
   expect(responseParameters(await request({ response_type: 'magic' }))['error']).toBe('unsupported_response_type');
 });
 
-test('2.1 scope: values separated by spaces are granted, unregistered ones are not, openid is required (decisions 3)', async () => {
+test('2.1 scope: registered values are granted, other values are not, and openid is required (decisions 3)', async () => {
   const { code } = responseParameters(await request({ scope: 'openid email admin' }));
   expect((await redeem(service().issuer, client, code!)).body['scope']).toBe('openid email');
   expect(responseParameters(await request({ scope: 'email' }))['error']).toBe('invalid_scope');
 });
 
-test('2.1 client_id: the identifier of a registration is served, an unknown one gets the sign-in page (decisions 3)', async () => {
+test('2.1 client_id: a registered client is served, and an unknown one gets the sign-in page (decisions 3)', async () => {
   expect(responseParameters(await request())['code']).toBeDefined();
   expect((await request({ client_id: 'nobody' })).location).toMatch(`${service().issuer}/login`);
 });
 
-test('2.1 redirect_uri: the browser goes to the registered address, never to another (decisions 3)', async () => {
+test('2.1 redirect_uri: the service redirects to the registered address, never to another (decisions 3)', async () => {
   expect((await request()).location).toMatch(`${client.redirectUri}?`);
   for (const redirect_uri of [`${client.redirectUri}/`, 'https://evil.example/', `${client.redirectUri}?a=b`])
     expect((await request({ redirect_uri })).location).toMatch(`${service().issuer}/login`);
 });
 
-test('2.1 state: it comes back unchanged, whatever characters it holds (decisions 3)', async () => {
+test('2.1 state: the response returns it unchanged, with any characters (decisions 3)', async () => {
   const state = 'a b&c=d+%20"✓/?#';
   expect(responseParameters(await request({ state }))['state']).toBe(state);
   expect(responseParameters(await request())['state']).toBeUndefined();
 });
 
-test('2.1 parameters: GET takes them in the query, POST as a form, with the same outcome (decisions 1)', async () => {
+test('2.1 parameters: GET with a query and POST with a form have the same result (decisions 1)', async () => {
   const parameters = new URL(authorizationUrl(service().issuer, client, { state: 's' })).searchParams;
   const posted = await agent.post('/authorize', Object.fromEntries(parameters));
   expect(responseParameters(posted)).toMatchObject({ state: 's', code: expect.any(String) });
 });
 
-test('2.1 successful response: a 302 to redirect_uri with code and state, and with iss (decisions 3)', async () => {
+test('2.1 successful response: a 302 to redirect_uri with code, state and iss (decisions 3)', async () => {
   const page = await request({ state: 's' });
   expect(page.status).toBe(302);
   expect(responseParameters(page)).toEqual({
@@ -93,20 +93,20 @@ const fullyPopulated = {
   uma_profile: true,
 };
 
-test('2.2 request: a fully populated valid instance is taken as it is (decisions 2)', async () => {
+test('2.2 request: a valid registration with every member is accepted unchanged (decisions 2)', async () => {
   const { status, body } = await register(service(), fullyPopulated);
   expect(status).toBe(201);
   expect(body).toMatchObject(fullyPopulated);
 });
 
-test('2.2 request: unknown fields are ignored, and a wrong one is refused with its name (decisions 2)', async () => {
+test('2.2 request: unknown fields are ignored, and the refusal of an invalid field names it (decisions 2)', async () => {
   expect((await register(service(), { nickname: 'x' })).body).not.toHaveProperty('nickname');
   const refused = await register(service(), { grant_types: ['password'] });
   expect(refused).toMatchObject({ status: 400, body: { error: 'invalid_client_metadata' } });
   expect(refused.body['error_description']).toContain('grant_types');
 });
 
-test('2.2 response: it carries the login, logout, error and access_denied URIs, and they are pages of the service (decisions 2)', async () => {
+test('2.2 response: it contains the login, logout, error and access_denied URIs, which are pages of the service (decisions 2)', async () => {
   const { body } = await register(service());
   const statuses: Record<string, number> = { login: 200, logout: 200, error: 400, access_denied: 403 };
   for (const [name, status] of Object.entries(statuses)) {
@@ -115,7 +115,7 @@ test('2.2 response: it carries the login, logout, error and access_denied URIs, 
   }
 });
 
-test('2.2 response: it yields the client credentials and a shared secret of 256 bits (decisions 2)', async () => {
+test('2.2 response: it contains the client credentials and a shared secret of 256 bits (decisions 2)', async () => {
   const { body } = await register(service());
   expect(body).toMatchObject({ client_id: expect.any(String), client_secret_expires_at: 0 });
   for (const secret of ['client_secret', 'shared_secret'])
@@ -129,7 +129,7 @@ test('2.2 response: its registration access token manages the registration at re
   expect((await manage(body, 'GET')).status).toBe(200);
 });
 
-test('2.2 read and update: they return the current and the updated information, the secrets only once (decisions 2)', async () => {
+test('2.2 read and update: they return the current and the updated metadata, without the secrets (decisions 2)', async () => {
   const { body } = await register(service(), fullyPopulated);
   const read = (await manage(body, 'GET')).body;
   expect(read).toMatchObject({ ...fullyPopulated, status: 'disabled' });

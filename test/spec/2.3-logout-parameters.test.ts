@@ -18,7 +18,7 @@ const isQuestion = (page: Page) => page.status === 200 && page.body.includes('id
 const signOut = async ({ agent }: Visit, parameters: Record<string, string>): Promise<Page> =>
   agent.submit(await logout(agent, parameters), { decision: 'sign-out' });
 
-test('2.3 id-token-hint: an ID Token of ours names the client, though the service is not an audience of it (decisions 6)', async () => {
+test('2.3 id-token-hint: an ID Token of the service identifies the client, although the service is not an audience (decisions 6)', async () => {
   const { agent, tokens } = await visit(service(), client);
   expect(decodeJwt(tokens.id_token).aud).toBe(client.clientId);
   const page = await logout(agent, { 'id-token-hint': tokens.id_token });
@@ -26,24 +26,24 @@ test('2.3 id-token-hint: an ID Token of ours names the client, though the servic
   expect(page.body).toContain('Harbour');
 });
 
-test('2.3 id-token-hint: one that the service did not sign gets an error page (decisions 6)', async () => {
+test('2.3 id-token-hint: for a token that the service did not sign, the service shows an error page (decisions 6)', async () => {
   const { agent, tokens } = await visit(service(), client);
   const [header, payload] = tokens.id_token.split('.');
   expect((await logout(agent, { 'id-token-hint': `${header}.${payload}.AAAA` })).status).toBe(400);
 });
 
-test('2.3 id-token-hint: it is recommended, and a logout without it asks all the same (decisions 6)', async () => {
+test('2.3 id-token-hint: it is recommended, and a logout without it also asks the user (decisions 6)', async () => {
   const { agent } = await visit(service(), client);
   expect(isQuestion(await logout(agent, {}))).toBe(true);
 });
 
-test('2.3 post-logout-redirect-uri: a registered one is honoured when the hint names its client (decisions 6)', async () => {
+test('2.3 post-logout-redirect-uri: a registered one is used when the hint identifies its client (decisions 6)', async () => {
   const mine = await visit(service(), client);
   const hint = { 'id-token-hint': mine.tokens.id_token };
   expect((await signOut(mine, { ...hint, 'post-logout-redirect-uri': signedOutUri })).location).toBe(signedOutUri);
 });
 
-test('2.3 post-logout-redirect-uri: one that is not registered, or of an unnamed client, leads nowhere (decisions 6)', async () => {
+test('2.3 post-logout-redirect-uri: without a registration or an identified client there is no redirect (decisions 6)', async () => {
   const { agent, tokens } = await visit(service(), client);
   const hint = { 'id-token-hint': tokens.id_token };
   for (const parameters of [
@@ -55,14 +55,14 @@ test('2.3 post-logout-redirect-uri: one that is not registered, or of an unnamed
   }
 });
 
-test('2.3 post-logout-redirect-uri: it is optional, and without it the person sees that the session is over (decisions 6)', async () => {
+test('2.3 post-logout-redirect-uri: it is optional, and without it a page says that the user is signed out (decisions 6)', async () => {
   const mine = await visit(service(), client);
   const page = await signOut(mine, { 'id-token-hint': mine.tokens.id_token });
   expect([page.status, page.location]).toEqual([200, undefined]);
   expect((await mine.agent.get(`${second(service())}/account`)).status).toBe(303);
 });
 
-test('2.3 state: it comes back on the redirect unchanged, and is optional (decisions 6)', async () => {
+test('2.3 state: the redirect returns it unchanged, and it is optional (decisions 6)', async () => {
   const mine = await visit(service(), client);
   const state = 'a b&✓';
   const parameters = { 'id-token-hint': mine.tokens.id_token, 'post-logout-redirect-uri': signedOutUri, state };
@@ -70,13 +70,13 @@ test('2.3 state: it comes back on the redirect unchanged, and is optional (decis
   expect(new URL(location!).searchParams.get('state')).toBe(state);
 });
 
-test('2.3 names: the underscored names of the standard work alike (decisions 6)', async () => {
+test('2.3 names: the names of the standard, with underscores, also work (decisions 6)', async () => {
   const mine = await visit(service(), client);
   const parameters = { id_token_hint: mine.tokens.id_token, post_logout_redirect_uri: signedOutUri };
   expect((await signOut(mine, parameters)).location).toBe(signedOutUri);
 });
 
-test('2.3 names: both at once with different values is an error, with the same value it is not (decisions 6)', async () => {
+test('2.3 names: both names with different values are an error, with the same value they are not (decisions 6)', async () => {
   const { agent, tokens } = await visit(service(), client);
   const hyphenated = { 'id-token-hint': tokens.id_token };
   expect((await logout(agent, { ...hyphenated, id_token_hint: 'another' })).status).toBe(400);

@@ -24,7 +24,7 @@ async function addressOf(claims: Record<string, unknown>): Promise<Record<string
   return (await ask(second(service()), '/user/me/address', `Bearer ${code}`)).body;
 }
 
-test('2.4 profile: it grants access to its fourteen claims and to no other (decisions 5)', async () => {
+test('2.4 profile: it grants access to its fourteen claims and to no others (decisions 5)', async () => {
   const profile = Object.entries(everyClaim).filter(([name]) => name !== 'phone_number' && name !== 'address');
   const expected = { ...Object.fromEntries(profile), updated_at: expect.any(Number) };
   expect(await released('openid profile')).toEqual(expected);
@@ -72,7 +72,7 @@ test('2.5 UserInfo response: a claim without a value is left out (decisions 5)',
   expect(Object.keys(body).sort()).toEqual(['groups', 'preferred_username', 'sub', 'updated_at']);
 });
 
-test('2.6 subset: only the fields that are known are there, such as country and region (decisions 5)', async () => {
+test('2.6 subset: the address contains only the known fields, such as country and region (decisions 5)', async () => {
   expect(await addressOf({ address: { country: 'DE', region: 'Bremen' } })).toEqual({
     country: 'DE',
     region: 'Bremen',
@@ -81,25 +81,25 @@ test('2.6 subset: only the fields that are known are there, such as country and 
   expect(await addressOf({})).toEqual({});
 });
 
-test('2.6 formatted: it may stand alone, and is then given as it is (decisions 5)', async () => {
+test('2.6 formatted: it may be the only field, and is then returned unchanged (decisions 5)', async () => {
   const address = { formatted: '1 Quay\n28195 Bremen' };
   expect(await addressOf({ address })).toEqual(address);
 });
 
-test('2.6 formatted and components: both are given, and formatted shows how the components combine (decisions 5)', async () => {
+test('2.6 formatted and components: both are returned, and formatted combines the components (decisions 5)', async () => {
   const parts = { street_address: '1 Quay', locality: 'Bremen', postal_code: '28195', country: 'DE' };
   expect(await addressOf({ address: parts })).toEqual({ ...parts, formatted: '1 Quay\n28195 Bremen\nDE' });
   const both = { ...parts, formatted: '1 Quay, Bremen' };
   expect(await addressOf({ address: both })).toEqual(both);
 });
 
-test('2.6 component sub-fields: the names of the standard, and no others (decisions 5)', async () => {
+test('2.6 component sub-fields: they have the names of the standard, and there are no others (decisions 5)', async () => {
   const names = ['street_address', 'locality', 'region', 'postal_code', 'country', 'formatted'];
   const stored = Object.fromEntries([...names, 'planet'].map((name) => [name, `the ${name}`]));
   expect(Object.keys(await addressOf({ address: stored })).sort()).toEqual([...names].sort());
 });
 
-test('2.7 key/value pairs: any JSON value under any key is kept as it was sent (decisions 5)', async () => {
+test('2.7 key/value pairs: any JSON value under any key is stored unchanged (decisions 5)', async () => {
   const { code, user: owner } = await visit(service(), client);
   const settings = { theme: 'dark', 'a/../b ✓': [1, null, { deep: true }], size: { width: 3.5 }, off: false };
   await ask(service().issuer, '/user/me/settings', `Bearer ${code}`, { settings });
@@ -110,7 +110,7 @@ test('2.7 key/value pairs: any JSON value under any key is kept as it was sent (
   });
 });
 
-test('2.7 per client: another client of the same End-User neither sees nor changes them (decisions 5)', async () => {
+test('2.7 per client: another client of the same End-User can neither read nor change them (decisions 5)', async () => {
   const other = await service().createClient(wholeClient, { firstParty: true });
   const mine = await visit(service(), client);
   const its = await visit(service(), other, {}, { user: mine.user });

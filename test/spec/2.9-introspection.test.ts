@@ -13,7 +13,7 @@ beforeAll(async () => {
   answer = (await introspect(second(service()), client, mine.tokens.access_token)).body;
 });
 
-test('2.9 token: the token to inspect is required, and once (decisions 4)', async () => {
+test('2.9 token: it is required, exactly once (decisions 4)', async () => {
   const headers = { authorization: client.basic };
   for (const fields of ['', 'token=a&token=b', 'token='])
     expect(await form(`${second(service())}/introspect`, fields, headers)).toMatchObject({
@@ -22,18 +22,18 @@ test('2.9 token: the token to inspect is required, and once (decisions 4)', asyn
     });
 });
 
-test('2.9 token_type_hint: it may be left out (decisions 4)', () => {
+test('2.9 token_type_hint: it is optional (decisions 4)', () => {
   expect(answer['active']).toBe(true);
 });
 
-test('2.9 token_type_hint: access_token is for all opaque codes, codes and handles included (decisions 4)', async () => {
+test('2.9 token_type_hint: access_token covers all opaque values, also codes and handles (decisions 4)', async () => {
   const { access_token, client_session_handle } = mine.tokens;
   const hint = { token_type_hint: 'access_token' };
   for (const token of [access_token, mine.code, client_session_handle])
     expect((await introspect(second(service()), client, token, hint)).body['active']).toBe(true);
 });
 
-test('2.9 token_type_hint: pct is for JSON Web Tokens (decisions 4)', async () => {
+test('2.9 token_type_hint: pct covers JSON Web Tokens (decisions 4)', async () => {
   const { body } = await introspect(second(service()), client, mine.tokens.id_token, { token_type_hint: 'pct' });
   expect(body).toMatchObject({ active: true, extension_field: 'id_token', sub: mine.user.sub });
 });
@@ -46,7 +46,7 @@ test('2.9 token_type_hint: refresh_token and unknown hints are refused (decision
     });
 });
 
-test('2.10 active: true for a live token, and the only field for one that is not (decisions 4)', async () => {
+test('2.10 active: true for a valid token, and the only field for any other (decisions 4)', async () => {
   expect(answer['active']).toBe(true);
   const dead = await introspect(second(service()), client, mine.tokens.refresh_token);
   expect(dead).toMatchObject({ status: 200, body: { active: false } });
@@ -57,7 +57,7 @@ test('2.10 client_id: the client to which the token was issued (decisions 4)', (
   expect(answer['client_id']).toBe(client.clientId);
 });
 
-test('2.10 username: the name under which the End-User signs in (decisions 4)', () => {
+test('2.10 username: the name with which the End-User signs in (decisions 4)', () => {
   expect(answer['username']).toBe(mine.user.username);
 });
 
@@ -65,7 +65,7 @@ test('2.10 scope: the granted scopes, separated by spaces (decisions 4)', () => 
   expect(answer['scope']).toBe(everyScope);
 });
 
-test('2.10 sub: the subject as in the ID Token (decisions 4)', () => {
+test('2.10 sub: the subject, as in the ID Token (decisions 4)', () => {
   expect(answer['sub']).toBe(mine.user.sub);
 });
 
@@ -73,16 +73,16 @@ test('2.10 aud: always an array (decisions 4)', () => {
   expect(answer['aud']).toEqual([client.clientId]);
 });
 
-test('2.10 iss: the issuer, on whichever instance one asks (decisions 4)', () => {
+test('2.10 iss: the issuer, the same on every instance (decisions 4)', () => {
   expect(answer['iss']).toBe(service().issuer);
 });
 
-test('2.10 exp: whole seconds, ten minutes after the issue (decisions 4)', () => {
+test('2.10 exp: whole seconds, ten minutes after the token was issued (decisions 4)', () => {
   expect(Number.isInteger(answer['exp'])).toBe(true);
   expect((answer['exp'] as number) - (answer['iat'] as number)).toBe(600);
 });
 
-test('2.10 iat: whole seconds, the moment of the issue (decisions 4)', () => {
+test('2.10 iat: whole seconds, the time at which the token was issued (decisions 4)', () => {
   expect(Number.isInteger(answer['iat'])).toBe(true);
   expect(Math.abs((answer['iat'] as number) - Date.now() / 1000)).toBeLessThan(60);
 });
@@ -91,13 +91,13 @@ test('2.10 token_type: Bearer (decisions 4)', () => {
   expect(answer['token_type']).toBe('Bearer');
 });
 
-test('2.10 extension_field: it says which kind of token it is (decisions 4)', async () => {
+test('2.10 extension_field: the kind of the token (decisions 4)', async () => {
   expect(answer['extension_field']).toBe('access_token');
   const { body } = await introspect(second(service()), client, mine.code);
   expect(body['extension_field']).toBe('authorization_code');
 });
 
-test('2.10 extended_claims: what the scopes grant, and how the End-User signed in (decisions 4)', () => {
+test('2.10 extended_claims: the claims of the scopes, and how the End-User was authenticated (decisions 4)', () => {
   expect(answer['extended_claims']).toMatchObject({
     groups: ['harbour', 'staff'],
     name: 'Ada Lovelace',

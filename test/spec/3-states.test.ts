@@ -21,7 +21,7 @@ const state = async (client: Registered) => {
   return status === 200 ? 'enabled' : body['error'];
 };
 
-test('3 (none) to registered, disabled: any valid registration gets credentials and a shared secret, and takes part in nothing (decisions 2)', async () => {
+test('3 (none) to registered, disabled: a valid registration gets credentials and a shared secret, and no access (decisions 2)', async () => {
   const { status, body } = await register(service(), machine);
   expect(status).toBe(201);
   expect(body).toMatchObject({
@@ -60,7 +60,7 @@ test('3 disabled: only an enabled client may store End-User settings (decisions 
   });
 });
 
-test('3 registered, repeat registration: idempotent; the state stays, credentials and shared secret are new, the old ones dead (decisions 2)', async () => {
+test('3 registered, repeat registration: the state stays, and new credentials and a new shared secret replace the old ones (decisions 2)', async () => {
   const { body: first } = await register(service(), machine);
   await approveClient(service().issuer, token, first['client_id']!);
   let current = first;
@@ -81,7 +81,7 @@ test('3 registered, repeat registration: idempotent; the state stays, credential
   expect(await state(current)).toBe('enabled');
 });
 
-test('3 registered, repeat registration: a disabled one stays disabled, and no proof makes a new registration (decisions 2)', async () => {
+test('3 registered, repeat registration: a disabled client stays disabled, and a request without proof makes a new client (decisions 2)', async () => {
   const { body: first } = await register(service(), machine);
   const again = await register(service(), machine, { authorization: credentials(first).basic });
   expect(again.body).toMatchObject({ client_id: first['client_id'], status: 'disabled' });
@@ -90,7 +90,7 @@ test('3 registered, repeat registration: a disabled one stays disabled, and no p
   expect(twin.body['client_id']).not.toBe(first['client_id']);
 });
 
-test('3 registered to deregistered: a delete with the registration access token gives 204, and the client is unknown (decisions 2)', async () => {
+test('3 registered to deregistered: a DELETE with the registration access token answers 204, and the client is unknown (decisions 2)', async () => {
   const { body } = await register(service(), machine);
   expect(await manage({ ...body, registration_access_token: 'wrong' }, 'DELETE')).toMatchObject({ status: 401 });
   expect((await manage(body, 'DELETE')).status).toBe(204);
@@ -104,7 +104,7 @@ test('3 registered to deregistered: a delete with the registration access token 
   expect(page.location).toMatch(`${service().issuer}/login?problem=client`);
 });
 
-test('3 token (any), introspection: inactive, invalid and foreign tokens are reported with active false and a normal 200 (decisions 4)', async () => {
+test('3 token (any), introspection: inactive, invalid and other clients’ tokens get 200 with active false (decisions 4)', async () => {
   const client = await service().createClient(wholeClient);
   const otherClient = await service().createClient();
   const { tokens } = await visit(service(), client, {}, { user: await person(service()) });

@@ -39,7 +39,7 @@ test('4.1 path: it is /authorize, and discovery says so (decisions 1)', async ()
   expect(authorization_endpoint).toBe(`${service().issuer}/authorize`);
 });
 
-test('4.1 methods: GET with a query and POST with a form lead through the same sign-in to a code (decisions 1)', async () => {
+test('4.1 methods: GET with a query and POST with a form have the same sign-in, and result in a code (decisions 1)', async () => {
   const fields = Object.fromEntries(new URL(request({ state: 's' })).searchParams);
   for (const send of [
     (agent: UserAgent) => agent.get(request({ state: 's' })),
@@ -51,14 +51,14 @@ test('4.1 methods: GET with a query and POST with a form lead through the same s
   }
 });
 
-test('4.1 methods: HEAD, prefetch and loads that are no top-level document do nothing (decisions 3)', async () => {
+test('4.1 methods: HEAD, a prefetch and a load that is no top-level document have no effect (decisions 3)', async () => {
   const agent = await signedIn();
   expect((await agent.fetch(request(), { method: 'HEAD' })).status).toBe(405);
   for (const headers of [{ 'sec-fetch-dest': 'iframe' }, { 'sec-purpose': 'prefetch' }] as Record<string, string>[])
     expect(await agent.get(request(), headers)).toMatchObject({ status: 403, location: undefined });
 });
 
-test('4.1 cookie: JSESSIONOPENID references the session, so that nobody is asked to sign in again (decisions 3)', async () => {
+test('4.1 cookie: JSESSIONOPENID references the session, so that the user need not sign in again (decisions 3)', async () => {
   const agent = await signedIn();
   expect([...agent.cookies.keys()]).toContain('JSESSIONOPENID');
   expect(responseParameters(await agent.get(request()))['code']).toBeDefined();
@@ -66,12 +66,12 @@ test('4.1 cookie: JSESSIONOPENID references the session, so that nobody is asked
   expect(isSignInPage(await agent.follow(await agent.get(request())))).toBe(true);
 });
 
-test('4.1 success: a redirect that carries an authorization code, which is redeemed on any instance (decisions 3)', async () => {
+test('4.1 success: a redirect with an authorization code, which any instance redeems (decisions 3)', async () => {
   const code = await obtainCode(service(), client, user);
   expect((await redeem(second(service()), client, code)).status).toBe(200);
 });
 
-test('4.1 error: without a session, and for what cannot be trusted, a redirect to the sign-in page (decisions 3)', async () => {
+test('4.1 error: without a session, and for an untrusted request, a redirect to the sign-in page (decisions 3)', async () => {
   const visitor = new UserAgent(service());
   expect((await visitor.get(request())).location).toMatch(`${service().issuer}/login?transaction=`);
   for (const agent of [visitor, await signedIn()]) {
@@ -84,7 +84,7 @@ test('4.1 error: without a session, and for what cannot be trusted, a redirect t
   }
 });
 
-test('4.1 error: a fault of a trusted request goes to the client after sign-in, with state and iss (decisions 3)', async () => {
+test('4.1 error: the error of a trusted request goes to the client after sign-in, with state and iss (decisions 3)', async () => {
   const wrong = request({ response_type: 'magic', state: 's' });
   const error = { error: 'unsupported_response_type', state: 's', iss: service().issuer };
   expect(responseParameters(await (await signedIn()).get(wrong))).toMatchObject(error);
@@ -94,14 +94,14 @@ test('4.1 error: a fault of a trusted request goes to the client after sign-in, 
   expect(responseParameters(await visitor.signIn(user, first))).toMatchObject(error);
 });
 
-test('4.2 client_id and redirect_uri: both are needed, and must belong together (decisions 3)', async () => {
+test('4.2 client_id and redirect_uri: both are required, and must belong to one registration (decisions 3)', async () => {
   const agent = await signedIn();
   expect(responseParameters(await agent.get(authenticate()))['code']).toBeDefined();
   for (const parameters of [...untrusted, { redirect_uri: '' }])
     expect((await agent.get(authenticate(parameters))).location).toMatch(`${service().issuer}/login?problem=`);
 });
 
-test('4.2 cookie: the service sets JSESSIONOPENID when a valid user name and password are presented, and only then (decisions 3)', async () => {
+test('4.2 cookie: the service sets JSESSIONOPENID only for a valid user name and password (decisions 3)', async () => {
   const agent = new UserAgent(service());
   const page = await agent.signIn({ username: user.username, password: 'a wrong password' });
   expect(page.status).toBe(400);
@@ -110,7 +110,7 @@ test('4.2 cookie: the service sets JSESSIONOPENID when a valid user name and pas
   expect(agent.cookies.has('JSESSIONOPENID')).toBe(true);
 });
 
-test('4.2 effect: it establishes and renews the session of End-User and client, for the scopes of the registration (decisions 3)', async () => {
+test('4.2 effect: it creates and renews the client session of the End-User, with the scopes of the registration (decisions 3)', async () => {
   const agent = await signedIn();
   const codes: string[] = [];
   const named = async (code: string) =>
@@ -127,7 +127,7 @@ test('4.2 effect: it establishes and renews the session of End-User and client, 
   expect((await userinfo(second(service()), body['access_token'] as string)).status).toBe(200);
 });
 
-test('4.2 success: a redirect to redirect_uri with a code, and with state when it was sent (decisions 3)', async () => {
+test('4.2 success: a redirect to redirect_uri with a code, and with state if the request has one (decisions 3)', async () => {
   const page = await (await signedIn()).get(authenticate({ state: 's' }));
   expect(page.status).toBe(302);
   expect(page.location).toMatch(`${client.redirectUri}?`);
@@ -139,7 +139,7 @@ test('4.2 success: a redirect to redirect_uri with a code, and with state when i
   });
 });
 
-test('4.2 success: a foreign site without a code_challenge gets a page with a button first (decisions 3)', async () => {
+test('4.2 success: a request from another site without a code_challenge gets a page with a button first (decisions 3)', async () => {
   const guest = await service().createClient(wholeClient);
   const { agent } = await visit(service(), guest, { scope: guest.metadata.scope }, { user });
   const parameters = { client_id: guest.clientId, redirect_uri: guest.redirectUri };
@@ -148,7 +148,7 @@ test('4.2 success: a foreign site without a code_challenge gets a page with a bu
   expect(responseParameters(await agent.submit(page, {}))['code']).toBeDefined();
 });
 
-test('4.2 error: an End-User who is not signed in is redirected to the sign-in page, and goes on from there (decisions 3)', async () => {
+test('4.2 error: an End-User without a session is redirected to the sign-in page, and then continues (decisions 3)', async () => {
   const agent = new UserAgent(service());
   const page = await agent.get(authenticate({ state: 's' }));
   expect(page.location).toMatch(`${service().issuer}/login?transaction=`);

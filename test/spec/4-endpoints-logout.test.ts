@@ -25,7 +25,7 @@ beforeAll(async () => {
 const lives = async ({ tokens }: Visit) => (await userinfo(second(service()), tokens.access_token)).status === 200;
 const signedIn = ({ agent }: Visit) => isSignedIn(agent, second(service()));
 
-test('4.3 address: discovery gives it as end_session_endpoint, and a browser sent there is asked (decisions 1)', async () => {
+test('4.3 address: it is the end_session_endpoint of discovery, and asks the user (decisions 1)', async () => {
   const response = await fetch(`${service().issuer}/.well-known/openid-configuration`);
   const { end_session_endpoint } = (await response.json()) as Record<string, string>;
   expect(end_session_endpoint).toBe(`${service().issuer}/logout`);
@@ -33,7 +33,7 @@ test('4.3 address: discovery gives it as end_session_endpoint, and a browser sen
   expect((await agent.get(end_session_endpoint!)).body).toContain('id="sign-out"');
 });
 
-test('4.3 question: asking ends nothing, by GET and by POST (decisions 6)', async () => {
+test('4.3 question: neither GET nor POST ends the session before the answer (decisions 6)', async () => {
   const mine = await visit(service(), client);
   const parameters = { 'id-token-hint': mine.tokens.id_token };
   expect((await mine.agent.post('/logout', parameters)).body).toContain('id="sign-out"');
@@ -41,13 +41,13 @@ test('4.3 question: asking ends nothing, by GET and by POST (decisions 6)', asyn
   expect([await signedIn(mine), await lives(mine)]).toEqual([true, true]);
 });
 
-test('4.3 yes: the End-User is logged out of the service at once on every instance (decisions 6)', async () => {
+test('4.3 yes: the End-User is signed out at once, on every instance (decisions 6)', async () => {
   const mine = await visit(service(), client);
   await mine.agent.submit(await mine.agent.get('/logout'), { decision: 'sign-out' });
   expect([await signedIn(mine), await lives(mine)]).toEqual([false, false]);
 });
 
-test('4.3 yes: the clients of the session are told, by the back channel and in the browser (decisions 6)', async () => {
+test('4.3 yes: the clients of the session are notified by back-channel and front-channel logout (decisions 6)', async () => {
   const told = await service().createClient({
     ...wholeClient,
     frontchannel_logout_uri: 'https://rp.example.com/logout',
@@ -64,19 +64,19 @@ test('4.3 yes: the clients of the session are told, by the back channel and in t
   expect(waiting).toMatchObject([{ sub, sid }]);
 });
 
-test('4.3 no: the session stays as it is (decisions 6)', async () => {
+test('4.3 no: the session stays unchanged (decisions 6)', async () => {
   const mine = await visit(service(), client);
   const page = await mine.agent.submit(await mine.agent.get('/logout'), { decision: 'stay' });
   expect(page.status).toBe(200);
   expect([await signedIn(mine), await lives(mine)]).toEqual([true, true]);
 });
 
-test('4.3 no session: nobody is asked (decisions 6)', async () => {
+test('4.3 no session: there is no question (decisions 6)', async () => {
   const page = await new UserAgent(service()).get('/logout');
   expect([page.status, page.body.includes('id="sign-out"')]).toEqual([200, false]);
 });
 
-test('4.4 path: it is GET /end-session, and the OAuth server metadata says so (decisions 1)', async () => {
+test('4.4 path: it is GET /end-session, and the OAuth server metadata names it (decisions 1)', async () => {
   const read = async (name: string) =>
     (await (await fetch(`${service().issuer}/.well-known/${name}`)).json()) as Record<string, string>;
   const metadata = await read('oauth-authorization-server');
@@ -84,14 +84,14 @@ test('4.4 path: it is GET /end-session, and the OAuth server metadata says so (d
   expect(await read('openid-configuration')).not.toHaveProperty('client_end_session_endpoint');
 });
 
-test('4.4 cookie: the session is that of the browser, and without its cookie nothing ends (decisions 6)', async () => {
+test('4.4 cookie: it identifies the session, and without it no session ends (decisions 6)', async () => {
   const mine = await visit(service(), client);
   const page = await new UserAgent(service()).get(await endSessionAddress(service(), client));
   expect([page.status, JSON.parse(page.body)]).toEqual([400, expect.objectContaining({ error: 'invalid_request' })]);
   expect(await lives(mine)).toBe(true);
 });
 
-test('4.4 verified: the End-User is logged out of the client session at once and without a page, not of others (decisions 6)', async () => {
+test('4.4 verified: the client session ends at once and without a page, and no other one ends (decisions 6)', async () => {
   const mine = await visit(service(), client);
   const other = await service().createClient(wholeClient);
   const neighbour = await visit(service(), other, {}, { user: mine.user, agent: mine.agent });
@@ -100,7 +100,7 @@ test('4.4 verified: the End-User is logged out of the client session at once and
   expect([await lives(mine), await lives(neighbour), await signedIn(mine)]).toEqual([false, true, true]);
 });
 
-test('4.4 verified: all ends the whole session for a first-party client, and is refused to others (decisions 6)', async () => {
+test('4.4 verified: with all, a first-party client ends the whole session, and other clients are refused (decisions 6)', async () => {
   const own = await service().createClient(wholeClient, { firstParty: true });
   const mine = await visit(service(), own);
   const guest = await visit(service(), client);
@@ -109,7 +109,7 @@ test('4.4 verified: all ends the whole session for a first-party client, and is 
   expect([await signedIn(mine), await signedIn(guest)]).toEqual([false, true]);
 });
 
-test('4.4 success: a redirect to the redirect_uri that the client indicated, with its state (decisions 6)', async () => {
+test('4.4 success: a redirect to the redirect_uri of the request, with its state (decisions 6)', async () => {
   for (const redirect_uri of [signedOutUri, client.redirectUri]) {
     const { agent } = await visit(service(), client);
     const page = await agent.get(await endSessionAddress(service(), client, { redirect_uri, state: 'a b' }));
@@ -117,7 +117,7 @@ test('4.4 success: a redirect to the redirect_uri that the client indicated, wit
   }
 });
 
-test('4.4 error: whatever is wrong is told as JSON, and no session is touched (decisions 6)', async () => {
+test('4.4 error: every error is JSON, and no session ends (decisions 6)', async () => {
   const mine = await visit(service(), client);
   const now = Math.floor(Date.now() / 1000);
   const used = { jti: randomUUID(), sub: 'somebody else' };

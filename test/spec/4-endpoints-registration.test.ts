@@ -8,7 +8,7 @@ const redirect_uris = ['https://rp.example.com/callback'];
 const at = (client: Record<string, string>, method: string, token?: string, body?: unknown) =>
   call(`${second(service())}/register/${client['client_id']}`, { method, body, ...(token !== undefined && { token }) });
 
-test('4.5 Register: POST without authentication answers 201 with the whole registration (decisions 2)', async () => {
+test('4.5 Register: a POST without authentication answers 201 with the whole registration (decisions 2)', async () => {
   const { status, headers, body } = await register(service());
   expect(status).toBe(201);
   expect(headers.get('cache-control')).toBe('no-store');
@@ -21,7 +21,7 @@ test('4.5 Register: POST without authentication answers 201 with the whole regis
   );
 });
 
-test('4.5 Register: with an initial access token of an administrator it is enabled at once (decisions 2)', async () => {
+test('4.5 Register: with an initial access token of an administrator the client is enabled at once (decisions 2)', async () => {
   const made = await call(`${service().issuer}/admin/api/registration-tokens`, {
     method: 'POST',
     token: await adminToken(service()),
@@ -34,7 +34,7 @@ test('4.5 Register: with an initial access token of an administrator it is enabl
   expect(body['status']).toBe('enabled');
 });
 
-test('4.5 Register: only a client that asks for the mode approval is answered 202, and with 201 once it is approved (approval-based DCR 3.1)', async () => {
+test('4.5 Register: only a client that requests the mode approval gets 202, and then 201 when it is approved (approval-based DCR 3.1)', async () => {
   const plain = await register(service(), { registration_mode: ['immediate'] });
   expect(plain).toMatchObject({ status: 201, body: { status: 'disabled' } });
   const deferred = await register(service(), { client_name: 'Deferred', registration_mode: ['approval'] });
@@ -46,13 +46,13 @@ test('4.5 Register: only a client that asks for the mode approval is answered 20
   expect(await poll(second(service()))).toMatchObject({ status: 201, body: { status: 'enabled' } });
 });
 
-test('4.5 Read: GET answers the current registration information (decisions 2)', async () => {
+test('4.5 Read: GET returns the current metadata (decisions 2)', async () => {
   const { body } = await register(service(), { client_name: 'Quay' });
   const read = await at(body, 'GET', body['registration_access_token']);
   expect(read).toMatchObject({ status: 200, body: { client_id: body['client_id'], client_name: 'Quay' } });
 });
 
-test('4.5 Update: PUT replaces the whole metadata and answers what is in force (decisions 2)', async () => {
+test('4.5 Update: PUT replaces the whole metadata, and returns the metadata in force (decisions 2)', async () => {
   const { body } = await register(service(), { client_name: 'Quay' });
   const token = body['registration_access_token'];
   const updated = await at(body, 'PUT', token, {
@@ -65,7 +65,7 @@ test('4.5 Update: PUT replaces the whole metadata and answers what is in force (
   expect((await at(body, 'GET', token)).body).not.toHaveProperty('client_name');
 });
 
-test('4.5 Update: another client_id, a wrong client_secret and other values of members of the service are refused (decisions 2)', async () => {
+test('4.5 Update: another client_id, a wrong client_secret and changed members of the service are refused (decisions 2)', async () => {
   const { body } = await register(service());
   for (const wrong of [
     { client_id: 'another' },
@@ -79,7 +79,7 @@ test('4.5 Update: another client_id, a wrong client_secret and other values of m
   }
 });
 
-test('4.5 Update: what widens an approval waits for the next one, with the old values in force (decisions 2)', async () => {
+test('4.5 Update: a change that widens the approved metadata is pending, and the old values stay in force (decisions 2)', async () => {
   const { body } = await register(service());
   const token = await adminToken(service());
   await approveClient(service().issuer, token, body['client_id']!);
@@ -90,7 +90,7 @@ test('4.5 Update: what widens an approval waits for the next one, with the old v
   expect((await manage(body, 'GET')).body).toMatchObject({ status: 'enabled', ...wider });
 });
 
-test('4.5 Delete: DELETE answers 204 with no content, and the registration access token gives 401 afterwards (decisions 2)', async () => {
+test('4.5 Delete: DELETE answers 204, and then the registration access token gets 401 (decisions 2)', async () => {
   const { body } = await register(service());
   const token = body['registration_access_token']!;
   const response = await fetch(body['registration_client_uri']!, {
@@ -101,7 +101,7 @@ test('4.5 Delete: DELETE answers 204 with no content, and the registration acces
   for (const method of ['GET', 'DELETE']) expect((await at(body, method, token)).status).toBe(401);
 });
 
-test('4.5 authentication: read, update and delete take the registration access token of this very client only (decisions 2)', async () => {
+test('4.5 authentication: read, update and delete accept only the registration access token of this client (decisions 2)', async () => {
   const { body } = await register(service());
   const { body: other } = await register(service());
   const sent = { client_id: body['client_id'], redirect_uris };
@@ -115,7 +115,7 @@ test('4.5 authentication: read, update and delete take the registration access t
   expect((await at(body, 'GET', body['registration_access_token'])).status).toBe(200);
 });
 
-test('4.5 clientId: an unknown one in the path is answered as a wrong token is (decisions 2)', async () => {
+test('4.5 clientId: an unknown one in the path gets the same answer as a wrong token (decisions 2)', async () => {
   const { body } = await register(service());
   const unknown = await at({ client_id: 'nobody' }, 'GET', body['registration_access_token']);
   const wrong = await at(body, 'GET', 'nonsense');

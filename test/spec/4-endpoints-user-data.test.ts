@@ -16,19 +16,19 @@ const uma = (name: string) => ask(second(service()), `/user/me/${name}`, `Bearer
 const byClient = (name: string, sub = mine.user.sub, of = client) =>
   ask(second(service()), `/user/${sub}/${name}`, of.basic);
 
-test('4.7 addresses: the OAuth server metadata names them, with {sub} for the subject (decisions 1)', async () => {
+test('4.7 addresses: the OAuth server metadata contains them, with {sub} for the subject (decisions 1)', async () => {
   const { body } = await call(`${service().issuer}/.well-known/oauth-authorization-server`);
   for (const name of ['address', 'info', 'settings', 'scope'])
     expect(body[`user_${name}_endpoint`]).toBe(`${service().issuer}/user/{sub}/${name}`);
 });
 
-test('4.7 Get user address: both variants give the same UserAddress (decisions 5)', async () => {
+test('4.7 Get user address: both variants return the same UserAddress (decisions 5)', async () => {
   const expected = { street_address: '1 Quay', formatted: '1 Quay\n28195 Bremen\nDE' };
   expect(await byClient('address')).toMatchObject({ status: 200, body: expected });
   expect((await uma('address')).body).toEqual((await byClient('address')).body);
 });
 
-test('4.7 Get user info: both variants give what the request scope indicates, by GET and by POST (decisions 5)', async () => {
+test('4.7 Get user info: both variants return the claims of the scope, by GET and by POST (decisions 5)', async () => {
   const expected = { sub: mine.user.sub, name: 'Ada Lovelace', email: mine.user.email, email_verified: false };
   for (const [path, authorization] of [
     [`/user/${mine.user.sub}/info`, client.basic],
@@ -46,7 +46,7 @@ test('4.7 Get user info: both variants give what the request scope indicates, by
   ]);
 });
 
-test('4.7 Get user settings: both variants give the UserSetting of the requesting client (decisions 5)', async () => {
+test('4.7 Get user settings: both variants return the UserSetting of the requesting client (decisions 5)', async () => {
   const empty = { sub: mine.user.sub, client_id: client.clientId };
   expect(await byClient('settings')).toMatchObject({ status: 200, body: empty });
   expect((await uma('settings')).body).toEqual((await byClient('settings')).body);
@@ -73,7 +73,7 @@ test('4.7 Set user settings: both variants answer 200 with no body, and set, cha
   expect((await byClient('settings')).body['settings']).toEqual({ a: 1, b: { deep: true } });
 });
 
-test('4.7 Set user settings: a value past a limit is told with error and description, 413 for the size (decisions 5)', async () => {
+test('4.7 Set user settings: a value past a limit gets error and description, and 413 for the size (decisions 5)', async () => {
   const path = '/user/me/settings';
   const put = (settings: unknown) => ask(second(service()), path, `Bearer ${mine.code}`, { settings });
   const before = (await uma('settings')).body;
@@ -90,7 +90,7 @@ test('4.7 Set user settings: a value past a limit is told with error and descrip
   expect((await uma('settings')).body).toEqual(before);
 });
 
-test('4.7 Set user settings: only registered and enabled clients may use it (decisions 5)', async () => {
+test('4.7 Set user settings: only a registered and enabled client can use it (decisions 5)', async () => {
   const own = await service().createClient(wholeClient);
   const { user, code } = await visit(service(), own);
   const body = { settings: { a: 1 } };
@@ -103,12 +103,12 @@ test('4.7 Set user settings: only registered and enabled clients may use it (dec
   expect(refused.body['error']).toBe('unauthorized_client');
 });
 
-test('4.7 Get user scope: the UMA variant gives the UserScope, the other is refused (decisions 5)', async () => {
+test('4.7 Get user scope: the UMA variant returns the UserScope, and the other variant is refused (decisions 5)', async () => {
   expect(await uma('scope')).toMatchObject({ status: 200, body: { scope: ['harbour', 'staff'] } });
   expect((await byClient('scope')).status).toBe(401);
 });
 
-test('4.7 sub: an unknown one and one without a grant get the same 403; a Bearer may ask for its own only (decisions 5)', async () => {
+test('4.7 sub: an unknown user and one without a grant get the same 403; a Bearer token gives access to its own user only (decisions 5)', async () => {
   const stranger = await person(service());
   const answers = [
     await byClient('info', stranger.sub),
@@ -121,7 +121,7 @@ test('4.7 sub: an unknown one and one without a grant get the same 403; a Bearer
   expect(other.status).toBe(403);
 });
 
-test('4.7 client-authenticated variant: HTTP Basic with client_id and client_secret; wrong ones give 401 (decisions 5)', async () => {
+test('4.7 client-authenticated variant: HTTP Basic with client_id and client_secret; wrong ones get 401 (decisions 5)', async () => {
   expect((await byClient('info')).status).toBe(200);
   const wrong = { ...client, basic: `Basic ${btoa(`${client.clientId}:wrong`)}` };
   const refused = await byClient('info', mine.user.sub, wrong);
@@ -129,14 +129,14 @@ test('4.7 client-authenticated variant: HTTP Basic with client_id and client_sec
   expect(refused.headers.get('www-authenticate')).toMatch(/^Basic/);
 });
 
-test('4.7 UMA-profile variant: the authorization code is the session id, unredeemed and redeemed, for clients with the profile (decisions 5)', async () => {
+test('4.7 UMA-profile variant: the code is the session id before and after redemption, for clients with the profile (decisions 5)', async () => {
   expect((await uma('info')).status).toBe(200);
   const plain = await visit(service(), await service().createClient({ scope: everyScope }));
   expect((await ask(second(service()), '/user/me/info', `Bearer ${plain.code}`)).status).toBe(401);
   expect(plain.tokens).not.toHaveProperty('client_session_handle');
 });
 
-test('4.7 UMA-profile variant: the fresh handle has the same power, and its first use retires the code (decisions 5)', async () => {
+test('4.7 UMA-profile variant: the handle of the token response has the same rights, and its first use ends the code (decisions 5)', async () => {
   const { code, tokens } = await visit(service(), client);
   const info = (token: string) => ask(second(service()), '/user/me/info', `Bearer ${token}`);
   const statuses = [];
@@ -145,13 +145,13 @@ test('4.7 UMA-profile variant: the fresh handle has the same power, and its firs
   expect(statuses).toEqual([200, 200, 401, 200]);
 });
 
-test('4.7 UMA-profile variant: a code in a query or a body is refused with 400 and ended (decisions 5)', async () => {
+test('4.7 UMA-profile variant: a code in a query or a body is refused with 400, and ends (decisions 5)', async () => {
   const { code } = await visit(service(), client);
   expect((await ask(second(service()), `/user/me/info?code=${code}`, `Bearer ${code}`)).status).toBe(400);
   expect((await ask(second(service()), '/user/me/info', `Bearer ${code}`)).status).toBe(401);
 });
 
-test('4.7 access token: it is sent as a Bearer token, and the value of the session cookie is none (decisions 5)', async () => {
+test('4.7 access token: it is sent as a Bearer token, and the value of the session cookie is not one (decisions 5)', async () => {
   const ask4 = (token: string) => ask(second(service()), '/user/me/scope', `Bearer ${token}`);
   expect((await ask4(mine.tokens.access_token)).status).toBe(200);
   expect((await ask4(mine.agent.cookies.get('JSESSIONOPENID')!)).status).toBe(401);

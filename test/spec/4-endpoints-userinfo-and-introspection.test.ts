@@ -11,12 +11,12 @@ beforeAll(async () => {
 });
 const address = () => `${second(service())}/user/info`;
 
-test('4.6 UserInfo: the path is /user/info, and discovery says so (decisions 1)', async () => {
+test('4.6 UserInfo: the path is /user/info, and discovery names it (decisions 1)', async () => {
   const { body } = await call(`${service().issuer}/.well-known/openid-configuration`);
   expect(body['userinfo_endpoint']).toBe(`${service().issuer}/user/info`);
 });
 
-test('4.6 UserInfo: a GET with the access token as Bearer gives 200, JSON and the claims (decisions 5)', async () => {
+test('4.6 UserInfo: a GET with the access token as Bearer token returns 200 and the claims as JSON (decisions 5)', async () => {
   const { status, headers, body } = await call(address(), { token: mine.tokens.access_token });
   expect(status).toBe(200);
   expect(headers.get('content-type')).toMatch(/^application\/json/);
@@ -31,7 +31,7 @@ test('4.6 UserInfo: a POST is refused with 405 and Allow (decisions 7)', async (
   expect(refused.headers.get('allow')).toBe('GET');
 });
 
-test('4.6 UserInfo: USERINFO_POST=true turns on the POST that the standard asks for (decisions 7)', async () => {
+test('4.6 UserInfo: USERINFO_POST=true enables the POST that the standard requires (decisions 7)', async () => {
   const standard = await startTestService({ environment: { USERINFO_POST: 'true' } });
   try {
     const { tokens, user } = await visit(standard, await standard.createClient(wholeClient));
@@ -55,14 +55,14 @@ test('4.6 UserInfo: an error is one of RFC 6750 (decisions 5)', async () => {
   expect(headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/);
 });
 
-test('4.8 Token introspection: a POST to /introspect, and discovery says so (decisions 1)', async () => {
+test('4.8 Token introspection: it is POST /introspect, and discovery names it (decisions 1)', async () => {
   const { body } = await call(`${service().issuer}/.well-known/openid-configuration`);
   expect(body['introspection_endpoint']).toBe(`${service().issuer}/introspect`);
   const answer = await fetch(`${second(service())}/introspect`, { headers: { authorization: mine.client.basic } });
   expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST']);
 });
 
-test('4.8 Token introspection: HTTP Basic authenticates the caller, and the other registered methods do (decisions 4)', async () => {
+test('4.8 Token introspection: HTTP Basic authenticates the caller, and so do the other registered methods (decisions 4)', async () => {
   const { client, tokens } = mine;
   expect((await introspect(second(service()), client, tokens.access_token)).body['active']).toBe(true);
   const posting = await service().createClient({ ...wholeClient, token_endpoint_auth_method: 'client_secret_post' });
@@ -76,13 +76,13 @@ test('4.8 Token introspection: HTTP Basic authenticates the caller, and the othe
   expect((await form(`${second(service())}/introspect`, { token: tokens.access_token })).status).toBe(401);
 });
 
-test('4.8 Token introspection: the body is a form, anything else is refused with 415 (decisions 7)', async () => {
+test('4.8 Token introspection: the body is a form, and any other content type is refused with 415 (decisions 7)', async () => {
   const body = { token: mine.tokens.access_token };
   const answer = await call(`${second(service())}/introspect`, { body, headers: { authorization: mine.client.basic } });
   expect(answer).toMatchObject({ status: 415, body: { error: 'invalid_request' } });
 });
 
-test('4.8 Token introspection: the answer is 200 and JSON that nobody stores (decisions 4)', async () => {
+test('4.8 Token introspection: the answer is 200 with JSON and no-store (decisions 4)', async () => {
   const answer = await form(
     `${second(service())}/introspect`,
     { token: mine.tokens.access_token },
@@ -93,7 +93,7 @@ test('4.8 Token introspection: the answer is 200 and JSON that nobody stores (de
   expect(answer.headers.get('cache-control')).toBe('no-store');
 });
 
-test('4.8 Token introspection: a refresh token is not supported, by its hint and without (decisions 4)', async () => {
+test('4.8 Token introspection: a refresh token is not supported, with or without its hint (decisions 4)', async () => {
   const { client, tokens } = mine;
   const hint = { token_type_hint: 'refresh_token' };
   expect((await introspect(second(service()), client, tokens.refresh_token, hint)).status).toBe(400);

@@ -26,7 +26,7 @@ beforeAll(async () => {
   mine = await visit(service(), client);
 });
 
-test('5 End-User sessions: a valid user name and password set the cookie JSESSIONOPENID, out of the reach of scripts (decisions 3)', async () => {
+test('5 End-User sessions: a valid user name and password set the cookie JSESSIONOPENID, which scripts cannot read (decisions 3)', async () => {
   const agent = new UserAgent(service());
   const page = await agent.get('/login');
   const fields = { username: mine.user.username, password: mine.user.password };
@@ -37,7 +37,7 @@ test('5 End-User sessions: a valid user name and password set the cookie JSESSIO
   expect(await isSignedIn(agent, second(service()))).toBe(true);
 });
 
-test('5 End-User sessions: email works as the name does, and a wrong name looks like a wrong password (decisions 3)', async () => {
+test('5 End-User sessions: the email address works like the user name, and an unknown name looks like a wrong password (decisions 3)', async () => {
   const agent = new UserAgent(service());
   await agent.signIn({ username: mine.user.email!, password: mine.user.password });
   expect(await isSignedIn(agent, second(service()))).toBe(true);
@@ -52,7 +52,7 @@ test('5 End-User sessions: email works as the name does, and a wrong name looks 
   expect(bare(failures[1]!)).toBe(bare(failures[0]!));
 });
 
-test('5 UserInfo: Authorization: Bearer with the access token, and nothing else (decisions 5)', async () => {
+test('5 UserInfo: only Authorization: Bearer with the access token authenticates (decisions 5)', async () => {
   const address = `${second(service())}/user/info`;
   expect((await userinfo(second(service()), mine.tokens.access_token)).status).toBe(200);
   for (const authorization of [client.basic, mine.tokens.access_token, `Bearer ${mine.tokens.id_token}`])
@@ -73,7 +73,7 @@ test('5 UMA-profile operations: the issued authorization code is the session id 
   expect((await ask(second(service()), '/user/me/scope', `Bearer ${mine.code}`)).status).toBe(200);
 });
 
-test('5 Registration read, update and delete: the registration access token, not the client credentials (decisions 2)', async () => {
+test('5 Registration read, update and delete: the registration access token authenticates, the client credentials do not (decisions 2)', async () => {
   const { body } = await register(service());
   const address = body['registration_client_uri']!;
   expect((await manage(body, 'GET')).status).toBe(200);
@@ -82,7 +82,7 @@ test('5 Registration read, update and delete: the registration access token, not
     expect((await call(address, { method, headers: { authorization } })).status).toBe(401);
 });
 
-test('5 Token introspection: Basic with the caller’s id and secret, and 401 when that fails (decisions 4)', async () => {
+test('5 Token introspection: Basic with the id and secret of the caller, and 401 if that fails (decisions 4)', async () => {
   expect((await introspect(second(service()), client, mine.tokens.access_token)).status).toBe(200);
   const wrong = { basic: basic(client.clientId, 'wrong') };
   const refused = await introspect(second(service()), wrong, mine.tokens.access_token);
@@ -90,7 +90,7 @@ test('5 Token introspection: Basic with the caller’s id and secret, and 401 wh
   expect(refused.headers.get('www-authenticate')).toMatch(/^Basic/);
 });
 
-test('5 End-session: the cookie JSESSIONOPENID carries the session id (decisions 6)', async () => {
+test('5 End-session: the cookie JSESSIONOPENID contains the session id (decisions 6)', async () => {
   const { agent } = await visit(service(), client);
   const without = new UserAgent(service());
   expect((await without.get(await endSessionAddress(service(), client))).status).toBe(400);
@@ -98,7 +98,7 @@ test('5 End-session: the cookie JSESSIONOPENID carries the session id (decisions
   expect((await without.get(await endSessionAddress(service(), client))).status).toBe(302);
 });
 
-test('5 registration first: an unregistered and an unapproved client take part in no transaction (decisions 2)', async () => {
+test('5 registration first: an unregistered and an unapproved client are refused in every transaction (decisions 2)', async () => {
   const { body } = await register(service(), wholeClient);
   const disabled = {
     clientId: body['client_id']!,
@@ -124,7 +124,7 @@ test('5 registration first: an unregistered and an unapproved client take part i
   expect(await obtainCode(service(), disabled, mine.user)).toEqual(expect.any(String));
 });
 
-test('5 code grant: it gives access and refresh tokens to a confidential client that authenticates, once per code (decisions 4)', async () => {
+test('5 code grant: a confidential client that authenticates gets access and refresh tokens, once for each code (decisions 4)', async () => {
   const code = await obtainCode(service(), client, undefined, {}, mine.agent);
   const { redirectUri: redirect_uri } = client;
   const fields = { grant_type: 'authorization_code', code, redirect_uri };

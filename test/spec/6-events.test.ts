@@ -61,7 +61,7 @@ async function expectEvents(
 const adminCall = (method: string, path: string, body?: unknown) =>
   call(`${service().issuer}/admin/api${path}`, { method, token, ...(body !== undefined && { body }) });
 
-test('6 events of an End-User: sign-in, failure, lockout, consent, logout, change and disabling are one row each (decisions 7)', async () => {
+test('6 events of an End-User: sign-in, failure, lockout, consent, logout, change and disabling have one row each (decisions 7)', async () => {
   const username = `user-${Date.now()}`;
   const password = 'correct horse battery staple';
   const made = await adminCall('POST', '/users', { username, password });
@@ -94,7 +94,7 @@ test('6 events of an End-User: sign-in, failure, lockout, consent, logout, chang
   ]);
 });
 
-test('6 events of a client: registration, approval, update, renewal, failed authentication, disabling and deletion (decisions 7)', async () => {
+test('6 events of a client: registration, approval, update, renewal, failed authentication, disabling and deletion have one row each (decisions 7)', async () => {
   const { body: client } = await register(service());
   const client_id = client['client_id']!;
   await approveClient(service().issuer, token, client_id);
@@ -129,7 +129,7 @@ test('6 events of a client: registration, approval, update, renewal, failed auth
   await expectEvents(of, [event('client.created', { ...of, actor: admin.clientId })]);
 });
 
-test('6 events of tokens and keys: revocation, refresh reuse, replayed code, end-session and key rotation (decisions 7)', async () => {
+test('6 events of tokens and keys: revocation, refresh reuse, replayed code, end-session and key rotation have one row each (decisions 7)', async () => {
   const client = await service().createClient(wholeClient);
   const { clientId: client_id, redirectUri: redirect_uri } = client;
   const expected: Event[] = [];
@@ -179,7 +179,7 @@ test('6 events of tokens and keys: revocation, refresh reuse, replayed code, end
   ]);
 });
 
-test('6 event: it holds time, actor, client, subject, address and outcome, is one log line too, and never a secret (decisions 7)', async () => {
+test('6 event: it has time, actor, client, subject, address and outcome, is also a log line, and contains no secret (decisions 7)', async () => {
   const { user, client, tokens } = await visit(service(), await service().createClient(wholeClient));
   const [granted] = (await rows({ sub: user.sub })).filter(({ type }) => type === 'consent.granted');
   const { sub } = user;
@@ -195,7 +195,7 @@ test('6 event: it holds time, actor, client, subject, address and outcome, is on
     expect(written).not.toContain(secret);
 });
 
-test('6 event, ways: an act by the command line or by SQL is one row like any other (decisions 2, 7)', async () => {
+test('6 event, ways: an operation by the command line or by SQL has one row, like any other (decisions 2, 7)', async () => {
   const { clientId: client_id } = await service().createClient();
   const { sub, username } = await service().createUser();
   for (let times = 0; times < 2; times++) {
@@ -217,7 +217,7 @@ test('6 event, ways: an act by the command line or by SQL is one row like any ot
   ]);
 });
 
-test('6 audit trail: it is append-only, and read by admin route and by command line (decisions 7)', async () => {
+test('6 audit trail: it is append-only, and an admin route and the command line read it (decisions 7)', async () => {
   const { database } = service();
   await expect(database.sql('DELETE FROM audit_events')).rejects.toThrow();
   await expect(database.sql(`UPDATE audit_events SET outcome = 'success'`)).rejects.toThrow();

@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 const wellFormed = { error: expect.stringMatching(/^[a-z_]+$/), error_description: expect.stringMatching(/\w+ \w+/) };
 
-test('7 UserInfo error: 401 with a challenge of error="invalid_token" and an error_description for an expired token (decisions 5)', async () => {
+test('7 UserInfo error: an expired token gets 401 with a challenge of error="invalid_token" and an error_description (decisions 5)', async () => {
   const { tokens, user } = await visit(service(), client);
   await service().database.sql(
     `UPDATE access_tokens t SET expires_at = now() FROM client_sessions cs WHERE cs.id = t.client_session_id AND cs.sub = $1`,
@@ -36,7 +36,7 @@ test('7 UserInfo error: 401 with a challenge of error="invalid_token" and an err
   expect(headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token", error_description="[^"]*expired/);
 });
 
-test('7 UserInfo error: a token without the scope gets 403 insufficient_scope, a request without one just a challenge (decisions 5)', async () => {
+test('7 UserInfo error: a token without the scope gets 403 insufficient_scope, and a request without a token only a challenge (decisions 5)', async () => {
   const machine = await service().createClient({ redirect_uris: [], grant_types: ['client_credentials'] });
   const { body } = await tokenRequest(service().issuer, machine, { grant_type: 'client_credentials' });
   const refused = await userinfo(second(service()), body['access_token'] as string);
@@ -45,13 +45,13 @@ test('7 UserInfo error: a token without the scope gets 403 insufficient_scope, a
   expect([status, headers.get('www-authenticate')]).toEqual([401, expect.stringMatching(/^Bearer realm="\w+"/)]);
 });
 
-test('7 UserInfo error: what RFC 6750 has nothing to do with uses the appropriate HTTP status (decisions 7)', async () => {
+test('7 UserInfo error: an error outside RFC 6750 has the appropriate HTTP status (decisions 7)', async () => {
   const status = async (init: RequestInit, path = '/user/info') => (await fetch(second(service()) + path, init)).status;
   expect(await status({ method: 'DELETE' })).toBe(405);
   expect(await status({}, '/user/nowhere/at/all')).toBe(404);
 });
 
-test('7 Authorization and authentication error: a redirect to the sign-in page, which says what is wrong with 400 (decisions 3)', async () => {
+test('7 Authorization and authentication error: a redirect to the sign-in page, which answers 400 and names the error (decisions 3)', async () => {
   const wrong = { clientId: 'nobody', redirectUri: client.redirectUri };
   for (const path of ['authorize', 'authenticate']) {
     const agent = new UserAgent(service());
@@ -62,7 +62,7 @@ test('7 Authorization and authentication error: a redirect to the sign-in page, 
   }
 });
 
-test('7 Authorization and authentication error: a bad password and a tampered form end at the sign-in page (decisions 3)', async () => {
+test('7 Authorization and authentication error: a wrong password and a tampered form result in the sign-in page (decisions 3)', async () => {
   const user = await person(service());
   const agent = new UserAgent(service());
   const bad = await agent.signIn({ username: user.username, password: 'wrong password' });
@@ -87,7 +87,7 @@ test('7 Settings operations error: a JSON object with an error message and a cor
   expect(await send(client.basic, { settings: {} })).toMatchObject({ status: 403, body: wellFormed });
 });
 
-test('7 Introspection: client credentials that fail to authenticate give 401 (decisions 4)', async () => {
+test('7 Introspection: wrong client credentials get 401 (decisions 4)', async () => {
   for (const secret of ['wrong', '', client.sharedSecret]) {
     const refused = await introspect(second(service()), { basic: basic(client.clientId, secret) }, 'any');
     expect(refused).toMatchObject({ status: 401, body: { error: 'invalid_client' } });
@@ -95,7 +95,7 @@ test('7 Introspection: client credentials that fail to authenticate give 401 (de
   }
 });
 
-test('7 Introspection: an inactive or invalid token, or one that the caller may not know, gives 200 and active false (decisions 4)', async () => {
+test('7 Introspection: an inactive or invalid token, and one of which the caller may not learn, get 200 with active false (decisions 4)', async () => {
   const stranger = await service().createClient();
   const [header, payload] = mine.tokens.id_token.split('.');
   for (const [caller, token] of [
@@ -109,7 +109,7 @@ test('7 Introspection: an inactive or invalid token, or one that the caller may 
   }
 });
 
-test('7 Introspection: a malformed or unrecognized token gives 400 as JSON, no-store and no-cache, with error and description (decisions 4)', async () => {
+test('7 Introspection: a malformed or unrecognized token gets 400 as JSON, no-store and no-cache, with error and description (decisions 4)', async () => {
   const { access_token } = mine.tokens;
   for (const token of [
     'nonsense',
@@ -124,7 +124,7 @@ test('7 Introspection: a malformed or unrecognized token gives 400 as JSON, no-s
   }
 });
 
-test('7 every JSON error: error and error_description, 405 with Allow, and nothing of the inside (decisions 7)', async () => {
+test('7 every JSON error: error and error_description, 405 with Allow, and no internal details (decisions 7)', async () => {
   const answers = await Promise.all([
     call(`${second(service())}/token`),
     call(`${second(service())}/nowhere`),

@@ -23,7 +23,7 @@ const service = useService({
 /** A network of its own for each test that exhausts one. */
 const from = (network: number) => ({ 'x-forwarded-for': `198.51.${network}.7` });
 
-test('8 defaults: rates and life times are settings with the values of the decisions (decisions 4, 7)', () => {
+test('8 defaults: rates and lifetimes are settings with the values of the decisions (decisions 4, 7)', () => {
   const values = Object.entries(settings).map(([name, setting]) => [name, setting.safeParse(undefined).data]);
   expect(Object.fromEntries(values)).toMatchObject({
     LIMIT_SIGN_IN_PER_ACCOUNT: 10,
@@ -46,7 +46,7 @@ test('8 defaults: rates and life times are settings with the values of the decis
   });
 });
 
-test('8 rate, sign-in per account: after the limit the right password looks wrong, and others are free (decisions 7)', async () => {
+test('8 rate, sign-in per account: past the limit the right password looks wrong, and other accounts are not affected (decisions 7)', async () => {
   const [user, other] = [await person(service()), await person(service())];
   for (let times = 0; times < 2; times++)
     await new UserAgent(service()).signIn({ username: user.username, password: 'wrong password' });
@@ -56,7 +56,7 @@ test('8 rate, sign-in per account: after the limit the right password looks wron
   expect(await isSignedIn(agent, second(service()))).toBe(true);
 });
 
-test('8 rate, registrations per network: 429 with Retry-After, counted over all instances (decisions 7)', async () => {
+test('8 rate, registrations per network: 429 with Retry-After, counted for all instances together (decisions 7)', async () => {
   const body = { redirect_uris: ['https://rp.example.com/callback'] };
   const post = (base: string, network: number) => call(`${base}/register`, { body, headers: from(network) });
   const statuses = [];
@@ -67,7 +67,7 @@ test('8 rate, registrations per network: 429 with Retry-After, counted over all 
   expect((await post(second(service()), 2)).status).toBe(201);
 });
 
-test('8 rate, client authentication failures: 429 in that network, the client is free elsewhere (decisions 7)', async () => {
+test('8 rate, client authentication failures: 429 in that network, and the client works in others (decisions 7)', async () => {
   const client = await service().createClient({ redirect_uris: [], grant_types: ['client_credentials'] });
   const attempt = (secret: string, network: number) =>
     form(
@@ -81,14 +81,14 @@ test('8 rate, client authentication failures: 429 in that network, the client is
   expect((await attempt(client.clientSecret, 4)).status).toBe(200);
 });
 
-test('8 size, request body: 64 KiB, and 413 beyond (decisions 7)', async () => {
+test('8 size, request body: at most 64 KiB, and 413 beyond (decisions 7)', async () => {
   const long = (length: number) => ({ grant_type: 'x', padding: 'x'.repeat(length) });
   expect((await tokenRequest(second(service()), undefined, long(60_000))).status).not.toBe(413);
   const refused = await tokenRequest(second(service()), undefined, long(66_000));
   expect(refused).toMatchObject({ status: 413, body: { error: 'invalid_request' } });
 });
 
-test('8 size, header: 16 KiB, and 431 beyond (decisions 7)', async () => {
+test('8 size, header: at most 16 KiB, and 431 beyond (decisions 7)', async () => {
   const send = (length: number) =>
     call(`${second(service())}/health/live`, { headers: { 'x-padding': 'x'.repeat(length) } });
   expect((await send(15_000)).status).toBe(200);
@@ -98,13 +98,13 @@ test('8 size, header: 16 KiB, and 431 beyond (decisions 7)', async () => {
   });
 });
 
-test('8 size, URL: 8 KiB, and 414 beyond (decisions 7)', async () => {
+test('8 size, URL: at most 8 KiB, and 414 beyond (decisions 7)', async () => {
   const send = (length: number) => call(`${second(service())}/health/live?padding=${'x'.repeat(length)}`);
   expect((await send(8000)).status).toBe(200);
   expect(await send(8300)).toMatchObject({ status: 414, body: { error: 'invalid_request' } });
 });
 
-test('8 size, state and nonce: 2 KiB each, and an error to the client beyond (decisions 7)', async () => {
+test('8 size, state and nonce: at most 2 KiB each, and an error to the client beyond (decisions 7)', async () => {
   const client = await service().createClient(wholeClient, { firstParty: true });
   const agent = new UserAgent(service());
   await agent.signIn(await person(service()));
@@ -116,7 +116,7 @@ test('8 size, state and nonce: 2 KiB each, and an error to the client beyond (de
   }
 });
 
-test('8 life times, tokens: code 60 s, access and ID Token 10 min, refresh token 30 days, in what is really issued (decisions 4)', async () => {
+test('8 life times, tokens: issued codes live 60 s, access and ID Tokens 10 min, refresh tokens 30 days (decisions 4)', async () => {
   const client = await service().createClient(wholeClient);
   const { tokens, agent } = await visit(service(), client, { scope: 'openid offline_access' });
   const { exp, iat } = decodeJwt(tokens.id_token);
@@ -136,7 +136,7 @@ test('8 life times, tokens: code 60 s, access and ID Token 10 min, refresh token
   expect((await redeem(second(service()), client, code)).body['error']).toBe('invalid_grant');
 });
 
-test('8 life times, session: 8 h idle and 24 h in all (decisions 4)', async () => {
+test('8 life times, session: 8 h without use, and 24 h in total (decisions 4)', async () => {
   const { user, agent } = await visit(service(), await service().createClient(wholeClient));
   const [row] = await service().database.sql<{ idle: number; whole: number }>(
     `SELECT round(extract(epoch FROM idle_expires_at - created_at) / 3600)::int AS idle,
@@ -148,7 +148,7 @@ test('8 life times, session: 8 h idle and 24 h in all (decisions 4)', async () =
   expect(await isSignedIn(agent, second(service()))).toBe(false);
 });
 
-test('8 rate, sign-in per network: past the limit nobody signs in from there and the page says how long, and others do (decisions 7)', async () => {
+test('8 rate, sign-in per network: past the limit no user of the network can sign in, the page says for how long, and other networks are not affected (decisions 7)', async () => {
   const limited = await startTestService({
     fullPasswordWork: true,
     environment: { LIMIT_SIGN_IN_PER_NETWORK: '2', TRUST_PROXY: '127.0.0.0/8,::1' },
@@ -172,7 +172,7 @@ test('8 rate, sign-in per network: past the limit nobody signs in from there and
   }
 });
 
-test('8 size, registrations that wait: past the limit a new one is put off with 503 and Retry-After (decisions 7)', async () => {
+test('8 size, registrations that wait: past the limit a new one gets 503 with Retry-After (decisions 7)', async () => {
   const limited = await startTestService({ environment: { LIMIT_REGISTRATIONS_WAITING: '1' } });
   try {
     expect((await register(limited)).status).toBe(201);
@@ -184,7 +184,7 @@ test('8 size, registrations that wait: past the limit a new one is put off with 
   }
 });
 
-test('8 limits off: 0 switches one off, for test beds (decisions 7)', async () => {
+test('8 limits off: 0 switches a limit off, for test systems (decisions 7)', async () => {
   const open = await startTestService({ environment: withoutLimits });
   try {
     const user = await open.createUser();

@@ -7,7 +7,7 @@ const service = useService();
 const metadata = async (name = 'openid-configuration') =>
   (await call(`${second(service())}/.well-known/${name}`)).body as Record<string, string & string[]>;
 
-test('9 OpenID Connect Core 1.0: discovery holds every required member, for the issuer (decisions 1)', async () => {
+test('9 OpenID Connect Core 1.0: discovery contains every required member, for the issuer (decisions 1)', async () => {
   const document = await metadata();
   expect(document['issuer']).toBe(service().issuer);
   for (const member of ['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint', 'jwks_uri'])
@@ -17,7 +17,7 @@ test('9 OpenID Connect Core 1.0: discovery holds every required member, for the 
   expect(document['id_token_signing_alg_values_supported']).toContain('RS256');
 });
 
-test('9 RFC 6749: the code grant and its relatives are offered, and other grants refused by their name (decisions 3)', async () => {
+test('9 RFC 6749: discovery names the supported grants, and the token endpoint refuses all others (decisions 3)', async () => {
   const document = await metadata();
   expect(document['response_types_supported']).toEqual(
     expect.arrayContaining(['code', 'id_token', 'id_token token', 'code id_token', 'code token', 'none']),
@@ -34,7 +34,7 @@ test('9 RFC 6749: the code grant and its relatives are offered, and other grants
   expect(await response.json()).toMatchObject({ error: 'unsupported_grant_type' });
 });
 
-test('9 RFC 6750, 7592 and 7662: their addresses stand in the metadata (decisions 1)', async () => {
+test('9 RFC 6750, 7592 and 7662: the metadata contain their addresses (decisions 1)', async () => {
   const document = await metadata('oauth-authorization-server');
   const addresses = {
     userinfo_endpoint: '/user/info',
@@ -46,7 +46,7 @@ test('9 RFC 6750, 7592 and 7662: their addresses stand in the metadata (decision
   for (const [name, path] of Object.entries(addresses)) expect(document[name]).toBe(service().issuer + path);
 });
 
-test('9 drafts: the metadata promises nothing that is only on a roadmap (decisions 3)', async () => {
+test('9 drafts: the metadata contain no feature that does not exist yet (decisions 3)', async () => {
   const document = await metadata();
   for (const member of [
     'device_authorization_endpoint',
@@ -56,7 +56,7 @@ test('9 drafts: the metadata promises nothing that is only on a roadmap (decisio
     expect(document[member]).toBeUndefined();
 });
 
-test('9 version identifiers: none in a protocol path, one in a header of the admin API (decisions 1)', async () => {
+test('9 version identifiers: no protocol path has one, and a header of the admin API has one (decisions 1)', async () => {
   const addresses = Object.entries(await metadata('oauth-authorization-server'));
   for (const [name, value] of addresses) if (/_(endpoint|uri)$/.test(name)) expect(value, name).not.toMatch(/\/v\d/);
   const token = await adminToken(service());

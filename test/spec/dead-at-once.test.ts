@@ -141,35 +141,35 @@ const ofClient: Kind[] = [
   'refresh token of the other session',
 ];
 
-test('dead at once: before anything happens everything lives on the second instance (decisions 4)', async () => {
+test('dead at once: at first, every value is valid on the second instance (decisions 4)', async () => {
   expect(await alive(await takeOut())).toEqual(everything);
 });
 
-test('dead at once: revoking an access token ends it alone (decisions 4)', async () => {
+test('dead at once: revoking an access token ends only this token (decisions 4)', async () => {
   const out = await takeOut();
   await revoke(out.client, out.tokens.access_token);
   expect(await alive(out)).toEqual(without('access token'));
 });
 
-test('dead at once: revoking a refresh token ends the whole client session in that browser, no other (decisions 4)', async () => {
+test('dead at once: revoking a refresh token ends the client session of that browser, and no other (decisions 4)', async () => {
   const out = await takeOut();
   await revoke(out.client, out.tokens.refresh_token);
   expect(await alive(out)).toEqual(without(...inBrowser));
 });
 
-test('dead at once: revoking a redeemed code ends the whole client session in that browser, no other (decisions 4)', async () => {
+test('dead at once: revoking a redeemed code ends the client session of that browser, and no other (decisions 4)', async () => {
   const out = await takeOut();
   await revoke(out.client, out.code);
   expect(await alive(out)).toEqual(without(...inBrowser));
 });
 
-test('dead at once: revoking a fresh handle ends the whole client session in that browser, no other (decisions 4)', async () => {
+test('dead at once: revoking a handle ends the client session of that browser, and no other (decisions 4)', async () => {
   const out = await takeOut();
   await revoke(out.client, out.tokens.client_session_handle);
   expect(await alive(out)).toEqual(without(...inBrowser));
 });
 
-test('dead at once: logging out ends the session, its codes and refresh tokens, not another browser of the person (decisions 6)', async () => {
+test('dead at once: logging out ends the session with its codes and refresh tokens, not the user’s session in another browser (decisions 6)', async () => {
   const out = await takeOut();
   await out.agent.submit(await out.agent.get('/logout'), { decision: 'sign-out' });
   expect(await alive(out)).toEqual(
@@ -177,7 +177,7 @@ test('dead at once: logging out ends the session, its codes and refresh tokens, 
   );
 });
 
-test('dead at once: logging out spares a refresh token with offline_access, and nothing else of its family (decisions 6)', async () => {
+test('dead at once: logging out ends everything of a client session except a refresh token with offline_access (decisions 6)', async () => {
   const out = await takeOut(`${everyScope} offline_access`);
   await out.agent.submit(await out.agent.get('/logout'), { decision: 'sign-out' });
   expect(await alive(out)).toEqual(
@@ -190,20 +190,20 @@ test('dead at once: logging out spares a refresh token with offline_access, and 
   );
 });
 
-test('dead at once: the end-session request ends the client in this browser, not the session and not other clients (decisions 6)', async () => {
+test('dead at once: the end-session request ends the client session of this browser, not the session and not other clients (decisions 6)', async () => {
   const out = await takeOut();
   const page = await out.agent.get(await endSessionAddress(service(), out.client));
   expect(page.status).toBe(302);
   expect(await alive(out)).toEqual(without(...inBrowser));
 });
 
-test('dead at once: disabling the client ends all that was issued to it but the registration access token (decisions 2, 4)', async () => {
+test('dead at once: disabling the client ends everything that was issued to it, except the registration access token (decisions 2, 4)', async () => {
   const out = await takeOut();
   await admin(`/clients/${out.client.clientId}/disable`, 'POST');
   expect(await alive(out)).toEqual(without(...ofClient, 'client-credentials token'));
 });
 
-test('dead at once: what disabling the client ended stays dead when it is enabled again (decisions 4)', async () => {
+test('dead at once: tokens that ended with the disabling of the client stay invalid when it is enabled again (decisions 4)', async () => {
   const out = await takeOut();
   const byId = 'WHERE client_id = $1';
   await service().database.sql(`UPDATE clients SET status = 'disabled' ${byId}`, [out.client.clientId]);
@@ -211,7 +211,7 @@ test('dead at once: what disabling the client ended stays dead when it is enable
   expect(await alive(out)).toEqual(without(...ofClient, 'client-credentials token'));
 });
 
-test('dead at once: deleting the client ends all that was issued to it, its registration access token too (decisions 2)', async () => {
+test('dead at once: deleting the client ends everything that was issued to it, also its registration access token (decisions 2)', async () => {
   const out = await takeOut();
   const address = `${service().issuer}/register/${out.client.clientId}`;
   const answer = await call(address, { method: 'DELETE', token: out.client.registrationAccessToken });
@@ -221,13 +221,13 @@ test('dead at once: deleting the client ends all that was issued to it, its regi
 
 const ofUser = everything.filter((kind) => !['client-credentials token', 'registration access token'].includes(kind));
 
-test('dead at once: disabling the user ends every session and all that was issued for the user (decisions 4)', async () => {
+test('dead at once: disabling the user ends every session and everything that was issued for the user (decisions 4)', async () => {
   const out = await takeOut();
   await admin(`/users/${out.user.sub}`, 'PATCH', { status: 'disabled' });
   expect(await alive(out)).toEqual(without(...ofUser));
 });
 
-test('dead at once: a changed password ends every session of the user, their codes, handles and families (decisions 4)', async () => {
+test('dead at once: a changed password ends every session of the user, with codes, handles and refresh tokens (decisions 4)', async () => {
   const out = await takeOut(`${everyScope} offline_access`);
   await admin(`/users/${out.user.sub}`, 'PATCH', { password: 'another horse battery staple' });
   expect(await alive(out)).toEqual(without(...ofUser));
@@ -235,13 +235,13 @@ test('dead at once: a changed password ends every session of the user, their cod
   expect((await agent.signIn(out.user)).status).toBe(400);
 });
 
-test('dead at once: withdrawing the grant ends what came of it in every browser, not the session, not other clients (decisions 3)', async () => {
+test('dead at once: withdrawing the grant ends what was issued by it in every browser, not the session and not other clients (decisions 3)', async () => {
   const out = await takeOut();
   await out.agent.submit(await out.agent.get('/account/applications'), { withdraw: out.client.clientId });
   expect(await alive(out)).toEqual(without(...ofClient));
 });
 
-test('dead at once: revoking an unredeemed code ends the whole client session in that browser, and it never becomes a handle (decisions 4)', async () => {
+test('dead at once: revoking an unredeemed code ends the client session of that browser, and the code never becomes a handle (decisions 4)', async () => {
   const out = await takeOut();
   await revoke(out.client, out.unredeemed);
   expect((await ask(second(service()), '/user/me/info', `Bearer ${out.unredeemed}`)).status).toBe(401);
