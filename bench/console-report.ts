@@ -1,6 +1,7 @@
 // Reports the result of the console's benchmark as docs/console.md, and lists the failures in it.
 import type { Amounts } from './console-data.ts';
 import type { Ran } from './plans.ts';
+import { version } from './report.ts';
 
 export interface MeasuredPage {
   name: string;
@@ -61,12 +62,13 @@ export function asMarkdown(pages: readonly MeasuredPage[], facts: Facts): { text
   const text = `# The console over a big database
 
 \`node bench/console.ts --scale ${facts.scale}\` wrote this page: it fills a database, requests each page of the console, and reads the plan with which PostgreSQL
-answered each of its statements. ${facts.scale === 1 ? '' : `**This is a run at ${facts.scale} of the full size, which is not conclusive: PostgreSQL rightly reads small tables whole.** `}The planner chooses by how much
-there is, so only a run at full size (1,000,000 users, 10,000 clients, 10,000,000 events of the audit trail) shows what a big installation does.
+answered each of its statements. ${facts.scale === 1 ? '' : `**This is a run at ${facts.scale} of the full size, which is not conclusive: PostgreSQL rightly reads small tables whole.** `}The planner chooses by
+the number of rows, so only a run at full size (1,000,000 users, 10,000 clients, 10,000,000 events of the audit trail) shows the plans of a big installation.
 
 - ${number(amounts.users)} users in ${number(amounts.groups)} groups, ${number(amounts.clients)} clients, ${number(amounts.sessions)} sessions with ${number(amounts.clientSessions)} authorizations, ${number(amounts.auditEvents)} events; made in ${number(Math.round(facts.filled))} s
-- PostgreSQL ${facts.postgres} with its default memory, ${facts.cpus} CPUs for the service, the database and the reader together, one process of the service
-- a time is from the request to the last byte of the answer, over the loopback; ${facts.calls} calls one after the other, after two that are not counted
+- PostgreSQL ${facts.postgres} with its default memory, ${facts.cpus} CPUs for the service, the database and the client together, one process of the service
+- a time is from the request to the last byte of the answer, on the loopback interface; ${facts.calls} consecutive calls, after two that are not counted
+- ${version()}
 - failures: ${failures.length === 0 ? 'none' : `${failures.length}, named below`}
 
 ## Times
@@ -93,12 +95,12 @@ ${pages
 
 ${failures.length === 0 ? `No statement of any page reads a big table (${number(facts.big)} rows or more) from end to end.` : `**Failures:**\n\n${failures.map((failure) => `- ${failure}`).join('\n')}`}
 
-Big are ${facts.bigTables.map(({ name, rows }) => `\`${name}\` (${number(rows)} rows)`).join(', ') || 'none of the tables'}. A \`Seq Scan\` of another table reads a few pages of
-it, which is what an index would cost, too.
+Big are ${facts.bigTables.map(({ name, rows }) => `\`${name}\` (${number(rows)} rows)`).join(', ') || 'none of the tables'}. A \`Seq Scan\` of another table reads a few pages, which costs
+as little as an index.
 
 ## Plans
 
-Each page was called eight times with PostgreSQL's extension auto_explain; each plan that a statement ran by has a line. A block has 8 KiB; the time includes
+Each page was called eight times with PostgreSQL's extension auto_explain; each plan of a statement has a line. A block has 8 KiB; the time includes
 the cost of auto_explain.
 
 ### Every page: session and administrator

@@ -1,6 +1,6 @@
 // Reports the result of bench/growth.ts, line by line and as docs/growth.md.
 import { operations, type OperationKey } from './operations.ts';
-import { median } from './report.ts';
+import { median, version } from './report.ts';
 
 /** The figures of one operation, round by round. */
 export interface Found {
@@ -111,39 +111,40 @@ export function asMarkdown(
   });
   return `# Growth
 
-\`node bench/growth.ts\` wrote this page: the same operations with more and more rows of access tokens, and while expired ones are deleted. Each is asked in turn
-with [a bare Fastify server](../bench/reference.ts) on the same PostgreSQL, whose own table stays small; so what is compared between sizes is the ratio to that, and
-not what the machine gave in that minute.
+\`node bench/growth.ts\` wrote this page. It measures the same operations with more and more rows of access tokens, and while expired rows are deleted. The service and
+[a bare Fastify server](../bench/reference.ts) are measured in turn on the same PostgreSQL. The bare server's own table stays small, so the ratio of both can be compared
+between the sizes, independent of the machine's other work.
 
+- ${version()}
 - ${facts.machine}; Node ${process.versions.node}, PostgreSQL ${facts.postgres} with fsync on, wal_level minimal and shared_buffers ${facts.buffers},
   a quarter of the memory
-- ${facts.connections} connections, pools of ${facts.poolSize}, ${facts.rounds} rounds of ${facts.seconds} s each, after ${facts.warmUp} s without a clock; medians, and the least and the greatest ratio
+- ${facts.connections} connections, pools of ${facts.poolSize}, ${facts.rounds} rounds of ${facts.seconds} s each, after a warm-up of ${facts.warmUp} s; medians, and the smallest and the largest ratio
 - ${stages.map(({ size, bytes, filled }) => `${number(size)} rows: ${(bytes / 1e9).toFixed(2)} GB with indexes, made in ${filled.toFixed(0)} s`).join('; ')}
-- introspections of live tokens ask for tokens from all over the table, in no order: as many of ${number(last.asked)} as a round comes to (${number(first.asked)} at the first
-  size), which were asked for before the clock too: a page that a process of PostgreSQL meets for the first time costs more than a look-up; bare asks for few
-  again and again. The other tables have what ${facts.connections} people leave behind, so they do not grow
+- introspections of live tokens request random tokens of the whole table, out of ${number(last.asked)} (${number(first.asked)} at the first
+  size). The same tokens are requested in the warm-up, because the first access of a PostgreSQL process to a page costs more than an index lookup. The bare server reads few rows
+  again and again. The other tables have the rows of ${facts.connections} users, and do not grow
 
 ## By the number of rows
 
-${stages.map(({ size }) => number(size)).join(', ')} rows were measured${whole ? '' : `; ${number(target.rows)} were not, and are extrapolated below`}. "Of the first" is the ratio by that of the first size.
+${stages.map(({ size }) => number(size)).join(', ')} rows were measured${whole ? '' : `; ${number(target.rows)} were not, and are extrapolated below`}. “Of the first” is the ratio divided by that of the first size.
 
-${[...header(['Operation', 'Rows', 'a second', 'of the bare one’s', 'spread', 'CPU µs', 'of the first', 'target']), ...table].join('\n')}
+${[...header(['Operation', 'Rows', 'a second', 'of the bare server’s', 'spread', 'CPU µs', 'of the first', 'target']), ...table].join('\n')}
 ${
   whole
     ? ''
     : `
-With ${number(target.rows)} rows, by a straight line through these figures over the logarithm of the rows, as an index grows. **Extrapolated, not measured:**
+For ${number(target.rows)} rows, a straight line through these figures over the logarithm of the rows, because an index grows like that. **Extrapolated, not measured:**
 
 ${[...header(['Operation', 'of the first', `target ${target.ratio}`]), ...extrapolated].join('\n')}
 `
 }
 ## While expired rows are deleted
 
-With ${number(last.size)} rows, and ${number(Math.round(meanwhile.deleted))} expired ones deleted a second by the clean-up's own statement (${number(meanwhile.wanted)} were wanted), in batches of 1,000, beside
+With ${number(last.size)} rows, and ${number(Math.round(meanwhile.deleted))} expired rows deleted a second with the statement of the retention job (the target was ${number(meanwhile.wanted)}), in batches of 1,000, during
 the load:
 
-${[...header(['Operation', 'a second', 'of the bare one’s', 'spread', 'CPU µs', 'of that without']), ...during].join('\n')}
+${[...header(['Operation', 'a second', 'of the bare server’s', 'spread', 'CPU µs', 'of that without']), ...during].join('\n')}
 
-The processor time holds what the deletion itself takes.
+The processor time includes the deletion itself.
 `;
 }

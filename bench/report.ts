@@ -1,5 +1,6 @@
 // Writes the benchmark's result as tables for the terminal and for docs/benchmark.md.
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { type Operation, type SideName, targetCpu, targetMemory, targetTail } from './operations.ts';
 import type { Round } from './load.ts';
@@ -51,6 +52,17 @@ export function machine(): string {
   const kernel = spawnSync('uname', ['-sr'], { encoding: 'utf8' }).stdout.trim();
   const memory = (totalmem() / 2 ** 30).toFixed(0);
   return `${cpus().length} processors (${cpus()[0]?.model ?? 'unknown'}), ${memory} GB of memory, ${kernel}`;
+}
+/** The version that is measured, for a page with figures. */
+export function version(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  const commit = spawnSync('git', ['rev-parse', '--short', 'HEAD'], {
+    cwd: import.meta.dirname,
+    encoding: 'utf8',
+  }).stdout?.trim();
+  return `version ${version}${commit ? `, commit ${commit}` : ''}`;
 }
 const range = (values: number[], digits: number) =>
   `${Math.min(...values).toFixed(digits)} to ${Math.max(...values).toFixed(digits)}`;
@@ -201,30 +213,31 @@ export function asMarkdown(all: Measured[], facts: Circumstances): string {
   const others = connections.filter((count) => count !== first);
   return `# Benchmark
 
-\`npm run bench\` wrote this file. It measures the service beside two others in one run, in turn, on one PostgreSQL:
+\`npm run bench\` wrote this page. It measures the service and two other servers in one run, in turn, on one PostgreSQL:
 
-- **bare**: [a Fastify server](../bench/reference.ts) that does only what an operation cannot do without, by one prepared statement or two.
-- **peer**: [\`oidc-provider\` ${facts.peer}](../bench/peer.ts), with [a table for each model](../bench/peer-adapter.ts), indexed, and prepared statements.
+- **bare**: [a Fastify server](../bench/reference.ts) that does only what an operation requires, with one or two prepared statements.
+- **peer**: [\`oidc-provider\` ${facts.peer}](../bench/peer.ts), with [a table for each model](../bench/peer-adapter.ts), indexes, and prepared statements.
 
-Absolute figures belong to the machine; the ratios carry over. A ratio is the median of the ratios of the rounds; "spread" is the least and the
-greatest. A wide one means that the machine had other work meanwhile.
+Absolute figures depend on the machine; the ratios hardly do. A ratio is the median over the rounds, and “spread” is the smallest and the largest value. A wide
+spread means that the machine had other work meanwhile.
 
 ## Circumstances
 
+- ${version()}
 - ${facts.machine}
 - Node ${facts.node} with NODE_ENV=production for all three, ${facts.postgres} with fsync, synchronous_commit and full_page_writes on, shared_buffers 512 MB,
-  a checkpoint each 30 minutes (so that none falls on one of them), pg_stat_statements loaded, which counts only where statements are counted
+  a checkpoint every 30 minutes (so that a round contains none), pg_stat_statements loaded, which counts only in the runs that count statements
 - ${facts.placement}
-- one process each, of which the other two stand still (SIGSTOP) while one is measured; pools of ${facts.poolSize} connections to PostgreSQL by its Unix socket; ${facts.rounds} rounds of ${facts.seconds} s for each row, side and number of connections
-- before the first round each row ran on each side for ${facts.warmUp.seconds} s at least, until it was done ${facts.warmUp.operations} times or for ${facts.warmUp.most} s, so that code is compiled
-- a round of a row during which the host took more than ${(facts.disturbed.share * 100).toFixed(0)} % of the processors for others (steal) was asked again, all sides of it: ${facts.disturbed.repeated} times;
-  ${facts.disturbed.left} of ${facts.disturbed.of} were counted all the same, after tries that were no better
-- the service: log level info to a file, limits beyond reach, tokens that last an hour so that none ends during the run, otherwise as it comes
+- one process each; while one is measured, the other two are stopped (SIGSTOP); pools of ${facts.poolSize} connections to PostgreSQL by its Unix socket; ${facts.rounds} rounds of ${facts.seconds} s for each row, side and number of connections
+- warm-up, so that code is compiled: before its first round, each row ran on each side for at least ${facts.warmUp.seconds} s, until it was done ${facts.warmUp.operations} times, or for ${facts.warmUp.most} s
+- if the host took more than ${(facts.disturbed.share * 100).toFixed(0)} % of the processors (steal) during a round of a row, all sides of this round were repeated: ${facts.disturbed.repeated} times;
+  ${facts.disturbed.left} of ${facts.disturbed.of} were counted although the repetitions were no better
+- the service: log level info to a file, limits so high that the load does not reach them, tokens with a lifetime of an hour so that none expires during the run, otherwise the defaults
 - the peer: its clients in the database; opaque tokens; RS256 with 2048 bits, as the service's default; PKCE; introspection, client credentials, revocation
-  and UserInfo on; signed cookies; each refresh rotates; no developer's pages but two small forms of its own, and no log. It deletes nothing that has
-  expired, writes no audit trail and sends no page design; the service does all three
-- the load: [a client of the benchmark's own](../bench/wire.ts) over connections that are kept alive, one request at a time on each. It takes less of a
-  processor than any of the servers
+  and UserInfo enabled; signed cookies; each refresh rotates; two small forms instead of the development pages, and no log. It deletes no expired
+  rows, writes no audit trail and sends pages without a design; the service does all three
+- the load: [the benchmark's own HTTP client](../bench/wire.ts) with persistent connections and one request at a time on each. It uses less processor time
+  than any of the servers
 
 ## Rates at ${first} connections
 
@@ -234,13 +247,13 @@ What the bare reference does in each row:
 
 ${all.map(({ operation }) => `- ${operation.name}: ${operation.bare}`).join('\n')}
 
-"Sign-in with password" hashes with Argon2id by the service's own parameters, as many at a time as the service does. In the row above it the
-password's hash is made to cost nothing in the service; the peer's form does not look at the password at all.
+In the row “Sign-in with password” the bare reference hashes with Argon2id, with the parameters and the concurrency of the service. In the row above it the
+service hashes at no cost, and the peer's form does not check the password.
 
 ## Costs at ${first} connections
 
-Processor time of the server's process and of all of PostgreSQL's; statements as pg_stat_statements counts them, BEGIN and COMMIT included; bytes of WAL,
-which hold whole pages after each checkpoint.
+Processor time of the server process and of all PostgreSQL processes; statements as pg_stat_statements counts them, with BEGIN and COMMIT; bytes of WAL,
+which contain whole pages after each checkpoint.
 
 ${asTable(costs(all, first))}
 
@@ -250,11 +263,11 @@ p50 / p99 in milliseconds, by connections.
 
 ${asTable(latencies(all, connections))}
 
-${others.map((count) => `## Rates at ${count} connections\n\n${asTable(rates(all, count))}`).join('\n\n')}
+${others.map((count) => `## Rates at ${count} ${count === 1 ? 'connection' : 'connections'}\n\n${asTable(rates(all, count))}`).join('\n\n')}
 
 ## Start and memory
 
-A start on a migrated PostgreSQL until the first answer: ${facts.start.toFixed(0)} ms (target 1,000: ${verdict(facts.start < 1000)}). Resident memory after the
-load, of such a start: ${facts.memory.toFixed(0)} MB (target ${targetMemory}: ${verdict(facts.memory <= targetMemory)}).
+Time from the start until the first answer, on a migrated PostgreSQL: ${facts.start.toFixed(0)} ms (target 1,000: ${verdict(facts.start < 1000)}). Resident memory of this process after the
+load: ${facts.memory.toFixed(0)} MB (target ${targetMemory}: ${verdict(facts.memory <= targetMemory)}).
 `;
 }

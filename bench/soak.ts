@@ -8,6 +8,7 @@ import { type Bed, withService } from './bed.ts';
 import { command } from './children.ts';
 import { basicOf, makeUsers, redirectUri } from './flows.ts';
 import { observe, type Sample } from './soak-observer.ts';
+import { version } from './report.ts';
 import { SimulatedUser } from './simulated-user.ts';
 
 const { values } = parseArgs({
@@ -87,19 +88,18 @@ function report(
   const lines = [
     '# The soak',
     '',
-    `\`node bench/soak.ts\`: ${minutes} minutes of the highest steady load that ${connections} people with a browser each and their clients can ask for,`,
-    `one process of the service with a pool of ${poolSize}, PostgreSQL with its durability untouched, load, service and database on`,
-    `${availableParallelism()} cores, Node ${process.versions.node}. Lifetimes are short (access tokens 60 s, refresh tokens 90 s, sessions 60 s idle and 120 s at most, forms and`,
-    'unapproved registrations 60 s), so that rows of every kind come and go: sign-ins, code flows with refreshes, introspections, tokens of machines,',
-    'revocations, sign-in pages that are left, registrations without approval.',
+    `\`node bench/soak.ts\` wrote this page: ${minutes} minutes of the highest steady load of ${connections} users, each with a browser and with clients. One process of the service with a`,
+    `pool of ${poolSize}, PostgreSQL with full durability, and the load share ${availableParallelism()} cores; Node ${process.versions.node}; ${version()}. Lifetimes are short (access tokens 60 s, refresh`,
+    'tokens 90 s, sessions 60 s idle and 120 s at most, forms and unapproved registrations 60 s), so that rows of every kind are created and deleted: sign-ins, code flows with',
+    'refreshes, introspections, tokens by client credentials, revocations, abandoned sign-in pages, registrations without approval.',
     '',
-    `**Level**: the mean of the last quarter over that of the second quarter. Resident memory ${ratio((s) => s.rss)}, connections ${ratio((s) => s.connections)}, `,
-    `rows but for the audit trail's ${ratio((s) => s.live)}, their bytes on disk ${ratio((s) => s.bytes)}, requests a second ${ratio((s) => s.rate)}.`,
-    'The audit trail is kept for good, and grows with what happens.',
+    `**Level**: the mean of the last quarter divided by that of the second quarter. Resident memory ${ratio((s) => s.rss)}, connections ${ratio((s) => s.connections)}, `,
+    `rows without the audit trail ${ratio((s) => s.live)}, their bytes on disk ${ratio((s) => s.bytes)}, requests a second ${ratio((s) => s.rate)}.`,
+    'The audit trail is kept for ever, and grows with the number of events.',
     '',
-    `**Clean-up**: ${cleanUps} looks of the sampler (ten a second) found it at work; ${heldUp} of them found a request that waited for it.`,
+    `**Retention job**: ${cleanUps} samples (ten a second) found it running; ${heldUp} of them found a request that waited for it.`,
     '',
-    '| Operation | longest, ms | longest while the clean-up worked, ms |',
+    '| Operation | longest, ms | longest while the retention job ran, ms |',
     '|---|---|---|',
     ...Object.entries(longest)
       .sort(([a], [b]) => a.localeCompare(b))
