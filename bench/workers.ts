@@ -172,7 +172,7 @@ function asMarkdown(found: Map<string, Map<number, Round[]>>): string {
   const row = (cells: string[]) => `| ${cells.join(' | ')} |`;
   return [
     `${machine()}, Node ${process.versions.node}; each worker has ${share} of a processor, ${connections} connections, ${rounds} rounds of ${seconds} s in turn,`,
-    'medians. "CPU" is what the workers take for one operation; "processors in use" counts workers, load and PostgreSQL, and is below 2 where none waited for the machine.',
+    "medians. “CPU” is the workers' processor time for one operation. “Processors in use” counts workers, load and PostgreSQL; below 2, none of them waited for the machine.",
     '',
     row(header),
     row(header.map((_, index) => (index === 0 ? '---' : '---:'))),
