@@ -86,20 +86,19 @@ writeFileSync(
   join(docs, 'pages.md'),
   `# The pages
 
-Every page that people meet, with example data, as \`node scripts/gallery.ts\` photographs them: at 1280 pixels in light colours, and on a
-telephone of 360 pixels in dark ones. All of them are complete without script, in English, German and Arabic.
+Every page of the service with example data. \`node scripts/gallery.ts\` makes the pictures: 1280 pixels wide in light colours, and 360 pixels wide, as on a telephone, in dark colours. All
+pages work without script, in English, German and Arabic.
 
-## What they weigh
+## Size and time
 
-With everything that a page loads (its own HTML, stylesheets and scripts; nothing comes from elsewhere but a client's logo). Stylesheets and
-scripts are named by what they hold and are kept by the browser: the next page loads its HTML only. "Interactive" is the time in Chromium
-from the last byte of the HTML until the page can be used, its scripts having run: milliseconds, median of ${rounds}, files from memory.
+The sizes contain everything that a page loads: its own HTML, stylesheets and scripts. Only the logo of a client comes from another server. The names of stylesheets and scripts contain a digest, so the browser
+caches them, and the next page loads only its HTML. “Interactive” is the time in Chromium from the last byte of the HTML until the scripts have run: milliseconds, median of ${rounds}, with the files in memory.
 
 | Page | bytes | gzipped | requests | interactive, ms |
 |---|---|---|---|---|
 ${rows.join('\n')}
 
-## What they look like
+## Pictures
 
 ${pictures.join('\n')}`,
 );

@@ -64,14 +64,14 @@ export function licences(): string {
     ['| Package | Version | Licence |', '| --- | --- | --- |', ...rows(use)].join('\n');
   return `# Licences
 
-Gatehouse is under the [Apache License 2.0](../LICENSE). These are the packages that it is installed with, from the lock file by
-\`node scripts/licences.ts\`; do not edit it by hand.
+Gatehouse is under the [Apache License 2.0](../LICENSE). \`node scripts/licences.ts\` writes this page from the lock file; do not
+edit it by hand. It lists all packages that an installation contains.
 
 - [In production](#in-production): ${rows('production').length} packages
 - [With the embedded PostgreSQL](#with-the-embedded-postgresql): ${rows('embedded PostgreSQL').length} packages, one of them for each platform
 - [In development only](#in-development-only): ${rows('development').length} packages; \`npm ci --omit=dev\` leaves them out
 
-Allowed in production: ${allowed.join(', ')}. In development, where nothing is passed on, besides: ${allowedInDevelopment.slice(allowed.length).join(', ')}.
+Allowed in production: ${allowed.join(', ')}. Also allowed in development, where no package is distributed: ${allowedInDevelopment.slice(allowed.length).join(', ')}.
 
 ## In production
 
@@ -79,7 +79,7 @@ ${table('production')}
 
 ## With the embedded PostgreSQL
 
-PostgreSQL itself is under the PostgreSQL License; the packages bring its programs.
+PostgreSQL itself is under the PostgreSQL License; the packages contain its programs.
 
 ${table('embedded PostgreSQL')}
 
