@@ -1,4 +1,4 @@
-// Checks that the reference page matches the code, and that every link of the documentation leads to a file and a heading.
+// Tests the documentation: its reference page is what the code says, and every link, file and script that a page names exists.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -24,27 +24,55 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-test('docs/reference.md equals what scripts/reference.ts makes of the code (decisions section 8)', () => {
+test('the reference is what the code says: node scripts/reference.ts writes it (decisions section 8)', () => {
   expect(read('docs/reference.md')).toBe(reference());
 });
 
-test('the reference lists every setting and every address of the service (decisions sections 1 and 8)', () => {
+test('the reference holds every setting and every address that the service has (decisions sections 1 and 8)', () => {
   for (const name of Object.keys(settings)) expect(reference()).toContain(`\`${name}\``);
   const real = routesOf(service.apps[0]!).filter((route) => !/ \*$| \/assets\/|^HEAD /.test(route));
   expect([...describedRoutes].sort()).toEqual(real);
 });
 
-test.each(pages)('every relative link and picture in %s leads to a file, and to a heading if it names one', (page) => {
-  const links = [...read(page).matchAll(/\]\(([^)\s]+)\)|src="([^"]+)"/g)].map((match) => (match[1] ?? match[2])!);
-  for (const link of links.filter((link) => !/^[a-z]+:/.test(link))) {
-    const [path, fragment] = link.split('#');
-    const target = path === '' ? page : join(dirname(page), path!);
-    expect(existsSync(join(root, target)), link).toBe(true);
-    if (fragment !== undefined) expect(headings(read(target)), link).toContain(fragment);
+test.each([...pages, 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'])(
+  'every relative link and picture in %s leads to a file, and to a heading if it names one',
+  (page) => {
+    const links = [...read(page).matchAll(/\]\(([^)\s]+)\)|src="([^"]+)"/g)].map((match) => (match[1] ?? match[2])!);
+    for (const link of links.filter((link) => !/^[a-z]+:/.test(link))) {
+      const [path, fragment] = link.split('#');
+      const target = path === '' ? page : join(dirname(page), path!);
+      expect(existsSync(join(root, target)), link).toBe(true);
+      if (fragment !== undefined) expect(headings(read(target)), link).toContain(fragment);
+    }
+  },
+);
+
+// the links of the page of security are checked above; its texts are shortened names
+const naming = [...pages.filter((page) => page !== 'docs/security.md'), 'CONTRIBUTING.md'];
+test.each(naming)('every file, folder and npm script that %s names exists', (page) => {
+  // vitest takes the beginning of a file's name
+  const text = read(page).replaceAll(/npm test -- [^\n`]*/g, '');
+  const named = text.matchAll(
+    /(?<![\w./-])(?:src|test|bench|scripts|demo|deploy|migrations|templates|bin|docs)\/[\w./-]*[\w/](?![\w…*-])/g,
+  );
+  for (const [path] of named) expect(existsSync(join(root, path)), path).toBe(true);
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  for (const [, script] of text.matchAll(/\bnpm run (?:-s )?([\w-]+)/g))
+    expect(scripts, script).toHaveProperty([script!]);
+});
+
+test('every question of CONTRIBUTING is answered by files that exist, and by functions that are in them', () => {
+  const rows = [...read('CONTRIBUTING.md').matchAll(/^\| [^|]*\? \| (.*) \|$/gm)].map(([, answer]) => answer!);
+  expect(rows.length).toBeGreaterThanOrEqual(10);
+  for (const answer of rows) {
+    const files = [...answer.matchAll(/`([\w./-]+\.(?:ts|sql|eta))`/g)].map(([, file]) => file!);
+    expect(files, answer).not.toEqual([]);
+    const text = files.map(read).join('\n');
+    for (const [, name] of answer.matchAll(/functions? `(\w+)`/g)) expect(text, answer).toContain(name);
   }
 });
 
-test('the README links to every page of the documentation', () => {
+test('README leads to every page of the documentation', () => {
   for (const page of pages.slice(1)) expect(read('README.md')).toContain(`](${page})`);
 });
 
@@ -79,7 +107,7 @@ test('the functions for application servers do what their page says (decisions s
   await expect(groupsOf!(service.issuer, code)).rejects.toThrow(/^401 /);
 });
 
-test('the page of relying parties shows the configuration and the versions that the tests run with (decisions section 8)', () => {
+test('what the page of relying parties shows of their configuration is what they were run with (decisions section 8)', () => {
   const page = read('docs/relying-parties.md');
   const shown = [...page.matchAll(/\bfrom \[[^\]]*\]\(\.\.\/([^)]+\.\w+)\)/gi)];
   expect(shown.length).toBeGreaterThan(5);
@@ -87,7 +115,7 @@ test('the page of relying parties shows the configuration and the versions that 
     const snippet = /^```\w+\n(.*?)^```$/ms.exec(page.slice(index))![1]!;
     expect(read(file), file).toContain(snippet);
   }
-  // the version of Apache is Debian's, and differs between machines
+  // Apache's is Debian's, and differs from machine to machine
   for (const party of [...parties, ...fetchedParties].filter(({ folder }) => folder !== 'apache')) {
     for (const version of (party.version() as string).split(', ')) expect(page).toContain(version);
   }
@@ -98,7 +126,7 @@ async function functionsOf(page: string): Promise<Record<string, (...values: unk
   const code = [...read(page).matchAll(/^```js\n(.*?)^```$/gms)].map((match) => match[1]).join('\n');
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-docs-'));
   const file = join(folder, 'page.mjs');
-  // a module outside the tree cannot find packages by name
+  // outside the tree packages have no names
   writeFileSync(file, code.replace(`'jose'`, `'${import.meta.resolve('jose')}'`));
   try {
     return (await import(pathToFileURL(file).href)) as Awaited<ReturnType<typeof functionsOf>>;
