@@ -165,8 +165,8 @@ const addresses: Record<string, string> = {
 
 const errors: Record<ErrorCode, string> = {
   invalid_request: 'A parameter is missing, repeated, too long or not valid; the sentence names it (RFC 6749)',
-  invalid_client: 'The client did not authenticate, or the signed request is not from it (RFC 6749)',
-  invalid_grant: 'The code or refresh token is unknown, used, expired or another client’s (RFC 6749)',
+  invalid_client: 'The client did not authenticate, or did not sign the request (RFC 6749)',
+  invalid_grant: 'The code or refresh token is unknown, used or expired, or belongs to another client (RFC 6749)',
   unauthorized_client: 'The client is not enabled, or may not use this grant or response type (RFC 6749)',
   unsupported_grant_type: 'There is no such grant type (RFC 6749)',
   invalid_scope: 'A scope is unknown or not registered for the client (RFC 6749)',
@@ -183,9 +183,9 @@ const errors: Record<ErrorCode, string> = {
   login_required: '`prompt=none`, but no user is signed in (OpenID Connect Core)',
   consent_required: '`prompt=none`, but the user has not consented (OpenID Connect Core)',
   unmet_authentication_requirements:
-    'No sign-in here reaches the `acr` that the request says is essential (OpenID Connect Core)',
+    'No sign-in reaches the `acr` that the request calls essential (OpenID Connect Core)',
   request_not_supported:
-    'The request object is not signed, and the service takes only signed ones (OpenID Connect Core)',
+    'The request object is not signed, and the service accepts only signed ones (OpenID Connect Core)',
   request_uri_not_supported: 'The same for a request object by reference (OpenID Connect Core)',
   invalid_request_uri: '`request_uri` is not registered, or its address returns no request object (RFC 9101)',
   invalid_request_object: 'The request object cannot be verified, or contradicts the parameters outside it (RFC 9101)',
@@ -237,7 +237,7 @@ const events: Record<AuditEventType, string> = {
   'client.registered': 'A client registered itself',
   'client.collected': 'A client collected the credentials of an approved registration: it is enabled',
   'client.updated': 'A registration was changed, by its client or an administrator; the detail names the members',
-  'client.credentials_renewed': 'A registration was repeated: new secrets, the old ones are dead',
+  'client.credentials_renewed': 'A registration was repeated: new secrets replaced the old ones',
   'client.created': 'An administrator created a client',
   'client.approved':
     'An administrator enabled a client or its pending changes, perhaps with a correction; the detail names the members',
@@ -248,23 +248,25 @@ const events: Record<AuditEventType, string> = {
   'client.authentication_failed': 'A client sent wrong credentials',
   'code.replayed': 'An authorization code was redeemed a second time; everything that it issued is revoked',
   'code.misused': 'Another client presented an authorization code',
-  'code.burned': 'An authorization code failed for the fifth time and is dead; the detail says why it failed',
-  'refresh_token.reused': 'A spent refresh token was reused, or one of an ended line; its family is revoked',
+  'code.burned': 'An authorization code failed for the fifth time and has ended; the detail has the reason',
+  'refresh_token.reused': 'A spent refresh token was reused, or one of an ended line; its client session has ended',
   'refresh_token.misused': 'Another client presented a refresh token',
   'token.revoked': 'A client revoked a token',
   'session.ended':
-    'Its person or an administrator ended a browser’s session or all of a user, somebody else signed in there, or its user had too many',
+    'The user or an administrator ended one session or all of the user, another user signed in with the same browser, or the user had too many sessions',
   'client_session.ended': 'A client ended its session by a signed request',
-  'logout_token.delivered': 'A client was told of a session’s end by back-channel logout, not at the first attempt',
-  'logout_token.refused': 'A client answered 400 to back-channel logout; it is not told again',
-  'logout_token.given_up': 'A client could not be told of a session’s end in `BACKCHANNEL_LOGOUT_RETENTION`',
+  'logout_token.delivered':
+    'A client was notified of the end of a session by back-channel logout, after the first attempt had failed',
+  'logout_token.refused': 'A client answered 400 to back-channel logout; the notification is not repeated',
+  'logout_token.given_up':
+    'A client could not be notified of the end of a session within `BACKCHANNEL_LOGOUT_RETENTION`',
   'keys.rotated': 'New signing keys were made, by an administrator or the `schedule`',
-  'keys.withdrawn': 'A signing key was taken away at once',
+  'keys.withdrawn': 'A signing key was withdrawn at once',
   'secret_key.reencrypted':
     'Every stored value is encrypted with the first key of `SECRET_KEY`; the detail has its id, the number of values encrypted anew, and the ids of the keys that are no longer needed',
   'registration_token.created': 'An initial access token was made',
   'link.sent': 'A single-use link was mailed; the detail says for what',
-  'link.created': 'An administrator made a single-use link, to hand over',
+  'link.created': 'An administrator made a single-use link to hand over to the user',
   'link.used': 'A single-use link was used',
   'mail.given_up': 'A mail could not be sent for a day, or the mail server refused it for good',
   'audit_events.exported':
@@ -294,15 +296,14 @@ Made from the code by \`node scripts/reference.ts\`; do not edit it by hand.
 
 ## Settings
 
-Environment variables. An empty value counts as not set. A wrong value stops the start with a sentence that names the setting.
+Settings are environment variables. An empty value counts as unset. With a wrong value the service does not start, and a sentence names the setting.
 
 ${settingTables()}
 
 ## Addresses
 
-All addresses are below the issuer (\`BASE_URL\`). The last column is the name of the address in the discovery documents: the
-service’s own names are only in \`/.well-known/oauth-authorization-server\`.
-The discovery documents, the keys, the health checks and the pages’ own files also answer HEAD; no other address does.
+All addresses are below the issuer (\`BASE_URL\`). The last column is the name of the address in the discovery documents. Names that no standard defines are
+only in \`/.well-known/oauth-authorization-server\`. The discovery documents, the keys, the health checks and the assets of the pages also answer HEAD; no other address does.
 
 ${table(
   ['Address', 'What it does', 'Name'],
@@ -311,7 +312,7 @@ ${table(
 
 ## Admin routes
 
-With \`Authorization: Bearer\` and an access token of the scope \`admin\`. \`GET /admin/api/openapi.json\` describes their bodies and answers.
+They need \`Authorization: Bearer\` with an access token with the scope \`admin\`. \`GET /admin/api/openapi.json\` describes their bodies and answers.
 
 ${table(
   ['Route', 'What it does'],
@@ -320,7 +321,7 @@ ${table(
 
 ## Commands
 
-Each command begins with \`npm run -s idp --\`, and prints JSON with \`--json\`.
+Each command begins with \`bin/gatehouse\`, and prints JSON with \`--json\`.
 
 ${table(
   ['Command', 'What it does'],
@@ -329,7 +330,7 @@ ${table(
 
 ## Error codes
 
-Every JSON error has \`error\`, one of these, and \`error_description\`, a sentence that says what to do.
+Every JSON error has \`error\`, one of these codes, and \`error_description\`, a sentence that says what to do.
 
 ${table(
   ['Code', 'When'],
@@ -340,8 +341,8 @@ ${table(
 
 Each event is a row of the audit trail and a line of the log, with time, outcome, actor, client, subject and address: \`event\`, \`outcome\`, \`actor\`,
 \`client_id\`, \`sub\`, \`address\` and \`detail\`. An operation on the command line (actor \`command line\`) or by SQL on clients, users and sessions
-(actor \`sql\`, with the \`database_role\` in the detail) has a row, but no line, since no instance of the service performed it. The view of the trail also
-has \`${tokenIssued}\`: a code, an access or refresh token or a handle that was issued and is still stored; \`detail.kind\` says which.
+(actor \`sql\`, with the \`database_role\` in the detail) has a row, but no line, because no instance of the service performed it. The view of the trail also
+has \`${tokenIssued}\`: a code, an access token, a refresh token or a handle that was issued and is still stored; \`detail.kind\` has its kind.
 
 ${table(
   ['Event', 'What happened'],
@@ -368,7 +369,7 @@ function settingTables(): string {
     comment = [];
   }
   return parts
-    .map(({ title, rows }) => `### ${title}\n\n${table(['Setting', 'Default', 'Values', 'What it is'], rows)}`)
+    .map(({ title, rows }) => `### ${title}\n\n${table(['Setting', 'Default', 'Values', 'Meaning'], rows)}`)
     .join('\n\n');
 }
 
