@@ -1,4 +1,4 @@
-# The production image: Gatehouse on Node 24 without development packages. DATABASE_URL names the database.
+# Builds the production image: Gatehouse on Node 24 without development packages. DATABASE_URL names the database.
 #   docker build -t gatehouse .
 #   docker build -t gatehouse --build-arg EMBEDDED=true .      with the embedded PostgreSQL, to run without DATABASE_URL
 ARG BASE=node:24-bookworm-slim
@@ -20,8 +20,8 @@ COPY templates ./templates
 COPY src ./src
 COPY bin ./bin
 RUN ln -s /app/bin/gatehouse /usr/local/bin/gatehouse
-# The image keeps the compiled code. The service's user writes it, since Node keeps it by user, and cannot change it afterwards.
-# This start ends with the refusal of its port, once all code is loaded.
+# Stores the compiled code in the image. The service's user must write it, because Node stores it by user. Afterwards that user cannot change it.
+# This start loads all code, and then ends because its port is not valid.
 RUN install -d -o 1000 -g 1000 node_modules/.cache/gatehouse
 USER 1000:1000
 RUN ! PORT=none gatehouse
@@ -29,7 +29,7 @@ USER 0:0
 RUN chown -R 0:0 node_modules/.cache && chmod -R a+rX node_modules/.cache
 VOLUME /data
 EXPOSE 3000
-# The base image's user "node", by number so that a cluster can see that it is not root. It owns /data and nothing else.
+# The user "node" of the base image, by number, so that a cluster can verify that it is not root. It owns only /data.
 USER 1000:1000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=3 CMD ["node", "-e", "\

@@ -64,7 +64,7 @@ export const otherUser = {
 };
 const by = { actor: 'demonstration' };
 
-/** Approves a registration, as `npm run -s idp -- client approve` does. */
+/** Approves a registration, as `bin/gatehouse client approve` does. */
 export function approveClient(config: Config, clientId: string): Promise<void> {
   return withDatabase(config, async ({ store, administration }) => {
     const client = await store.clients.find(clientId);

@@ -62,8 +62,9 @@ interface UserScope {
 
 /** The settings that the provider stores for a user and this application (UserSetting). */
 interface Settings {
+  /** The user for whom the code was issued. */
   sub: string;
-  /** The user to whom the code was issued. */
+  /** The client to which the code was issued. */
   client_id: string;
   settings: Record<string, unknown>;
 }

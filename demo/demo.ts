@@ -65,7 +65,7 @@ try {
 
   if (!stopping) {
     const users = [sampleUser, otherUser].flatMap(({ username }) => {
-      const forgotten = `npm run -s idp -- user set-password ${username} --password-stdin`;
+      const forgotten = `bin/gatehouse user set-password ${username} --password-stdin`;
       const password = notes.passwords?.[username] ?? `as it was set (forgotten? ${forgotten})`;
       return [`    user name  ${username}`, `    password   ${password}`, ''];
     });
