@@ -9,12 +9,12 @@ import { by, type Command, type Output, parse, UsageError, withDatabase } from '
 export const clientDecisionCommands: Record<string, Command> = {
   'client approve': {
     usage: 'ID …',
-    summary: 'Prints each client, then enables it; of one that is enabled it approves the change that waits.',
+    summary: 'Prints each client, then enables it; if a client is enabled, approves its pending change.',
     run: (config, args) => decide(config, parse(args, {}, ['ID …']).positionals, undefined),
   },
   'client refuse': {
     usage: 'ID … --reason TEXT',
-    summary: 'Refuses what waits for approval, of each client; the registrants can read the reason.',
+    summary: 'Refuses the pending registration or change of each client; the registrants can read the reason.',
     options: [['--reason TEXT', 'Up to 1000 characters.']],
     async run(config, args) {
       const { values, positionals } = parse(args, { reason: { type: 'string' } }, ['ID …']);

@@ -36,6 +36,6 @@ async function subsOf(store: Store, usernames: string[]): Promise<string[]> {
 }
 
 export const groupMemberCommands: Record<string, Command> = {
-  'group add': members('add', 'Puts users into a group.', 'joined the group'),
-  'group remove': members('remove', 'Takes users out of a group.', 'left the group'),
+  'group add': members('add', 'Adds users to a group.', 'joined the group'),
+  'group remove': members('remove', 'Removes users from a group.', 'left the group'),
 };

@@ -6,7 +6,7 @@ import { type Command, parse } from './command.ts';
 export const schemaCommands: Record<string, Command> = {
   migrate: {
     usage: '',
-    summary: 'Brings the database schema up to date, as every start does.',
+    summary: 'Migrates the database schema, as every start does.',
     async run(config, args) {
       parse(args, {});
       const connection = await openConnection(config, pino({ level: 'silent' }));

@@ -19,7 +19,7 @@ export const secretKeyCommands: Record<string, Command> = {
   'secret-key reencrypt': {
     usage: '',
     summary:
-      'Encrypts every stored value with the first key of SECRET_KEY while instances serve, and says which keys are no longer needed. Refused while an instance encrypts with another key. A run that was broken off is continued by the next one.',
+      'Encrypts every stored value with the first key of SECRET_KEY while instances serve, and names the keys that are no longer needed. It refuses while an instance encrypts with another key. After an interruption, the next run continues.',
     async run(config, args, terminal) {
       parse(args, {});
       const { id, values, notNeeded } = await withDatabase(config, async ({ store, keys, ...context }) => ({

@@ -17,7 +17,7 @@ export const userImportCommands: Record<string, Command> = {
   'user import': {
     usage: 'FILE|- [--format csv|jsonl] [--update] [--with-admins] [--dry-run] [--from-line N]',
     summary:
-      'Makes users of a file, with their password hashes; those that there are stay as they are, without --update. Rows that are refused are reported on standard error.',
+      'Imports users from a file, with their password hashes. Existing users stay unchanged without --update. Standard error reports each refused row.',
     options: [
       ['--format csv|jsonl', 'The format; without it the name of the file decides.'],
       ['--update', 'Changes users that exist; without it they stay as they are.'],

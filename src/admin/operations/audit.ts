@@ -46,7 +46,7 @@ const listEvents = operation({
   method: 'GET',
   path,
   tag,
-  summary: 'Lists the events of the audit trail and the issues of the tokens that are still stored, newest first',
+  summary: 'Lists the events of the audit trail, with the issued tokens that are still stored, newest first',
   input: () => pageShape.extend({ type: oneOf(viewedTypes), ...filter.shape }),
   internalInput: z.object({
     before: z.string().refine(isEventId, rule('event-id')).describe('Only events that the list shows after this one.'),
@@ -78,7 +78,7 @@ const exportTrail = operation({
   method: 'GET',
   path: `${path}/export`,
   tag,
-  summary: 'Exports all events of the audit trail that a filter finds, newest first, and leaves an event of that',
+  summary: 'Exports all events of the audit trail that match a filter, newest first, and records that as an event',
   // the file contains the operations of all users
   needsRecentSignIn: true,
   input: () => filter.extend({ type: oneOf(auditEventTypes), format: fileFormat }),

@@ -19,7 +19,7 @@ export const approveClient = operation({
   path: `${path}/:id/approve`,
   tag,
   summary:
-    'Enables a client that is disabled, whose changes go on waiting, or approves what waits of an enabled one, if it still is at the version that was looked at',
+    'Enables a disabled client, whose pending change stays pending, or approves the pending change of an enabled one, if the client still has the reviewed version',
   params: byId,
   input: () => approval,
   answer: 'Client',
@@ -36,7 +36,7 @@ export const refuseClient = operation({
   method: 'POST',
   path: `${path}/:id/refuse`,
   tag,
-  summary: 'Refuses what waits for approval, with a reason that the registrant can read',
+  summary: 'Refuses a pending registration or change, with a reason that the registrant can read',
   params: byId,
   input: () => approval.extend({ reason: text(1000).min(1) }),
   answer: 'Client',
@@ -54,7 +54,7 @@ export const decideClients = operation({
   path: `${path}/decide`,
   tag,
   summary:
-    'Approves or refuses what waits of several clients, each by itself: a client that changed does not hold up the others',
+    'Approves or refuses the pending registrations or changes of several clients, each independently of the others',
   input: () =>
     z
       .strictObject({

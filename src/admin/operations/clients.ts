@@ -42,7 +42,8 @@ const listClients = operation({
   method: 'GET',
   path,
   tag,
-  summary: 'Lists clients, newest first; with waiting=true those that wait for a decision, with q what is found',
+  summary:
+    'Lists clients, newest first; with waiting=true those that wait for a decision, with q those that match a search',
   input: () =>
     pageShape.extend({
       status: z.enum(['enabled', 'disabled'], rule('status')).optional().describe('Only clients with this status.'),
@@ -67,7 +68,7 @@ const listClients = operation({
     pageOf('clients', clients, limit, clientView, (client) => ({ at: client.createdAt, id: client.clientId })),
   command: {
     name: 'client list',
-    summary: 'Lists the newest clients, those that wait for a decision, or those that a search finds',
+    summary: 'Lists the newest clients, those that wait for a decision, or those that match a search',
     options: { status: 'status', waiting: 'waiting', search: 'q', limit: 'limit' },
     text: ({ clients }) =>
       table(
@@ -110,7 +111,7 @@ const createClient = operation({
   method: 'POST',
   path,
   tag,
-  summary: 'Makes a client, enabled unless status says otherwise, and shows its secrets once',
+  summary: 'Creates a client, enabled by default, and shows its secrets once',
   input: () => clientChangeShape,
   documentedInput: clientMetadataShape.extend(clientChangeShape.shape),
   status: 201,
@@ -123,7 +124,7 @@ const createClient = operation({
   command: {
     name: 'client create',
     summary:
-      'Makes a client, enabled at once, and prints its credentials; with --grant-type client_credentials --scope admin it can call the admin routes',
+      'Creates an enabled client and prints its credentials; with --grant-type client_credentials --scope admin it can call the admin routes',
     required: ['client_name'],
     options: {
       name: 'client_name',
@@ -169,7 +170,7 @@ const showClient = operation({
   view: clientView,
   command: {
     name: 'client show',
-    summary: 'Shows a client with what waits for approval',
+    summary: 'Shows a client with its pending change',
     text: (client) => facts(clientView(client)),
   },
 });
@@ -216,7 +217,7 @@ const changeClient = operation({
   method: 'PATCH',
   path: `${path}/:id`,
   tag,
-  summary: 'Changes what is sent of a client and leaves the rest; null takes a member away',
+  summary: 'Changes the given members of a client and no others; null removes a member',
   params: byId,
   input: () => clientChangeShape,
   documentedInput: z.strictObject({ ...metadataChange, ...clientChangeShape.shape }),
@@ -246,7 +247,7 @@ const changeClient = operation({
   view: ({ client, newSecret }) => ({ ...clientView(client), client_secret: newSecret }),
   command: {
     name: 'client require-acr',
-    summary: 'Sets the level of authentication (acr) that users have to reach at a client; none takes it away',
+    summary: 'Sets the level of authentication (acr) that a client requires of its users; none removes the requirement',
     arguments: ['required_acr'],
     required: ['required_acr'],
     options: {},
@@ -262,7 +263,7 @@ export const disableClient = operation({
   method: 'POST',
   path: `${path}/:id/disable`,
   tag,
-  summary: 'Disables a client and ends all sessions and tokens of it',
+  summary: 'Disables a client and ends all its sessions and tokens',
   params: byId,
   answer: 'Client',
   async handler({ administration, clients }, { params: { id }, actor }) {
@@ -284,7 +285,7 @@ export const deleteClient = operation({
   method: 'DELETE',
   path: `${path}/:id`,
   tag,
-  summary: 'Deletes a client with all that was issued to it',
+  summary: 'Deletes a client and everything that was issued to it',
   params: byId,
   async handler({ administration, clients }, { params: { id }, actor }) {
     await administration.deleteClient(actor, id);

@@ -13,7 +13,7 @@ const listGrants = operation({
   method: 'GET',
   path,
   tag,
-  summary: 'Lists what a user granted to clients, newest first',
+  summary: 'Lists the grants of a user to clients, newest first',
   params: bySub,
   input: () => pageShape,
   answer: 'GrantPage',
@@ -38,7 +38,7 @@ export const withdrawGrant = operation({
   method: 'DELETE',
   path: `${path}/:client_id`,
   tag,
-  summary: 'Withdraws what a user granted to a client and ends all that was issued for it',
+  summary: 'Withdraws the grant of a user to a client and ends everything that was issued by it',
   params: bySub.extend({ client_id: text(255) }),
   needsRecentSignIn: false,
   handler: ({ administration }, { params: { sub, client_id: clientId }, actor }) =>

@@ -30,7 +30,7 @@ const listKeys = operation({
   method: 'GET',
   path,
   tag,
-  summary: 'Lists the signing keys, without their private halves',
+  summary: 'Lists the signing keys, without their private parts',
   answer: 'Keys',
   handler: (context) => context.keyRing(),
   command: { name: 'keys list', ...output },
@@ -42,7 +42,7 @@ export const rotateKeys = operation({
   path,
   tag,
   summary:
-    'Makes a new signing key of each algorithm, or of those in algorithms, which signs once everybody knows it, or after two seconds with immediate; until then its state is waiting',
+    'Makes a new signing key for each algorithm, or for the given ones; it signs after its publication time, or after two seconds with immediate, and its state is waiting until then',
   input: () =>
     z.strictObject({
       immediate: z.boolean().optional().describe('The new keys sign after two seconds.'),
@@ -64,7 +64,7 @@ export const rotateKeys = operation({
   command: {
     name: 'keys rotate',
     summary:
-      'Makes a new signing key of each algorithm, or of those named; it is published at once and signs when caches have it',
+      'Makes a new signing key for each algorithm, or for the given ones; it is published at once, and signs when caches have it',
     options: { alg: 'algorithms', immediate: 'immediate' },
     ...output,
   },
@@ -74,7 +74,8 @@ export const withdrawKey = operation({
   method: 'DELETE',
   path: `${path}/:kid`,
   tag,
-  summary: 'Withdraws a signing key at once, as when it leaked: what it signed is not accepted any more',
+  summary:
+    'Withdraws a signing key at once, for example because it leaked; tokens that it signed are no longer accepted',
   params: z.object({ kid: text(64) }),
   async handler(context, { params: { kid }, actor }) {
     const ring = await context.keyRing();
@@ -84,7 +85,7 @@ export const withdrawKey = operation({
   command: {
     name: 'keys withdraw',
     summary:
-      'Withdraws a signing key at once, as when it leaked; before the one that signs, make another: keys rotate --immediate',
+      'Withdraws a signing key at once, for example because it leaked; to withdraw the one that signs, first make another: keys rotate --immediate',
     ...output,
   },
 });
@@ -93,7 +94,7 @@ const createRegistrationToken = operation({
   method: 'POST',
   path: '/admin/api/registration-tokens',
   tag: 'registration tokens',
-  summary: 'Makes an initial access token, shown once: what registers with it is enabled at once',
+  summary: 'Makes an initial access token, shown once; a client that registers with it is enabled at once',
   input: () =>
     z.strictObject({
       lifetime: z

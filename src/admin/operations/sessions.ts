@@ -14,7 +14,7 @@ const listSessions = operation({
   method: 'GET',
   path: '/admin/api/sessions',
   tag,
-  summary: 'Lists the live sessions of browsers, newest first',
+  summary: 'Lists the active sessions of browsers, newest first',
   input: () => pageShape.extend({ sub: text(255).optional().describe('Only sessions of this user.') }),
   answer: 'SessionPage',
   async handler({ store }, { input: { limit, cursor, sub } }) {
@@ -46,7 +46,7 @@ export const endSession = operation({
   method: 'DELETE',
   path: '/admin/api/sessions/:id',
   tag,
-  summary: 'Ends a session with all that came of it, refresh tokens with offline_access included',
+  summary: 'Ends a session and everything that was issued in it, also refresh tokens with offline_access',
   params: byId,
   needsRecentSignIn: false,
   handler: ({ administration }, { params: { id }, actor }) => administration.endSession(actor, id),
@@ -61,7 +61,8 @@ export const endSessions = operation({
   method: 'DELETE',
   path: '/admin/api/users/:sub/sessions',
   tag,
-  summary: 'Ends all sessions of a user with all that came of them, refresh tokens with offline_access included',
+  summary:
+    'Ends all sessions of a user and everything that was issued in them, also refresh tokens with offline_access',
   params: bySub,
   needsRecentSignIn: false,
   handler: ({ administration }, { params: { sub }, actor }) => administration.endSessions(actor, sub),
@@ -77,7 +78,7 @@ const listLogoutDeliveries = operation({
   method: 'GET',
   path: '/admin/api/logout-deliveries',
   tag,
-  summary: 'Lists what clients were told or have yet to be told of ended sessions (back-channel logout), newest first',
+  summary: 'Lists the notifications to clients about ended sessions (back-channel logout), newest first',
   input: () =>
     pageShape.extend({
       client_id: text(255).optional().describe('Only deliveries to this client.'),

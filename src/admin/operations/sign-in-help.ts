@@ -48,14 +48,14 @@ const removal = {
 const removeFactors = operation({
   ...removal,
   path: `${path}/second-factors`,
-  summary: 'Removes all second factors of a user, with the recovery codes: for a user who has lost them',
+  summary: 'Removes all second factors and recovery codes of a user who has lost them',
   params: bySub,
   internalInput: z.object({ id: text(100).describe('Only the second factor with this id.') }),
   handler: ({ administration }, { params: { sub }, input, actor }) =>
     administration.removeSecondFactor(actor, sub, input.id),
   command: {
     name: 'user remove-second-factor',
-    summary: 'Removes the second factors of a user, or the one named: for a user who has lost them',
+    summary: 'Removes all second factors of a user who has lost them, or the given one',
     text: (removed, { typed }) =>
       removed.length > 0
         ? `${removed.length} of the second factors of ${typed['sub']} ${removed.length === 1 ? 'is' : 'are'} removed.`
@@ -66,7 +66,7 @@ const removeFactors = operation({
 const removeFactor = operation({
   ...removal,
   path: `${path}/second-factors/:id`,
-  summary: 'Removes one second factor of a user; with the last one the recovery codes go',
+  summary: 'Removes one second factor of a user; with the last one also the recovery codes',
   params: bySub.extend({ id: text(100) }),
   handler: ({ administration }, { params: { sub, id }, actor }) => administration.removeSecondFactor(actor, sub, id),
 });
@@ -75,7 +75,7 @@ export const createRecoveryLink = operation({
   method: 'POST',
   path: `${path}/recovery-link`,
   tag,
-  summary: 'Makes a link, shown once, by which a user chooses another password; second factors stay demanded',
+  summary: 'Makes a link, shown once, with which a user chooses another password; second factors stay required',
   params: bySub,
   input: () =>
     z.strictObject({

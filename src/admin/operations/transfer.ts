@@ -18,7 +18,7 @@ const importUsers = operation({
   method: 'POST',
   path: `${path}/import`,
   tag: 'users',
-  summary: `Makes users of a file of up to ${maxFileSize / 1024 / 1024} MiB, with their password hashes; the answer tells line by line how far it is, which rows are refused, and at its end how many there were of each kind`,
+  summary: `Imports users from a file of up to ${maxFileSize / 1024 / 1024} MiB, with their password hashes; the lines of the answer report the progress and each refused row, and the last one the counts`,
   input: () =>
     z.object({
       update: flag.describe('Changes users that exist; without it they stay as they are.'),
@@ -45,7 +45,7 @@ const exportAll = operation({
   method: 'GET',
   path: `${path}/export`,
   tag: 'users',
-  summary: 'Exports all users by name, or those that a filter finds, without their password hashes',
+  summary: 'Exports all users by name, or those that match a filter, without their password hashes',
   // the file contains the data of all users
   needsRecentSignIn: true,
   input: () => z.object({ format: fileFormat, ...userFilter }),
@@ -58,7 +58,7 @@ const exportAll = operation({
   },
   command: {
     name: 'user export',
-    summary: 'Writes all users, or those that a filter finds, into a new file; to standard output without one',
+    summary: 'Writes all users, or those that match a filter, to a new file, or to standard output',
     text: (_, { typed }) => (typed['file'] === undefined ? '' : `The users are in ${typed['file']}.`),
   },
 });

@@ -34,7 +34,7 @@ const listUsers = operation({
   method: 'GET',
   path,
   tag,
-  summary: 'Lists users, newest first or by name; those whose names have all of some words, or who are in a group',
+  summary: 'Lists users, newest first or by name, optionally only those that match words, a group or a status',
   input: () =>
     pageShape.extend({
       ...userFilter,
@@ -66,7 +66,7 @@ const createUser = operation({
   method: 'POST',
   path,
   tag,
-  summary: 'Makes a user; one without a password cannot sign in',
+  summary: 'Creates a user; a user without a password cannot sign in',
   input: ({ passwordMinLength }) => newUserShape(passwordMinLength),
   status: 201,
   answer: 'User',
@@ -86,7 +86,7 @@ const createUser = operation({
   view: userView,
   command: {
     name: 'user create',
-    summary: 'Makes a user; the password comes by standard input',
+    summary: 'Creates a user; the password comes from standard input',
     options: {
       username: 'username',
       email: 'email',
@@ -139,7 +139,7 @@ export const changeUser = operation({
   method: 'PATCH',
   path: `${path}/:sub`,
   tag,
-  summary: 'Changes what is sent of a user and leaves the rest; null takes the email or a claim away',
+  summary: 'Changes the given members of a user and no others; null removes the email or a claim',
   params: bySub,
   input: ({ passwordMinLength }) => userChangeShape(passwordMinLength),
   answer: 'User',
@@ -164,7 +164,7 @@ export const changeUser = operation({
     setStatus('user enable', 'Lets a disabled user sign in again', 'enabled', 'enabled'),
     {
       name: 'user set-password',
-      summary: 'Sets a password, which comes by standard input, and ends all sessions of the user',
+      summary: 'Sets a password, which comes from standard input, and ends all sessions of the user',
       options: { 'password-stdin': 'password' },
       text: ({ user }) => `The password of ${user.username} is set; all sessions of this user have ended.`,
     },
@@ -175,7 +175,7 @@ export const deleteUser = operation({
   method: 'DELETE',
   path: `${path}/:sub`,
   tag,
-  summary: 'Deletes a user with all that was issued for it',
+  summary: 'Deletes a user and everything that was issued for the user',
   params: bySub,
   refusals: { conflict: 'last-administrator' },
   handler: ({ administration }, { params: { sub }, actor }) => administration.deleteUser(actor, sub),
@@ -190,7 +190,7 @@ const forgetFailures = operation({
   method: 'DELETE',
   path: `${path}/:sub/sign-in-failures`,
   tag,
-  summary: 'Forgets the failed sign-ins of a user, who need not wait any more',
+  summary: 'Resets the failed sign-ins of a user, who need not wait any more',
   params: bySub,
   handler: ({ administration }, { params: { sub }, actor }) => administration.forgetFailures(actor, sub),
   view: ({ user }) => userView(user),
