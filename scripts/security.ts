@@ -83,7 +83,7 @@ Made from the code and the tests by \`node scripts/security.ts\`; do not edit it
 
 Gatehouse has many endpoints, and few modules decide. One issuing routine creates every code, token and handle: its statement checks that
 user, client, consent and session are still valid at the moment in which it stores the result. One revocation routine handles everything that
-ends a token (a logout, a withdrawal, a second redemption, a disabled user): the token is dead on every instance before the answer is sent. An
+ends a token (a logout, a withdrawal, a second redemption, a disabled user): the token is invalid on every instance before the answer is sent. An
 endpoint only translates: it parses its parameters strictly, calls these routines, and returns their result. Stored secrets are hashed, or
 encrypted for their own row; optional features are off by default; everything that unauthenticated requests can fill has a limit and expires.
 
@@ -96,9 +96,9 @@ what we promise to reporters.
 
 ## Requirements
 
-Each row is a promise. "Kept in" lists the files with a comment that cites it, as \`(security R15)\`, at the line that implements it; "Shown by" lists the
-tests whose titles cite it, and the programs that measure what a test cannot. A row without a place or without a test fails the build.
-In a title, ${code('…')} replaces the values that the test goes through.
+“Kept in” lists the files that implement a requirement: a comment at the line cites it, as \`(security R15)\`. “Shown by” lists the tests whose titles cite
+it, and the programs that measure what a test cannot. A requirement without a file or without a test fails the build. In a title, ${code('…')} replaces the values of a test with
+many cases.
 
 ${Object.entries(requirements)
   .map(([heading, group]) => `### ${heading}\n\n${requirementTable(group, rows)}`)
@@ -118,8 +118,8 @@ ${tableOf(
 
 ## Faults
 
-Faults around the service, and the rule for each. All of them have these rules as well: no success without its stored rows, no revoked token that is active,
-no verdict because of the fault, and no secret in a log.
+Faults around the service, and the rule for each. These rules hold for all of them: no success without its stored rows, no revoked token that is active, no
+wrong answer because of the fault, and no secret in a log.
 
 ${tableOf(
   ['', 'Fault', 'What holds', 'Shown by'],

@@ -4,8 +4,8 @@
 export const requirements: Record<string, Record<number, string>> = {
   'Authorization endpoint': {
     1: 'The service checks a request in one order: its form, then the client, then the redirect URI; before these hold, it never redirects outside.',
-    2: 'An unknown client, a disabled one and a wrong redirect URI cannot be told apart.',
-    3: 'A browser that is not signed in goes to no client, unless with `prompt=none`, or by `ERROR_DELIVERY=standard`.',
+    2: 'An unknown client, a disabled one and a wrong redirect URI cannot be distinguished.',
+    3: 'A browser without a session is redirected to no client, except with `prompt=none` or `ERROR_DELIVERY=standard`.',
     4: 'The request waits on the server under a random name that only this browser can use, once, for ten minutes; forms carry none of its parameters.',
     5: 'A parameter that is repeated, required but empty, or not valid text is refused at every endpoint.',
     6: 'A client gets only the response types and modes that it registered, and a posted response is escaped.',
@@ -17,8 +17,8 @@ export const requirements: Record<string, Record<number, string>> = {
     12: 'The granted scope contains only what was requested, registered and consented to, and it only ever shrinks.',
   },
   'Authorization codes': {
-    13: 'A code is random and has no parts.',
-    14: 'A code can be redeemed for a minute by the clock of the database.',
+    13: 'A code is random, and contains no data.',
+    14: 'A code can be redeemed for a minute, by the clock of the database.',
     15: 'Of any number of concurrent redemptions exactly one succeeds.',
     16: 'Everything is checked before a code is used up; a failed check leaves it valid, and the fifth failed check ends it.',
     17: 'A second redemption fails and ends everything that the first one issued, unless it is the same client’s retry within seconds.',
@@ -71,7 +71,7 @@ export const requirements: Record<string, Record<number, string>> = {
     50: 'The session cookie is random, for this service alone, and out of reach of scripts.',
     51: 'Two session cookies count as no session.',
     52: 'Sign-in and a change of privileges give a new session id, and the old one is invalid.',
-    53: 'A malformed cookie means signed out, and is never an error.',
+    53: 'A malformed cookie counts as no session, and is never an error.',
     54: 'Sessions end on the server, by time, by command, with the user or the password, and before the answer.',
     55: 'A form is accepted only with a token of its own browser, request and action, and only from this site.',
     56: 'Anti-forgery tokens reveal nothing about the session id.',
@@ -103,7 +103,7 @@ export const requirements: Record<string, Record<number, string>> = {
   Introspection: {
     75: 'The client is authenticated before the token is checked.',
     76: 'Only a client that may know a token learns about it.',
-    77: 'Every dead token gets the same answer.',
+    77: 'Every inactive token gets the same answer.',
     78: 'Whether a token is malformed is decided by its form alone.',
     79: 'A failure of the database is never a verdict on a token.',
     80: 'The request is a form, the answer is not cached, and each client has a limit.',
@@ -121,7 +121,7 @@ export const requirements: Record<string, Record<number, string>> = {
     88: 'Reserved names are refused, and values are never merged into an object.',
   },
   Administration: {
-    89: 'Every admin route checks access itself, in whatever spelling it is requested.',
+    89: 'Every admin route checks access itself, in every spelling of its address.',
     90: 'An approval is for the version that the administrator reviewed.',
     91: 'Privileged operations need a recent password and leave a record that cannot be changed.',
     92: 'The first administrator is created once, by the operator of the service.',
@@ -171,7 +171,7 @@ export const requirements: Record<string, Record<number, string>> = {
     120: 'An Idempotency-Key is random, and repeats an answer only until the client is first enabled.',
     121: 'When a refresh token is reused within the grace period, one line of its successors survives the period; a token of another line counts as reuse.',
     122: 'Introspection confirms only what the service signed or stored: an ID Token by HS256 is answered to its own client alone.',
-    123: 'Codes for the console go to its exact address, whatever port rule applies to other clients.',
+    123: 'Codes for the console go to its exact address, even if the port may differ for other clients.',
     124: 'Names and texts of registrants in mail are short, contain no address, and are labelled unverified.',
     125: 'Two statements never have the same name, and no value becomes part of the text of a statement.',
     126: 'All output goes through the logger, and no cell of an exported CSV file is a formula.',
@@ -189,7 +189,7 @@ export const attackCases = [
   ...[121, 122, 123, 125, 126, 128],
 ];
 
-/** The faults F1 to F21 with their rules; for each of them also: no partial write, no revoked token alive, no wrong verdict. */
+/** The faults F1 to F21 with their rules; for each of them also: no partial write, no active revoked token, no wrong answer. */
 export const faults: Record<number, [fault: string, rule: string]> = {
   1: [
     'Fifty redemptions of one code at once, on one and on several processes',
@@ -201,7 +201,7 @@ export const faults: Record<number, [fault: string, rule: string]> = {
   ],
   3: [
     'Refresh concurrent with revocation, logout, end-session and reuse',
-    'No token lives afterwards, and there is no deadlock.',
+    'No token is valid afterwards, and there is no deadlock.',
   ],
   4: [
     'Fifty wrong passwords at once, then the right one from a known browser',
@@ -209,9 +209,9 @@ export const faults: Record<number, [fault: string, rule: string]> = {
   ],
   5: [
     'A process killed at any point of `/token`',
-    'A retry succeeds or fails for good; there are never two live families.',
+    'A retry succeeds or fails finally; there are never two valid families.',
   ],
-  6: ['The connection cut at COMMIT', 'No token is answered, and the loss is logged once.'],
+  6: ['The connection cut at COMMIT', 'The answer contains no token, and the loss is logged once.'],
   7: [
     'Database sessions terminated in a loop',
     'The process survives, there are no more errors than kills, and it recovers within ten seconds.',
@@ -229,7 +229,7 @@ export const faults: Record<number, [fault: string, rule: string]> = {
   15: ['A flood of registrations, locales, scopes and names', 'The limits hold, and approved clients do not notice.'],
   16: [
     'A spent refresh token after a restart, and after an old backup was restored',
-    'It is dead, or a new sign-in is required; it is never silently alive.',
+    'It is refused, or a new sign-in is required; it never works silently.',
   ],
   17: ['Wrong clocks of the process and of the database', 'Lifetimes follow the clock of the database.'],
   18: ['Keys rotated under load', 'No signature fails at a client that keeps the key set.'],
