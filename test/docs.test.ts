@@ -1,4 +1,4 @@
-// Tests the documentation: its reference page is what the code says, and every link, file and script that a page names exists.
+// Checks that the reference page matches the code, and that every link of the documentation leads to a file and a heading.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -24,11 +24,11 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-test('the reference is what the code says: node scripts/reference.ts writes it (decisions section 8)', () => {
+test('docs/reference.md equals what scripts/reference.ts makes of the code (decisions section 8)', () => {
   expect(read('docs/reference.md')).toBe(reference());
 });
 
-test('the reference holds every setting and every address that the service has (decisions sections 1 and 8)', () => {
+test('the reference lists every setting and every address of the service (decisions sections 1 and 8)', () => {
   for (const name of Object.keys(settings)) expect(reference()).toContain(`\`${name}\``);
   const real = routesOf(service.apps[0]!).filter((route) => !/ \*$| \/assets\/|^HEAD /.test(route));
   expect([...describedRoutes].sort()).toEqual(real);
@@ -72,7 +72,7 @@ test('every question of CONTRIBUTING is answered by files that exist, and by fun
   }
 });
 
-test('README leads to every page of the documentation', () => {
+test('the README links to every page of the documentation', () => {
   for (const page of pages.slice(1)) expect(read('README.md')).toContain(`](${page})`);
 });
 
@@ -107,7 +107,7 @@ test('the functions for application servers do what their page says (decisions s
   await expect(groupsOf!(service.issuer, code)).rejects.toThrow(/^401 /);
 });
 
-test('what the page of relying parties shows of their configuration is what they were run with (decisions section 8)', () => {
+test('the page of relying parties shows the configuration and the versions that the tests run with (decisions section 8)', () => {
   const page = read('docs/relying-parties.md');
   const shown = [...page.matchAll(/\bfrom \[[^\]]*\]\(\.\.\/([^)]+\.\w+)\)/gi)];
   expect(shown.length).toBeGreaterThan(5);
@@ -115,7 +115,7 @@ test('what the page of relying parties shows of their configuration is what they
     const snippet = /^```\w+\n(.*?)^```$/ms.exec(page.slice(index))![1]!;
     expect(read(file), file).toContain(snippet);
   }
-  // Apache's is Debian's, and differs from machine to machine
+  // the version of Apache is Debian's, and differs between machines
   for (const party of [...parties, ...fetchedParties].filter(({ folder }) => folder !== 'apache')) {
     for (const version of (party.version() as string).split(', ')) expect(page).toContain(version);
   }
@@ -126,7 +126,7 @@ async function functionsOf(page: string): Promise<Record<string, (...values: unk
   const code = [...read(page).matchAll(/^```js\n(.*?)^```$/gms)].map((match) => match[1]).join('\n');
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-docs-'));
   const file = join(folder, 'page.mjs');
-  // outside the tree packages have no names
+  // a module outside the tree cannot find packages by name
   writeFileSync(file, code.replace(`'jose'`, `'${import.meta.resolve('jose')}'`));
   try {
     return (await import(pathToFileURL(file).href)) as Awaited<ReturnType<typeof functionsOf>>;
