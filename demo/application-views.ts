@@ -10,9 +10,9 @@ export type Notice = 'signed-out' | 'denied' | 'ended' | 'kept';
 
 const notices: Record<Notice, [string, string]> = {
   'signed-out': ['You are signed out', 'Berths no longer knows who you are. Other applications still do.'],
-  denied: ['You are not signed in', 'You did not allow Berths to use your account. Nothing was passed on.'],
-  ended: ['Your session is over', 'It was ended elsewhere. Sign in again to go on.'],
-  kept: ['Your settings are kept', 'They are there again when you next sign in to Berths.'],
+  denied: ['You are not signed in', 'You did not allow Berths to use your account. Berths got no data about you.'],
+  ended: ['Your session has ended', 'Sign in again to continue.'],
+  kept: ['Your settings are stored', 'Berths uses them again when you next sign in.'],
 };
 
 const said = (notice: Notice | undefined) =>
@@ -51,12 +51,12 @@ export function insidePage(page: {
   const choice = (value: string, label: string, checked: boolean) =>
     html`<label><input type="radio" name="theme" value="${value}" ${checked && 'checked'} /> ${label}</label> `;
   return frame(
-    { application: clientName, title: 'Inside', wide: true, theme },
+    { application: clientName, title: 'Settings', wide: true, theme },
     html`<div class="card">
         ${said(notice)}
         <div class="head">
           <div>
-            <h1>Come in, <bdi>${username}</bdi></h1>
+            <h1>Welcome, <bdi>${username}</bdi></h1>
             <p class="lead">You are in the group <bdi>${group}</bdi>.</p>
           </div>
           ${signOut}
@@ -72,7 +72,7 @@ export function insidePage(page: {
         <form class="stack" method="post" action="/settings">
           <fieldset>
             <legend>Theme</legend>
-            ${choice('', 'As the browser has it', theme === undefined)}${choice('light', 'Light', theme === 'light')}${choice('dark', 'Dark', theme === 'dark')}
+            ${choice('', 'As the browser prefers', theme === undefined)}${choice('light', 'Light', theme === 'light')}${choice('dark', 'Dark', theme === 'dark')}
           </fieldset>
           <button class="button primary">Keep</button>
         </form>
@@ -83,9 +83,9 @@ export function insidePage(page: {
 export function deniedPage(page: { username: string; group: string; accessDenied: string }): string {
   const { username, group, accessDenied } = page;
   return frame(
-    { application: clientName, title: 'Not let in' },
+    { application: clientName, title: 'No access' },
     html`<div class="card">
-      <h1>You are not let in, <bdi>${username}</bdi></h1>
+      <h1>You have no access, <bdi>${username}</bdi></h1>
       <p>Only members of the group <bdi>${group}</bdi> may use ${clientName}.</p>
       <p><a href="${accessDenied}">What you can do</a></p>
       ${signOut}

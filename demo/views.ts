@@ -46,8 +46,8 @@ function show(part: Part): string {
 
 const notices: Record<NonNullable<Home['notice']>, [string, string]> = {
   'signed-out': ['You are signed out', 'Harbour no longer knows who you are.'],
-  refreshed: ['The tokens are new', 'Below you see what they were before and what they are now.'],
-  denied: ['You are not signed in', 'You did not allow Harbour to use your account. Nothing was passed on.'],
+  refreshed: ['The tokens are new', 'The table below shows the tokens before and after the refresh.'],
+  denied: ['You are not signed in', 'You did not allow Harbour to use your account. Harbour got no data about you.'],
 };
 
 export function homePage({ issuer, signedIn, notice }: Home): string {
@@ -79,7 +79,7 @@ export function homePage({ issuer, signedIn, notice }: Home): string {
         <div class="head">
           <div>
             <h1>Signed in as <bdi>${text(name)}</bdi></h1>
-            <p class="lead">Below is all that <bdi>${new URL(issuer).host}</bdi> told Harbour.</p>
+            <p class="lead">Below are all data that Harbour got from <bdi>${new URL(issuer).host}</bdi>.</p>
           </div>
           <form method="post" action="/sign-out"><button class="button">Sign out</button></form>
         </div>

@@ -1,5 +1,5 @@
 // Asks the registry whether any installed package has a known advisory. Usage: npm run audit, with the options of npm audit, such as -- --omit=dev
-// It ends with 0 only when the registry answered and knows of none: 1 is an advisory, 2 is that the registry did not answer.
+// Exits with 0 only if the registry answered and knows none, with 1 for an advisory, and with 2 if the registry did not answer.
 import { spawnSync } from 'node:child_process';
 
 interface Report {

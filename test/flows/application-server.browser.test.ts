@@ -102,7 +102,7 @@ describe('the sample application server', () => {
     const groups = [...sampleUser.groups, `<i>"&'`];
     const alice = await newPerson({ ...sampleUser, groups });
     await signIn(page, application, alice, 'Berths');
-    await heading(page, `Come in, ${alice.username}`);
+    await heading(page, `Welcome, ${alice.username}`);
     expect(page.url()).toBe(`${application.url}/`);
     expect(await page.getByRole('region', { name: 'Your groups' }).innerText()).toContain(groups.join(', '));
     expect((await page.reload())!.headers()['content-security-policy']).toContain(`default-src 'none'`);
@@ -112,7 +112,7 @@ describe('the sample application server', () => {
     const page = await open();
     const bob = await newPerson(otherUser);
     const code = await signIn(page, application, bob, 'Berths');
-    await heading(page, `You are not let in, ${bob.username}`);
+    await heading(page, `You have no access, ${bob.username}`);
     expect(await page.getByRole('radio').count()).toBe(0);
     await page.getByRole('link', { name: 'What you can do' }).click();
     await heading(page, 'Berths did not let you in');
@@ -127,10 +127,10 @@ describe('the sample application server', () => {
     const page = await open();
     const alice = await newPerson(sampleUser);
     await signIn(page, application, alice, 'Berths');
-    await heading(page, `Come in, ${alice.username}`);
+    await heading(page, `Welcome, ${alice.username}`);
     await createAdministration(service.store).changeUser({ actor: 'test' }, alice.sub, { groups: ['crew'] });
     await page.reload();
-    await heading(page, `You are not let in, ${alice.username}`);
+    await heading(page, `You have no access, ${alice.username}`);
   });
 
   browserTest(
@@ -142,25 +142,25 @@ describe('the sample application server', () => {
       const light = await backgroundOf(page);
       await page.getByLabel('Dark', { exact: true }).check();
       await press(page, 'Keep');
-      await page.getByText('Your settings are kept').waitFor();
+      await page.getByText('Your settings are stored').waitFor();
       const dark = await backgroundOf(page);
       expect(dark).not.toBe(light);
 
       const later = await open();
       await signIn(later, application, alice);
-      await heading(later, `Come in, ${alice.username}`);
+      await heading(later, `Welcome, ${alice.username}`);
       expect(await later.getByLabel('Dark', { exact: true }).isChecked()).toBe(true);
       expect(await backgroundOf(later)).toBe(dark);
 
       const elsewhere = await open();
       await signIn(elsewhere, neighbour, alice, 'Berths');
-      await heading(elsewhere, `Come in, ${alice.username}`);
-      expect(await elsewhere.getByLabel('As the browser has it', { exact: true }).isChecked()).toBe(true);
+      await heading(elsewhere, `Welcome, ${alice.username}`);
+      expect(await elsewhere.getByLabel('As the browser prefers', { exact: true }).isChecked()).toBe(true);
       expect(await backgroundOf(elsewhere)).toBe(light);
 
-      await later.getByLabel('As the browser has it', { exact: true }).check();
+      await later.getByLabel('As the browser prefers', { exact: true }).check();
       await press(later, 'Keep');
-      await later.getByText('Your settings are kept').waitFor();
+      await later.getByText('Your settings are stored').waitFor();
       expect(await backgroundOf(later)).toBe(light);
     },
   );
@@ -173,7 +173,7 @@ describe('the sample application server', () => {
       await signIn(page, relyingParty, alice, 'Harbour');
       await heading(page, 'Signed in as Alice Adams');
       const code = await signIn(page, application, undefined, 'Berths');
-      await heading(page, `Come in, ${alice.username}`);
+      await heading(page, `Welcome, ${alice.username}`);
       expect(await statusOf(code)).toBe(200);
 
       const visited: string[] = [];
@@ -198,7 +198,7 @@ describe('the sample application server', () => {
       await page.getByText('The tokens are new').waitFor();
       // the session at the service lives: the service asks nothing
       const next = await signIn(page, application);
-      await heading(page, `Come in, ${alice.username}`);
+      await heading(page, `Welcome, ${alice.username}`);
       expect(await statusOf(next)).toBe(200);
       expect(await statusOf(code)).toBe(401);
     },
@@ -208,7 +208,7 @@ describe('the sample application server', () => {
     const page = await open();
     const alice = await newPerson(sampleUser);
     await signIn(page, application, alice, 'Berths');
-    await heading(page, `Come in, ${alice.username}`);
+    await heading(page, `Welcome, ${alice.username}`);
     const other = await open(page.context());
     await other.goto(`${service.issuer}/logout`);
     await press(other, 'Sign out');
@@ -223,10 +223,10 @@ describe('the sample application server', () => {
     const page = await open();
     const alice = await newPerson(sampleUser);
     const code = await signIn(page, application, alice, 'Berths');
-    await heading(page, `Come in, ${alice.username}`);
+    await heading(page, `Welcome, ${alice.username}`);
     await service.database.sql('DELETE FROM grants WHERE sub = $1', [alice.sub]);
     await page.reload();
-    await page.getByText('Your session is over').waitFor();
+    await page.getByText('Your session has ended').waitFor();
     await heading(page, 'Welcome to Berths');
     expect(await statusOf(code)).toBe(401);
   });
@@ -248,7 +248,7 @@ describe('the sample application server', () => {
     const alice = await newPerson(sampleUser);
     const page = await open();
     await signIn(page, application, alice, 'Berths');
-    await heading(page, `Come in, ${alice.username}`);
+    await heading(page, `Welcome, ${alice.username}`);
     for (const query of ['', '?code=x', `?code=x&state=x&iss=${encodeURIComponent(service.issuer)}`]) {
       const response = await fetch(`${application.url}/callback${query}`);
       expect(response.status).toBe(400);
@@ -260,7 +260,7 @@ describe('the sample application server', () => {
     });
     expect(foreign.status).toBe(403);
     await page.reload();
-    await heading(page, `Come in, ${alice.username}`);
+    await heading(page, `Welcome, ${alice.username}`);
   });
 
   browserTest(
