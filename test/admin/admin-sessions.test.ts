@@ -5,7 +5,7 @@ import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, obtainTokens, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
-import { ask, isSignedIn, second, visit } from '../spec/kit.ts';
+import { ask, isSignedIn, runCodeFlow, second } from '../spec/kit.ts';
 
 let service: TestService;
 let token: string;
@@ -27,8 +27,8 @@ const ended = (sub: string) =>
 
 /** Signs in, and returns the cookie and tokens that a browser and a client hold of one session. */
 async function startSession(client: TestClient, user?: Awaited<ReturnType<TestService['createUser']>>) {
-  const held = await visit(service, client, { scope: 'openid profile offline_access' }, user && { user });
-  const kept = await visit(service, client, { scope: 'openid profile' }, { user: held.user, agent: held.agent });
+  const held = await runCodeFlow(service, client, { scope: 'openid profile offline_access' }, user && { user });
+  const kept = await runCodeFlow(service, client, { scope: 'openid profile' }, { user: held.user, agent: held.agent });
   return { ...held, kept };
 }
 /** Names the credentials that work at the other instance. */

@@ -4,16 +4,16 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { redeem, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { pkce, responseParameters, UserAgent } from '../helpers/user-agent.ts';
-import { visit, type Visit } from '../spec/kit.ts';
+import { type CodeFlow, runCodeFlow } from '../spec/kit.ts';
 import { attack } from './attack.ts';
 
 let service: TestService;
 let client: TestClient;
-let mine: Visit;
+let mine: CodeFlow;
 beforeAll(async () => {
   service = await startTestService({ instances: 2, environment: withoutLimits });
   client = await service.createClient({ uma_profile: true, scope: 'openid' });
-  mine = await visit(service, client, { scope: 'openid' });
+  mine = await runCodeFlow(service, client, { scope: 'openid' });
 });
 afterAll(() => service?.stop());
 

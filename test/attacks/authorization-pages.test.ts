@@ -2,16 +2,16 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { withoutLimits } from '../helpers/grants.ts';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, responseParameters, UserAgent } from '../helpers/user-agent.ts';
-import { form, front, isSignedIn, manage, type Person, register } from '../spec/kit.ts';
+import { form, front, isSignedIn, manage, register } from '../spec/kit.ts';
 import { attack } from './attack.ts';
 import { type Canary, canary, hostOf, raw } from './raw.ts';
 
 let service: TestService;
 let listener: Canary;
 let client: TestClient;
-let alice: Person;
+let alice: TestUser;
 /** Alice's browser: she is signed in and has allowed the client before. */
 let agent: UserAgent;
 beforeAll(async () => {

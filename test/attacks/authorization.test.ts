@@ -11,15 +11,16 @@ import {
   responseParameters,
   UserAgent,
 } from '../helpers/user-agent.ts';
-import { front, isSignedIn, type Person, second, useService } from '../spec/kit.ts';
+import type { TestUser } from '../helpers/service.ts';
+import { front, isSignedIn, second, useService } from '../spec/kit.ts';
 import { atOnce } from './at-once.ts';
 import { attack } from './attack.ts';
 
 const service = useService();
 const evil = 'https://evil.example/';
 let [c1, c2, p1, d1]: TestClient[] = [];
-let alice: Person;
-let bob: Person;
+let alice: TestUser;
+let bob: TestUser;
 /** Alice's browser: she is signed in and has allowed C1 before. */
 let agent: UserAgent;
 beforeAll(async () => {

@@ -5,28 +5,28 @@ import { beforeAll, expect, vi } from 'vitest';
 import { type Answer, call, obtainCode, redeem, refresh, userinfo } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';
 import { authorizationUrl, pkce, responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+import type { TestUser } from '../helpers/service.ts';
 import {
   ask,
+  createTestUser,
   form,
   introspect,
   isSignedIn,
-  type Person,
-  person,
+  runCodeFlow,
   second,
   useService,
-  visit,
   wholeClient,
 } from '../spec/kit.ts';
 import { attack } from './attack.ts';
 
 const service = useService({ LIMIT_CODES_PER_SESSION: '0' });
 let client: TestClient;
-let alice: Person;
+let alice: TestUser;
 /** Alice's browser: she is signed in and has allowed the client before. */
 let agent: UserAgent;
 beforeAll(async () => {
   client = await service().createClient(wholeClient);
-  alice = await person(service());
+  alice = await createTestUser(service());
   agent = new UserAgent(service());
   await agent.authorize(client, alice);
 });
@@ -199,7 +199,7 @@ attack(
     requirements: ['R27'],
   },
   async () => {
-    const { tokens } = await visit(service(), client, {}, { user: alice, agent });
+    const { tokens } = await runCodeFlow(service(), client, {}, { user: alice, agent });
     const code = await newCode();
     const nearly = (token: string) => [
       token.slice(0, -1),

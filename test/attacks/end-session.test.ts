@@ -6,14 +6,14 @@ import { adminToken, call, obtainTokens, userinfo, withoutLimits } from '../help
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { type Page, UserAgent } from '../helpers/user-agent.ts';
 import {
+  type CodeFlow,
   endSessionAddress,
   isSignedIn,
   manage,
   register,
+  runCodeFlow,
   second,
   signedOutUri,
-  visit,
-  type Visit,
   wholeClient,
 } from '../spec/kit.ts';
 import { attack } from './attack.ts';
@@ -23,7 +23,7 @@ let client: TestClient;
 /** A client that has registered keys besides its shared secret. */
 let keyed: TestClient;
 let keyPair: { privateKey: KeyObject; publicKey: KeyObject };
-let alice: Visit;
+let alice: CodeFlow;
 beforeAll(async () => {
   service = await startTestService({ instances: 2, environment: withoutLimits });
   keyPair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -32,7 +32,7 @@ beforeAll(async () => {
     ...wholeClient,
     jwks: { keys: [{ ...keyPair.publicKey.export({ format: 'jwk' }), kid: 'own', alg: 'ES256' }] },
   });
-  alice = await visit(service, client, { scope: 'openid' });
+  alice = await runCodeFlow(service, client, { scope: 'openid' });
   await obtainTokens(service, keyed, undefined, {}, alice.agent);
 });
 afterAll(() => service?.stop());
@@ -78,7 +78,7 @@ async function expectAlive(of = alice): Promise<void> {
   expect((await userinfo(second(service), of.tokens.access_token)).status).toBe(200);
   expect(await isSignedIn(of.agent, second(service))).toBe(true);
 }
-const sidOf = async ({ user }: Visit) =>
+const sidOf = async ({ user }: CodeFlow) =>
   (await service.database.sql<{ sid: string }>('SELECT sid FROM sessions WHERE sub = $1', [user.sub]))[0]!.sid;
 
 attack(
@@ -196,7 +196,7 @@ attack(
       });
     await expectAlive();
     // two tokens whose last character differs only in unused bits are one request: it works once
-    const other = await visit(service, client, { scope: 'openid' });
+    const other = await runCodeFlow(service, client, { scope: 'openid' });
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     const last = alphabet.indexOf(whole.at(-1)!);
     const statuses: number[] = [];
@@ -217,7 +217,7 @@ attack(
     requirements: ['R73'],
   },
   async () => {
-    const bob = await visit(service, client, { scope: 'openid' });
+    const bob = await runCodeFlow(service, client, { scope: 'openid' });
     const sid = await sidOf(alice);
     const otherClient = await service.createClient(wholeClient);
     for (const [agent, change, of] of [
@@ -277,7 +277,7 @@ attack(
     await expectAlive();
 
     const fresh = await service.createClient(wholeClient);
-    const visitor = await visit(service, fresh, { scope: 'openid' });
+    const visitor = await runCodeFlow(service, fresh, { scope: 'openid' });
     const metadata = { redirect_uris: [fresh.redirectUri], post_logout_redirect_uris: [signedOutUri] };
     const repeated = await register(service, metadata, { authorization: `Bearer ${fresh.registrationAccessToken}` });
     expect(repeated.status).toBe(200);
@@ -305,8 +305,8 @@ attack(
       body,
       headers: [...headers].filter(([name]) => !volatile.includes(name)),
     });
-    const bob = await visit(service, client, { scope: 'openid' });
-    const gone = await visit(service, client, { scope: 'openid' });
+    const bob = await runCodeFlow(service, client, { scope: 'openid' });
+    const gone = await runCodeFlow(service, client, { scope: 'openid' });
     const ended = await sidOf(gone);
     await gone.agent.submit(await gone.agent.get('/logout'), { decision: 'sign-out' });
     const without = [];

@@ -4,16 +4,16 @@ import { newOpaqueToken, tokenPrefixes, type OpaqueTokenKind } from '../../src/t
 import { adminToken, call, obtainCode, redeem, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { tokenRequest } from '../helpers/user-agent.ts';
-import { basic, form, introspect, register, second, visit, type Visit, wholeClient } from '../spec/kit.ts';
+import { basic, type CodeFlow, form, introspect, register, runCodeFlow, second, wholeClient } from '../spec/kit.ts';
 import { attack } from './attack.ts';
 
 let service: TestService;
 let client: TestClient;
-let mine: Visit;
+let mine: CodeFlow;
 beforeAll(async () => {
   service = await startTestService({ instances: 2, environment: withoutLimits });
   client = await service.createClient(wholeClient);
-  mine = await visit(service, client, { scope: 'openid' });
+  mine = await runCodeFlow(service, client, { scope: 'openid' });
 });
 afterAll(() => service?.stop());
 
@@ -88,7 +88,7 @@ attack(
   },
   async () => {
     const sql = service.database.sql;
-    const fresh = (of = client) => visit(service, of, { scope: 'openid' });
+    const fresh = (of = client) => runCodeFlow(service, of, { scope: 'openid' });
     const dead: Record<string, string> = {};
     for (const kind of Object.keys(tokenPrefixes) as OpaqueTokenKind[])
       dead[`an unknown ${kind}`] = newOpaqueToken(kind).token;

@@ -5,19 +5,18 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
 import { obtainCode, obtainTokens, refresh, withoutLimits } from '../helpers/grants.ts';
 import { LogoutReceiver } from '../helpers/logout-receiver.ts';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 import {
   ask,
+  type CodeFlow,
+  createTestUser,
   endSessionAddress,
   introspect,
   isSignedIn,
-  type Person,
-  person,
+  runCodeFlow,
   second,
   signedOutUri,
-  visit,
-  type Visit,
   wholeClient,
 } from '../spec/kit.ts';
 import { atOnce, type Finish } from './at-once.ts';
@@ -26,15 +25,15 @@ import { signInOf } from '../helpers/sign-in.ts';
 
 let service: TestService;
 let client: TestClient;
-let alice: Person;
-let mine: Visit;
+let alice: TestUser;
+let mine: CodeFlow;
 const receiver = new LogoutReceiver();
 beforeAll(async () => {
   await receiver.start();
   service = await startTestService({ instances: 2, environment: { ...withoutLimits, OUTBOUND_ALLOW: receiver.host } });
   client = await service.createClient(wholeClient);
-  alice = await person(service);
-  mine = await visit(service, client, { scope: 'openid' }, { user: alice });
+  alice = await createTestUser(service);
+  mine = await runCodeFlow(service, client, { scope: 'openid' }, { user: alice });
 });
 afterAll(async () => {
   await service?.stop();
@@ -124,7 +123,7 @@ attack(
     // it expires meanwhile
     const short = await service.createClient(wholeClient);
     await service.database.sql('UPDATE clients SET id_token_lifetime = 1 WHERE client_id = $1', [short.clientId]);
-    const expired = await visit(service, short, { scope: 'openid' });
+    const expired = await runCodeFlow(service, short, { scope: 'openid' });
     const { agent, tokens } = mine;
     const claims = decodeJwt(tokens.id_token);
     const [header, payload, signature] = tokens.id_token.split('.') as [string, string, string];
@@ -133,7 +132,7 @@ attack(
     const changed = Buffer.from(JSON.stringify({ ...claims, aud: 'another-client' })).toString('base64url');
     // tokens that the service signs for this client, but that are not ID Tokens
     const logged = await service.createClient({ backchannel_logout_uri: receiver.uri('/logout') });
-    const visitor = await visit(service, logged, { scope: 'openid' });
+    const visitor = await runCodeFlow(service, logged, { scope: 'openid' });
     await visitor.agent.submit(await visitor.agent.get('/logout'), { decision: 'sign-out' });
     await expect.poll(() => receiver.received.length, { timeout: 5000 }).toBe(1);
     const signing = await service.createClient({ userinfo_signed_response_alg: 'RS256' });
@@ -176,7 +175,7 @@ attack(
     const contradictory = await agent.get(query({ ...back(), id_token_hint: visitor.tokens.id_token }));
     expect(contradictory.status).toBe(400);
     await expectHarmless(contradictory, 'a hint of another client');
-    const others = (await visit(service, client, { scope: 'openid' })).tokens.id_token;
+    const others = (await runCodeFlow(service, client, { scope: 'openid' })).tokens.id_token;
     const asked = await agent.get(query({ id_token_hint: others, post_logout_redirect_uri: signedOutUri }));
     expect(asked.body).toContain('value="sign-out"');
     await expectHarmless(asked, 'a hint of another user');
@@ -283,9 +282,9 @@ attack(
     requirements: ['R69'],
   },
   async () => {
-    const { agent, user, tokens } = await visit(service, client, { scope: 'openid' });
+    const { agent, user, tokens } = await runCodeFlow(service, client, { scope: 'openid' });
     const openCode = await obtainCode(service, client, user, {}, agent);
-    const offline = await visit(service, client, { scope: 'openid offline_access' }, { user, agent });
+    const offline = await runCodeFlow(service, client, { scope: 'openid offline_access' }, { user, agent });
     const account = await agent.get('/account');
     expect(account.headers.get('cache-control')).toBe('no-store');
     const copy = new Map(agent.cookies);

@@ -9,7 +9,7 @@ import { adminToken, call, eventually, refresh, withoutLimits } from '../helpers
 import { routesOf } from '../helpers/route-map.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
-import { endSessionAddress, form, register, second, visit, wholeClient } from '../spec/kit.ts';
+import { endSessionAddress, form, register, runCodeFlow, second, wholeClient } from '../spec/kit.ts';
 import { atOnce } from './at-once.ts';
 import { attack } from './attack.ts';
 import { hostOf, raw } from './raw.ts';
@@ -524,7 +524,7 @@ attack(
       expect(new Set(ids).size).toBe(1);
     }
 
-    const { tokens } = await visit(service, client);
+    const { tokens } = await runCodeFlow(service, client);
     const settings = { method: 'PUT', token: tokens.access_token, body: { settings: { a: 1 } } };
     for (const tag of [`"${big}"`, '"-1"', '"x"', 'x', '"0', '\u00ff']) {
       const answer = await call(`${service.issuer}/user/me/settings`, { ...settings, headers: { 'if-match': tag } });
@@ -584,7 +584,7 @@ attack(
       if (name.includes('signing_alg')) expect(values, name).not.toContain('none');
 
     // the cache of a relying party: it fetches the keys again only for a kid that it does not know
-    const first = await visit(service, client, { scope: 'openid' });
+    const first = await runCodeFlow(service, client, { scope: 'openid' });
     let cached = await jwks(second(service));
     let token = first.tokens.refresh_token;
     const used = new Set<string>();

@@ -3,11 +3,12 @@ import { beforeAll, expect } from 'vitest';
 import { adminToken, type Answer, call, redeem } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';
 import { authorizationUrl, responseParameters, UserAgent } from '../helpers/user-agent.ts';
-import { form, type Person, second, useService } from '../spec/kit.ts';
+import type { TestUser } from '../helpers/service.ts';
+import { form, second, useService } from '../spec/kit.ts';
 import { attack } from './attack.ts';
 
 const service = useService();
-let alice: Person;
+let alice: TestUser;
 let agent: UserAgent;
 beforeAll(async () => {
   alice = await service().createUser();

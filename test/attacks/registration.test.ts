@@ -9,7 +9,7 @@ import { deleteUncompleted } from '../../src/jobs/retention.ts';
 import { adminToken, type Answer, call, obtainCode, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
-import { ask, introspect, manage, register, second, visit, wholeClient } from '../spec/kit.ts';
+import { ask, introspect, manage, register, runCodeFlow, second, wholeClient } from '../spec/kit.ts';
 import { attack } from './attack.ts';
 import { type Canary, canary, webServer } from './raw.ts';
 
@@ -349,7 +349,7 @@ attack(
     const client = await service.createClient(wholeClient);
     const observer = await service.createClient({});
     await service.database.sql(`UPDATE clients SET introspect = 'any' WHERE client_id = $1`, [observer.clientId]);
-    const { agent, user, code, tokens } = await visit(service, client, { scope: `openid offline_access` });
+    const { agent, user, code, tokens } = await runCodeFlow(service, client, { scope: `openid offline_access` });
     const openCode = await obtainCode(service, client, user, {}, agent);
     const bearer = `Bearer ${tokens.client_session_handle}`;
     expect((await ask(service.issuer, '/user/me/settings', bearer, { settings: { theme: 'dark' } })).status).toBe(200);

@@ -1,10 +1,10 @@
 // Attacks browser sessions: planted, doubled and broken cookies, forms of other sites, sessions that should be over.
 import { afterAll, beforeAll, expect } from 'vitest';
 import { adminToken, call, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
-import { startTestService, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
-import { ask, isSignedIn, type Person, person, second, visit, wholeClient } from '../spec/kit.ts';
+import { ask, createTestUser, isSignedIn, runCodeFlow, second, wholeClient } from '../spec/kit.ts';
 import { attack } from './attack.ts';
 import { hostOf, raw } from './raw.ts';
 
@@ -12,16 +12,16 @@ const name = 'JSESSIONOPENID';
 const browser = 'GATEHOUSE_BROWSER';
 
 let service: TestService;
-let alice: Person;
-let bob: Person;
+let alice: TestUser;
+let bob: TestUser;
 beforeAll(async () => {
   service = await startTestService({ instances: 2, environment: withoutLimits });
-  alice = await person(service);
-  bob = await person(service);
+  alice = await createTestUser(service);
+  bob = await createTestUser(service);
 });
 afterAll(() => service?.stop());
 
-async function signedIn(user: Person, agent = new UserAgent(service)): Promise<UserAgent> {
+async function signedIn(user: TestUser, agent = new UserAgent(service)): Promise<UserAgent> {
   await agent.signIn(user);
   return agent;
 }
@@ -250,7 +250,7 @@ attack(
     const token = await adminToken(service);
     const admin = (method: string, path: string, body?: unknown) =>
       call(`${service.issuer}/admin/api${path}`, { method, token, ...(body !== undefined && { body }) });
-    const acts: [string, (user: Person, agent: UserAgent) => Promise<{ status: number }>][] = [
+    const acts: [string, (user: TestUser, agent: UserAgent) => Promise<{ status: number }>][] = [
       ['sign-out', async (_user, agent) => agent.submit(await agent.get('/logout'), { decision: 'sign-out' })],
       ['password', (user) => admin('PATCH', `/users/${user.sub}`, { password: 'quill-marmot-saffron-91' })],
       ['disabled', (user) => admin('PATCH', `/users/${user.sub}`, { status: 'disabled' })],
@@ -265,7 +265,7 @@ attack(
       ],
     ];
     for (const [act, run] of acts) {
-      const { agent, user, tokens } = await visit(service, client, { scope: 'openid' });
+      const { agent, user, tokens } = await runCodeFlow(service, client, { scope: 'openid' });
       const copy = copyOf(agent);
       const handle = `Bearer ${tokens.client_session_handle}`;
       expect((await ask(second(service), '/user/me/settings', handle)).status, act).toBe(200);

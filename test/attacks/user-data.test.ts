@@ -3,24 +3,24 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { call, obtainCode, redeem, refresh, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
-import { ask, form, introspect, person, second, visit, type Visit, wholeClient } from '../spec/kit.ts';
+import { ask, type CodeFlow, createTestUser, form, introspect, runCodeFlow, second, wholeClient } from '../spec/kit.ts';
 import { attack } from './attack.ts';
 
 let service: TestService;
 let client: TestClient;
-let alice: Visit;
-let bob: Visit;
+let alice: CodeFlow;
+let bob: CodeFlow;
 beforeAll(async () => {
   service = await startTestService({ instances: 2, environment: withoutLimits });
   client = await service.createClient(wholeClient);
-  alice = await visit(service, client);
-  bob = await visit(service, client);
+  alice = await runCodeFlow(service, client);
+  bob = await runCodeFlow(service, client);
 });
 afterAll(() => service?.stop());
 
 const bearer = (token: string) => `Bearer ${token}`;
 const unknown = { status: 401, body: { error: 'invalid_token' } };
-const settingsOf = async (visitor: Visit) =>
+const settingsOf = async (visitor: CodeFlow) =>
   (await ask(second(service), '/user/me/settings', bearer(visitor.tokens.access_token))).body['settings'];
 const storedSettings = () =>
   service.database.sql<{ sub: string; client_id: string; settings: unknown }>(
@@ -42,7 +42,7 @@ attack(
     const path = '/user/me/scope';
     const unused = await obtainCode(service, plain, alice.user, { scope: 'openid scope' }, alice.agent);
     expect(await ask(service.issuer, path, bearer(unused))).toMatchObject(unknown);
-    const redeemed = await visit(service, plain, { scope: 'openid scope' });
+    const redeemed = await runCodeFlow(service, plain, { scope: 'openid scope' });
     expect(await ask(service.issuer, path, bearer(redeemed.code))).toMatchObject(unknown);
     expect(redeemed.tokens.client_session_handle).toBeUndefined();
 
@@ -53,7 +53,7 @@ attack(
     for (const base of service.instances) expect(await ask(base, path, bearer(late))).toMatchObject(unknown);
     expect(await redeem(service.issuer, client, late)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
 
-    const twice = await visit(service, client);
+    const twice = await runCodeFlow(service, client);
     expect((await ask(second(service), path, bearer(twice.code))).status).toBe(200);
     await service.database.sql(`UPDATE authorization_codes SET redeemed_at = redeemed_at - interval '1 minute'`);
     expect((await redeem(service.issuer, client, twice.code)).status).toBe(400);
@@ -106,7 +106,7 @@ attack(
       ],
     ];
     for (const [what, send] of ways) {
-      const { agent, user, tokens } = await visit(
+      const { agent, user, tokens } = await runCodeFlow(
         service,
         client,
         { scope: 'openid' },
@@ -216,8 +216,8 @@ attack(
   },
   async () => {
     const other = await service.createClient(wholeClient);
-    const theirs = await visit(service, other, {}, { user: bob.user });
-    const write = (visitor: Visit, settings: unknown) =>
+    const theirs = await runCodeFlow(service, other, {}, { user: bob.user });
+    const write = (visitor: CodeFlow, settings: unknown) =>
       ask(service.issuer, '/user/me/settings', bearer(visitor.tokens.access_token), { settings });
     for (const visitor of [alice, bob, theirs]) expect((await write(visitor, { theme: 'light' })).status).toBe(200);
     const foreign = { sub: bob.user.sub, user: bob.user.sub, client_id: other.clientId };
@@ -270,7 +270,7 @@ attack(
     requirements: ['R87', 'R88', 'R107'],
   },
   async () => {
-    const visitor = await visit(service, client);
+    const visitor = await runCodeFlow(service, client);
     const authorization = bearer(visitor.tokens.access_token);
     const put = (body: string, base = service.issuer) =>
       fetch(`${base}/user/me/settings`, {
@@ -340,8 +340,14 @@ attack(
           service.issuer,
           '/user/me/settings',
           bearer(
-            (await visit(service, client, {}, { user: await person(service), agent: new UserAgent(service) })).tokens
-              .access_token,
+            (
+              await runCodeFlow(
+                service,
+                client,
+                {},
+                { user: await createTestUser(service), agent: new UserAgent(service) },
+              )
+            ).tokens.access_token,
           ),
           { settings: { a: 1 } },
         )

@@ -3,10 +3,9 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { adminToken, type Answer, call, eventually, obtainTokens, withoutLimits } from './grants.ts';
 import { LogoutReceiver, type Received } from './logout-receiver.ts';
-import { startTestService, type TestClient, type TestService } from './service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from './service.ts';
 import { UserAgent } from './user-agent.ts';
 
-export type Person = Awaited<ReturnType<TestService['createUser']>>;
 export type Delivery = Record<string, string>;
 
 const deadline = 5000; // milliseconds
@@ -34,7 +33,7 @@ export function useBackchannel() {
   const channel = {
     service: () => service,
     receiver: () => receiver,
-    /** A client with a path of its own at the receiver. */
+    /** Creates a client whose Logout Tokens arrive at a separate path of the receiver. */
     async newClient(
       metadata: Record<string, unknown> = {},
       options: { firstParty?: boolean } = {},
@@ -46,13 +45,13 @@ export function useBackchannel() {
       };
       return { ...(await service.createClient({ ...members, ...metadata }, options)), path };
     },
-    /** A browser in which a user is signed in to these clients, with the ID Token of each. */
-    async visit(clients: TestClient[], user?: Person) {
+    /** Signs a user in to these clients in one new browser, and returns the ID Token of each. */
+    async signInTo(clients: TestClient[], existing?: TestUser) {
       const agent = new UserAgent(service);
-      const person = user ?? (await service.createUser());
+      const user = existing ?? (await service.createUser());
       const idTokens: string[] = [];
-      for (const client of clients) idTokens.push((await obtainTokens(service, client, person, {}, agent)).id_token);
-      return { agent, user: person, idTokens, sid: decodeJwt(idTokens[0]!)['sid'] as string };
+      for (const client of clients) idTokens.push((await obtainTokens(service, client, user, {}, agent)).id_token);
+      return { agent, user, idTokens, sid: decodeJwt(idTokens[0]!)['sid'] as string };
     },
     async signOut(agent: UserAgent): Promise<void> {
       const end = await agent.submit(await agent.get('/logout'), { decision: 'sign-out' });
@@ -68,7 +67,7 @@ export function useBackchannel() {
       call(`${service.issuer}/admin/api${path}`, { method, token, ...(body !== undefined && { body }) }),
     deliveries: async (client: TestClient): Promise<Delivery[]> =>
       (await channel.admin(`/logout-deliveries?client_id=${client.clientId}`)).body['logout_deliveries'] as Delivery[],
-    /** The newest delivery of a client, once it has the expected values. */
+    /** Waits until the client's newest delivery has the expected values. */
     delivery: (client: TestClient, satisfies: (delivery: Delivery) => boolean): Promise<Delivery | undefined> =>
       eventually(
         async () => (await channel.deliveries(client))[0],
@@ -81,13 +80,13 @@ export function useBackchannel() {
       return all.filter((event) => String(event['type']).startsWith('logout_token.'));
     },
     /** Makes all retry delays expire. */
-    async pausesEnd(): Promise<void> {
+    async expireRetryDelays(): Promise<void> {
       await service.database.sql('UPDATE logout_receivers SET retry_at = now()');
       await service.database.sql(`UPDATE logout_deliveries SET next_attempt_at = now() WHERE status = 'waiting'`);
       await service.database.sql(`NOTIFY gatehouse, 'logout'`);
     },
-    /** Inserts the deliveries of sessions that end all at once. */
-    async leaveWord({ clientId }: TestClient, count: number): Promise<void> {
+    /** Inserts the deliveries of as many sessions as if they had ended at the same moment. */
+    async insertDeliveries({ clientId }: TestClient, count: number): Promise<void> {
       await service.database.sql(
         `INSERT INTO logout_deliveries (client_id, sub, sid)
          SELECT $1, 'alice', 'session-' || n FROM generate_series(1, $2::int) n`,
@@ -95,11 +94,11 @@ export function useBackchannel() {
       );
       await service.database.sql(`NOTIFY gatehouse, 'logout'`);
     },
-    /** Waits until both instances have looked for waiting deliveries: each of several newer deliveries has arrived. */
-    async bothLook(): Promise<void> {
+    /** Waits until both instances have polled for waiting deliveries: five newer deliveries have then arrived. */
+    async waitUntilBothPoll(): Promise<void> {
       for (let round = 0; round < 5; round++) {
         const client = await channel.newClient();
-        await channel.leaveWord(client, 1);
+        await channel.insertDeliveries(client, 1);
         await channel.arrived(client.path);
       }
     },

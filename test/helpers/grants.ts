@@ -16,7 +16,7 @@ export interface Answer {
   body: Record<string, unknown>;
 }
 
-type Person = { username: string; password: string };
+type Credentials = { username: string; password: string };
 
 /** Settings that switch the limits off, for tests that send more requests than any user would. */
 export const withoutLimits = {
@@ -33,7 +33,7 @@ export const withoutLimits = {
 export async function obtainCode(
   service: TestService,
   client: Pick<TestClient, 'clientId' | 'redirectUri'>,
-  user: Person | undefined,
+  user: Credentials | undefined,
   parameters: Record<string, string> = {},
   agent = new UserAgent(service),
 ): Promise<string> {
@@ -70,7 +70,7 @@ export function refresh(
 export async function obtainTokens(
   service: TestService,
   client: TestClient,
-  user: Person | undefined,
+  user: Credentials | undefined,
   parameters: Record<string, string> = {},
   agent = new UserAgent(service),
 ): Promise<Tokens> {

@@ -36,6 +36,8 @@ export interface TestClient {
   basic: string;
 }
 
+export type TestUser = User & { password: string };
+
 export interface TestService {
   /** The issuer; the first instance listens at this address. */
   issuer: string;
@@ -51,7 +53,7 @@ export interface TestService {
   statements: string[];
   /** Log lines of all instances, as parsed JSON. */
   logs: Record<string, unknown>[];
-  createUser(user?: Partial<NewUser> & { password?: string }): Promise<User & { password: string }>;
+  createUser(user?: Partial<NewUser> & { password?: string }): Promise<TestUser>;
   /** An enabled client, as an administrator creates one, or a disabled one, as it waits after its registration. */
   createClient(
     metadata?: Record<string, unknown>,

@@ -7,8 +7,8 @@ import type { LogoutReceiver } from '../helpers/logout-receiver.ts';
 import type { TestService } from '../helpers/service.ts';
 
 const channel = useBackchannel();
-const { newClient, visit, signOut, arrived, delivery, events } = channel;
-const { pausesEnd, leaveWord, bothLook, allDelivered } = channel;
+const { newClient, signInTo, signOut, arrived, delivery, events } = channel;
+const { expireRetryDelays, insertDeliveries, waitUntilBothPoll, allDelivered } = channel;
 let service: TestService;
 let receiver: LogoutReceiver;
 beforeAll(() => {
@@ -19,7 +19,7 @@ beforeAll(() => {
 describe('a receiver that fails', () => {
   test('a receiver that failed gets a fresh token once it is up, and the delivery is recorded (decisions sections 6 and 7)', async () => {
     const client = await newClient();
-    const { agent, sid } = await visit([client]);
+    const { agent, sid } = await signInTo([client]);
     receiver.answers.set(client.path, 503);
     await signOut(agent);
     const waiting = await delivery(client, ({ last_failure }) => last_failure !== undefined);
@@ -32,7 +32,7 @@ describe('a receiver that fails', () => {
     expect(table.stdout).toContain('answered 503');
 
     receiver.answers.delete(client.path);
-    await pausesEnd();
+    await expireRetryDelays();
     const done = await delivery(client, ({ status }) => status === 'delivered');
     expect(Number(done!['attempts'])).toBeGreaterThan(1);
     expect(done).not.toHaveProperty('next_attempt_at');
@@ -45,19 +45,19 @@ describe('a receiver that fails', () => {
 
   test.each([302, 404])('a receiver is retried after %s (Back-Channel Logout 1.0 section 2.7)', async (status) => {
     const client = await newClient();
-    const { agent } = await visit([client]);
+    const { agent } = await signInTo([client]);
     receiver.answers.set(client.path, status);
     await signOut(agent);
     await delivery(client, ({ last_failure }) => last_failure === `answered ${status}`);
     expect(receiver.at('/elsewhere')).toEqual([]);
     receiver.answers.set(client.path, 204);
-    await pausesEnd();
+    await expireRetryDelays();
     await delivery(client, (found) => found['status'] === 'delivered');
   });
 
   test('the pause doubles from failure to failure, up to a minute (decisions section 6)', async () => {
     const client = await newClient();
-    const { agent } = await visit([client]);
+    const { agent } = await signInTo([client]);
     receiver.answers.set(client.path, 503);
     await signOut(agent);
     const pauses: number[] = [];
@@ -73,13 +73,13 @@ describe('a receiver that fails', () => {
       );
       pauses.push(found!.pause);
       failures = found!.failures;
-      await pausesEnd();
+      await expireRetryDelays();
     }
     expect(pauses[0]).toBeLessThanOrEqual(1);
     expect(Math.max(...pauses)).toBeGreaterThan(20);
     expect(Math.max(...pauses)).toBeLessThanOrEqual(60);
     receiver.answers.delete(client.path);
-    await pausesEnd();
+    await expireRetryDelays();
     await delivery(client, ({ status }) => status === 'delivered');
     const left = await service.database.sql('SELECT FROM logout_receivers WHERE client_id = $1', [client.clientId]);
     expect(left).toEqual([]);
@@ -88,24 +88,24 @@ describe('a receiver that fails', () => {
   test('a receiver gets no request during its pause, not even for new deliveries (decisions section 6)', async () => {
     const client = await newClient();
     receiver.answers.set(client.path, 503);
-    await leaveWord(client, 1);
+    await insertDeliveries(client, 1);
     await delivery(client, ({ last_failure }) => last_failure !== undefined);
     await service.database.sql(
       `UPDATE logout_receivers SET retry_at = now() + interval '1 hour' WHERE client_id = $1`,
       [client.clientId],
     );
     const { length } = receiver.at(client.path);
-    await leaveWord(client, 1);
-    await bothLook();
+    await insertDeliveries(client, 1);
+    await waitUntilBothPoll();
     expect(receiver.at(client.path)).toHaveLength(length);
     receiver.answers.delete(client.path);
-    await pausesEnd();
+    await expireRetryDelays();
     await allDelivered(client);
   });
 
   test('a receiver that answers 400 has refused the token for good (Back-Channel Logout 1.0 section 2.8)', async () => {
     const client = await newClient();
-    const { agent } = await visit([client]);
+    const { agent } = await signInTo([client]);
     receiver.answers.set(client.path, 400);
     await signOut(agent);
     const refused = await delivery(client, ({ status }) => status === 'refused');
@@ -115,7 +115,7 @@ describe('a receiver that fails', () => {
 
   test('a delivery is given up after the retention, with an event and a log line (decisions section 7)', async () => {
     const client = await newClient();
-    const { agent } = await visit([client]);
+    const { agent } = await signInTo([client]);
     receiver.answers.set(client.path, 503);
     await signOut(agent);
     await delivery(client, ({ last_failure }) => last_failure !== undefined);
@@ -136,7 +136,7 @@ describe('a receiver that fails', () => {
     "a receiver on the service's network, at %s, gets no request (decisions section 2)",
     async (uri) => {
       const client = await newClient({ backchannel_logout_uri: uri });
-      const { agent } = await visit([client]);
+      const { agent } = await signInTo([client]);
       await signOut(agent);
       const { last_failure } = (await delivery(client, (found) => found['last_failure'] !== undefined))!;
       expect(last_failure).toMatch(/only https addresses are asked|not allowed/);
@@ -145,14 +145,14 @@ describe('a receiver that fails', () => {
 
   test("a receiver that hangs delays neither the user's sign-out nor other receivers, and gets few requests at once (decisions section 6)", async () => {
     const [hanging, healthy] = [await newClient(), await newClient()];
-    const { agent, sid } = await visit([hanging, healthy]);
+    const { agent, sid } = await signInTo([hanging, healthy]);
     receiver.answers.set(hanging.path, 'hang');
-    await leaveWord(hanging, 30);
+    await insertDeliveries(hanging, 30);
     await arrived(hanging.path);
     // the sign-out is answered while the receiver hangs
     await signOut(agent);
     expect((await arrived(healthy.path))[0]!.claims['sid']).toBe(sid);
-    await bothLook();
+    await waitUntilBothPoll();
     // two instances, four requests each
     expect(receiver.at(hanging.path).length).toBeLessThanOrEqual(8);
     receiver.release();
@@ -162,7 +162,7 @@ describe('a receiver that fails', () => {
 });
 test('two instances that compete for a hundred deliveries send each once (decisions section 6)', async () => {
   const client = await newClient();
-  await leaveWord(client, 100);
+  await insertDeliveries(client, 100);
   await allDelivered(client);
   expect(new Set(receiver.at(client.path).map(({ claims }) => claims['sid'])).size).toBe(100);
   expect(receiver.at(client.path)).toHaveLength(100);
@@ -171,9 +171,9 @@ test('two instances that compete for a hundred deliveries send each once (decisi
 test('a delivery that one instance is sending is not sent by the other (decisions section 6)', async () => {
   const client = await newClient();
   receiver.answers.set(client.path, 'hang');
-  await leaveWord(client, 4);
+  await insertDeliveries(client, 4);
   await arrived(client.path, 4);
-  await bothLook();
+  await waitUntilBothPoll();
   expect(receiver.at(client.path)).toHaveLength(4);
   receiver.release();
   await allDelivered(client);
@@ -187,7 +187,7 @@ test('a delivery of an instance that died is sent by another after the lease (de
     [client.clientId],
   );
   await service.database.sql(`NOTIFY gatehouse, 'logout'`);
-  await pausesEnd();
+  await expireRetryDelays();
   const [received] = await arrived(client.path);
   expect(received!.claims['sid']).toBe('orphan');
 });

@@ -1,7 +1,8 @@
 // Back-channel logout: which end of a session which client is told of, and by what token.
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type Person, useBackchannel } from '../helpers/backchannel.ts';
+import type { TestUser } from '../helpers/service.ts';
+import { useBackchannel } from '../helpers/backchannel.ts';
 import { call } from '../helpers/grants.ts';
 import type { LogoutReceiver } from '../helpers/logout-receiver.ts';
 import type { TestClient, TestService } from '../helpers/service.ts';
@@ -10,7 +11,7 @@ import { endSessionAddress } from '../spec/kit.ts';
 
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 const channel = useBackchannel();
-const { newClient, visit, signOut, arrived, admin, deliveries, delivery, events } = channel;
+const { newClient, signInTo, signOut, arrived, admin, deliveries, delivery, events } = channel;
 let service: TestService;
 let receiver: LogoutReceiver;
 beforeAll(() => {
@@ -26,8 +27,8 @@ test('discovery says that it is supported, with sessions (Back-Channel Logout 1.
 test('signing out tells each client of the session by a token of its own, and nobody else (Back-Channel Logout 1.0 sections 2.4, 2.5)', async () => {
   const [one, two] = [await newClient(), await newClient({ id_token_signed_response_alg: 'ES256' })];
   const [silent, other] = [await service.createClient(), await newClient()];
-  const { agent, user, idTokens, sid } = await visit([one, two, silent]);
-  await visit([other], user);
+  const { agent, user, idTokens, sid } = await signInTo([one, two, silent]);
+  await signInTo([other], user);
   await signOut(agent);
   const { keys } = (await call(`${service.issuer}/jwks`)).body as unknown as JSONWebKeySet;
   for (const [client, alg, idToken] of [
@@ -63,7 +64,7 @@ test('signing out tells each client of the session by a token of its own, and no
 
 test('a pairwise client is told of its own subject, as in its ID Token (OpenID Connect Core 8.1)', async () => {
   const client = await newClient({ subject_type: 'pairwise' });
-  const { agent, user, idTokens } = await visit([client]);
+  const { agent, user, idTokens } = await signInTo([client]);
   await signOut(agent);
   const [received] = await arrived(client.path);
   const { sub } = decodeJwt(received!.token);
@@ -73,7 +74,7 @@ test('a pairwise client is told of its own subject, as in its ID Token (OpenID C
 
 test('a client with HS256 ID Tokens gets a token under its secret (Back-Channel Logout 1.0 section 2.4)', async () => {
   const client = await newClient({ id_token_signed_response_alg: 'HS256' });
-  const { agent } = await visit([client]);
+  const { agent } = await signInTo([client]);
   await signOut(agent);
   const [received] = await arrived(client.path);
   const { protectedHeader } = await jwtVerify(received!.token, Buffer.from(client.clientSecret));
@@ -82,7 +83,7 @@ test('a client with HS256 ID Tokens gets a token under its secret (Back-Channel 
 
 test('a Logout Token is no ID Token: as a hint it is refused (RFC 8725 section 3.12)', async () => {
   const client = await newClient();
-  const { agent } = await visit([client]);
+  const { agent } = await signInTo([client]);
   await signOut(agent);
   const [received] = await arrived(client.path);
   expect(decodeProtectedHeader(received!.token).typ).toBe('logout+jwt');
@@ -91,7 +92,7 @@ test('a Logout Token is no ID Token: as a hint it is refused (RFC 8725 section 3
 });
 
 describe('whoever ends the session', () => {
-  test.each<[string, (visited: { agent: UserAgent; user: Person; sid: string }) => Promise<unknown>]>([
+  test.each<[string, (visited: { agent: UserAgent; user: TestUser; sid: string }) => Promise<unknown>]>([
     ['an administrator ends it', ({ sid }) => admin(`/sessions/${sid}`, 'DELETE')],
     ['the user is disabled', ({ user }) => admin(`/users/${user.sub}`, 'PATCH', { status: 'disabled' })],
     ['the user is deleted', ({ user }) => admin(`/users/${user.sub}`, 'DELETE')],
@@ -103,7 +104,7 @@ describe('whoever ends the session', () => {
     ['SQL deletes it', ({ sid }) => service.database.sql('DELETE FROM sessions WHERE sid = $1', [sid])],
   ])('the client is told: %s (Back-Channel Logout 1.0 section 2.5)', async (_how, end) => {
     const client = await newClient();
-    const visited = await visit([client]);
+    const visited = await signInTo([client]);
     await end(visited);
     const [received] = await arrived(client.path);
     expect(received!.claims).toMatchObject({ sid: visited.sid, sub: visited.user.sub });
@@ -111,7 +112,7 @@ describe('whoever ends the session', () => {
 
   test('one that merely expired was not ended: nobody is told (decisions section 4)', async () => {
     const client = await newClient();
-    const { sid } = await visit([client]);
+    const { sid } = await signInTo([client]);
     await service.database.sql('UPDATE sessions SET idle_expires_at = now() WHERE sid = $1', [sid]);
     await service.database.sql('DELETE FROM sessions WHERE sid = $1', [sid]);
     expect(await deliveries(client)).toEqual([]);
@@ -119,14 +120,14 @@ describe('whoever ends the session', () => {
 
   test('the same person signs in again: the session lives on, and nobody is told (decisions section 4)', async () => {
     const client = await newClient();
-    const { agent, user } = await visit([client]);
+    const { agent, user } = await signInTo([client]);
     await agent.authorize(client, user, { prompt: 'login' });
     expect(await deliveries(client)).toEqual([]);
   });
 
   test('a client that ends its own session by a signed request is not told what it asked for (decisions section 6)', async () => {
     const [asking, other] = [await newClient(), await newClient()];
-    const { agent } = await visit([asking, other]);
+    const { agent } = await signInTo([asking, other]);
     expect((await agent.get(await endSessionAddress(service, asking))).status).toBe(302);
     expect([await deliveries(asking), await deliveries(other)]).toEqual([[], []]);
     await signOut(agent);
@@ -136,7 +137,7 @@ describe('whoever ends the session', () => {
 
   test('the others are told when a first-party client ends all (decisions section 6)', async () => {
     const [asking, other] = [await newClient({}, { firstParty: true }), await newClient()];
-    const { agent } = await visit([asking, other]);
+    const { agent } = await signInTo([asking, other]);
     expect((await agent.get(await endSessionAddress(service, asking, { all: true }))).status).toBe(302);
     await arrived(other.path);
     expect(await deliveries(asking)).toEqual([]);
@@ -147,7 +148,7 @@ test.each([
   ['deleted', (client: TestClient) => admin(`/clients/${client.clientId}`, 'DELETE')],
 ])('a client that is %s is told nothing more (decisions section 2)', async (_what, end) => {
   const client = await newClient();
-  const [before, after] = [await visit([client]), await visit([client])];
+  const [before, after] = [await signInTo([client]), await signInTo([client])];
   receiver.answers.set(client.path, 503);
   await signOut(before.agent);
   await delivery(client, ({ last_failure }) => last_failure !== undefined);

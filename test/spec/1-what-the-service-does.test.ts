@@ -5,30 +5,30 @@ import { call, obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
 import {
   ask,
+  createTestUser,
   endSessionAddress,
   everyScope,
   front,
   introspect,
   isSignedIn,
   manage,
-  person,
   register,
+  runCodeFlow,
   second,
   signedOutUri,
   useService,
-  visit,
   wholeClient,
 } from './kit.ts';
 
 const service = useService();
 
 test('1 OpenID Provider: it authenticates an End-User and returns the result to the client in an ID Token (decisions 4)', async () => {
-  const { user, client, tokens } = await visit(service(), await service().createClient(wholeClient));
+  const { user, client, tokens } = await runCodeFlow(service(), await service().createClient(wholeClient));
   expect(decodeJwt(tokens.id_token)).toMatchObject({ iss: service().issuer, aud: client.clientId, sub: user.sub });
 });
 
 test('1 code grant: it issues a code, an access token and a refresh token, which another instance accepts (decisions 4)', async () => {
-  const { code, client, tokens } = await visit(service(), await service().createClient(wholeClient));
+  const { code, client, tokens } = await runCodeFlow(service(), await service().createClient(wholeClient));
   expect([code, tokens.access_token, tokens.refresh_token].every((token) => typeof token === 'string')).toBe(true);
   const refreshed = await refresh(second(service()), client, tokens.refresh_token);
   expect((await userinfo(service().issuer, refreshed.body['access_token'] as string)).status).toBe(200);
@@ -40,7 +40,7 @@ test('1 implicit-flow variant: after the front-channel response, the scope query
     response_types: ['id_token token'],
     grant_types: ['implicit'],
   });
-  const user = await person(service());
+  const user = await createTestUser(service());
   const parameters = { response_type: 'id_token token', scope: 'openid scope', nonce: 'n' };
   const { location } = await new UserAgent(service()).authorize(client, user, parameters);
   const { access_token: token, id_token: idToken } = front(location);
@@ -60,7 +60,7 @@ test('1 dynamic registration: a client registers, reads, updates and deletes its
 });
 
 test('1 UserInfo: a script of another origin can request it with a Bearer token (decisions 5)', async () => {
-  const { tokens, user } = await visit(service(), await service().createClient(wholeClient));
+  const { tokens, user } = await runCodeFlow(service(), await service().createClient(wholeClient));
   const address = `${service().issuer}/user/info`;
   const headers = { origin: 'https://app.example.com', 'access-control-request-method': 'GET' };
   const asked = { ...headers, 'access-control-request-headers': 'authorization' };
@@ -73,7 +73,7 @@ test('1 UserInfo: a script of another origin can request it with a Bearer token 
 });
 
 test('1 UMA profile: address, info, per-client settings and scope accept the code as session id (decisions 5)', async () => {
-  const { code } = await visit(service(), await service().createClient(wholeClient));
+  const { code } = await runCodeFlow(service(), await service().createClient(wholeClient));
   const answers = ['address', 'info', 'settings', 'scope'].map((name) =>
     ask(second(service()), `/user/me/${name}`, `Bearer ${code}`),
   );
@@ -82,7 +82,7 @@ test('1 UMA profile: address, info, per-client settings and scope accept the cod
 
 test('1 logout: client-initiated logout and the signed end-session request both work (decisions 6)', async () => {
   const client = await service().createClient(wholeClient);
-  const { agent } = await visit(service(), client);
+  const { agent } = await runCodeFlow(service(), client);
   expect((await agent.get(await endSessionAddress(service(), client))).location).toBe(signedOutUri);
   expect(await isSignedIn(agent, service().issuer)).toBe(true);
   await agent.submit(await agent.get('/logout'), { decision: 'sign-out' });
@@ -90,13 +90,13 @@ test('1 logout: client-initiated logout and the signed end-session request both 
 });
 
 test('1 introspection: a resource server gets the state and the claims of a token (decisions 4)', async () => {
-  const { client, tokens } = await visit(service(), await service().createClient(wholeClient));
+  const { client, tokens } = await runCodeFlow(service(), await service().createClient(wholeClient));
   expect((await introspect(second(service()), client, tokens.access_token)).body['active']).toBe(true);
 });
 
 test('1 session: a cookie references it, and it binds the End-User to each client of the session (decisions 4)', async () => {
   const [client, other] = [await service().createClient(wholeClient), await service().createClient(wholeClient)];
-  const { agent, user, tokens } = await visit(service(), client);
+  const { agent, user, tokens } = await runCodeFlow(service(), client);
   expect(agent.cookies.has('JSESSIONOPENID')).toBe(true);
   // no user is given: the sign-in page would fail this
   const joined = await obtainTokens(service(), other, undefined, { scope: everyScope }, agent);

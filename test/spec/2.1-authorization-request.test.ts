@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { redeem } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';
 import { authorizationUrl, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
-import { manage, person, register, useService, wholeClient } from './kit.ts';
+import { createTestUser, manage, register, useService, wholeClient } from './kit.ts';
 
 const service = useService();
 let client: TestClient;
@@ -11,7 +11,7 @@ let agent: UserAgent;
 beforeAll(async () => {
   client = await service().createClient(wholeClient, { firstParty: true });
   agent = new UserAgent(service());
-  await agent.signIn(await person(service()));
+  await agent.signIn(await createTestUser(service()));
 });
 
 const request = (parameters: Record<string, string> = {}): Promise<Page> =>

@@ -2,14 +2,15 @@
 import { beforeAll, expect, test } from 'vitest';
 import { call, obtainTokens, userinfo } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';
-import { ask, everyClaim, everyScope, person, type Person, second, useService, visit, wholeClient } from './kit.ts';
+import type { TestUser } from '../helpers/service.ts';
+import { ask, createTestUser, everyClaim, everyScope, runCodeFlow, second, useService, wholeClient } from './kit.ts';
 
 const service = useService();
 let client: TestClient;
-let user: Person;
+let user: TestUser;
 beforeAll(async () => {
   client = await service().createClient(wholeClient, { firstParty: true });
-  user = await person(service());
+  user = await createTestUser(service());
 });
 
 /** The claims that UserInfo at the second instance releases for a token of these scopes, without sub. */
@@ -20,7 +21,7 @@ async function released(scope: string): Promise<Record<string, unknown>> {
   return claims;
 }
 async function addressOf(claims: Record<string, unknown>): Promise<Record<string, unknown>> {
-  const { code } = await visit(service(), client, {}, { user: await person(service(), claims) });
+  const { code } = await runCodeFlow(service(), client, {}, { user: await createTestUser(service(), claims) });
   return (await ask(second(service()), '/user/me/address', `Bearer ${code}`)).body;
 }
 
@@ -67,7 +68,12 @@ test('2.5 UserInfo response: a JSON object with the string fields of the specifi
 });
 
 test('2.5 UserInfo response: a claim without a value is left out (decisions 5)', async () => {
-  const { tokens } = await visit(service(), client, {}, { user: await service().createUser({ claims: { name: '' } }) });
+  const { tokens } = await runCodeFlow(
+    service(),
+    client,
+    {},
+    { user: await service().createUser({ claims: { name: '' } }) },
+  );
   const { body } = await userinfo(second(service()), tokens.access_token);
   expect(Object.keys(body).sort()).toEqual(['groups', 'preferred_username', 'sub', 'updated_at']);
 });
@@ -100,7 +106,7 @@ test('2.6 component sub-fields: they have the names of the standard, and there a
 });
 
 test('2.7 key/value pairs: any JSON value under any key is stored unchanged (decisions 5)', async () => {
-  const { code, user: owner } = await visit(service(), client);
+  const { code, user: owner } = await runCodeFlow(service(), client);
   const settings = { theme: 'dark', 'a/../b ✓': [1, null, { deep: true }], size: { width: 3.5 }, off: false };
   await ask(service().issuer, '/user/me/settings', `Bearer ${code}`, { settings });
   expect((await ask(second(service()), '/user/me/settings', `Bearer ${code}`)).body).toEqual({
@@ -112,8 +118,8 @@ test('2.7 key/value pairs: any JSON value under any key is stored unchanged (dec
 
 test('2.7 per client: another client of the same End-User can neither read nor change them (decisions 5)', async () => {
   const other = await service().createClient(wholeClient, { firstParty: true });
-  const mine = await visit(service(), client);
-  const its = await visit(service(), other, {}, { user: mine.user });
+  const mine = await runCodeFlow(service(), client);
+  const its = await runCodeFlow(service(), other, {}, { user: mine.user });
   await ask(service().issuer, '/user/me/settings', `Bearer ${mine.code}`, { settings: { a: 1 } });
   await ask(service().issuer, '/user/me/settings', `Bearer ${its.code}`, { settings: { a: null, b: 2 } });
   const read = async (code: string) =>
@@ -122,7 +128,7 @@ test('2.7 per client: another client of the same End-User can neither read nor c
 });
 
 test('2.8 UserScope: the user name and the groups, as sub, username and scope (decisions 5)', async () => {
-  const { code } = await visit(service(), client, {}, { user });
+  const { code } = await runCodeFlow(service(), client, {}, { user });
   const { body } = await ask(second(service()), '/user/me/scope', `Bearer ${code}`);
   expect(body).toEqual({ sub: user.sub, username: user.username, scope: ['harbour', 'staff'] });
 });

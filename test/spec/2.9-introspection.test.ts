@@ -1,15 +1,15 @@
 // Specification sections 2.9 and 2.10: tests the fields of an introspection request and of its answer, row by row.
 import { beforeAll, expect, test } from 'vitest';
 import type { TestClient } from '../helpers/service.ts';
-import { everyScope, form, introspect, second, useService, type Visit, visit, wholeClient } from './kit.ts';
+import { type CodeFlow, everyScope, form, introspect, runCodeFlow, second, useService, wholeClient } from './kit.ts';
 
 const service = useService();
 let client: TestClient;
-let mine: Visit;
+let mine: CodeFlow;
 let answer: Record<string, unknown>;
 beforeAll(async () => {
   client = await service().createClient(wholeClient);
-  mine = await visit(service(), client, { nonce: 'n' });
+  mine = await runCodeFlow(service(), client, { nonce: 'n' });
   answer = (await introspect(second(service()), client, mine.tokens.access_token)).body;
 });
 

@@ -3,7 +3,18 @@ import { beforeAll, expect, test } from 'vitest';
 import { adminToken, approveClient, call, eventually, refresh } from '../helpers/grants.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { authorizationUrl, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
-import { ask, basic, introspect, manage, person, register, second, useService, visit, wholeClient } from './kit.ts';
+import {
+  ask,
+  basic,
+  createTestUser,
+  introspect,
+  manage,
+  register,
+  runCodeFlow,
+  second,
+  useService,
+  wholeClient,
+} from './kit.ts';
 
 const service = useService();
 let token: string;
@@ -51,7 +62,7 @@ test('3 disabled to enabled: an approval takes effect on every instance within a
 
 test('3 disabled: only an enabled client may store End-User settings (decisions 2, 5)', async () => {
   const client = await service().createClient(wholeClient);
-  const { user } = await visit(service(), client);
+  const { user } = await runCodeFlow(service(), client);
   const put = () => ask(second(service()), `/user/${user.sub}/settings`, client.basic, { settings: { a: 1 } });
   expect((await put()).status).toBe(200);
   await call(`${service().issuer}/admin/api/clients/${client.clientId}/disable`, { method: 'POST', token });
@@ -107,7 +118,7 @@ test('3 registered to deregistered: a DELETE with the registration access token 
 test('3 token (any), introspection: inactive, invalid and other clients’ tokens get 200 with active false (decisions 4)', async () => {
   const client = await service().createClient(wholeClient);
   const otherClient = await service().createClient();
-  const { tokens } = await visit(service(), client, {}, { user: await person(service()) });
+  const { tokens } = await runCodeFlow(service(), client, {}, { user: await createTestUser(service()) });
   const { body: refreshed } = await refresh(service().issuer, client, tokens.refresh_token);
   await service().database.sql(`UPDATE access_tokens SET expires_at = now() WHERE client_id IS NULL`);
   const [header, payload] = tokens.id_token.split('.');

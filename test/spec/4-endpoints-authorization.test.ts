@@ -3,14 +3,15 @@ import { beforeAll, expect, test } from 'vitest';
 import { obtainCode, redeem, userinfo } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';
 import { authorizationUrl, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
-import { ask, everyScope, person, type Person, second, useService, visit, wholeClient } from './kit.ts';
+import type { TestUser } from '../helpers/service.ts';
+import { ask, createTestUser, everyScope, runCodeFlow, second, useService, wholeClient } from './kit.ts';
 
 const service = useService();
 let client: TestClient;
-let user: Person;
+let user: TestUser;
 beforeAll(async () => {
   client = await service().createClient(wholeClient, { firstParty: true });
-  user = await person(service());
+  user = await createTestUser(service());
 });
 
 async function signedIn(): Promise<UserAgent> {
@@ -141,7 +142,7 @@ test('4.2 success: a redirect to redirect_uri with a code, and with state if the
 
 test('4.2 success: a request from another site without a code_challenge gets a page with a button first (decisions 3)', async () => {
   const guest = await service().createClient(wholeClient);
-  const { agent } = await visit(service(), guest, { scope: guest.metadata.scope }, { user });
+  const { agent } = await runCodeFlow(service(), guest, { scope: guest.metadata.scope }, { user });
   const parameters = { client_id: guest.clientId, redirect_uri: guest.redirectUri };
   const page = await agent.get(authenticate(parameters), { 'sec-fetch-site': 'cross-site' });
   expect([page.status, page.body.includes('id="continue"')]).toEqual([200, true]);

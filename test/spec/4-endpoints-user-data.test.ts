@@ -2,14 +2,24 @@
 import { beforeAll, expect, test } from 'vitest';
 import { call, eventually } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';
-import { ask, everyScope, form, person, second, useService, type Visit, visit, wholeClient } from './kit.ts';
+import {
+  ask,
+  type CodeFlow,
+  createTestUser,
+  everyScope,
+  form,
+  runCodeFlow,
+  second,
+  useService,
+  wholeClient,
+} from './kit.ts';
 
 const service = useService();
 let client: TestClient;
-let mine: Visit;
+let mine: CodeFlow;
 beforeAll(async () => {
   client = await service().createClient(wholeClient);
-  mine = await visit(service(), client);
+  mine = await runCodeFlow(service(), client);
 });
 
 const uma = (name: string) => ask(second(service()), `/user/me/${name}`, `Bearer ${mine.code}`);
@@ -38,7 +48,7 @@ test('4.7 Get user info: both variants return the claims of the scope, by GET an
     expect(got).toMatchObject({ status: 200, body: expected });
     expect((await form(second(service()) + path, {}, { authorization })).body).toEqual(got.body);
   }
-  const narrow = await visit(service(), client, { scope: 'openid email' });
+  const narrow = await runCodeFlow(service(), client, { scope: 'openid email' });
   expect(Object.keys((await byClient('info', narrow.user.sub)).body).sort()).toEqual([
     'email',
     'email_verified',
@@ -92,7 +102,7 @@ test('4.7 Set user settings: a value past a limit gets error and description, an
 
 test('4.7 Set user settings: only a registered and enabled client can use it (decisions 5)', async () => {
   const own = await service().createClient(wholeClient);
-  const { user, code } = await visit(service(), own);
+  const { user, code } = await runCodeFlow(service(), own);
   const body = { settings: { a: 1 } };
   await service().database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [own.clientId]);
   expect((await ask(second(service()), '/user/me/settings', `Bearer ${code}`, body)).status).toBe(401);
@@ -109,7 +119,7 @@ test('4.7 Get user scope: the UMA variant returns the UserScope, and the other v
 });
 
 test('4.7 sub: an unknown user and one without a grant get the same 403; a Bearer token gives access to its own user only (decisions 5)', async () => {
-  const stranger = await person(service());
+  const stranger = await createTestUser(service());
   const answers = [
     await byClient('info', stranger.sub),
     await byClient('info', 'nobody'),
@@ -131,13 +141,13 @@ test('4.7 client-authenticated variant: HTTP Basic with client_id and client_sec
 
 test('4.7 UMA-profile variant: the code is the session id before and after redemption, for clients with the profile (decisions 5)', async () => {
   expect((await uma('info')).status).toBe(200);
-  const plain = await visit(service(), await service().createClient({ scope: everyScope }));
+  const plain = await runCodeFlow(service(), await service().createClient({ scope: everyScope }));
   expect((await ask(second(service()), '/user/me/info', `Bearer ${plain.code}`)).status).toBe(401);
   expect(plain.tokens).not.toHaveProperty('client_session_handle');
 });
 
 test('4.7 UMA-profile variant: the handle of the token response has the same rights, and its first use ends the code (decisions 5)', async () => {
-  const { code, tokens } = await visit(service(), client);
+  const { code, tokens } = await runCodeFlow(service(), client);
   const info = (token: string) => ask(second(service()), '/user/me/info', `Bearer ${token}`);
   const statuses = [];
   for (const token of [code, tokens.client_session_handle, code, tokens.client_session_handle])
@@ -146,7 +156,7 @@ test('4.7 UMA-profile variant: the handle of the token response has the same rig
 });
 
 test('4.7 UMA-profile variant: a code in a query or a body is refused with 400, and ends (decisions 5)', async () => {
-  const { code } = await visit(service(), client);
+  const { code } = await runCodeFlow(service(), client);
   expect((await ask(second(service()), `/user/me/info?code=${code}`, `Bearer ${code}`)).status).toBe(400);
   expect((await ask(second(service()), '/user/me/info', `Bearer ${code}`)).status).toBe(401);
 });

@@ -2,12 +2,12 @@
 import { beforeAll, expect, test } from 'vitest';
 import { call } from '../helpers/grants.ts';
 import { startTestService } from '../helpers/service.ts';
-import { form, introspect, second, useService, type Visit, visit, wholeClient } from './kit.ts';
+import { type CodeFlow, form, introspect, runCodeFlow, second, useService, wholeClient } from './kit.ts';
 
 const service = useService();
-let mine: Visit;
+let mine: CodeFlow;
 beforeAll(async () => {
-  mine = await visit(service(), await service().createClient(wholeClient));
+  mine = await runCodeFlow(service(), await service().createClient(wholeClient));
 });
 const address = () => `${second(service())}/user/info`;
 
@@ -34,7 +34,7 @@ test('4.6 UserInfo: a POST is refused with 405 and Allow (decisions 7)', async (
 test('4.6 UserInfo: USERINFO_POST=true enables the POST that the standard requires (decisions 7)', async () => {
   const standard = await startTestService({ environment: { USERINFO_POST: 'true' } });
   try {
-    const { tokens, user } = await visit(standard, await standard.createClient(wholeClient));
+    const { tokens, user } = await runCodeFlow(standard, await standard.createClient(wholeClient));
     const { status, body } = await form(`${standard.issuer}/user/info`, { access_token: tokens.access_token });
     expect([status, body['sub']]).toEqual([200, user.sub]);
   } finally {
@@ -66,7 +66,7 @@ test('4.8 Token introspection: HTTP Basic authenticates the caller, and so do th
   const { client, tokens } = mine;
   expect((await introspect(second(service()), client, tokens.access_token)).body['active']).toBe(true);
   const posting = await service().createClient({ ...wholeClient, token_endpoint_auth_method: 'client_secret_post' });
-  const other = await visit(service(), await service().createClient(wholeClient));
+  const other = await runCodeFlow(service(), await service().createClient(wholeClient));
   const { status } = await form(`${second(service())}/introspect`, {
     token: other.tokens.access_token,
     client_id: posting.clientId,

@@ -6,24 +6,24 @@ import { authorizationUrl, hiddenFields, tokenRequest, UserAgent } from '../help
 import {
   ask,
   basic,
+  type CodeFlow,
   endSessionAddress,
   introspect,
   isSignedIn,
   manage,
   register,
+  runCodeFlow,
   second,
   useService,
-  type Visit,
-  visit,
   wholeClient,
 } from './kit.ts';
 
 const service = useService();
 let client: TestClient;
-let mine: Visit;
+let mine: CodeFlow;
 beforeAll(async () => {
   client = await service().createClient(wholeClient);
-  mine = await visit(service(), client);
+  mine = await runCodeFlow(service(), client);
 });
 
 test('5 End-User sessions: a valid user name and password set the cookie JSESSIONOPENID, which scripts cannot read (decisions 3)', async () => {
@@ -91,7 +91,7 @@ test('5 Token introspection: Basic with the id and secret of the caller, and 401
 });
 
 test('5 End-session: the cookie JSESSIONOPENID contains the session id (decisions 6)', async () => {
-  const { agent } = await visit(service(), client);
+  const { agent } = await runCodeFlow(service(), client);
   const without = new UserAgent(service());
   expect((await without.get(await endSessionAddress(service(), client))).status).toBe(400);
   without.cookies.set('JSESSIONOPENID', agent.cookies.get('JSESSIONOPENID')!);

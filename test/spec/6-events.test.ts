@@ -4,7 +4,17 @@ import { approveClient, call, obtainCode, redeem, refresh } from '../helpers/gra
 import type { TestClient } from '../helpers/service.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { authorizationUrl, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
-import { basic, endSessionAddress, form, manage, register, second, useService, visit, wholeClient } from './kit.ts';
+import {
+  basic,
+  endSessionAddress,
+  form,
+  manage,
+  register,
+  runCodeFlow,
+  second,
+  useService,
+  wholeClient,
+} from './kit.ts';
 
 const service = useService({ LIMIT_SIGN_IN_PER_ACCOUNT: '1' });
 let admin: TestClient;
@@ -134,7 +144,7 @@ test('6 events of tokens and keys: revocation, refresh reuse, replayed code, end
   const { clientId: client_id, redirectUri: redirect_uri } = client;
   const expected: Event[] = [];
   const visited = async () => {
-    const found = await visit(service(), client);
+    const found = await runCodeFlow(service(), client);
     const { sub } = found.user;
     for (const type of ['user.signed_in', 'consent.granted'])
       expected.push(event(type, { actor: sub, sub, client_id }));
@@ -180,7 +190,7 @@ test('6 events of tokens and keys: revocation, refresh reuse, replayed code, end
 });
 
 test('6 event: it has time, actor, client, subject, address and outcome, is also a log line, and contains no secret (decisions 7)', async () => {
-  const { user, client, tokens } = await visit(service(), await service().createClient(wholeClient));
+  const { user, client, tokens } = await runCodeFlow(service(), await service().createClient(wholeClient));
   const [granted] = (await rows({ sub: user.sub })).filter(({ type }) => type === 'consent.granted');
   const { sub } = user;
   expect(granted).toMatchObject(event('consent.granted', { actor: sub, sub, client_id: client.clientId }));

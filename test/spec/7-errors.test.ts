@@ -6,27 +6,27 @@ import { authorizationUrl, tokenRequest, UserAgent } from '../helpers/user-agent
 import {
   ask,
   basic,
+  type CodeFlow,
+  createTestUser,
   endSessionAddress,
   introspect,
-  person,
+  runCodeFlow,
   second,
   useService,
-  type Visit,
-  visit,
   wholeClient,
 } from './kit.ts';
 
 const service = useService();
 let client: TestClient;
-let mine: Visit;
+let mine: CodeFlow;
 beforeAll(async () => {
   client = await service().createClient(wholeClient);
-  mine = await visit(service(), client);
+  mine = await runCodeFlow(service(), client);
 });
 const wellFormed = { error: expect.stringMatching(/^[a-z_]+$/), error_description: expect.stringMatching(/\w+ \w+/) };
 
 test('7 UserInfo error: an expired token gets 401 with a challenge of error="invalid_token" and an error_description (decisions 5)', async () => {
-  const { tokens, user } = await visit(service(), client);
+  const { tokens, user } = await runCodeFlow(service(), client);
   await service().database.sql(
     `UPDATE access_tokens t SET expires_at = now() FROM client_sessions cs WHERE cs.id = t.client_session_id AND cs.sub = $1`,
     [user.sub],
@@ -63,7 +63,7 @@ test('7 Authorization and authentication error: a redirect to the sign-in page, 
 });
 
 test('7 Authorization and authentication error: a wrong password and a tampered form result in the sign-in page (decisions 3)', async () => {
-  const user = await person(service());
+  const user = await createTestUser(service());
   const agent = new UserAgent(service());
   const bad = await agent.signIn({ username: user.username, password: 'wrong password' });
   expect([bad.status, new URL(bad.url).pathname, bad.body.includes('id="password"')]).toEqual([400, '/login', true]);

@@ -12,7 +12,17 @@ import {
   tokenRequest,
   UserAgent,
 } from '../helpers/user-agent.ts';
-import { basic, form, isSignedIn, person, register, second, useService, visit, wholeClient } from './kit.ts';
+import {
+  basic,
+  createTestUser,
+  form,
+  isSignedIn,
+  register,
+  runCodeFlow,
+  second,
+  useService,
+  wholeClient,
+} from './kit.ts';
 
 const service = useService({
   LIMIT_SIGN_IN_PER_ACCOUNT: '2',
@@ -47,7 +57,7 @@ test('8 defaults: rates and lifetimes are settings with the values of the decisi
 });
 
 test('8 rate, sign-in per account: past the limit the right password looks wrong, and other accounts are not affected (decisions 7)', async () => {
-  const [user, other] = [await person(service()), await person(service())];
+  const [user, other] = [await createTestUser(service()), await createTestUser(service())];
   for (let times = 0; times < 2; times++)
     await new UserAgent(service()).signIn({ username: user.username, password: 'wrong password' });
   expect((await new UserAgent(service()).signIn(user)).status).toBe(400);
@@ -107,7 +117,7 @@ test('8 size, URL: at most 8 KiB, and 414 beyond (decisions 7)', async () => {
 test('8 size, state and nonce: at most 2 KiB each, and an error to the client beyond (decisions 7)', async () => {
   const client = await service().createClient(wholeClient, { firstParty: true });
   const agent = new UserAgent(service());
-  await agent.signIn(await person(service()));
+  await agent.signIn(await createTestUser(service()));
   const send = async (parameters: Record<string, string>) =>
     responseParameters(await agent.get(authorizationUrl(service().issuer, client, parameters)));
   for (const name of ['state', 'nonce']) {
@@ -118,7 +128,7 @@ test('8 size, state and nonce: at most 2 KiB each, and an error to the client be
 
 test('8 life times, tokens: issued codes live 60 s, access and ID Tokens 10 min, refresh tokens 30 days (decisions 4)', async () => {
   const client = await service().createClient(wholeClient);
-  const { tokens, agent } = await visit(service(), client, { scope: 'openid offline_access' });
+  const { tokens, agent } = await runCodeFlow(service(), client, { scope: 'openid offline_access' });
   const { exp, iat } = decodeJwt(tokens.id_token);
   expect([tokens.expires_in, exp! - iat!]).toEqual([600, 600]);
   const seconds = async (table: string, start: string) => {
@@ -137,7 +147,7 @@ test('8 life times, tokens: issued codes live 60 s, access and ID Tokens 10 min,
 });
 
 test('8 life times, session: 8 h without use, and 24 h in total (decisions 4)', async () => {
-  const { user, agent } = await visit(service(), await service().createClient(wholeClient));
+  const { user, agent } = await runCodeFlow(service(), await service().createClient(wholeClient));
   const [row] = await service().database.sql<{ idle: number; whole: number }>(
     `SELECT round(extract(epoch FROM idle_expires_at - created_at) / 3600)::int AS idle,
             round(extract(epoch FROM expires_at - created_at) / 3600)::int AS whole FROM sessions WHERE sub = $1`,

@@ -6,16 +6,16 @@ import type { TestClient } from '../helpers/service.ts';
 import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 import {
   ask,
+  type CodeFlow,
+  createTestUser,
   endSessionAddress,
   everyScope,
   form,
   introspect,
   isSignedIn,
-  person,
+  runCodeFlow,
   second,
   useService,
-  type Visit,
-  visit,
   wholeClient,
 } from './kit.ts';
 
@@ -23,11 +23,11 @@ const service = useService();
 const grants = { grant_types: ['authorization_code', 'refresh_token', 'client_credentials'] };
 
 /** Every credential that can exist for one user, one client and one browser, and how to see that it lives. */
-interface Out extends Visit {
-  neighbour: Visit;
+interface Out extends CodeFlow {
+  neighbour: CodeFlow;
   unredeemed: string;
   clientToken: string;
-  elsewhere: Visit;
+  elsewhere: CodeFlow;
 }
 type Kind =
   | 'access token'
@@ -50,10 +50,10 @@ let clientCount = 0;
 async function takeOut(scope = everyScope): Promise<Out> {
   const client = await service().createClient({ ...wholeClient, ...grants, client_name: `Client ${++clientCount}` });
   const other = await service().createClient(wholeClient);
-  const user = await person(service());
-  const mine = await visit(service(), client, { scope }, { user });
-  const neighbour = await visit(service(), other, {}, { user, agent: mine.agent });
-  const elsewhere = await visit(service(), client, {}, { user });
+  const user = await createTestUser(service());
+  const mine = await runCodeFlow(service(), client, { scope }, { user });
+  const neighbour = await runCodeFlow(service(), other, {}, { user, agent: mine.agent });
+  const elsewhere = await runCodeFlow(service(), client, {}, { user });
   const unredeemed = await obtainCode(service(), client, undefined, { scope }, mine.agent);
   const { body } = await tokenRequest(service().issuer, client, { grant_type: 'client_credentials' });
   const out = { ...mine, neighbour, unredeemed, elsewhere, clientToken: body['access_token'] as string };

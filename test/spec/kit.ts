@@ -3,15 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll } from 'vitest';
 import { type Answer, call, obtainCode, redeem, type Tokens, withoutLimits } from '../helpers/grants.ts';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
 
-export type Person = Awaited<ReturnType<TestService['createUser']>>;
-
-/** The result of one sign-in at a client: the browser, the user, the code and the tokens. */
-export interface Visit {
+/** The result of one authorization code flow. */
+export interface CodeFlow {
   agent: UserAgent;
-  user: Person;
+  user: TestUser;
   client: TestClient;
   code: string;
   tokens: Tokens & { client_session_handle: string };
@@ -36,7 +34,7 @@ export function useService(environment: Record<string, string> = {}): () => Test
   return () => service!;
 }
 
-/** The instance that issued nothing: a check that holds there holds everywhere. */
+/** The address of the instance that issued no token: what holds there holds on every instance. */
 export const second = (service: TestService): string => service.instances[1]!;
 
 export const everyClaim = {
@@ -58,22 +56,22 @@ export const everyClaim = {
 };
 
 /** Creates a user with every claim. */
-export function person(service: TestService, claims: Record<string, unknown> = everyClaim): Promise<Person> {
+export function createTestUser(service: TestService, claims: Record<string, unknown> = everyClaim): Promise<TestUser> {
   return service.createUser({ email: `${randomUUID()}@example.com`, groups: ['harbour', 'staff'], claims });
 }
 
-/** A user signs in to the client, consents to everything, and the client redeems the code. */
-export async function visit(
+/** Signs a user in to the client, consents to everything, and redeems the code. */
+export async function runCodeFlow(
   service: TestService,
   client: TestClient,
   parameters: Record<string, string> = {},
-  { user, agent = new UserAgent(service) }: { user?: Person; agent?: UserAgent } = {},
-): Promise<Visit> {
-  const someone = user ?? (await person(service));
-  const code = await obtainCode(service, client, someone, { scope: everyScope, ...parameters }, agent);
+  { user: existing, agent = new UserAgent(service) }: { user?: TestUser; agent?: UserAgent } = {},
+): Promise<CodeFlow> {
+  const user = existing ?? (await createTestUser(service));
+  const code = await obtainCode(service, client, user, { scope: everyScope, ...parameters }, agent);
   const { status, body } = await redeem(service.issuer, client, code);
   if (status !== 200) throw new Error(`no tokens: ${status} ${JSON.stringify(body)}`);
-  return { agent, user: someone, client, code, tokens: body as unknown as Visit['tokens'] };
+  return { agent, user, client, code, tokens: body as unknown as CodeFlow['tokens'] };
 }
 
 /** Sends a form and reads JSON. */
@@ -108,7 +106,7 @@ export function ask(
   return call(base + path, { headers: { authorization }, ...(body !== undefined && { method, body }) });
 }
 
-/** A registration as a program sends it. */
+/** Registers a client at the registration endpoint. */
 export async function register(
   service: TestService,
   metadata: Record<string, unknown> = {},
@@ -128,7 +126,7 @@ export function manage(client: Record<string, string>, method: string, body?: un
 export const basic = (id: string, secret: string): string =>
   `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
 
-/** The address of a signed end-session request (decisions section 6). */
+/** The path and query of a signed end-session request (decisions section 6). */
 export async function endSessionAddress(
   service: TestService,
   client: TestClient,
@@ -150,12 +148,12 @@ export async function endSessionAddress(
   return `/end-session?request=${encodeURIComponent(jwt)}`;
 }
 
-/** Whether the browser's cookie is a live session, checked at the given instance. */
+/** Asks the given instance whether the browser's session is alive. */
 export async function isSignedIn(agent: UserAgent, base: string): Promise<boolean> {
   return (await agent.get(`${base}/account`)).status === 200;
 }
 
-/** The parameters that a redirected browser got in the query or the fragment. */
+/** The parameters of a redirect, from its query and its fragment. */
 export function front(location: string | undefined): Record<string, string> {
   const { searchParams, hash } = new URL(location!);
   return Object.fromEntries([...searchParams, ...new URLSearchParams(hash.slice(1))]);
