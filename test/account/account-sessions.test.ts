@@ -270,8 +270,8 @@ describe('what is stored', () => {
 
   test('is handed out as one file, without a secret and without anybody else (issue 6)', async () => {
     const administrator = await service.createUser({ admin: true });
-    const stranger = await service.createUser({ email: 'eve@example.org' });
-    await signedIn(stranger);
+    const otherUser = await service.createUser({ email: 'eve@example.org' });
+    await signedIn(otherUser);
     await service.database.sql(
       `INSERT INTO audit_events (type, outcome, actor, sub, address, detail)
        VALUES ('user.changed', 'success', $1, $2, '203.0.113.77', '{"members": ["groups"], "database_role": "keeper"}')`,
@@ -303,7 +303,7 @@ describe('what is stored', () => {
     expect(events.map(({ type }) => type)).toContain('user.data_downloaded');
     for (const foreign of [
       administrator.sub,
-      stranger.sub,
+      otherUser.sub,
       'eve@example.org',
       '203.0.113.77',
       'keeper',

@@ -122,11 +122,11 @@ test('every page, errors and 404 included, forbids framing, sniffing, caching an
   const consent = await agent.follow(await agent.get(authorizationUrl(service.issuer, client)));
   const granted = await service.createClient({ scope: 'openid' });
   await agent.authorize(granted, undefined);
-  const visitor = new UserAgent(service);
+  const browser = new UserAgent(service);
   const pages = {
-    login: await visitor.get('/login'),
-    'login of a client': await visitor.follow(await visitor.get(authorizationUrl(service.issuer, client))),
-    'login with a problem': await visitor.get('/login?problem=client'),
+    login: await browser.get('/login'),
+    'login of a client': await browser.follow(await browser.get(authorizationUrl(service.issuer, client))),
+    'login with a problem': await browser.get('/login?problem=client'),
     consent,
     continue: await agent.get(
       `/authenticate?${new URLSearchParams({ client_id: granted.clientId, redirect_uri: granted.redirectUri }).toString()}`,
@@ -139,15 +139,15 @@ test('every page, errors and 404 included, forbids framing, sniffing, caching an
     applications: await agent.get('/account/applications'),
     data: await agent.get('/account/data'),
     logout: await agent.get('/logout'),
-    'signed out': await visitor.get('/logout'),
-    'a logout problem': await visitor.get('/logout?post_logout_redirect_uri=https://evil.example/'),
+    'signed out': await browser.get('/logout'),
+    'a logout problem': await browser.get('/logout?post_logout_redirect_uri=https://evil.example/'),
     'form post': await agent.get(authorizationUrl(service.issuer, granted, { response_mode: 'form_post' })),
-    error: await visitor.get('/error'),
-    'access denied': await visitor.get('/access-denied'),
-    'not found': await visitor.get('/nowhere'),
-    'wrong method': await visitor.fetch('/login', { method: 'DELETE' }),
-    'wrong body': await visitor.fetch('/login', { method: 'POST' }),
-    'sub-resource': await visitor.get('/authorize', { 'sec-fetch-dest': 'image' }),
+    error: await browser.get('/error'),
+    'access denied': await browser.get('/access-denied'),
+    'not found': await browser.get('/nowhere'),
+    'wrong method': await browser.fetch('/login', { method: 'DELETE' }),
+    'wrong body': await browser.fetch('/login', { method: 'POST' }),
+    'sub-resource': await browser.get('/authorize', { 'sec-fetch-dest': 'image' }),
   };
   for (const [name, page] of Object.entries(pages)) {
     const header = (of: string) => page.headers.get(of) ?? '';
@@ -180,7 +180,7 @@ test('every page, errors and 404 included, forbids framing, sniffing, caching an
     expect(pages[name].headers.get('content-security-policy')).toContain(`form-action 'self';`);
   for (const name of ['error', 'login with a problem', 'a logout problem', 'wrong body'] as const)
     expect(pages[name].status, name).toBeGreaterThanOrEqual(400);
-  for (const redirect of [await visitor.get('/account'), await agent.get(authorizationUrl(service.issuer, granted))]) {
+  for (const redirect of [await browser.get('/account'), await agent.get(authorizationUrl(service.issuer, granted))]) {
     expect(redirect.headers.get('x-frame-options')).toBe('DENY');
     expect(redirect.headers.get('referrer-policy')).toBe('no-referrer');
     expect(redirect.headers.get('cache-control')).toContain('no-store');

@@ -178,9 +178,9 @@ describe('the address before', () => {
       }
       const stop = mail.link!.replace(service.issuer, '');
       const confirm = await linkTo(wanted, /./);
-      const stranger = new UserAgent(service, { 'accept-language': locale });
+      const otherBrowser = new UserAgent(service, { 'accept-language': locale });
       for (let look = 0; look < 2; look++) {
-        const page = await stranger.get(stop);
+        const page = await otherBrowser.get(stop);
         expect(page.status).toBe(200);
         for (const text of [user.username, words, `dir="${dir}"`, 'id="stop"']) expect(page.body).toContain(text);
         expect(page.body).not.toContain(wanted);
@@ -188,8 +188,8 @@ describe('the address before', () => {
       expect((await new UserAgent(service).get(confirm)).status).toBe(200);
       const token = stop.split('token=')[1]!;
       expect((await new UserAgent(service).post('/account/email/stop', { token })).status).toBe(400);
-      expect((await stranger.get(stop, { 'sec-purpose': 'prefetch' })).status).toBe(403);
-      expect((await follow(stop, {}, stranger)).status).toBe(200);
+      expect((await otherBrowser.get(stop, { 'sec-purpose': 'prefetch' })).status).toBe(403);
+      expect((await follow(stop, {}, otherBrowser)).status).toBe(200);
       expect((await follow(confirm)).status).toBe(410);
       expect(await emailOf(user)).toBe(user.email);
       // it works once, and then says that there is nothing left

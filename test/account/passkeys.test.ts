@@ -333,9 +333,9 @@ describe('the page of passkeys', () => {
     const rename = formOf(page, `${path}/rename`);
     await agent.post(`${path}/rename`, { ...rename, passkey, name: ` <b>${'é'.repeat(100)} ` });
     expect((await agent.get(path)).body).toContain(`&lt;b&gt;${'é'.repeat(57)}<`);
-    const stranger = await enrolled();
-    const theirs = formOf(await stranger.agent.get(path), `${path}/remove`);
-    await stranger.agent.post(`${path}/remove`, { ...theirs, passkey });
+    const otherUser = await enrolled();
+    const theirs = formOf(await otherUser.agent.get(path), `${path}/remove`);
+    await otherUser.agent.post(`${path}/remove`, { ...theirs, passkey });
     expect(isIn(await signInWith(key))).toBe(true);
     const removed = await agent.post(`${path}/remove`, { ...formOf(page, `${path}/remove`), passkey });
     expect(removed.location).toBe(`${service.issuer}${path}?done=removed`);
@@ -450,10 +450,10 @@ describe('a passkey after the password', () => {
 
   test('of somebody else, or for the sign-in alone, or sent again is refused (Web Authentication 7.2 steps 5, 6, 8)', async () => {
     const { user, key } = await enrolled();
-    const stranger = await enrolled();
+    const otherUser = await enrolled();
     const { agent, action, options, fields } = await afterPassword(user);
     const alone = passkeyForm(await agent.get('/login')).options;
-    for (const credential of [stranger.key.get(options), key.get(alone), '{}']) {
+    for (const credential of [otherUser.key.get(options), key.get(alone), '{}']) {
       const page = await agent.post(action, { ...fields, credential });
       expect([page.status, page.body]).toEqual([400, expect.stringContaining('You can try again, or use a code.')]);
       expect((await agent.get('/account')).status).toBe(303);

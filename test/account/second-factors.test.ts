@@ -101,12 +101,12 @@ describe('an authenticator', () => {
     const { user, agent } = await enrolled();
     const list = await agent.get('/account/second-factors');
     const id = (await service.store.secondFactors.list(user.sub))[0]!.id;
-    const stranger = new UserAgent(service);
+    const otherBrowser = new UserAgent(service);
     const other = await service.createUser();
-    await stranger.signIn(other);
-    await setUpAuthenticator(stranger);
+    await otherBrowser.signIn(other);
+    await setUpAuthenticator(otherBrowser);
     // somebody else's stays
-    await stranger.submit(await stranger.get('/account/second-factors'), { remove: id });
+    await otherBrowser.submit(await otherBrowser.get('/account/second-factors'), { remove: id });
     expect(await service.store.secondFactors.list(user.sub)).toHaveLength(1);
     expect((await agent.submit(list, { remove: id })).body).toContain('role="status"');
     expect(await service.store.secondFactors.list(user.sub)).toEqual([]);

@@ -49,13 +49,13 @@ test.each([
 ])(
   'a boolean claim is a word of the language %s on the pages of consent, account and console (decisions section 3)',
   async (language, no, yes) => {
-    const person = await service.createUser({
+    const user = await service.createUser({
       ...{ admin: true, email: `${language}@example.com` },
       claims: { phone_number: '+4912345', phone_number_verified: true },
     });
     const client = await service.createClient({ scope: 'openid email phone' });
     const agent = new UserAgent(service, { 'accept-language': language });
-    await agent.signIn(person);
+    await agent.signIn(user);
     const told = (page: Page) =>
       [...page.body.matchAll(/<dd><bdi[^>]*>([^<]*)<\/bdi>/g)].map(([, value]) => value!.trim());
     const consent = told(
@@ -66,7 +66,7 @@ test.each([
       expect(shown).toEqual(expect.arrayContaining([no, yes]));
       expect(shown.join()).not.toMatch(/true|false/);
     }
-    const stored = told(await agent.follow(await agent.get(`/admin/users/${person.sub}`)));
+    const stored = told(await agent.follow(await agent.get(`/admin/users/${user.sub}`)));
     expect(stored).toContain(yes);
     expect(stored.join()).not.toMatch(/true|false/);
   },

@@ -22,10 +22,9 @@ async function signedIn(person = user): Promise<UserAgent> {
 }
 
 const isSignedIn = async (agent: UserAgent) => (await agent.get('/account')).status === 200;
-const count = async (person: User) =>
-  (
-    await service.database.sql<{ n: number }>('SELECT count(*)::int AS n FROM sessions WHERE sub = $1', [person.sub])
-  )[0]!.n;
+const count = async (user: User) =>
+  (await service.database.sql<{ n: number }>('SELECT count(*)::int AS n FROM sessions WHERE sub = $1', [user.sub]))[0]!
+    .n;
 
 /** A request whose Cookie headers are sent byte by byte. */
 function raw(
@@ -75,10 +74,10 @@ test('the cookie is HttpOnly, SameSite=Lax, of the base path, without a domain, 
 test('with an https base address every cookie is Secure (security R50)', async () => {
   const secure = await startTestService({ environment: { BASE_URL: 'https://id.example.com' } });
   try {
-    const person = await secure.createUser();
+    const user = await secure.createUser();
     const agent = new UserAgent(secure);
     const page = await agent.get('/login');
-    const form = { ...hiddenFields(page.body), username: person.username, password: person.password };
+    const form = { ...hiddenFields(page.body), username: user.username, password: user.password };
     const answer = await agent.post('/login', form, { origin: 'https://id.example.com' });
     expect(answer.headers.get('location')).toBe('/account');
     for (const line of [...page.headers.getSetCookie(), ...answer.headers.getSetCookie()])
@@ -104,12 +103,12 @@ test('a session that somebody planted before sign-in is worth nothing after it (
 });
 
 test('signing in again makes a new session, and the old cookie is dead on every instance (security R52)', async () => {
-  const person = await service.createUser();
-  const agent = await signedIn(person);
+  const user = await service.createUser();
+  const agent = await signedIn(user);
   const old = agent.cookies.get(name)!;
-  await agent.signIn(person);
+  await agent.signIn(user);
   expect(agent.cookies.get(name)).not.toBe(old);
-  expect(await count(person)).toBe(1);
+  expect(await count(user)).toBe(1);
   for (const issuer of service.instances) {
     const thief = new UserAgent({ issuer });
     thief.cookies.set(name, old);
@@ -220,12 +219,12 @@ test.each<[string, string]>([
   ['of a disabled user', `UPDATE users SET status = 'disabled' WHERE sub = $1`],
   ['ended by an administrator', 'DELETE FROM sessions WHERE sub = $1'],
 ])('a session %s is over, at once and everywhere (security R54, A73)', async (_what, sql) => {
-  const person = await service.createUser();
+  const user = await service.createUser();
   const client = await service.createClient();
-  const agent = await signedIn(person);
+  const agent = await signedIn(user);
   await agent.authorize(client, undefined);
   const value = agent.cookies.get(name)!;
-  await service.database.sql(sql, [person.sub]);
+  await service.database.sql(sql, [user.sub]);
   for (const issuer of service.instances) {
     const kept = new UserAgent({ issuer });
     kept.cookies.set(name, value);
@@ -237,12 +236,12 @@ test.each<[string, string]>([
 });
 
 test('a person who was disabled while signing in does not get in (security R54)', async () => {
-  const person = await service.createUser();
+  const user = await service.createUser();
   const agent = new UserAgent(service);
   const page = await agent.get('/login');
-  await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [person.sub]);
-  expect((await agent.signIn(person, page)).status).toBe(400);
-  expect(await count(person)).toBe(0);
+  await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [user.sub]);
+  expect((await agent.signIn(user, page)).status).toBe(400);
+  expect(await count(user)).toBe(0);
 });
 
 test('the anti-forgery token neither equals nor holds a cookie, and differs by page (security R56)', async () => {
@@ -255,16 +254,16 @@ test('the anti-forgery token neither equals nor holds a cookie, and differs by p
 });
 
 test('a sign-in whose record cannot be stored leaves no session behind, and neither does its cookie open anything (security R101)', async () => {
-  const person = await service.createUser();
+  const user = await service.createUser();
   // the database gives way just there, each time that it is tried again
   await service.database.sql(`CREATE FUNCTION lose_record() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN RAISE EXCEPTION 'lost' USING ERRCODE = '40001'; END $$`);
   await service.database.sql(`CREATE TRIGGER lose_record BEFORE INSERT ON audit_events FOR EACH ROW
     WHEN (NEW.type = 'user.signed_in') EXECUTE FUNCTION lose_record()`);
   const agent = new UserAgent(service);
-  expect(await agent.signIn(person)).toMatchObject({ status: 503 });
+  expect(await agent.signIn(user)).toMatchObject({ status: 503 });
   await service.database.sql('DROP TRIGGER lose_record ON audit_events');
-  expect(await count(person)).toBe(0);
+  expect(await count(user)).toBe(0);
   expect(await isSignedIn(agent)).toBe(false);
-  expect(await isSignedIn(await signedIn(person))).toBe(true);
+  expect(await isSignedIn(await signedIn(user))).toBe(true);
 });

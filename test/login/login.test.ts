@@ -16,10 +16,9 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const sessionsOf = async (person: User) =>
-  (
-    await service.database.sql<{ n: number }>('SELECT count(*)::int AS n FROM sessions WHERE sub = $1', [person.sub])
-  )[0]!.n;
+const sessionsOf = async (user: User) =>
+  (await service.database.sql<{ n: number }>('SELECT count(*)::int AS n FROM sessions WHERE sub = $1', [user.sub]))[0]!
+    .n;
 
 const isSignedIn = async (agent: UserAgent) => (await agent.get('/account')).status === 200;
 
@@ -90,10 +89,10 @@ test('passwords are taken as they are: nothing is cut, trimmed or folded (securi
     ['pässwörd 🙂 emoji', 'password 🙂 emoji'],
     ['CaseMatters!!', 'casematters!!'],
   ] as const) {
-    const person = await service.createUser({ password });
+    const user = await service.createUser({ password });
     const agent = new UserAgent(service);
-    expect((await agent.signIn({ username: person.username, password: near })).status).toBe(400);
-    expect((await agent.signIn({ username: person.username, password })).url).toBe(`${service.issuer}/account`);
+    expect((await agent.signIn({ username: user.username, password: near })).status).toBe(400);
+    expect((await agent.signIn({ username: user.username, password })).url).toBe(`${service.issuer}/account`);
   }
 });
 
@@ -212,8 +211,8 @@ test("the token of another browser's page or of another transaction is not belie
   const agent = new UserAgent(service);
   const open = async () => agent.follow(await agent.get(authorizationUrl(service.issuer, client)));
   const [first, second] = [await open(), await open()];
-  const stranger = await new UserAgent(service).get('/login');
-  for (const other of [second, stranger, await agent.get('/login')]) {
+  const otherPage = await new UserAgent(service).get('/login');
+  for (const other of [second, otherPage, await agent.get('/login')]) {
     const answer = await agent.post('/login', {
       ...hiddenFields(first.body),
       csrf: hiddenFields(other.body)['csrf']!,
@@ -285,34 +284,34 @@ test('the page names the client and shows its legal links, and goes nowhere afte
 
 test('a weak password hash is upgraded at sign-in, and goes on working (security R58)', async () => {
   const argon2 = (await import('argon2')).default;
-  const person = await service.createUser();
-  const weak = await argon2.hash(person.password, {
+  const user = await service.createUser();
+  const weak = await argon2.hash(user.password, {
     type: argon2.argon2id,
     memoryCost: 8192,
     timeCost: 2,
     parallelism: 1,
   });
-  await service.database.sql('UPDATE users SET password_hash = $2 WHERE sub = $1', [person.sub, weak]);
+  await service.database.sql('UPDATE users SET password_hash = $2 WHERE sub = $1', [user.sub, weak]);
   for (let visit = 0; visit < 2; visit++)
-    expect((await new UserAgent(service).signIn(person)).url).toBe(`${service.issuer}/account`);
+    expect((await new UserAgent(service).signIn(user)).url).toBe(`${service.issuer}/account`);
   const [row] = await service.database.sql<{ password_hash: string }>(
     'SELECT password_hash FROM users WHERE sub = $1',
-    [person.sub],
+    [user.sub],
   );
   expect(row!.password_hash).toContain('m=19456,');
 });
 
 test('sign-in and its failures are in the audit trail, without the password (decisions section 7)', async () => {
-  const person = await service.createUser();
+  const user = await service.createUser();
   const agent = new UserAgent(service);
-  await agent.signIn({ ...person, password: 'the wrong password' });
-  await agent.signIn(person);
+  await agent.signIn({ ...user, password: 'the wrong password' });
+  await agent.signIn(user);
   const rows = await service.database.sql<{ type: string; detail: unknown; row: string }>(
     `SELECT type, detail, row_to_json(a)::text AS row FROM audit_events a WHERE sub = $1 AND type LIKE 'user.sign%' ORDER BY id`,
-    [person.sub],
+    [user.sub],
   );
   expect(rows).toMatchObject([{ type: 'user.sign_in_failed' }, { type: 'user.signed_in', detail: { amr: ['pwd'] } }]);
   const logged = JSON.stringify(service.logs) + rows.map(({ row }) => row).join();
   expect(logged).not.toContain('the wrong password');
-  expect(logged).not.toContain(person.password);
+  expect(logged).not.toContain(user.password);
 });

@@ -3,10 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setUpAuthenticator } from '../helpers/authenticator.ts';
 import { adminToken, call, obtainTokens } from '../helpers/grants.ts';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
-
-type Person = Awaited<ReturnType<TestService['createUser']>>;
 
 const asksSecondFactor = (page: Page) => page.url.includes('/login/second-factor') && page.status === 200;
 
@@ -38,10 +36,10 @@ describe.each([
   });
   afterAll(() => service?.stop());
 
-  const sessionsOf = async ({ sub }: Person) =>
+  const sessionsOf = async ({ sub }: TestUser) =>
     (await service.database.sql('SELECT 1 FROM sessions WHERE sub = $1', [sub])).length;
 
-  async function personWithCard(): Promise<Person> {
+  async function personWithCard(): Promise<TestUser> {
     const user = await service.createUser();
     await plant(service, user);
     return user;

@@ -95,14 +95,14 @@ describe('sign-up', () => {
       await agent.authorize(client, user);
       const answer = await agent.follow(await agent.get(authorizationUrl(off.issuer, client, { prompt: 'create' })));
       expect(responseParameters(answer)['error']).toBe('invalid_request');
-      const visitor = new UserAgent(some);
+      const browser = new UserAgent(some);
       for (const [email, status] of [
         ['a@example.org', 200],
         ['b@EXAMPLE.net', 200],
         ['c@example.com', 400],
         ['d@evil.example.org', 400],
       ] as const)
-        expect((await order('/sign-up', { email }, visitor)).status, email).toBe(status);
+        expect((await order('/sign-up', { email }, browser)).status, email).toBe(status);
     } finally {
       await off.stop();
       await some.stop();

@@ -161,8 +161,8 @@ test.each([
   const agent = await signedIn(client);
   const page = await agent.get(address(client, { ...sent, state: 's' }), foreign);
   expect(responseParameters(page)).toMatchObject({ error: 'invalid_request', state: 's', iss: service.issuer });
-  const visitor = await new UserAgent(service).get(address(client, sent), foreign);
-  expect(visitor.location).toMatch(`${service.issuer}/login?transaction=`);
+  const signedOut = await new UserAgent(service).get(address(client, sent), foreign);
+  expect(signedOut.location).toMatch(`${service.issuer}/login?transaction=`);
 });
 
 test('a client that registered require_pkce must send a challenge, however the visit began (decisions section 3)', async () => {

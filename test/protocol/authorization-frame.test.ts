@@ -1,13 +1,11 @@
 // prompt=none in a frame, by which applications in browsers renew their tokens: answered by a redirect and never by a page.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { withoutLimits } from '../helpers/grants.ts';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
-type Person = Awaited<ReturnType<TestService['createUser']>>;
-
 let service: TestService;
-let user: Person;
+let user: TestUser;
 let client: TestClient;
 let agent: UserAgent;
 beforeAll(async () => {
@@ -66,10 +64,10 @@ test.each<[string, Record<string, string>]>([
 
 test("a frame of another site, which has no cookie, gets login_required, and the session's state stays (security R8)", async () => {
   const before = await rows();
-  const stranger = new UserAgent(service);
+  const signedOutBrowser = new UserAgent(service);
   // with SameSite=None the state goes with it, for session management
-  stranger.cookies.set('GATEHOUSE_BROWSER_STATE', agent.cookies.get('GATEHOUSE_BROWSER_STATE') ?? 'state');
-  const page = await load(stranger, { prompt: 'none' });
+  signedOutBrowser.cookies.set('GATEHOUSE_BROWSER_STATE', agent.cookies.get('GATEHOUSE_BROWSER_STATE') ?? 'state');
+  const page = await load(signedOutBrowser, { prompt: 'none' });
   expect(responseParameters(page)['error']).toBe('login_required');
   expect(page.headers.getSetCookie()).toEqual([]);
   expect(await rows()).toEqual(before);
@@ -143,8 +141,10 @@ test('a pushed request with prompt=none is answered in a frame, and another one 
   const at = (by: UserAgent, request_uri: string, headers: Record<string, string> = {}) =>
     by.get(`/authorize?${new URLSearchParams({ client_id: client.clientId, request_uri }).toString()}`, headers);
   expect(responseParameters(await at(agent, await push({ prompt: 'none' }), frame))['code']).toBeDefined();
-  const stranger = new UserAgent(service);
-  expect(responseParameters(await at(stranger, await push({ prompt: 'none' }), frame))['error']).toBe('login_required');
+  const signedOutBrowser = new UserAgent(service);
+  expect(responseParameters(await at(signedOutBrowser, await push({ prompt: 'none' }), frame))['error']).toBe(
+    'login_required',
+  );
   const waiting = await push({});
   expect((await at(new UserAgent(service), waiting, frame)).status).toBe(400);
   expect(responseParameters(await at(agent, waiting))['code']).toBeDefined();

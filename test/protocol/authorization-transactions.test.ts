@@ -92,9 +92,9 @@ test("a transaction is nothing in another browser, with or without a session, an
   const agent = await signedIn();
   const consent = await open(agent, client);
   const transaction = transactionOf(consent);
-  const stranger = new UserAgent(service);
+  const newBrowser = new UserAgent(service);
   const neighbour = await signedIn();
-  for (const browser of [stranger, neighbour]) {
+  for (const browser of [newBrowser, neighbour]) {
     for (const path of ['/authorize', '/consent']) {
       const page = await browser.get(`${path}?transaction=${transaction}`);
       expect(page.location).toBe(`${service.issuer}/login?problem=expired`);

@@ -190,9 +190,9 @@ test.each([
   const own = Object.keys(environment).length > 0 ? await startTestService({ environment }) : service;
   try {
     const strict = await own.createClient(metadata);
-    const person = await own.createUser();
+    const user = await own.createUser();
     const browser = new UserAgent(own);
-    await browser.signIn(person);
+    await browser.signIn(user);
     expect(responseParameters(await browser.authorize(strict, undefined))['error']).toBe('invalid_request');
     const { code_challenge, code_challenge_method } = pkce();
     const challenge = { code_challenge, code_challenge_method };
@@ -282,13 +282,13 @@ test('a redirect URI with a query keeps it (RFC 6749 3.1.2)', async () => {
 test('a service below a path keeps its cookies, forms and redirects there (decisions section 1)', async () => {
   const below = await startTestService({ basePath: '/idp' });
   try {
-    const person = await below.createUser();
+    const user = await below.createUser();
     const rp = await below.createClient();
     const browser = new UserAgent(below);
     const page = await browser.get(authorizationUrl(below.issuer, rp));
     expect(page.location).toMatch(new RegExp(`^${below.issuer}/login\\?`));
     expect(page.headers.getSetCookie().every((cookie) => cookie.includes('Path=/idp'))).toBe(true);
-    expect(responseParameters(await browser.authorize(rp, person))['iss']).toBe(below.issuer);
+    expect(responseParameters(await browser.authorize(rp, user))['iss']).toBe(below.issuer);
   } finally {
     await below.stop();
   }

@@ -221,7 +221,7 @@ test('unknown, ended and another sid, another sub and no cookie answer alike, an
 
 test('a client that takes no part in the session ends nothing (security R73)', async () => {
   const { agent, tokens } = await signedIn();
-  const stranger = await service.createClient({ post_logout_redirect_uris: [afterwards] });
-  expect((await ask(agent, await sign(claims(stranger), stranger.sharedSecret))).status).toBe(400);
+  const otherClient = await service.createClient({ post_logout_redirect_uris: [afterwards] });
+  expect((await ask(agent, await sign(claims(otherClient), otherClient.sharedSecret))).status).toBe(400);
   expect(await alive(tokens['access_token']!)).toBe(true);
 });

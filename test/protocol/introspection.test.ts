@@ -218,7 +218,7 @@ test('a code without the UMA profile is active until it is redeemed, and known t
 });
 
 test('every cause of being inactive has the same bytes (security R77, A95)', async () => {
-  const stranger = await service.createClient();
+  const otherClient = await service.createClient();
   const revoked = await authorized(client);
   await fetch(`${service.issuer}/revoke`, {
     method: 'POST',
@@ -241,7 +241,7 @@ test('every cause of being inactive has the same bytes (security R77, A95)', asy
     introspect(client, { token: revoked.tokens['access_token']! }),
     introspect(client, { token: expired.tokens['access_token']! }),
     introspect(client, { token: disabled.tokens['access_token']! }),
-    introspect(stranger, { token: tokens['access_token']! }),
+    introspect(otherClient, { token: tokens['access_token']! }),
     introspect(client, { token: tokens['refresh_token']! }),
     introspect(client, { token: client.registrationAccessToken }),
     introspect(client, { token: revoked.code }),

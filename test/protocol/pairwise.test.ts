@@ -2,13 +2,11 @@
 import { decodeJwt, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call, eventually, obtainTokens, redeem, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
-type Person = Awaited<ReturnType<TestService['createUser']>>;
-
 let service: TestService;
-let user: Person;
+let user: TestUser;
 /** Of one sector, of another, and a public one. */
 let shop: TestClient;
 let forum: TestClient;
@@ -25,7 +23,7 @@ afterAll(() => service?.stop());
 const pairwise = (host: string, metadata: Record<string, unknown> = {}) =>
   service.createClient({ subject_type: 'pairwise', redirect_uris: [`https://${host}/callback`], ...metadata });
 const subOf = (token: string) => decodeJwt(token).sub!;
-const subject = async (client: TestClient, person: Person = user, agent?: UserAgent) =>
+const subject = async (client: TestClient, person: TestUser = user, agent?: UserAgent) =>
   subOf((await obtainTokens(service, client, person, {}, agent)).id_token);
 const introspect = async (caller: TestClient, token: string) =>
   (await (

@@ -68,11 +68,11 @@ test.each(['refresh_token', 'code', 'client_session_handle'] as const)(
 
 test('an unknown token gives 200, another client its refusal and nothing ends (RFC 7009 2.1, 2.2)', async () => {
   const tokens = await authorized();
-  const stranger = await service.createClient();
+  const otherClient = await service.createClient();
   for (const token of ['nonsense', client.registrationAccessToken, `${tokens.access_token}x`]) {
     expect((await revoke(token)).status).toBe(200);
   }
-  const refused = await revoke(tokens.refresh_token, stranger);
+  const refused = await revoke(tokens.refresh_token, otherClient);
   expect(refused.status).toBe(400);
   expect(await refused.json()).toMatchObject({ error: 'unauthorized_client' });
   expect(await active(tokens.access_token)).toBe(true);

@@ -75,11 +75,11 @@ describe('the size of a request', () => {
     if (good) expect(pushed.status).toBe(201);
     else expect(pushed).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
     // a browser that is not signed in hears of it afterwards, and little is stored meanwhile
-    const stranger = new UserAgent(service);
-    const login = await stranger.follow(await post(sent, stranger));
+    const newBrowser = new UserAgent(service);
+    const login = await newBrowser.follow(await post(sent, newBrowser));
     expect(login.body).toContain('id="password"');
     if (!good) expect((await stored(service))[0]!.bytes).toBeLessThan(1000);
-    const end = responseParameters(await stranger.signIn(user, login));
+    const end = responseParameters(await newBrowser.signIn(user, login));
     expect(end).toMatchObject(good ? { code: expect.any(String) } : { error: 'invalid_request', state: 's' });
   });
 });

@@ -184,10 +184,10 @@ describe('what refuses a refresh', () => {
        WHERE client_session_id IN (SELECT id FROM client_sessions WHERE sub = $1)`,
     ],
   ])('it is refused when %s (security R36)', async (_what, statement) => {
-    const person = await service.createUser();
+    const user = await service.createUser();
     const client = await service.createClient();
-    const tokens = await obtainTokens(service, client, person);
-    await service.database.sql(statement, [person.sub]);
+    const tokens = await obtainTokens(service, client, user);
+    await service.database.sql(statement, [user.sub]);
     expect(await refresh(service.issuer, client, tokens.refresh_token)).toMatchObject(invalidGrant);
   });
 
@@ -260,16 +260,16 @@ describe('the life of a family', () => {
 test('with REFRESH_TOKEN_ROTATION=public the tokens of confidential clients stay, those of public ones rotate (security R31)', async () => {
   const other = await startTestService({ environment: { REFRESH_TOKEN_ROTATION: 'public' } });
   try {
-    const person = await other.createUser();
+    const user = await other.createUser();
     const confidential = await other.createClient();
-    const tokens = await obtainTokens(other, confidential, person);
+    const tokens = await obtainTokens(other, confidential, user);
     for (let count = 0; count < 10; count++) {
       const answer = await refresh(other.issuer, confidential, tokens.refresh_token);
       expect(answer).toMatchObject({ status: 200, body: { refresh_token: tokens.refresh_token } });
     }
     const open = await other.createClient({ token_endpoint_auth_method: 'none' });
     const { code_verifier, ...challenge } = pkce();
-    const page = await new UserAgent(other).authorize(open, person, challenge);
+    const page = await new UserAgent(other).authorize(open, user, challenge);
     const bare = { basic: '', redirectUri: open.redirectUri };
     const { code } = responseParameters(page);
     const first = await tokenRequest(other.issuer, undefined, {

@@ -78,9 +78,9 @@ test('with Basic a client reads what the grant allows, and scope takes a Bearer 
 });
 
 test('an unknown user and one without a grant get the same 403 (decisions section 5, security R84)', async () => {
-  const stranger = await service.createUser();
+  const otherUser = await service.createUser();
   const answers = await Promise.all([
-    call(`/user/${stranger.sub}/info`, client.basic),
+    call(`/user/${otherUser.sub}/info`, client.basic),
     call('/user/00000000-0000-0000-0000-000000000000/info', client.basic),
     call('/user/me/settings', client.basic),
   ]);

@@ -245,8 +245,8 @@ describe('POST', () => {
   test('answers with USERINFO_POST=true, by header or by form but not by both (OpenID Connect Core 5.3.1, RFC 6750 2)', async () => {
     const other = await startTestService({ environment: { USERINFO_POST: 'true' } });
     try {
-      const person = await other.createUser();
-      const { access_token: token } = await obtainTokens(other, await other.createClient(), person);
+      const user = await other.createUser();
+      const { access_token: token } = await obtainTokens(other, await other.createClient(), user);
       const authorization = `Bearer ${token}`;
       for (const response of [
         await post(other.issuer, { authorization }),
@@ -254,7 +254,7 @@ describe('POST', () => {
         await post(other.issuer, {}, { access_token: token }),
       ]) {
         expect(response.status).toBe(200);
-        expect(await response.json()).toMatchObject({ sub: person.sub });
+        expect(await response.json()).toMatchObject({ sub: user.sub });
       }
       expect((await post(other.issuer, { authorization }, { access_token: token })).status).toBe(400);
       expect((await post(other.issuer, {})).status).toBe(401);
