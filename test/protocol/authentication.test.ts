@@ -1,4 +1,4 @@
-// GET and POST /authenticate: the short form of an authorization request, and when it asks first.
+// GET and POST /authenticate answer the short form of an authorization request, and ask the user before they trust a link of another site.
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -29,12 +29,12 @@ const address = (client: Pick<TestClient, 'clientId' | 'redirectUri'>, parameter
     ...parameters,
   }).toString()}`;
 
-/** What a browser sends when another site, the service itself, or the person's own hand leads here. */
+/** Fetch metadata of a request to which another site's page led, and of one whose address the user typed. */
 const foreign = { 'sec-fetch-site': 'cross-site' };
 const own = { 'sec-fetch-site': 'none' };
 const { code_verifier, ...challenge } = pkce();
 
-/** A browser in which the user is signed in and has let the clients in for all that they registered. */
+/** Signs the user in in a new browser, and grants each client all scopes of its registration. */
 async function signedIn(...clients: TestClient[]): Promise<UserAgent> {
   const agent = new UserAgent(service);
   await agent.signIn(user);
@@ -58,7 +58,7 @@ async function rows(): Promise<number[]> {
   );
 }
 
-test('with a live session it redirects with a code for the scopes of the registration (specification 4.2, decisions section 3)', async () => {
+test('a browser with a live session is redirected with a code for the scopes of the registration (specification 4.2, decisions section 3)', async () => {
   const client = await service.createClient({ scope: 'openid email phone' });
   const agent = await signedIn(client);
   const page = await agent.get(address(client, { state: 's', nonce: 'n', ...challenge }), foreign);
@@ -73,7 +73,7 @@ test('with a live session it redirects with a code for the scopes of the registr
   expect(decodeJwt(body['id_token'] as string)).toMatchObject({ nonce: 'n', sub: user.sub, aud: client.clientId });
 });
 
-test('a scope, a response type, a mode or a prompt of the caller is not honoured (decisions section 3)', async () => {
+test('the service ignores a scope, a response type, a response mode and a prompt in the request (decisions section 3)', async () => {
   const client = await service.createClient({ scope: 'openid email' });
   const agent = await signedIn(client);
   const sent = {
@@ -89,7 +89,7 @@ test('a scope, a response type, a mode or a prompt of the caller is not honoured
   expect(body['scope']).toBe('openid email');
 });
 
-test('signed out, the person signs in and allows first, and the code goes on (specification 4.2)', async () => {
+test('a signed-out user signs in and allows access, and then the client gets a code (specification 4.2)', async () => {
   const client = await service.createClient();
   const agent = new UserAgent(service);
   const first = await agent.get(address(client, { state: 's', ...challenge }), foreign);
@@ -101,13 +101,13 @@ test('signed out, the person signs in and allows first, and the code goes on (sp
   expect((await redeem(client, end, { code_verifier })).status).toBe(200);
 });
 
-test('signed in without a grant, the person is asked (decisions section 3)', async () => {
+test('a signed-in user without a grant is asked for consent (decisions section 3)', async () => {
   const client = await service.createClient();
   const page = await (await signedIn()).get(address(client, challenge), foreign);
   expect(page.location).toMatch(`${service.issuer}/consent?transaction=`);
 });
 
-test('unknown, disabled and public clients and a wrong redirect URI get one and the same page (security A106, A2)', async () => {
+test('an unknown, a disabled and a public client and a wrong redirect URI get the same page (security A106, A2)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   for (const browser of [agent, new UserAgent(service)]) {
@@ -135,7 +135,7 @@ test('unknown, disabled and public clients and a wrong redirect URI get one and 
   }
 });
 
-test('missing and repeated parameters are told on the own page only (security R5)', async () => {
+test("missing and repeated parameters are reported on the service's own page only (security R5)", async () => {
   const client = await service.createClient();
   const agent = await signedIn(client);
   for (const wrong of [
@@ -156,7 +156,7 @@ test.each([
   ['plain', { code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' }],
   ['no method', { code_challenge: 'a'.repeat(43) }],
   ['42 characters', { code_challenge: 'a'.repeat(42), code_challenge_method: 'S256' }],
-])('a code_challenge with %s is invalid_request here too (security A33)', async (_what, sent) => {
+])('a code_challenge with %s is invalid_request at this endpoint too (security A33)', async (_what, sent) => {
   const client = await service.createClient();
   const agent = await signedIn(client);
   const page = await agent.get(address(client, { ...sent, state: 's' }), foreign);
@@ -165,7 +165,7 @@ test.each([
   expect(signedOut.location).toMatch(`${service.issuer}/login?transaction=`);
 });
 
-test('a client that registered require_pkce must send a challenge, however the visit began (decisions section 3)', async () => {
+test('a client that registered require_pkce must send a challenge, whatever site led the browser here (decisions section 3)', async () => {
   const strict = await service.createClient({ require_pkce: true });
   const agent = new UserAgent(service);
   await agent.signIn(user);
@@ -175,10 +175,10 @@ test('a client that registered require_pkce must send a challenge, however the v
 
 test.each<[string, Record<string, string>]>([
   ['from another site', foreign],
-  ['from a sister site', { 'sec-fetch-site': 'same-site' }],
-  ['of a browser that does not say from where', {}],
+  ['from another host of the same site', { 'sec-fetch-site': 'same-site' }],
+  ['from a page that the browser does not report', {}],
 ])(
-  'a visit %s without a challenge asks "Continue to CLIENT as USER" first (decisions section 3)',
+  'a request %s without a challenge shows "Continue to CLIENT as USER" first (decisions section 3)',
   async (_what, headers) => {
     const client = await service.createClient({ client_name: 'Harbour' });
     const agent = await signedIn(client);
@@ -195,12 +195,12 @@ test.each<[string, Record<string, string>]>([
     expect(end.status).toBe(302);
     expect(responseParameters(end)).toMatchObject({ state: 's', iss: service.issuer });
     expect(decodeJwt((await redeem(client, end)).body['id_token'] as string)['nonce']).toBe('n');
-    // Back: it was answered
+    // the browser goes back, and the request has been answered
     expect((await agent.follow(await agent.post('/authenticate', hiddenFields(page.body)))).status).toBe(400);
   },
 );
 
-test('no page comes between for a first-party client, with a challenge, or when the person came by hand (decisions section 3)', async () => {
+test('no page is shown for a first-party client, for a request with a challenge, or for an address that the user typed (decisions section 3)', async () => {
   const client = await service.createClient();
   const trusted = await service.createClient({}, { firstParty: true });
   const agent = await signedIn(client);
@@ -219,7 +219,7 @@ test.each<[string, (form: Record<string, string>, other: string) => Record<strin
   ['with the token of another page', (form, csrf) => ({ ...form, csrf }), {}],
   ['from a foreign origin', (form) => form, { origin: 'https://evil.example' }],
   ['from another site', (form) => form, { 'sec-fetch-site': 'cross-site' }],
-])('a button pressed %s goes nowhere (security R55)', async (_what, form, headers) => {
+])('a form that is sent %s yields no code (security R55)', async (_what, form, headers) => {
   const client = await service.createClient();
   const agent = await signedIn(client);
   const page = await agent.get(address(client), foreign);
@@ -230,7 +230,7 @@ test.each<[string, (form: Record<string, string>, other: string) => Record<strin
   expect((await rows())[0]).toBe(codes);
 });
 
-test('images, frames, scripts, prefetches and HEAD get no code, no redirect and no row (security A108)', async () => {
+test('images, frames, scripts, prefetches and HEAD requests get no code and no redirect, and create no row (security A108)', async () => {
   const client = await service.createClient();
   const agent = await signedIn(client);
   const before = await rows();
@@ -251,7 +251,7 @@ test('images, frames, scripts, prefetches and HEAD get no code, no redirect and 
   expect(await rows()).toEqual(before);
 });
 
-test('of many calls the newest code lives, the older ones are dead (security R19, A110)', async () => {
+test('only the newest code of many requests is valid (security R19, A110)', async () => {
   const client = await service.createClient({}, { firstParty: true });
   const agent = await signedIn();
   const pages = [];

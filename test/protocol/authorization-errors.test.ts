@@ -1,4 +1,4 @@
-// Errors of GET and POST /authorize: which go to the client, which to the sign-in page, and that none goes anywhere else.
+// GET and POST /authorize report each error to the client or on the sign-in page, and redirect to no other address.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
@@ -8,7 +8,7 @@ type User = Awaited<ReturnType<TestService['createUser']>>;
 let service: TestService;
 let user: User;
 let client: TestClient;
-/** Signed in, and has let the client in before. */
+/** Has a signed-in session whose user has granted the client access. */
 let agent: UserAgent;
 beforeAll(async () => {
   service = await startTestService();
@@ -22,7 +22,7 @@ afterAll(() => service?.stop());
 const address = (parameters: Record<string, string> = {}, of: Pick<TestClient, 'clientId' | 'redirectUri'> = client) =>
   authorizationUrl(service.issuer, of, parameters);
 
-/** What a page shows, without what differs from one answer to the next. */
+/** The parts of a page that are the same in equal answers. */
 function seen(page: Page) {
   const headers = Object.fromEntries([...page.headers].filter(([name]) => name !== 'date'));
   return { status: page.status, headers, body: page.body };
@@ -42,7 +42,7 @@ describe('a request that cannot be trusted', () => {
   const evil = 'https://evil.example/';
 
   test.each([['signed out'], ['signed in']])(
-    'leads to the sign-in page, which says so with 400, offers no form and names no foreign address: %s (RFC 6749 4.1.2.1, security A1, R1)',
+    'shows the sign-in page with 400, no form and no foreign address: %s (RFC 6749 4.1.2.1, security A1, R1)',
     async (state) => {
       const browser = state === 'signed in' ? agent : new UserAgent(service);
       const before = await pendingRequests();
@@ -69,7 +69,7 @@ describe('a request that cannot be trusted', () => {
     },
   );
 
-  test('an unknown client, a disabled one and a wrong redirect URI get one and the same answer (security A2, R2)', async () => {
+  test('an unknown client, a disabled client and a wrong redirect URI get the same answer (security A2, R2)', async () => {
     const disabled = await service.createClient({}, { status: 'disabled' });
     const deregistered = await service.createClient();
     await service.database.sql('DELETE FROM clients WHERE client_id = $1', [deregistered.clientId]);
@@ -94,12 +94,12 @@ describe('a request that cannot be trusted', () => {
     }
   });
 
-  test('a client that is disabled while a person signs in gets nothing (decisions section 3)', async () => {
+  test('a client that is disabled during a sign-in gets no response (decisions section 3)', async () => {
     const doomed = await service.createClient();
     const browser = new UserAgent(service);
     const login = await browser.follow(await browser.get(address({}, doomed)));
     await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [doomed.clientId]);
-    // the other instances' memory of a client is emptied by a notification: the answer is asked for until it came
+    // a notification clears the client cache of the instance: the request is repeated until it has arrived
     await expect.poll(async () => (await browser.get(address({}, doomed))).location).toContain('problem=client');
     const end = await browser.signIn(user, login);
     expect(end.status).toBe(400);
@@ -107,7 +107,7 @@ describe('a request that cannot be trusted', () => {
   });
 
   test.each(['client_id', 'redirect_uri', 'state', 'scope', 'prompt', 'nonce', 'max_age', 'x'])(
-    'a repeated %s is told on the own page only (RFC 6749 3.1, security R5)',
+    "a repeated %s is reported on the service's own page only (RFC 6749 3.1, security R5)",
     async (name) => {
       const page = await agent.get(
         `${address({ [name]: '1', ...(name === 'client_id' && { client_id: client.clientId }) })}&${name}=2`,
@@ -117,12 +117,12 @@ describe('a request that cannot be trusted', () => {
     },
   );
 
-  test('more parameters than anyone needs are refused (security R103)', async () => {
+  test('a request with more parameters than any client needs is refused (security R103)', async () => {
     const many = Array.from({ length: 70 }, (_, n) => `p${n}=1`).join('&');
     expect((await agent.get(`${address()}&${many}`)).location).toBe(`${service.issuer}/login?problem=request`);
   });
 
-  test('an address or a body past its limit is refused with a clear error (security A121)', async () => {
+  test('a URL or a body over its limit is refused with a clear error (security A121)', async () => {
     const long = await agent.get(`${address()}&x=${'y'.repeat(20_000)}`);
     expect([414, 431]).toContain(long.status);
     expect((await agent.post('/authorize', { x: 'y'.repeat(70_000) })).status).toBe(413);
@@ -133,9 +133,9 @@ const faults: [string, Record<string, string>, string][] = [
   ['no response_type', { response_type: '' }, 'invalid_request'],
   ['an unknown response_type', { response_type: 'teapot' }, 'unsupported_response_type'],
   ['a scope without openid', { scope: 'profile' }, 'invalid_scope'],
-  ['a scope that is none', { scope: 'openid "quoted"' }, 'invalid_scope'],
+  ['a malformed scope', { scope: 'openid "quoted"' }, 'invalid_scope'],
   ['a scope with markup', { scope: '<svg/onload=1>' }, 'invalid_scope'],
-  ['an endless scope', { scope: `openid ${'x'.repeat(1100)}` }, 'invalid_scope'],
+  ['an oversize scope', { scope: `openid ${'x'.repeat(1100)}` }, 'invalid_scope'],
   ['an unknown prompt', { prompt: 'maybe' }, 'invalid_request'],
   ['prompt none and login', { prompt: 'none login' }, 'invalid_request'],
   ['an unknown response_mode', { response_mode: 'carrier-pigeon' }, 'invalid_request'],
@@ -152,7 +152,7 @@ const faults: [string, Record<string, string>, string][] = [
 ];
 
 test.each(faults)(
-  '%s is told to the client of a signed-in End-User, with state and iss (decisions section 3, RFC 9207 2)',
+  '%s is reported to the client of a signed-in user, with state and iss (decisions section 3, RFC 9207 2)',
   async (_what, parameters, error) => {
     const page = await agent.get(address({ state: 's', ...parameters }));
     expect(page.status).toBe(302);
@@ -165,7 +165,7 @@ test.each(faults)(
 );
 
 test.each(faults.filter(([what]) => !what.startsWith('prompt none')))(
-  '%s: a signed-out browser sees the sign-in page first, then the client is told (RFC 9700 4.11.2, security R3)',
+  '%s: a signed-out user signs in first, and then the client gets the error (RFC 9700 4.11.2, security R3)',
   async (_what, parameters, error) => {
     const browser = new UserAgent(service);
     const first = await browser.get(address({ state: 's', ...parameters }));
@@ -180,7 +180,7 @@ test.each(faults.filter(([what]) => !what.startsWith('prompt none')))(
   },
 );
 
-test('prompt=none tells the client of a signed-out browser at once, and leaves nothing behind (security A5, R3, R7)', async () => {
+test('prompt=none reports the error to the client of a signed-out browser at once, and stores nothing (security A5, R3, R7)', async () => {
   const browser = new UserAgent(service);
   const before = await pendingRequests();
   const page = await browser.get(address({ prompt: 'none', state: 's' }));
@@ -197,7 +197,7 @@ test('an oversize state is invalid_request and is not sent back (security A15)',
 });
 
 test.each(['state', 'nonce', 'login_hint', 'ui_locales', 'scope', 'x', 'a\0b'])(
-  'NUL in %j is refused, signed in or not, and is no error of the server (security A15, R107)',
+  'NUL in %j is refused in a signed-in and in a signed-out browser, without a server error (security A15, R107)',
   async (name) => {
     for (const browser of [agent, new UserAgent(service)]) {
       for (const page of [
@@ -216,7 +216,7 @@ test.each(['state', 'nonce', 'login_hint', 'ui_locales', 'scope', 'x', 'a\0b'])(
 );
 
 test.each(['client_id', 'redirect_uri'])(
-  'NUL or markup in %s is told on the own page only (security R1)',
+  "NUL or markup in %s is reported on the service's own page only (security R1)",
   async (name) => {
     for (const value of ['a\0b', '"><img src=x>', 'x'.repeat(3000), '%', '__proto__']) {
       const page = await agent.follow(await agent.get(address({ [name]: value })));
@@ -227,7 +227,7 @@ test.each(['client_id', 'redirect_uri'])(
   },
 );
 
-test('bytes that are no UTF-8 are no error of the server (security R107)', async () => {
+test('bytes that are not UTF-8 cause no server error (security R107)', async () => {
   for (const raw of ['state=%ff%fe', 'state=%', 'state=%ed%a0%80', 'login_hint=%c0%af', '%ff=1']) {
     for (const browser of [agent, new UserAgent(service)]) {
       expect((await browser.follow(await browser.get(`${address()}&${raw}`))).status).toBeLessThan(500);
@@ -235,7 +235,7 @@ test('bytes that are no UTF-8 are no error of the server (security R107)', async
   }
 });
 
-test('hostile hints are shown as text (security A17)', async () => {
+test('the sign-in page shows hostile hints as text (security A17)', async () => {
   const browser = new UserAgent(service);
   const evil = '"><img src=x onerror=alert(1)>';
   const page = await browser.follow(await browser.get(address({ login_hint: evil, ui_locales: evil, claims: evil })));
@@ -246,15 +246,15 @@ test('hostile hints are shown as text (security A17)', async () => {
 
 test.each([
   ['a prefetch', { 'sec-purpose': 'prefetch;prerender' }],
-  ['a prefetch by its old name', { purpose: 'prefetch' }],
+  ['a prefetch by its old header', { purpose: 'prefetch' }],
   ['an image', { 'sec-fetch-dest': 'image', 'sec-fetch-mode': 'no-cors' }],
   ['a frame', { 'sec-fetch-dest': 'iframe' }],
   ['a script', { 'sec-fetch-dest': 'empty', 'sec-fetch-mode': 'cors' }],
-])('%s gets no code, no redirect and no row (security A14, R8)', async (what, headers) => {
+])('%s gets no code and no redirect, and creates no row (security A14, R8)', async (what, headers) => {
   const before = [await issuedCodes(), await pendingRequests()];
   for (const browser of [agent, new UserAgent(service)]) {
     for (const parameters of [{}, { prompt: 'login' }, { prompt: 'none' }] as Record<string, string>[]) {
-      // by which a frame renews tokens
+      // browser applications renew their tokens in a frame with prompt=none
       if (what === 'a frame' && parameters['prompt'] === 'none') continue;
       const page = await browser.get(address(parameters), headers);
       expect(page.status).toBe(403);
@@ -265,7 +265,7 @@ test.each([
   expect([await issuedCodes(), await pendingRequests()]).toEqual(before);
 });
 
-test('HEAD and OPTIONS do nothing (security R8)', async () => {
+test('HEAD and OPTIONS requests have no effect (security R8)', async () => {
   const before = [await issuedCodes(), await pendingRequests()];
   const head = await agent.fetch(address(), { method: 'HEAD' });
   expect(head.status).toBe(405);
@@ -285,7 +285,7 @@ describe('ERROR_DELIVERY=standard', () => {
   afterAll(() => standard?.stop());
 
   test.each(faults)(
-    '%s is told to the client of a signed-out browser at once (decisions section 3)',
+    '%s is reported to the client of a signed-out browser at once (decisions section 3)',
     async (_what, parameters, error) => {
       const rp = await standard.createClient();
       const page = await new UserAgent(standard).get(
@@ -296,7 +296,7 @@ describe('ERROR_DELIVERY=standard', () => {
     },
   );
 
-  test('it changes nothing for a good request, a disabled client or a wrong redirect URI (decisions section 3)', async () => {
+  test('it changes nothing for a valid request, a disabled client or a wrong redirect URI (decisions section 3)', async () => {
     const rp = await standard.createClient();
     const disabled = await standard.createClient({}, { status: 'disabled' });
     const browser = new UserAgent(standard);

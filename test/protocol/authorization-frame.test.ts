@@ -1,4 +1,4 @@
-// prompt=none in a frame, by which applications in browsers renew their tokens: answered by a redirect and never by a page.
+// A request with prompt=none in a frame, by which browser applications renew their tokens, is answered by a redirect and never by a page.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
@@ -29,7 +29,7 @@ const rows = async () =>
       'SELECT (SELECT count(*) FROM authorization_requests)::int AS requests, (SELECT count(*) FROM authorization_codes)::int AS codes',
     )
   )[0]!;
-/** That there is nothing to do: no page, or where no frame may ask at all one that says so, which no browser shows there. */
+/** Checks that the response shows no page: it is JSON, or a refusal without a form that no browser displays in a frame. */
 const isNoPage = (page: Page) => {
   if (page.status === 403) expect(page.body).not.toContain('<form');
   else expect(page.headers.get('content-type')).toMatch(/^application\/json/);
@@ -62,10 +62,10 @@ test.each<[string, Record<string, string>]>([
   expect(await rows()).toEqual(before);
 });
 
-test("a frame of another site, which has no cookie, gets login_required, and the session's state stays (security R8)", async () => {
+test('a frame of another site sends no session cookie, gets login_required, and leaves the session unchanged (security R8)', async () => {
   const before = await rows();
   const signedOutBrowser = new UserAgent(service);
-  // with SameSite=None the state goes with it, for session management
+  // with SameSite=None the browser sends the state cookie too, for session management
   signedOutBrowser.cookies.set('GATEHOUSE_BROWSER_STATE', agent.cookies.get('GATEHOUSE_BROWSER_STATE') ?? 'state');
   const page = await load(signedOutBrowser, { prompt: 'none' });
   expect(responseParameters(page)['error']).toBe('login_required');
@@ -73,7 +73,7 @@ test("a frame of another site, which has no cookie, gets login_required, and the
   expect(await rows()).toEqual(before);
 });
 
-test('a form posted into a frame is answered alike (OpenID Connect Core 3.1.2.1, security R8)', async () => {
+test('a form that is posted into a frame gets the same answers (OpenID Connect Core 3.1.2.1, security R8)', async () => {
   const form = { response_type: 'code', scope: 'openid', client_id: client.clientId, redirect_uri: client.redirectUri };
   const posted = await agent.post('/authorize', { ...form, prompt: 'none' }, frame);
   expect(responseParameters(posted)['code']).toBeDefined();
@@ -83,7 +83,7 @@ test('a form posted into a frame is answered alike (OpenID Connect Core 3.1.2.1,
 });
 
 describe('no page', () => {
-  test('is the answer to an unknown client or a wrong address, which look the same (security R2, R8)', async () => {
+  test('is shown for an unknown client or a wrong redirect URI, whose answers are the same (security R2, R8)', async () => {
     const before = await rows();
     const unknown = await load(agent, { prompt: 'none' }, { clientId: 'nope' });
     const wrong = await load(agent, { prompt: 'none' }, { redirectUri: 'https://evil.example/' });
@@ -103,7 +103,7 @@ describe('no page', () => {
     ['a request object without a prompt', { request: 'e30.e30.e30' }],
     ['an unknown pushed request', { request_uri: 'urn:ietf:params:oauth:request_uri:x' }],
     ['a prefetch', { prompt: 'none', prefetch: '1' }],
-  ])('is the answer to %s (security R8)', async (_what, { prefetch, ...parameters }) => {
+  ])('is shown for %s (security R8)', async (_what, { prefetch, ...parameters }) => {
     const before = await rows();
     const url = authorizationUrl(service.issuer, client, parameters);
     const page = await agent.get(url, { ...frame, ...(prefetch !== undefined && { 'sec-purpose': 'prefetch' }) });
@@ -112,7 +112,7 @@ describe('no page', () => {
     expect(await rows()).toEqual(before);
   });
 
-  test('is shown for a stored request, which goes on in its window (security R4, R8)', async () => {
+  test('is shown for a stored request, which continues in its own window (security R4, R8)', async () => {
     const login = await agent.get(authorizationUrl(service.issuer, client, { prompt: 'login' }));
     const transaction = new URL(login.location!).searchParams.get('transaction')!;
     const page = await agent.get(`/authorize?transaction=${transaction}&prompt=none`, frame);
@@ -123,7 +123,7 @@ describe('no page', () => {
   });
 });
 
-test('a pushed request with prompt=none is answered in a frame, and another one waits for its window (RFC 9126 4, security R8)', async () => {
+test('a pushed request with prompt=none is answered in a frame, and one without it waits for its own window (RFC 9126 4, security R8)', async () => {
   const push = async (more: Record<string, string>) => {
     const body = new URLSearchParams({
       response_type: 'code',

@@ -1,4 +1,4 @@
-// What an authorization request demands of the sign-in: prompt, max_age, login_hint and id_token_hint.
+// An authorization request sets conditions for the sign-in: prompt, max_age, login_hint and id_token_hint.
 import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** A browser in which somebody is signed in and has let the client in. */
+/** Signs the user in in a new browser, and grants the client access. */
 async function signedIn(user: User): Promise<UserAgent> {
   const agent = new UserAgent(service);
   await agent.authorize(client, user);
@@ -37,7 +37,7 @@ async function idToken(page: Page, of: TestClient = client): Promise<string> {
   return body['id_token'] as string;
 }
 
-/** Makes every session of a user look as if its sign-in had happened earlier. */
+/** Moves the sign-in time of all sessions of a user into the past. */
 const age = (user: User, seconds: number) =>
   service.database.sql(`UPDATE sessions SET auth_time = auth_time - make_interval(secs => $2) WHERE sub = $1`, [
     user.sub,
@@ -47,13 +47,13 @@ const age = (user: User, seconds: number) =>
 const isSignInPage = (page: Page) => page.status === 200 && page.body.includes('id="password"');
 
 test.each(['login', 'select_account'])(
-  'prompt=%s asks a signed-in person again, and only a new sign-in satisfies it (OpenID Connect Core 3.1.2.1, security R9)',
+  'prompt=%s asks a signed-in user again, and only a new sign-in satisfies it (OpenID Connect Core 3.1.2.1, security R9)',
   async (prompt) => {
     const agent = await signedIn(alice);
     const page = await ask(agent, { prompt });
     expect(isSignInPage(page)).toBe(true);
     const transaction = new URL(page.url).searchParams.get('transaction')!;
-    // reload, going round the page, an empty form and a wrong password change nothing
+    // a reload, the address of the next step, an empty form and a wrong password change nothing
     expect(isSignInPage(await agent.get(page.url))).toBe(true);
     const round = await agent.get(`/authorize?transaction=${transaction}`);
     expect(round.location).toBe(page.url);
@@ -66,14 +66,14 @@ test.each(['login', 'select_account'])(
   },
 );
 
-test('a sign-in for one request does not satisfy prompt=login of a later one (security R9)', async () => {
+test('a sign-in for one request does not satisfy prompt=login of a later request (security R9)', async () => {
   const agent = await signedIn(alice);
   const end = await agent.signIn(alice, await ask(agent, { prompt: 'login' }));
   expect(responseParameters(end)['code']).toBeDefined();
   expect(isSignInPage(await ask(agent, { prompt: 'login' }))).toBe(true);
 });
 
-test('the consent page is no way round prompt=login (security R9)', async () => {
+test('the consent page does not bypass prompt=login (security R9)', async () => {
   const agent = await signedIn(alice);
   const login = await ask(agent, { prompt: 'login consent' });
   const transaction = new URL(login.url).searchParams.get('transaction')!;
@@ -83,14 +83,14 @@ test('the consent page is no way round prompt=login (security R9)', async () => 
   expect(isSignInPage(await agent.get(`/login?transaction=${transaction}`))).toBe(true);
 });
 
-test('prompt=consent asks again what was granted before (OpenID Connect Core 3.1.2.1)', async () => {
+test('prompt=consent asks again for scopes that the user has granted (OpenID Connect Core 3.1.2.1)', async () => {
   const agent = await signedIn(alice);
   const page = await ask(agent, { prompt: 'consent' });
   expect(page.body).toContain('id="allow"');
   expect(responseParameters(await agent.submit(page, { decision: 'allow' }))['code']).toBeDefined();
 });
 
-test('prompt=none answers with a code where nothing is to ask, else says what is missing (OpenID Connect Core 3.1.2.6)', async () => {
+test('prompt=none gets a code if no page is needed, and otherwise an error that names the missing step (OpenID Connect Core 3.1.2.6)', async () => {
   const agent = await signedIn(alice);
   const answer = async (parameters: Record<string, string>, of = client, by = agent) =>
     responseParameters(await ask(by, { prompt: 'none', state: 's', ...parameters }, of));
@@ -103,7 +103,7 @@ test('prompt=none answers with a code where nothing is to ask, else says what is
   expect((await answer({ max_age: '1000' }))['code']).toBeDefined();
 });
 
-test('max_age is kept by a real new sign-in, which auth_time shows (OpenID Connect Core 3.1.2.1, security R9)', async () => {
+test('only a new sign-in satisfies max_age, and auth_time shows it (OpenID Connect Core 3.1.2.1, security R9)', async () => {
   const agent = await signedIn(alice);
   const young = decodeJwt(await idToken(await ask(agent, { max_age: '300' })));
   await age(alice, 400);
@@ -116,14 +116,14 @@ test('max_age is kept by a real new sign-in, which auth_time shows (OpenID Conne
   expect(renewed['auth_time'] as number).toBeGreaterThanOrEqual(young['auth_time'] as number);
 });
 
-test('max_age=0 asks for a sign-in always (OpenID Connect Core 3.1.2.1)', async () => {
+test('max_age=0 always asks for a sign-in (OpenID Connect Core 3.1.2.1)', async () => {
   const agent = await signedIn(alice);
   const page = await ask(agent, { max_age: '0' });
   expect(isSignInPage(page)).toBe(true);
   expect(responseParameters(await agent.signIn(alice, page))['code']).toBeDefined();
 });
 
-test("a client's default_max_age holds where the request has none (OpenID Connect Registration 2)", async () => {
+test("a client's default_max_age applies to a request without max_age (OpenID Connect Registration 2)", async () => {
   const strict = await service.createClient({ default_max_age: 60 });
   const agent = await signedIn(alice);
   await agent.authorize(strict, undefined);
@@ -132,7 +132,7 @@ test("a client's default_max_age holds where the request has none (OpenID Connec
   expect(responseParameters(await ask(agent, { max_age: '600' }, strict))['code']).toBeDefined();
 });
 
-test('login_hint stands in the field, as text, and decides nothing (OpenID Connect Core 3.1.2.1)', async () => {
+test('login_hint fills the user name field as text, and decides nothing (OpenID Connect Core 3.1.2.1)', async () => {
   const page = await ask(new UserAgent(service), { login_hint: 'bob' });
   expect(page.body).toMatch(/<input id="username"[^>]*value="bob"/);
   const unknown = await ask(new UserAgent(service), { login_hint: 'nobody at all' });
@@ -151,14 +151,14 @@ test.each<Record<string, string>>([
   { claims_locales: 'se' },
   { acr_values: '1 2' },
   { extra: 'foobar' },
-])('a wish that cannot be met is no error: %j (OpenID Connect Core 3.1.2.1)', async (parameters) => {
+])('an optional parameter that the service cannot satisfy is no error: %j (OpenID Connect Core 3.1.2.1)', async (parameters) => {
   const page = await ask(new UserAgent(service), parameters);
   expect(isSignInPage(page)).toBe(true);
   const agent = await signedIn(alice);
   expect(responseParameters(await ask(agent, { ...parameters, prompt: 'none' }))['code']).toBeDefined();
 });
 
-test('the sign-in page speaks the language that ui_locales prefers, then the one of the browser (OpenID Connect Core 3.1.2.1)', async () => {
+test('the sign-in page uses the language that ui_locales prefers, and otherwise that of the browser (OpenID Connect Core 3.1.2.1)', async () => {
   const asked = await ask(new UserAgent(service), { ui_locales: 'se ar-EG de' });
   expect(asked.body).toContain('<html lang="ar" dir="rtl">');
   const german = { 'accept-language': 'de-CH, en;q=0.5' };
@@ -167,13 +167,13 @@ test('the sign-in page speaks the language that ui_locales prefers, then the one
   expect(await discovery.json()).toMatchObject({ ui_locales_supported: ['en', 'ar', 'de'] });
 });
 
-test('an id_token_hint of the person who is signed in is met without a page (OpenID Connect Core 3.1.2.1)', async () => {
+test('an id_token_hint of the signed-in user needs no page (OpenID Connect Core 3.1.2.1)', async () => {
   const agent = await signedIn(alice);
   const hint = await idToken(await ask(agent, {}));
   expect(responseParameters(await ask(agent, { id_token_hint: hint, prompt: 'none' }))['code']).toBeDefined();
 });
 
-test('an expired id_token_hint is still a hint (OpenID Connect Core 3.1.2.1)', async () => {
+test('an expired ID Token is still accepted as a hint (OpenID Connect Core 3.1.2.1)', async () => {
   const brief = await service.createClient();
   await service.database.sql('UPDATE clients SET id_token_lifetime = 1 WHERE client_id = $1', [brief.clientId]);
   const agent = await signedIn(alice);
@@ -188,28 +188,28 @@ test('an expired id_token_hint is still a hint (OpenID Connect Core 3.1.2.1)', a
     .toBe(1);
   await expect.poll(() => Date.now() / 1000, { timeout: 10_000 }).toBeGreaterThan(decodeJwt(hint).exp! + 1);
   expect(responseParameters(await ask(agent, { id_token_hint: hint, prompt: 'none' }))['code']).toBeDefined();
-  const bobs = await signedIn(bob);
-  expect(responseParameters(await ask(bobs, { id_token_hint: hint, prompt: 'none' }))['error']).toBe('login_required');
+  const bobAgent = await signedIn(bob);
+  expect(responseParameters(await ask(bobAgent, { id_token_hint: hint, prompt: 'none' }))['error']).toBe('login_required');
 });
 
-test("another person's id_token_hint never gets a code for the one who is signed in (security A6)", async () => {
-  const bobs = await idToken(await ask(await signedIn(bob), {}));
+test('an id_token_hint of another user never yields a code for the signed-in user (security A6)', async () => {
+  const bobIdToken = await idToken(await ask(await signedIn(bob), {}));
   const agent = await signedIn(alice);
-  const silent = responseParameters(await ask(agent, { id_token_hint: bobs, prompt: 'none', state: 's' }));
+  const silent = responseParameters(await ask(agent, { id_token_hint: bobIdToken, prompt: 'none', state: 's' }));
   expect(silent).toMatchObject({ error: 'login_required', state: 's', iss: service.issuer });
   expect(silent).not.toHaveProperty('code');
-  const page = await ask(agent, { id_token_hint: bobs });
+  const page = await ask(agent, { id_token_hint: bobIdToken });
   expect(isSignInPage(page)).toBe(true);
-  // alice signs in once more: the client expects bob, and asking again would not end
+  // alice signs in again: the client expects bob, and a further sign-in page would only repeat
   const again = responseParameters(await agent.signIn(alice, page));
   expect(again).toMatchObject({ error: 'login_required' });
   expect(again).not.toHaveProperty('code');
-  const right = await agent.signIn(bob, await ask(agent, { id_token_hint: bobs }));
+  const right = await agent.signIn(bob, await ask(agent, { id_token_hint: bobIdToken }));
   const consent = right.body.includes('id="allow"') ? await agent.submit(right, { decision: 'allow' }) : right;
   expect(decodeJwt(await idToken(consent)).sub).toBe(bob.sub);
 });
 
-test('what is no ID Token of this service is refused as a hint (OpenID Connect Core 3.1.2.1)', async () => {
+test('an id_token_hint that is not an ID Token of this service is refused (OpenID Connect Core 3.1.2.1)', async () => {
   const agent = await signedIn(alice);
   const good = await idToken(await ask(agent, {}));
   const claims = decodeJwt(good);

@@ -1,4 +1,4 @@
-// A pending authorization request: bound to one browser, one form, one answer, whatever tabs and buttons are used.
+// A pending authorization request belongs to one browser and takes one answer, whatever tabs and buttons the user uses.
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -42,13 +42,13 @@ async function codesOf(client: TestClient): Promise<number> {
   return row!.n;
 }
 
-test('no parameter of the protocol stands in an address or a form that the person could edit (security R4)', async () => {
+test('no page puts a protocol parameter into a URL or a form that the user could edit (security R4)', async () => {
   const client = await service.createClient();
   const agent = new UserAgent(service);
   const parameters = { state: 'the-state', nonce: 'the-nonce', scope: 'openid email' };
   const login = await open(agent, client, parameters);
   expect([...new URL(login.url).searchParams.keys()]).toEqual(['transaction']);
-  // the credential is a passkey's answer, which a script puts there
+  // a script fills in the credential with a passkey's response
   expect(Object.keys(hiddenFields(login.body)).sort()).toEqual(['credential', 'csrf', 'transaction']);
   const consent = await agent.signIn(user, login);
   expect(Object.keys(hiddenFields(consent.body)).sort()).toEqual(['csrf', 'transaction']);
@@ -56,7 +56,7 @@ test('no parameter of the protocol stands in an address or a form that the perso
   for (const page of [login, consent]) expect(page.body).not.toMatch(/the-state|the-nonce/);
 });
 
-test('parameters that come with the forms are not read (security R4)', async () => {
+test('the service ignores protocol parameters in its forms (security R4)', async () => {
   const client = await service.createClient();
   const extra = {
     redirect_uri: 'https://evil.example/',
@@ -78,7 +78,7 @@ test('parameters that come with the forms are not read (security R4)', async () 
   expect(body['scope']).toBe('openid');
 });
 
-test('what comes beside a transaction in the address is not read (security R4)', async () => {
+test('the service ignores parameters beside a transaction in the URL (security R4)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   const consent = await open(agent, client, { state: 's' });
@@ -87,14 +87,14 @@ test('what comes beside a transaction in the address is not read (security R4)',
   expect(page.location).toBe(consent.url);
 });
 
-test("a transaction is nothing in another browser, with or without a session, and with another's cookie (security R4)", async () => {
+test('a transaction is invalid in another browser, signed in or not (security R4)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   const consent = await open(agent, client);
   const transaction = transactionOf(consent);
   const newBrowser = new UserAgent(service);
-  const neighbour = await signedIn();
-  for (const browser of [newBrowser, neighbour]) {
+  const signedInBrowser = await signedIn();
+  for (const browser of [newBrowser, signedInBrowser]) {
     for (const path of ['/authorize', '/consent']) {
       const page = await browser.get(`${path}?transaction=${transaction}`);
       expect(page.location).toBe(`${service.issuer}/login?problem=expired`);
@@ -109,7 +109,7 @@ test("a transaction is nothing in another browser, with or without a session, an
   expect(responseParameters(await agent.submit(consent, { decision: 'allow' }))['code']).toBeDefined();
 });
 
-test('a transaction that never was, in any shape, is an expired page (security R4)', async () => {
+test('a transaction that never existed, in any form, shows the page for expired requests (security R4)', async () => {
   const agent = await signedIn();
   for (const transaction of ['x', '%00', '__proto__', `${'A'.repeat(5000)}`, '%ff', "'%3B--", 'A'.repeat(43)]) {
     for (const path of ['/authorize', '/consent', '/login']) {
@@ -119,7 +119,7 @@ test('a transaction that never was, in any shape, is an expired page (security R
   }
 });
 
-test('two tabs with two clients do not touch each other (security A10)', async () => {
+test('requests of two clients in two tabs do not affect each other (security A10)', async () => {
   const first = await service.createClient({ redirect_uris: ['https://one.example.com/cb'] });
   const second = await service.createClient({ redirect_uris: ['https://two.example.com/cb'] });
   const agent = new UserAgent(service);
@@ -132,7 +132,7 @@ test('two tabs with two clients do not touch each other (security A10)', async (
   const loginOne = await open(agent, first, { state: '1', nonce: 'n1', scope: 'openid email', ...send(one) });
   const loginTwo = await open(agent, second, { state: '2', nonce: 'n2', scope: 'openid profile', ...send(two) });
   const consentOne = await agent.signIn(user, loginOne);
-  // the second tab's sign-in form is older than the session: it is asked for afresh
+  // the second tab's sign-in form is older than the session, so that the tab asks for a new page
   const consentTwo = await agent.follow(await agent.get(`/authorize?transaction=${transactionOf(loginTwo)}`));
   const ends = [
     [second, await agent.submit(consentTwo, { decision: 'allow' }), two, '2', 'openid profile'],
@@ -152,7 +152,7 @@ test('two tabs with two clients do not touch each other (security A10)', async (
   }
 });
 
-test('fifty answers to one consent page at once give exactly one code, and no error of the server (security A12)', async () => {
+test('fifty simultaneous answers to one consent page yield exactly one code, and no server error (security A12)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   for (let round = 0; round < 3; round++) {
@@ -168,7 +168,7 @@ test('fifty answers to one consent page at once give exactly one code, and no er
   }
 });
 
-test('yes and no at the same moment: one of them holds (security A12)', async () => {
+test('of allow and deny at the same moment, only one takes effect (security A12)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   for (let round = 0; round < 5; round++) {
@@ -184,7 +184,7 @@ test('yes and no at the same moment: one of them holds (security A12)', async ()
   }
 });
 
-test('Back after the answer finds nothing to answer (security R4, R9)', async () => {
+test('after the answer, the Back button leads to no page that takes an answer (security R4, R9)', async () => {
   const client = await service.createClient();
   const agent = new UserAgent(service);
   const login = await open(agent, client);
@@ -201,7 +201,7 @@ test('Back after the answer finds nothing to answer (security R4, R9)', async ()
   expect(await codesOf(client)).toBe(before);
 });
 
-test('Back after a refusal finds nothing to answer either (security R4)', async () => {
+test('after a refusal, the Back button leads to no page that takes an answer either (security R4)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   const consent = await open(agent, client);
@@ -210,7 +210,7 @@ test('Back after a refusal finds nothing to answer either (security R4)', async 
   expect(await codesOf(client)).toBe(0);
 });
 
-test('a request waits for ten minutes and no longer (security R4, decisions section 4)', async () => {
+test('a pending request expires after ten minutes (security R4, decisions section 4)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   const consent = await open(agent, client);
@@ -226,7 +226,7 @@ test('a request waits for ten minutes and no longer (security R4, decisions sect
   expect(await codesOf(client)).toBe(0);
 });
 
-test('a browser has only so many requests waiting; the oldest go (security R105)', async () => {
+test('a browser has a limited number of pending requests, and a new one replaces the oldest (security R105)', async () => {
   const limited = await startTestService({ environment: { LIMIT_PENDING_SIGN_INS: '3' } });
   try {
     const client = await limited.createClient();
@@ -242,7 +242,7 @@ test('a browser has only so many requests waiting; the oldest go (security R105)
   }
 });
 
-test('the stored request names no code, and a dump of the database holds no transaction id (security R26)', async () => {
+test('the stored request contains no code, and a dump of the database contains no transaction id (security R26)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   const consent = await open(agent, client);

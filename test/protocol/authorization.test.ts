@@ -1,4 +1,4 @@
-// GET and POST /authorize: what a good request gets, in every response mode, and what PKCE and redirect URIs demand.
+// GET and POST /authorize answer a valid request in every response mode, and apply the rules of PKCE and redirect URIs.
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestClient, type TestService, testRedirectUri } from '../helpers/service.ts';
@@ -17,10 +17,10 @@ type User = Awaited<ReturnType<TestService['createUser']>>;
 let service: TestService;
 let user: User;
 let client: TestClient;
-/** Signed in, and has let the client in before. */
+/** Has a signed-in session whose user has granted the client access. */
 let agent: UserAgent;
 beforeAll(async () => {
-  // one browser for all of it
+  // one session obtains the codes of all tests
   service = await startTestService({ environment: { LIMIT_CODES_PER_SESSION: '0' } });
   user = await service.createUser();
   client = await service.createClient({ scope: 'openid profile email offline_access' });
@@ -41,7 +41,7 @@ function redeem(page: Page, more: Record<string, string> = {}, redirectUri = cli
   });
 }
 
-test('GET answers with a 302 to the client that carries code, state, session_state and iss and nothing else (RFC 6749 4.1.2, RFC 9207 2)', async () => {
+test('GET redirects with 302 to the client, with code, state, session_state and iss only (RFC 6749 4.1.2, RFC 9207 2)', async () => {
   const page = await ask({ state: 's-1' });
   expect(page.status).toBe(302);
   expect(page.headers.get('cache-control')).toContain('no-store');
@@ -51,11 +51,11 @@ test('GET answers with a 302 to the client that carries code, state, session_sta
   expect(responseParameters(page)['code']).toMatch(/^ghac_[A-Za-z0-9_-]{43,}$/);
 });
 
-test('without a state the response has none (RFC 6749 4.1.2)', async () => {
+test('a request without state gets a response without state (RFC 6749 4.1.2)', async () => {
   expect(Object.keys(responseParameters(await ask({}))).sort()).toEqual(['code', 'iss', 'session_state']);
 });
 
-test('POST answers as GET does (OpenID Connect Core 3.1.2.1)', async () => {
+test('POST gets the same answer as GET (OpenID Connect Core 3.1.2.1)', async () => {
   const form = { response_type: 'code', scope: 'openid', client_id: client.clientId, redirect_uri: client.redirectUri };
   const page = await agent.post('/authorize', { ...form, state: 'posted' });
   expect(page.status).toBe(302);
@@ -63,7 +63,7 @@ test('POST answers as GET does (OpenID Connect Core 3.1.2.1)', async () => {
   expect(responseParameters(page)['code']).toBeDefined();
 });
 
-test("another site's form, which comes without cookies, still meets the session (OpenID Connect Core 3.1.2.1)", async () => {
+test("another site's form, which the browser sends without cookies, still reaches the session (OpenID Connect Core 3.1.2.1)", async () => {
   const form = { response_type: 'code', scope: 'openid', client_id: client.clientId, redirect_uri: client.redirectUri };
   const bare = new UserAgent(service);
   const page = await bare.post(
@@ -77,7 +77,7 @@ test("another site's form, which comes without cookies, still meets the session 
   expect(responseParameters(await agent.get(page.location!))).toMatchObject({ state: 'a&b=c' });
 });
 
-test('a parameter that stands in the query and in the body counts as repeated (security A8)', async () => {
+test('a parameter in both the query and the body counts as repeated (security A8)', async () => {
   const good = { response_type: 'code', scope: 'openid', client_id: client.clientId, redirect_uri: client.redirectUri };
   const page = await agent.post(`/authorize?redirect_uri=${encodeURIComponent(client.redirectUri)}`, {
     ...good,
@@ -89,7 +89,7 @@ test('a parameter that stands in the query and in the body counts as repeated (s
   expect(doubled.location).toBe(`${service.issuer}/login?problem=request`);
 });
 
-test('a body that is no form is refused (RFC 6749 3.1)', async () => {
+test('a body that is not a form is refused (RFC 6749 3.1)', async () => {
   const page = await agent.fetch('/authorize', {
     method: 'POST',
     body: JSON.stringify({ client_id: client.clientId }),
@@ -107,26 +107,26 @@ test.each([
   '%0d%0a',
   '+&=#?',
   'x'.repeat(2048),
-])('state comes back as it was sent and adds no header: %j (security A15, R7)', async (state) => {
+])('state is returned unchanged and adds no header: %j (security A15, R7)', async (state) => {
   const page = await ask({ state });
   expect(page.status).toBe(302);
   expect(responseParameters(page)['state']).toBe(state);
   expect(page.headers.getSetCookie()).toEqual([]);
 });
 
-test('the nonce of the request stands in the ID Token, and no other (OpenID Connect Core 3.1.2.1)', async () => {
+test('the ID Token contains the nonce of the request, and none if the request has none (OpenID Connect Core 3.1.2.1)', async () => {
   const withNonce = await redeem(await ask({ nonce: 'n-0S6 ✓' }));
   expect(decodeJwt(withNonce.body['id_token'] as string)['nonce']).toBe('n-0S6 ✓');
   const without = await redeem(await ask({}));
   expect(decodeJwt(without.body['id_token'] as string)).not.toHaveProperty('nonce');
 });
 
-test('the granted scope is what was asked and registered, unknown values are left out (security R12)', async () => {
+test('the granted scope is what the client requested and registered, without unknown values (security R12)', async () => {
   const tokens = await redeem(await ask({ scope: 'openid email admin phone unheard-of' }));
   expect(tokens.body['scope']).toBe('openid email');
 });
 
-test('response_mode=fragment puts the response behind the hash (OAuth Multiple Response Types 2.1)', async () => {
+test('response_mode=fragment puts the response into the fragment (OAuth Multiple Response Types 2.1)', async () => {
   const page = await ask({ response_mode: 'fragment', state: 'f&1' });
   expect(page.status).toBe(302);
   const url = new URL(page.location!);
@@ -160,7 +160,7 @@ test('response_mode=form_post posts the response and escapes every value (Form P
   expect(tokens.status).toBe(200);
 });
 
-test('response_mode=form_post posts errors too (Form Post Response Mode 2)', async () => {
+test('response_mode=form_post posts errors, too (Form Post Response Mode 2)', async () => {
   const page = await ask({ response_mode: 'form_post', state: 'e', scope: 'email' });
   expect(hiddenFields(page.body)).toMatchObject({ error: 'invalid_scope', state: 'e', iss: service.issuer });
 });
@@ -185,7 +185,7 @@ test.each([
 test.each([
   ['a public client', { token_endpoint_auth_method: 'none' }, {}],
   ['a client registered with require_pkce', { require_pkce: true }, {}],
-  ['every client when REQUIRE_PKCE says so', {}, { REQUIRE_PKCE: 'true' }],
+  ['every client with REQUIRE_PKCE=true', {}, { REQUIRE_PKCE: 'true' }],
 ])('%s must send a code_challenge (security R20, decisions section 3)', async (_who, metadata, environment) => {
   const own = Object.keys(environment).length > 0 ? await startTestService({ environment }) : service;
   try {
@@ -202,7 +202,7 @@ test.each([
   }
 });
 
-test('a loopback redirect URI matches whatever the port, and in nothing else (RFC 8252 7.3, security A42, R23)', async () => {
+test("a native client's loopback redirect URI matches at any port, and must otherwise be equal (RFC 8252 7.3, security A42, R23)", async () => {
   const native = await service.createClient({
     application_type: 'native',
     redirect_uris: ['http://127.0.0.1/cb', 'http://[::1]/cb'],
@@ -231,7 +231,7 @@ test('a loopback redirect URI matches whatever the port, and in nothing else (RF
   }
 });
 
-test('a web client gets its loopback address only as it is registered, a native one localhost at any port (RFC 8252 7.3, security R23)', async () => {
+test("a web client's loopback redirect URI matches at its registered port only, and a native client's localhost at any port (RFC 8252 7.3, security R23)", async () => {
   const web = await service.createClient({ redirect_uris: ['http://127.0.0.1:8081/cb', 'http://localhost:8081/cb'] });
   const native = await service.createClient({
     application_type: 'native',
@@ -250,7 +250,7 @@ test('a web client gets its loopback address only as it is registered, a native 
   expect(await location(native, 'http://127.0.0.1:8080/cb')).toBe(refused);
 });
 
-test('a code is bound to the loopback port that was asked with (RFC 6749 4.1.3)', async () => {
+test('a code is bound to the loopback port of its request (RFC 6749 4.1.3)', async () => {
   const native = await service.createClient({ application_type: 'native', redirect_uris: ['http://127.0.0.1/cb'] });
   const page = await agent.authorize({ clientId: native.clientId, redirectUri: 'http://127.0.0.1:5001/cb' }, undefined);
   const code = responseParameters(page)['code']!;
@@ -260,7 +260,7 @@ test('a code is bound to the loopback port that was asked with (RFC 6749 4.1.3)'
   expect((await send('http://127.0.0.1:5001/cb')).status).toBe(200);
 });
 
-test('a private-use scheme gets its response, and the policy of the pages names it (RFC 8252 7.1)', async () => {
+test("a redirect URI with a private-use scheme gets its response, and the pages' content security policy names the scheme (RFC 8252 7.1)", async () => {
   const redirectUri = 'com.example.app:/cb';
   const native = await service.createClient({ application_type: 'native', redirect_uris: [redirectUri] });
   const page = await agent.follow(await ask({}, { clientId: native.clientId, redirectUri }));
@@ -279,7 +279,7 @@ test('a redirect URI with a query keeps it (RFC 6749 3.1.2)', async () => {
   expect(responseParameters(page)).toMatchObject({ tenant: '1', state: 's' });
 });
 
-test('a service below a path keeps its cookies, forms and redirects there (decisions section 1)', async () => {
+test('a service below a base path keeps its cookies, forms and redirects below it (decisions section 1)', async () => {
   const below = await startTestService({ basePath: '/idp' });
   try {
     const user = await below.createUser();
@@ -294,7 +294,7 @@ test('a service below a path keeps its cookies, forms and redirects there (decis
   }
 });
 
-test('without scope it asks for all registered scopes, as /authenticate does (RFC 6749 3.3)', async () => {
+test('a request without scope asks for all registered scopes, as at /authenticate (RFC 6749 3.3)', async () => {
   const wide = await service.createClient({ scope: 'openid email address' });
   const page = await agent.authorize(wide, undefined, { scope: '' });
   const { body } = await tokenRequest(service.issuer, wide, {
@@ -310,7 +310,7 @@ test('without scope it asks for all registered scopes, as /authenticate does (RF
   expect((await tokenRequest(service.issuer, wide, form)).body['scope']).toBe('openid email address');
 });
 
-test('without scope a client that is not registered for openid gets invalid_scope (OpenID Connect Core 3.1.2.1)', async () => {
+test('a request without scope of a client that is not registered for openid gets invalid_scope (OpenID Connect Core 3.1.2.1)', async () => {
   const narrow = await service.createClient({ scope: 'profile' });
   expect(responseParameters(await ask({ scope: '' }, narrow))).toMatchObject({
     error: 'invalid_scope',

@@ -1,4 +1,4 @@
-// Back-channel logout: which end of a session which client is told of, and by what token.
+// The end of a session orders a Logout Token for each client that registered a back-channel logout URI.
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { TestUser } from '../helpers/service.ts';
@@ -19,12 +19,12 @@ beforeAll(() => {
   receiver = channel.receiver();
 });
 
-test('discovery says that it is supported, with sessions (Back-Channel Logout 1.0 section 2.1)', async () => {
+test('the discovery document says that back-channel logout is supported, with session ids (Back-Channel Logout 1.0 section 2.1)', async () => {
   const { body } = await call(`${service.issuer}/.well-known/openid-configuration`);
   expect(body).toMatchObject({ backchannel_logout_supported: true, backchannel_logout_session_supported: true });
 });
 
-test('signing out tells each client of the session by a token of its own, and nobody else (Back-Channel Logout 1.0 sections 2.4, 2.5)', async () => {
+test('when a user signs out, each client of the session gets its own Logout Token, and no other client does (Back-Channel Logout 1.0 sections 2.4, 2.5)', async () => {
   const [one, two] = [await newClient(), await newClient({ id_token_signed_response_alg: 'ES256' })];
   const [silent, other] = [await service.createClient(), await newClient()];
   const { agent, user, idTokens, sid } = await signInTo([one, two, silent]);
@@ -54,7 +54,7 @@ test('signing out tells each client of the session by a token of its own, and no
     expect([payload['sub'], payload['sid']]).toEqual([decodeJwt(idToken).sub, decodeJwt(idToken)['sid']]);
     const found = await delivery(client, ({ status }) => status === 'delivered');
     expect(found).toMatchObject({ sub: user.sub, sid, attempts: 1 });
-    // what went as it should is no event of its own
+    // a successful delivery is not recorded as an event
     expect(await events(client)).toEqual([]);
   }
   expect(receiver.at(one.path)[0]!.claims.jti).not.toBe(receiver.at(two.path)[0]!.claims.jti);
@@ -62,7 +62,7 @@ test('signing out tells each client of the session by a token of its own, and no
   expect(await deliveries(other)).toEqual([]);
 });
 
-test('a pairwise client is told of its own subject, as in its ID Token (OpenID Connect Core 8.1)', async () => {
+test("a Logout Token for a pairwise client contains that client's subject, as in its ID Token (OpenID Connect Core 8.1)", async () => {
   const client = await newClient({ subject_type: 'pairwise' });
   const { agent, user, idTokens } = await signInTo([client]);
   await signOut(agent);
@@ -72,7 +72,7 @@ test('a pairwise client is told of its own subject, as in its ID Token (OpenID C
   expect(sub).not.toBe(user.sub);
 });
 
-test('a client with HS256 ID Tokens gets a token under its secret (Back-Channel Logout 1.0 section 2.4)', async () => {
+test('a client with HS256 ID Tokens gets a Logout Token that is signed with its secret (Back-Channel Logout 1.0 section 2.4)', async () => {
   const client = await newClient({ id_token_signed_response_alg: 'HS256' });
   const { agent } = await signInTo([client]);
   await signOut(agent);
@@ -81,7 +81,7 @@ test('a client with HS256 ID Tokens gets a token under its secret (Back-Channel 
   expect(protectedHeader).toEqual({ alg: 'HS256', typ: 'logout+jwt' });
 });
 
-test('a Logout Token is no ID Token: as a hint it is refused (RFC 8725 section 3.12)', async () => {
+test('a Logout Token is not accepted as an id_token_hint (RFC 8725 section 3.12)', async () => {
   const client = await newClient();
   const { agent } = await signInTo([client]);
   await signOut(agent);
@@ -91,26 +91,26 @@ test('a Logout Token is no ID Token: as a hint it is refused (RFC 8725 section 3
   expect(page.status).toBe(400);
 });
 
-describe('whoever ends the session', () => {
-  test.each<[string, (visited: { agent: UserAgent; user: TestUser; sid: string }) => Promise<unknown>]>([
+describe('the end of a session', () => {
+  test.each<[string, (signIn: { agent: UserAgent; user: TestUser; sid: string }) => Promise<unknown>]>([
     ['an administrator ends it', ({ sid }) => admin(`/sessions/${sid}`, 'DELETE')],
     ['the user is disabled', ({ user }) => admin(`/users/${user.sub}`, 'PATCH', { status: 'disabled' })],
     ['the user is deleted', ({ user }) => admin(`/users/${user.sub}`, 'DELETE')],
     ['the password changes', ({ user }) => admin(`/users/${user.sub}`, 'PATCH', { password: 'a quite new password' })],
     [
-      'another person signs in',
+      'another user signs in',
       async ({ agent }) => agent.signIn(await service.createUser(), await agent.get('/login?switch=1')),
     ],
     ['SQL deletes it', ({ sid }) => service.database.sql('DELETE FROM sessions WHERE sid = $1', [sid])],
-  ])('the client is told: %s (Back-Channel Logout 1.0 section 2.5)', async (_how, end) => {
+  ])('sends the client a Logout Token: %s (Back-Channel Logout 1.0 section 2.5)', async (_how, end) => {
     const client = await newClient();
-    const visited = await signInTo([client]);
-    await end(visited);
+    const signIn = await signInTo([client]);
+    await end(signIn);
     const [received] = await arrived(client.path);
-    expect(received!.claims).toMatchObject({ sid: visited.sid, sub: visited.user.sub });
+    expect(received!.claims).toMatchObject({ sid: signIn.sid, sub: signIn.user.sub });
   });
 
-  test('one that merely expired was not ended: nobody is told (decisions section 4)', async () => {
+  test('by expiry sends no Logout Token (decisions section 4)', async () => {
     const client = await newClient();
     const { sid } = await signInTo([client]);
     await service.database.sql('UPDATE sessions SET idle_expires_at = now() WHERE sid = $1', [sid]);
@@ -118,14 +118,14 @@ describe('whoever ends the session', () => {
     expect(await deliveries(client)).toEqual([]);
   });
 
-  test('the same person signs in again: the session lives on, and nobody is told (decisions section 4)', async () => {
+  test('does not happen when the same user signs in again, so that no Logout Token is sent (decisions section 4)', async () => {
     const client = await newClient();
     const { agent, user } = await signInTo([client]);
     await agent.authorize(client, user, { prompt: 'login' });
     expect(await deliveries(client)).toEqual([]);
   });
 
-  test('a client that ends its own session by a signed request is not told what it asked for (decisions section 6)', async () => {
+  test("by a client's own signed request sends that client no Logout Token (decisions section 6)", async () => {
     const [asking, other] = [await newClient(), await newClient()];
     const { agent } = await signInTo([asking, other]);
     expect((await agent.get(await endSessionAddress(service, asking))).status).toBe(302);
@@ -135,7 +135,7 @@ describe('whoever ends the session', () => {
     expect(await deliveries(asking)).toEqual([]);
   });
 
-  test('the others are told when a first-party client ends all (decisions section 6)', async () => {
+  test("by a first-party client's request for all clients sends the other clients a Logout Token (decisions section 6)", async () => {
     const [asking, other] = [await newClient({}, { firstParty: true }), await newClient()];
     const { agent } = await signInTo([asking, other]);
     expect((await agent.get(await endSessionAddress(service, asking, { all: true }))).status).toBe(302);
@@ -146,7 +146,7 @@ describe('whoever ends the session', () => {
 test.each([
   ['disabled', (client: TestClient) => admin(`/clients/${client.clientId}/disable`, 'POST')],
   ['deleted', (client: TestClient) => admin(`/clients/${client.clientId}`, 'DELETE')],
-])('a client that is %s is told nothing more (decisions section 2)', async (_what, end) => {
+])('a client that is %s gets no further Logout Token (decisions section 2)', async (_what, end) => {
   const client = await newClient();
   const [before, after] = [await signInTo([client]), await signInTo([client])];
   receiver.answers.set(client.path, 503);
@@ -164,7 +164,7 @@ describe('registration', () => {
       body: { redirect_uris: ['https://rp.example.com/callback'], ...metadata },
     });
 
-  test('the address and its flag are registered and shown (Back-Channel Logout 1.0 section 2.2)', async () => {
+  test('a client registers the URI and the flag, and the answer shows them (Back-Channel Logout 1.0 section 2.2)', async () => {
     const members = {
       backchannel_logout_uri: 'https://rp.example.com/logout?tenant=1',
       backchannel_logout_session_required: true,
@@ -196,7 +196,7 @@ describe('registration', () => {
       backchannel_logout_uri: client.metadata.backchannel_logout_uri,
       pending_changes: { backchannel_logout_uri: 'https://other.example/x' },
     });
-    // to be told no more needs nobody's approval
+    // removing the URI needs no approval
     expect((await put({ ...body, backchannel_logout_uri: undefined })).body).not.toHaveProperty(
       'backchannel_logout_uri',
     );

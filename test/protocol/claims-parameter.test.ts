@@ -1,4 +1,4 @@
-// The parameter `claims` over HTTP: what is released where, what the End-User is asked, and that it never grows.
+// The claims parameter releases single claims at UserInfo and in ID Tokens after the user's consent, and grants nothing else.
 import { decodeJwt, type JWTPayload } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { obtainCode, obtainTokens, redeem, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
@@ -10,7 +10,7 @@ type User = Awaited<ReturnType<TestService['createUser']>>;
 let service: TestService;
 let user: User;
 let client: TestClient;
-/** A new browser of somebody who has not been asked yet. */
+/** A new browser of a user who has not been asked for consent yet. */
 let agent: UserAgent;
 beforeAll(async () => {
   service = await startTestService({ environment: withoutLimits });
@@ -34,8 +34,8 @@ const ask = async (parameters: Record<string, string>, of = client): Promise<Pag
   agent.follow(await agent.get(authorizationUrl(service.issuer, of, parameters)));
 const fragment = (page: Page) => Object.fromEntries(new URLSearchParams(new URL(page.location!).hash.slice(1)));
 
-describe('what is released', () => {
-  test('a claim for UserInfo stands there and not in the ID Token (OpenID Connect Core 5.5)', async () => {
+describe('released claims', () => {
+  test('a claim for UserInfo is returned there and not in the ID Token (OpenID Connect Core 5.5)', async () => {
     const essential = claims({ userinfo: { name: { essential: true } } });
     const tokens = await obtainTokens(service, client, user, essential);
     const { body } = await userinfo(service.issuer, tokens.access_token);
@@ -44,7 +44,7 @@ describe('what is released', () => {
     expect(tokens.scope).toBe('openid');
   });
 
-  test('a claim for the ID Token stands there and not at UserInfo, and in refreshed ones (OpenID Connect Core 5.5)', async () => {
+  test('a claim for the ID Token is in it and in refreshed ID Tokens, and not at UserInfo (OpenID Connect Core 5.5)', async () => {
     const tokens = await obtainTokens(service, client, user, claims({ id_token: { nickname: null, email: null } }));
     const expected = { nickname: 'ada', email: user.email, email_verified: false };
     expect(decodeJwt(tokens.id_token)).toMatchObject(expected);
@@ -53,7 +53,7 @@ describe('what is released', () => {
     expect(decodeJwt(body['id_token'] as string)).toMatchObject(expected);
   });
 
-  test('with response_type id_token the claim is in it (OpenID Connect Core 3.2)', async () => {
+  test('a request with response_type id_token gets the claim in its ID Token (OpenID Connect Core 3.2)', async () => {
     const page = await agent.authorize(client, user, {
       response_type: 'id_token',
       nonce: 'n',
@@ -64,7 +64,7 @@ describe('what is released', () => {
     expect(payload).not.toHaveProperty('phone_number');
   });
 
-  test('with id_token token and code id_token each has its own (OpenID Connect Core 3.3)', async () => {
+  test('requests with id_token token and code id_token get each claim where they asked for it (OpenID Connect Core 3.3)', async () => {
     const both = { nonce: 'n', ...claims({ id_token: { nickname: null }, userinfo: { name: null } }) };
     const implicit = fragment(await agent.authorize(client, user, { response_type: 'id_token token', ...both }));
     expect(decodeJwt(implicit['id_token']!)).toMatchObject({ nickname: 'ada' });
@@ -79,7 +79,7 @@ describe('what is released', () => {
     expect(decodeJwt(body['id_token'] as string)['nickname']).toBe('ada');
   });
 
-  test('a claim without a value is left out, and is no error though essential (OpenID Connect Core 5.5.1)', async () => {
+  test('a claim without a value is left out, without an error even if it is essential (OpenID Connect Core 5.5.1)', async () => {
     const tokens = await obtainTokens(service, client, user, claims({ userinfo: { picture: { essential: true } } }));
     expect((await userinfo(service.issuer, tokens.access_token)).body).toEqual({ sub: user.sub });
   });
@@ -100,7 +100,7 @@ describe('what is released', () => {
     expect(decodeJwt(tokens.id_token)).not.toHaveProperty('phone_number');
   });
 
-  test('nor one whose scope it has lost since (security R12)', async () => {
+  test('nor one whose scope was removed from its registration later (security R12)', async () => {
     const tokens = await obtainTokens(
       service,
       client,
@@ -117,7 +117,7 @@ describe('what is released', () => {
       .toBeUndefined();
   });
 
-  test('UserInfo stays one question to the database (architecture, hot paths)', async () => {
+  test('UserInfo still needs only one database query (architecture, hot paths)', async () => {
     const tokens = await obtainTokens(service, client, user, claims({ userinfo: { name: null } }));
     const before = service.statements.length;
     await userinfo(service.issuer, tokens.access_token);
@@ -125,10 +125,10 @@ describe('what is released', () => {
   });
 });
 
-describe('what the End-User is asked', () => {
+describe('the consent page', () => {
   const nicknames = claims({ userinfo: { nickname: null }, id_token: { phone_number: null } });
 
-  test('names the single claims in words, with their values, and is remembered (security R11)', async () => {
+  test('names the single claims with their values, and the service remembers the answer (security R11)', async () => {
     const page = await agent.signIn(user, await ask(nicknames));
     expect(page.body).toContain('See these details: Nickname, Telephone number');
     expect(page.body).toContain('+44 20 7946 0000');
@@ -143,7 +143,7 @@ describe('what the End-User is asked', () => {
     expect(rows).toEqual([{ detail: { scope: ['openid'], claims: ['nickname', 'phone_number'] } }]);
   });
 
-  test('is asked for a further claim, and for that alone (security R11)', async () => {
+  test('asks for a further claim, and for that claim only (security R11)', async () => {
     await obtainCode(service, client, user, nicknames, agent);
     const more = claims({ userinfo: { nickname: null, name: null } });
     expect(responseParameters(await ask({ ...more, prompt: 'none' }))['error']).toBe('consent_required');
@@ -152,7 +152,7 @@ describe('what the End-User is asked', () => {
     expect(page.body).not.toContain('Nickname');
   });
 
-  test('is not asked for what a granted scope covers, and no scope is granted by a claim (security R11)', async () => {
+  test('does not ask for a claim that a granted scope covers, and a claim grants no scope (security R11)', async () => {
     await obtainCode(service, client, user, { scope: 'openid profile' }, agent);
     const page = await ask({ ...claims({ userinfo: { name: null } }), prompt: 'none' });
     const { body } = await redeem(service.issuer, client, responseParameters(page)['code']!);
@@ -164,13 +164,13 @@ describe('what the End-User is asked', () => {
     expect(responseParameters(await ask({ scope: 'openid email', prompt: 'none' }))['error']).toBe('consent_required');
   });
 
-  test('nothing is released after No (RFC 6749 4.1.2.1)', async () => {
+  test('releases nothing after the user denies access (RFC 6749 4.1.2.1)', async () => {
     const page = await agent.signIn(user, await ask(nicknames));
     expect(responseParameters(await agent.submit(page, { decision: 'deny' }))['error']).toBe('access_denied');
     expect(responseParameters(await ask({ ...nicknames, prompt: 'none' }))['error']).toBe('consent_required');
   });
 
-  test('the answer is about the claims that the page showed (security R55)', async () => {
+  test('accepts an answer only for the claims that it showed (security R55)', async () => {
     const page = await agent.signIn(user, await ask(nicknames));
     await service.database.sql(
       `UPDATE authorization_requests SET parameters = jsonb_set(parameters, '{claims}', to_jsonb($1::text))`,
@@ -179,7 +179,7 @@ describe('what the End-User is asked', () => {
     expect((await agent.submit(page, { decision: 'allow' })).status).toBe(400);
   });
 
-  test('a first-party client is asked for nothing (decisions section 3)', async () => {
+  test('is not shown for a first-party client (decisions section 3)', async () => {
     const own = await service.createClient({}, { firstParty: true });
     await agent.signIn(user);
     const page = await ask({ ...claims({ userinfo: { name: null } }), prompt: 'none' }, own);
@@ -187,7 +187,7 @@ describe('what the End-User is asked', () => {
     expect((await userinfo(service.issuer, body['access_token'] as string)).body).toHaveProperty('name');
   });
 
-  test('a grant that was withdrawn takes its claims along (decisions section 3)', async () => {
+  test('is shown again after the user has withdrawn the grant and with it the claims (decisions section 3)', async () => {
     const tokens = await obtainTokens(service, client, user, nicknames, agent);
     await service.store.grants.withdraw(user.sub, client.clientId);
     expect((await userinfo(service.issuer, tokens.access_token)).status).toBe(401);
@@ -195,8 +195,8 @@ describe('what the End-User is asked', () => {
   });
 });
 
-describe('sub with a value', () => {
-  test('is who must be signed in (OpenID Connect Core 5.5.1)', async () => {
+describe('a requested value of sub', () => {
+  test('names the user who must be signed in (OpenID Connect Core 5.5.1)', async () => {
     await obtainCode(service, client, user, {}, agent);
     const by = (sub: object) => ask({ ...claims({ id_token: { sub } }), prompt: 'none' });
     expect(responseParameters(await by({ value: user.sub }))['code']).toBeDefined();
@@ -205,7 +205,7 @@ describe('sub with a value', () => {
       expect(responseParameters(await by(sub))['error']).toBe('value' in sub ? 'login_required' : undefined);
   });
 
-  test('another person who signs in for it is told to the client (OpenID Connect Core 5.5.1)', async () => {
+  test('yields login_required when another user signs in (OpenID Connect Core 5.5.1)', async () => {
     const other = await service.createUser();
     const login = await ask(claims({ userinfo: { sub: { value: user.sub } } }));
     const end = await agent.signIn(other, login);
@@ -214,7 +214,7 @@ describe('sub with a value', () => {
 });
 
 test.each(['name', '[]', '{"userinfo":["name"]}', '{"userinfo":{"name":1}}'])(
-  'the malformed %s is invalid_request, told to the client (OpenID Connect Core 5.5)',
+  'a malformed claims parameter %s is invalid_request, reported to the client (OpenID Connect Core 5.5)',
   async (malformed) => {
     await agent.signIn(user);
     expect(responseParameters(await ask({ claims: malformed, state: 's' }))).toMatchObject({
@@ -229,14 +229,14 @@ describe('authentication context', () => {
   const payload = async (parameters: Record<string, string>, of = client): Promise<JWTPayload> =>
     decodeJwt((await obtainTokens(service, of, user, parameters, agent)).id_token);
 
-  test('acr_values are published, and one of them is in the ID Token (OpenID Connect Core 3.1.2.1)', async () => {
+  test('the discovery document lists the acr_values, and the ID Token contains one of them (OpenID Connect Core 3.1.2.1)', async () => {
     const document = (await (await fetch(`${service.issuer}/.well-known/openid-configuration`)).json()) as JWTPayload;
     expect(document['acr_values_supported']).toEqual([password, 'urn:gatehouse:acr:mfa', 'phr', 'phrh']);
     for (const acr_values of [password, `1 2 ${password}`, '1 2'])
       expect((await payload({ acr_values }))['acr']).toBe(password);
   });
 
-  test('an essential acr is met, or told as unmet_authentication_requirements (OpenID Connect Core 5.5.1.1)', async () => {
+  test('an essential acr is satisfied or refused with unmet_authentication_requirements (OpenID Connect Core 5.5.1.1)', async () => {
     const essential = (values: string[]) => claims({ id_token: { acr: { essential: true, values } } });
     expect((await payload(essential(['urn:other', password])))['acr']).toBe(password);
     const refused = { ...essential(['urn:other']), state: 's' };
@@ -244,13 +244,13 @@ describe('authentication context', () => {
       error: 'unmet_authentication_requirements',
       state: 's',
     });
-    // a mere wish is no condition
+    // a voluntary acr is not required
     expect((await payload(claims({ id_token: { acr: { values: ['urn:other'] } } })))['acr']).toBe(password);
-    // nor is any level
+    // nor is a particular value
     expect((await payload(claims({ id_token: { acr: { essential: true } } })))['acr']).toBe(password);
   });
 
-  test('a session that does not reach it signs in again (OpenID Connect Core 5.5.1.1)', async () => {
+  test('a session below the required acr needs a new sign-in (OpenID Connect Core 5.5.1.1)', async () => {
     const demand = claims({ id_token: { acr: { essential: true, value: password } } });
     await obtainCode(service, client, user, {}, agent);
     await service.database.sql(`UPDATE sessions SET amr = '{kba}' WHERE sub = $1`, [user.sub]);
@@ -261,7 +261,7 @@ describe('authentication context', () => {
     expect((await payload(demand))['acr']).toBe(password);
   });
 
-  test('default_acr_values and default_max_age are registered and count where the request says nothing (OpenID Connect Registration 2)', async () => {
+  test('default_acr_values and default_max_age are registered, and apply to requests without these parameters (OpenID Connect Registration 2)', async () => {
     const of = await service.createClient(
       { default_acr_values: [password], default_max_age: 60, require_auth_time: true },
       { firstParty: true },
@@ -275,7 +275,7 @@ describe('authentication context', () => {
     expect(responseParameters(await ask({ prompt: 'none', max_age: '600' }, of))['code']).toBeDefined();
   });
 
-  test('auth_time may be asked for as essential: it is always there (OpenID Connect Core 5.5.1)', async () => {
+  test('auth_time may be requested as essential, and is always in the ID Token (OpenID Connect Core 5.5.1)', async () => {
     expect(await payload(claims({ id_token: { auth_time: { essential: true } } }))).toMatchObject({
       auth_time: expect.any(Number),
     });

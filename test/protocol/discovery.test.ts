@@ -1,4 +1,4 @@
-// GET /.well-known/…: both discovery documents, and that they say what the service does.
+// GET /.well-known/… serves both discovery documents, which describe what the service does.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call, obtainTokens } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -18,8 +18,8 @@ afterAll(async () => {
 const documents = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
 const read = async (of: TestService, path: string) => call(of.issuer + path);
 
-/** Addresses that no standard names (decisions section 1). */
-const ownAddresses = [
+/** Endpoints that no standard defines (decisions section 1). */
+const ownEndpoints = [
   'authentication_endpoint',
   'client_end_session_endpoint',
   'user_address_endpoint',
@@ -29,7 +29,7 @@ const ownAddresses = [
 ];
 
 describe.each(documents)('%s', (path) => {
-  test('holds the issuer and every address below it (OpenID Connect Discovery 3, RFC 8414 2)', async () => {
+  test('contains the issuer and the URLs of the endpoints below it (OpenID Connect Discovery 3, RFC 8414 2)', async () => {
     for (const of of [service, below]) {
       const answer = await read(of, path);
       expect(answer.status).toBe(200);
@@ -50,7 +50,7 @@ describe.each(documents)('%s', (path) => {
     }
   });
 
-  test('has no null, no empty list and no empty text anywhere (OpenID Connect Discovery 4.2)', async () => {
+  test('contains no null, no empty list and no empty string (OpenID Connect Discovery 4.2)', async () => {
     const { body } = await read(service, path);
     for (const [name, value] of Object.entries(body)) {
       expect(value, name).not.toBeNull();
@@ -60,7 +60,7 @@ describe.each(documents)('%s', (path) => {
     }
   });
 
-  test('holds what the standard requires (OpenID Connect Discovery 3)', async () => {
+  test('contains the members that the standard requires (OpenID Connect Discovery 3)', async () => {
     const { body } = await read(service, path);
     expect(body).toMatchObject({
       subject_types_supported: ['public', 'pairwise'],
@@ -96,14 +96,14 @@ describe.each(documents)('%s', (path) => {
     expect(body['id_token_signing_alg_values_supported']).not.toContain('none');
   });
 
-  test('may be kept for a while and read by scripts of any origin (security R97)', async () => {
+  test('may be cached, and scripts of any origin may read it (security R97)', async () => {
     const answer = await call(service.issuer + path, { headers: { origin: 'https://app.example' } });
     expect(answer.headers.get('cache-control')).toMatch(/^public, max-age=\d+$/);
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
     expect(answer.headers.has('access-control-allow-credentials')).toBe(false);
   });
 
-  test('says the same whatever the request says of its host (security A116, R98)', async () => {
+  test('does not depend on the host names in the request (security A116, R98)', async () => {
     const { body } = await read(service, path);
     const poisoned = await call(service.issuer + path, {
       headers: {
@@ -115,7 +115,7 @@ describe.each(documents)('%s', (path) => {
     expect(poisoned.body).toEqual(body);
   });
 
-  test('every address that it names answers (OpenID Connect Discovery 4)', async () => {
+  test('names only endpoints that answer (OpenID Connect Discovery 4)', async () => {
     for (const of of [service, below]) {
       const { body } = await read(of, path);
       for (const [name, value] of Object.entries(body)) {
@@ -128,18 +128,18 @@ describe.each(documents)('%s', (path) => {
   });
 });
 
-test('the addresses without a standard name stand in the OAuth document only (decisions section 1)', async () => {
+test('only the OAuth document contains the endpoints that no standard defines (decisions section 1)', async () => {
   const [openid, oauth] = await Promise.all(documents.map((path) => read(service, path)));
-  for (const name of ownAddresses) {
+  for (const name of ownEndpoints) {
     expect(openid!.body, name).not.toHaveProperty(name);
     expect(oauth!.body, name).toHaveProperty(name);
   }
-  for (const name of ownAddresses.filter((address) => address.startsWith('user_')))
+  for (const name of ownEndpoints.filter((address) => address.startsWith('user_')))
     expect(oauth!.body[name], name).toContain('/user/{sub}/');
   expect(oauth!.body).toMatchObject(openid!.body);
 });
 
-test('the metadata of an issuer with a path also stands at the origin, before the path, for any origin (RFC 8414 3.1)', async () => {
+test('the metadata of an issuer with a path is also served at the origin, before the path, to any origin (RFC 8414 3.1)', async () => {
   const { origin } = new URL(below.issuer);
   const path = '/.well-known/oauth-authorization-server/idp/one';
   const answer = await call(origin + path, { headers: { origin: 'https://app.example' } });
@@ -167,7 +167,7 @@ test('the metadata of an issuer with a path also stands at the origin, before th
   }
 });
 
-test('below a base path nothing is served elsewhere, and a whole flow stays below it (decisions section 1)', async () => {
+test('a service below a base path serves nothing outside it, and a whole flow stays below it (decisions section 1)', async () => {
   const root = below.issuer.replace('/idp/one', '');
   for (const path of [
     ...documents,

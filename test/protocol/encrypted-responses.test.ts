@@ -1,4 +1,4 @@
-// ID Tokens and UserInfo that are encrypted to the client's own key: nested JWTs, the choice of the key, and keys out of reach.
+// The service encrypts ID Tokens and UserInfo responses to the client's key: nested JWTs, the choice of the key, and unusable key sets.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
@@ -26,7 +26,7 @@ let service: TestService;
 let user: { sub: string; username: string; password: string };
 let keyServer: Server;
 let keyServerPort: number;
-/** What the client's own server answers. */
+/** The response of the client's key server. */
 let published: { status: number; body: string };
 let rsa: Pair;
 let older: Pair;
@@ -65,7 +65,7 @@ async function pair(
   return { privateKey, jwk: { ...(await exportJWK(publicKey)), ...members } };
 }
 
-/** What looks like a key, but nothing can be encrypted to. */
+/** Values that look like keys, but cannot encrypt. */
 const brokenKeys = () => [
   { kty: 'RSA', n: 'AQ', e: 'AQAB' },
   { kty: 'RSA', n: rsa.jwk.n!.slice(0, 171), e: 'AQAB' },
@@ -99,13 +99,13 @@ describe('an ID Token', () => {
     ['ECDH-ES+A256KW', 'A256GCM', () => ec],
     ['ECDH-ES', 'A256GCM', () => x25519],
   ])(
-    'by %s and %s is signed, then encrypted to the key of the client (OpenID Connect Core 10.2, 16.14)',
+    "by %s and %s is signed, then encrypted to the client's key (OpenID Connect Core 10.2, 16.14)",
     async (alg, enc, of) => {
       const key = of();
       const client = await service.createClient({
         id_token_encrypted_response_alg: alg,
         ...(enc && { id_token_encrypted_response_enc: enc }),
-        // keys for other things and of other kinds stand beside it
+        // the key set contains keys for other uses and of other types
         jwks: { keys: [signing.jwk, key.jwk] },
       });
       const tokens = await obtainTokens(service, client, user, { nonce: 'n' });
@@ -117,7 +117,7 @@ describe('an ID Token', () => {
     },
   );
 
-  test('from the authorization endpoint is encrypted alike (OpenID Connect Core 3.2.2.10)', async () => {
+  test('from the authorization endpoint is encrypted in the same way (OpenID Connect Core 3.2.2.10)', async () => {
     const client = await service.createClient({
       response_types: ['code id_token', 'id_token'],
       grant_types: ['authorization_code', 'implicit'],
@@ -133,7 +133,7 @@ describe('an ID Token', () => {
     }
   });
 
-  test('as a hint is the signed one within; the encrypted one is not for the service to read (OpenID Connect Core 3.1.2.1)', async () => {
+  test('is accepted as a hint in its inner, signed form only, since the service cannot decrypt the outer one (OpenID Connect Core 3.1.2.1)', async () => {
     const client = await service.createClient({
       id_token_encrypted_response_alg: 'RSA-OAEP-256',
       jwks: { keys: [rsa.jwk] },
@@ -149,7 +149,7 @@ describe('an ID Token', () => {
     expect((await silent(id_token)).get('error')).toBe('invalid_request');
   });
 
-  test('goes to the key for encryption, and never to one for signatures or of another kind (RFC 7517 4.2)', async () => {
+  test('is encrypted to the encryption key, and never to a key for signatures or of another type (RFC 7517 4.2)', async () => {
     const plain = await pair('RSA-OAEP-256', { kid: 'plain' });
     const client = await service.createClient({
       id_token_encrypted_response_alg: 'RSA-OAEP-256',
@@ -177,7 +177,7 @@ describe('UserInfo', () => {
     expect(payload).toMatchObject({ sub: user.sub, name: 'Ada' });
   });
 
-  test('that is only encrypted holds the claims themselves (OpenID Connect Core 5.3.2)', async () => {
+  test('that is only encrypted contains the claims themselves (OpenID Connect Core 5.3.2)', async () => {
     const client = await service.createClient({
       userinfo_encrypted_response_alg: 'RSA-OAEP-256',
       jwks: { keys: [rsa.jwk] },
@@ -191,7 +191,7 @@ describe('UserInfo', () => {
   });
 });
 
-test('openid-client decrypts and verifies both (OpenID Connect Core 3.1.3.7)', async () => {
+test('openid-client decrypts and verifies an ID Token and a UserInfo response (OpenID Connect Core 3.1.3.7)', async () => {
   const client = await service.createClient({
     id_token_encrypted_response_alg: 'RSA-OAEP-256',
     id_token_encrypted_response_enc: 'A256GCM',
@@ -241,16 +241,16 @@ describe('a jwks_uri', () => {
 
   test.each([
     ['that does not answer', 503, 503, 'temporarily_unavailable', () => ({ status: 500, body: '' })],
-    ['that is no key set', 503, 503, 'temporarily_unavailable', () => ({ status: 200, body: 'nothing' })],
+    ['that serves no key set', 503, 503, 'temporarily_unavailable', () => ({ status: 200, body: 'nothing' })],
     [
-      'without a key for it',
+      'without a suitable key',
       400,
       400,
       'invalid_request',
       () => ({ status: 200, body: JSON.stringify({ keys: [signing.jwk, null, ...brokenKeys()] }) }),
     ],
   ])(
-    '%s is a clear error, and neither code nor refresh token is lost (decisions section 4)',
+    '%s is a clear error, and the client loses neither its code nor its refresh token (decisions section 4)',
     async (_what, atToken, atUserinfo, error, state) => {
       const code = await obtainCode(service, client, user);
       const good = published;
@@ -281,7 +281,7 @@ describe('a jwks_uri', () => {
     },
   );
 
-  /** Gives the client's key set a new address: what the service keeps of the old one is not asked. */
+  /** Changes the client's jwks_uri, so that the service fetches the key set again. */
   async function forgetKeys({ clientId }: TestClient): Promise<void> {
     const answer = await call(`${service.issuer}/admin/api/clients/${clientId}`, {
       method: 'PATCH',
@@ -297,7 +297,7 @@ describe('registration', () => {
     call(`${service.issuer}/register`, { body: { redirect_uris: [testRedirectUri], ...metadata } });
 
   test.each(['id_token', 'userinfo'])(
-    'of %s answers with the default of enc (OpenID Connect Registration 2)',
+    'of %s returns the default of enc (OpenID Connect Registration 2)',
     async (of) => {
       const answer = await register({ [`${of}_encrypted_response_alg`]: 'RSA-OAEP-256', jwks: { keys: [rsa.jwk] } });
       expect(answer).toMatchObject({
@@ -312,7 +312,7 @@ describe('registration', () => {
     ['enc of UserInfo without alg', () => ({ userinfo_encrypted_response_enc: 'A256GCM', jwks: { keys: [rsa.jwk] } })],
     ['alg without a key set', () => ({ id_token_encrypted_response_alg: 'RSA-OAEP-256' })],
     [
-      'alg with keys of another kind',
+      'alg with keys of another type',
       () => ({ id_token_encrypted_response_alg: 'ECDH-ES', jwks: { keys: [rsa.jwk] } }),
     ],
     [
