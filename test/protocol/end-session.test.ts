@@ -1,4 +1,4 @@
-// GET /end-session: the signed request, what makes it good, and that nothing else touches a session.
+// GET /end-session accepts a valid signed request of a client, and no other request changes a session.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { exportJWK, importPKCS8, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -19,14 +19,14 @@ async function signedIn(
   of = client,
   user?: Awaited<ReturnType<TestService['createUser']>>,
 ) {
-  const person = user ?? (await service.createUser());
-  const { code } = responseParameters(await agent.authorize(of, person));
+  const signedInUser = user ?? (await service.createUser());
+  const { code } = responseParameters(await agent.authorize(of, signedInUser));
   const { body } = await tokenRequest(service.issuer, of, {
     grant_type: 'authorization_code',
     code: code!,
     redirect_uri: of.redirectUri,
   });
-  return { agent, user: person, code: code!, tokens: body as Record<string, string> };
+  return { agent, user: signedInUser, code: code!, tokens: body as Record<string, string> };
 }
 
 const now = () => Math.floor(Date.now() / 1000);
@@ -54,17 +54,17 @@ function sign(
 
 const ask = (agent: UserAgent, request: string) => agent.get(`/end-session?request=${encodeURIComponent(request)}`);
 
-/** Is the access token alive, asked at the second instance? */
+/** Asks the second instance whether the access token is active. */
 async function alive(token: string): Promise<boolean> {
   return (
     (await fetch(`${service.instances[1]}/user/info`, { headers: { authorization: `Bearer ${token}` } })).status === 200
   );
 }
 
-test('a signed request ends this client session at once, without a page, and leaves the others (specification 4.4, decisions section 6)', async () => {
+test("a signed request ends the session of its client at once, without a page, and no other client's (specification 4.4, decisions section 6)", async () => {
   const { agent, user, code, tokens } = await signedIn();
   const other = await service.createClient();
-  const neighbour = await signedIn(agent, other, user);
+  const otherSession = await signedIn(agent, other, user);
   const page = await ask(agent, await sign(claims(client, { state: 's 1', sub: user.sub })));
   expect(page.status).toBe(302);
   expect(page.location).toBe(`${afterwards}?state=s+1`);
@@ -79,11 +79,11 @@ test('a signed request ends this client session at once, without a page, and lea
   ).toBe(400);
   const handle = await fetch(`${service.instances[1]}/user/me/info`, { headers: { authorization: `Bearer ${code}` } });
   expect(handle.status).toBe(401);
-  expect(await alive(neighbour.tokens['access_token']!)).toBe(true);
+  expect(await alive(otherSession.tokens['access_token']!)).toBe(true);
   expect(responseParameters(await agent.authorize(other, undefined, { prompt: 'none' }))['code']).toBeDefined();
 });
 
-test('a request is used once (security R72)', async () => {
+test('a request works only once (security R72)', async () => {
   const { agent, user } = await signedIn();
   const request = await sign(claims(client));
   expect((await ask(agent, request)).status).toBe(302);
@@ -94,7 +94,7 @@ test('a request is used once (security R72)', async () => {
   expect(await alive(again.tokens['access_token']!)).toBe(true);
 });
 
-test('a key of the registered key set signs too (decisions section 6)', async () => {
+test('a key of the registered key set signs a request, too (decisions section 6)', async () => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const own = await service.createClient({
     post_logout_redirect_uris: [afterwards],
@@ -109,15 +109,17 @@ test('a key of the registered key set signs too (decisions section 6)', async ()
   expect(await alive(tokens['access_token']!)).toBe(false);
 });
 
-test('all ends the whole session for a first-party client only (decisions section 6)', async () => {
+test('all ends the whole session, for a first-party client only (decisions section 6)', async () => {
   const { agent, tokens } = await signedIn();
   expect((await ask(agent, await sign(claims(client, { all: true })))).status).toBe(400);
   expect(await alive(tokens['access_token']!)).toBe(true);
-  const house = await service.createClient({ post_logout_redirect_uris: [afterwards] }, { firstParty: true });
-  const mine = await signedIn(undefined, house);
-  const neighbour = await signedIn(mine.agent, client, mine.user);
-  expect((await ask(mine.agent, await sign(claims(house, { all: true }), house.sharedSecret))).status).toBe(302);
-  expect(await alive(neighbour.tokens['access_token']!)).toBe(false);
+  const firstParty = await service.createClient({ post_logout_redirect_uris: [afterwards] }, { firstParty: true });
+  const mine = await signedIn(undefined, firstParty);
+  const otherSession = await signedIn(mine.agent, client, mine.user);
+  expect((await ask(mine.agent, await sign(claims(firstParty, { all: true }), firstParty.sharedSecret))).status).toBe(
+    302,
+  );
+  expect(await alive(otherSession.tokens['access_token']!)).toBe(false);
   expect(mine.agent.cookies.has('JSESSIONOPENID')).toBe(false);
 });
 
@@ -128,8 +130,8 @@ test.each<[string, () => Promise<string>]>([
   ['a jwk in the header', () => header({ jwk: { kty: 'oct', k: 'AA' } })],
   ['crit', () => header({ crit: ['b64'], b64: true })],
   ['the client secret as key', async () => sign(claims(client), client.clientSecret)],
-  ['the client secret as key, and a wrong typ', () => sign(claims(client), client.clientSecret, { typ: 'JWT' })],
-  ['the client secret as key, and no exp', () => sign(claims(client, { exp: undefined }), client.clientSecret)],
+  ['the client secret as key, with a wrong typ', () => sign(claims(client), client.clientSecret, { typ: 'JWT' })],
+  ['the client secret as key, without exp', () => sign(claims(client, { exp: undefined }), client.clientSecret)],
   [
     'HS512',
     async () =>
@@ -146,7 +148,7 @@ test.each<[string, () => Promise<string>]>([
   ['an unknown client without jti', async () => sign({ ...claims(client, { jti: undefined }), iss: 'nobody' })],
   ['nonsense', async () => 'nonsense'],
 ])(
-  '%s is refused as JSON with one 401 and no session is touched (decisions section 6, security R71, R74, A86)',
+  '%s is refused with the same 401 as JSON, and no session changes (decisions section 6, security R71, R74, A86)',
   async (_, make) => {
     const { agent, tokens } = await signedIn();
     const page = await ask(agent, await make());
@@ -183,11 +185,11 @@ test.each<[string, string, () => Promise<string>]>([
   ['no jti', 'jti is missing', () => sign(claims(client, { jti: undefined }))],
   ['an empty jti', 'jti must be a text', () => sign(claims(client, { jti: '' }))],
   ['no redirect_uri', 'redirect_uri is missing', () => sign(claims(client, { redirect_uri: undefined }))],
-  ['state that is no text', 'state must be well-formed text', () => sign(claims(client, { state: 7 }))],
-  ['all that is no boolean', 'all must be true or false', () => sign(claims(client, { all: 'yes' }))],
+  ['a state that is not a string', 'state must be well-formed text', () => sign(claims(client, { state: 7 }))],
+  ['an all that is not a boolean', 'all must be true or false', () => sign(claims(client, { all: 'yes' }))],
   ['the typ JWT', 'typ must be end-session+jwt, or be left out', () => header({ typ: 'JWT' })],
 ])(
-  '%s in a request that is signed rightly is refused with 401 and named (decisions section 6, security A87, R71)',
+  '%s in a correctly signed request is refused with a 401 that names the error (decisions section 6, security A87, R71)',
   async (_, fault, make) => {
     const { agent, tokens } = await signedIn();
     const page = await ask(agent, await make());
@@ -201,7 +203,7 @@ test.each<[string, string, () => Promise<string>]>([
   },
 );
 
-test('unknown, ended and another sid, another sub and no cookie answer alike, and an unregistered address is refused (security R73, R74, A90, A92)', async () => {
+test('an unknown sid, another sub and a missing cookie get the same answer, and an unregistered redirect URI is refused (security R73, R74, A90, A92)', async () => {
   const mine = await signedIn();
   const other = await signedIn();
   const answers = [
@@ -219,7 +221,7 @@ test('unknown, ended and another sid, another sub and no cookie answer alike, an
   expect(await alive(other.tokens['access_token']!)).toBe(true);
 });
 
-test('a client that takes no part in the session ends nothing (security R73)', async () => {
+test('a client without a session in this browser ends nothing (security R73)', async () => {
   const { agent, tokens } = await signedIn();
   const otherClient = await service.createClient({ post_logout_redirect_uris: [afterwards] });
   expect((await ask(agent, await sign(claims(otherClient), otherClient.sharedSecret))).status).toBe(400);

@@ -1,4 +1,4 @@
-// Front-channel logout: the page after a sign-out, the frames in it, and which addresses may stand there.
+// After a sign-out, the front-channel logout page loads the registered URIs of the session's clients in frames.
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
@@ -25,8 +25,8 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** A browser in which a person is signed in to these clients. */
-async function visit(clients: TestClient[]) {
+/** Signs a new user in to these clients in one browser. */
+async function signInTo(clients: TestClient[]) {
   const agent = new UserAgent(service);
   const user = await service.createUser();
   let idToken = '';
@@ -45,13 +45,13 @@ const framesOf = (page: Page) =>
   [...page.body.matchAll(/<iframe src="([^"]*)"/g)].map((match) => plain(match[1]!)).sort();
 const policyOf = (page: Page) => page.headers.get('content-security-policy')!.split('; ');
 
-test('discovery says that it is supported, with sessions (Front-Channel Logout 1.0 section 3)', async () => {
+test('the discovery document says that front-channel logout is supported, with session ids (Front-Channel Logout 1.0 section 3)', async () => {
   const { body } = await call(`${service.issuer}/.well-known/openid-configuration`);
   expect(body).toMatchObject({ frontchannel_logout_supported: true, frontchannel_logout_session_supported: true });
 });
 
-test('the page after a yes frames each address of the session with iss and sid, then goes on (Front-Channel Logout 1.0 sections 2, 3)', async () => {
-  const { agent, sid } = await visit([one, two]);
+test("after the user signs out, the page frames each client's URI with iss and sid, and then continues (Front-Channel Logout 1.0 sections 2, 3)", async () => {
+  const { agent, sid } = await signInTo([one, two]);
   const page = await signOut(agent, { client_id: one.clientId, post_logout_redirect_uri: back, state: 'a&"<b>' });
   expect([page.status, page.location]).toEqual([200, undefined]);
   const named = new URLSearchParams({ iss: service.issuer, sid }).toString();
@@ -66,29 +66,29 @@ test('the page after a yes frames each address of the session with iss and sid, 
   expect(frames?.split(' ').sort()).toEqual(['frame-src', 'https://one.example.com', 'https://two.example.com:8443']);
   expect(policyOf(page)).toContain(`frame-ancestors 'none'`);
   expect(page.headers.get('cache-control')).toContain('no-store');
-  // the session is over by then, and the second of two yeses has nothing to tell
+  // the session has ended by then, so that a second answer frames no client
   expect((await agent.get('/account')).location).toMatch('/login');
   expect((await agent.get(query({ client_id: one.clientId, post_logout_redirect_uri: back }))).location).toBe(back);
 });
 
-test('without an address to go to, the page says that the person is signed out, with the frames (decisions section 6)', async () => {
-  const { agent } = await visit([one]);
+test('without a post-logout redirect URI, the page with the frames says that the user is signed out (decisions section 6)', async () => {
+  const { agent } = await signInTo([one]);
   const page = await signOut(agent);
   expect(page.body).toContain('You are signed out');
   expect(framesOf(page)).toHaveLength(1);
   expect(page.body).not.toContain('data-go-on');
 });
 
-test('clients that registered none, are disabled or took no part are not framed, and then it is a redirect (decisions section 6)', async () => {
+test('clients without a URI, disabled clients and clients without a session are not framed, so that the user is redirected at once (decisions section 6)', async () => {
   const [none, disabled] = [await service.createClient(), await service.createClient(two.metadata)];
-  const { agent } = await visit([none, disabled]);
+  const { agent } = await signInTo([none, disabled]);
   await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [disabled.clientId]);
   const end = await signOut(agent, { client_id: one.clientId, post_logout_redirect_uri: back });
   expect([end.status, end.location]).toEqual([303, back]);
 });
 
-test('no tells nobody, and neither does the question (decisions section 6)', async () => {
-  const { agent } = await visit([one]);
+test('neither the question nor the answer to stay signed in frames a client (decisions section 6)', async () => {
+  const { agent } = await signInTo([one]);
   const question = await agent.get('/logout');
   const stayed = await agent.submit(question, { decision: 'stay' });
   for (const page of [question, stayed]) {
@@ -102,7 +102,7 @@ describe('registration', () => {
   const register = (metadata: Record<string, unknown>) =>
     call(`${service.issuer}/register`, { body: { redirect_uris, ...metadata } });
 
-  test('the address and its flag are registered and shown (Front-Channel Logout 1.0 section 2)', async () => {
+  test('a client registers the URI and the flag, and the answer shows them (Front-Channel Logout 1.0 section 2)', async () => {
     const members = {
       frontchannel_logout_uri: 'https://rp.example.com:8443/logout?tenant=1',
       frontchannel_logout_session_required: true,
@@ -116,18 +116,18 @@ describe('registration', () => {
     ['http://rp.example.com/logout'],
     ['https://rp.example.com/logout#part'],
     ['javascript:alert(1)'],
-  ])('%s has not the origin of a redirect URI and is refused (Front-Channel Logout 1.0 section 2)', async (uri) => {
+  ])('%s has a different origin and is refused (Front-Channel Logout 1.0 section 2)', async (uri) => {
     const { status, body } = await register({ frontchannel_logout_uri: uri });
     expect([status, body['error']]).toEqual([400, 'invalid_client_metadata']);
   });
 
-  test('a private-use scheme has no origin that an address could share (Front-Channel Logout 1.0 section 2)', async () => {
+  test('a client whose redirect URI has a private-use scheme cannot register a URI, since no origin matches (Front-Channel Logout 1.0 section 2)', async () => {
     const native = { application_type: 'native', redirect_uris: ['com.example.app:/callback'] };
     const { status } = await register({ ...native, frontchannel_logout_uri: 'https://rp.example.com/logout' });
     expect(status).toBe(400);
   });
 
-  test('a new address of an approved client waits for approval (decisions section 2)', async () => {
+  test('a new URI of an approved client waits for approval (decisions section 2)', async () => {
     const client = await service.createClient({ redirect_uris });
     const { body } = await call(`${service.issuer}/register/${client.clientId}`, {
       method: 'PUT',

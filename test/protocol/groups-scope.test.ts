@@ -1,4 +1,4 @@
-// The scope `groups`: it releases the groups of a person, and nothing else.
+// The scope `groups` releases the names of the user's groups, and nothing else.
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call, obtainTokens, userinfo } from '../helpers/grants.ts';
@@ -23,14 +23,14 @@ beforeAll(async () => {
 afterAll(() => service?.stop());
 
 describe('the scope groups', () => {
-  test('releases the claim groups alone, at UserInfo and info (decisions section 5)', async () => {
+  test('releases the claim groups only, at UserInfo and info (decisions section 5)', async () => {
     const { access_token: token, scope: granted } = await obtainTokens(service, client, user, { scope });
     expect(granted).toBe(scope);
     expect((await userinfo(service.issuer, token)).body).toEqual({ sub: user.sub, groups });
     expect((await call(`${service.issuer}/user/me/info`, { token })).body).toEqual({ sub: user.sub, groups });
   });
 
-  test('shows the groups to introspection, and no user name of a pairwise subject (decisions section 4)', async () => {
+  test('shows the groups at introspection, and no user name for a pairwise subject (decisions section 4)', async () => {
     const own = await service.createClient({ scope, subject_type: 'pairwise' }, { firstParty: true });
     const { access_token: token } = await obtainTokens(service, own, user, { scope });
     const response = await fetch(`${service.issuer}/introspect`, {
@@ -44,7 +44,7 @@ describe('the scope groups', () => {
     expect(body).not.toHaveProperty('username');
   });
 
-  test('stands in the ID Token where the claims of the scopes do (OpenID Connect Core 5.4)', async () => {
+  test('adds the claim to the ID Tokens that contain the claims of the scopes (OpenID Connect Core 5.4)', async () => {
     const flow = await obtainTokens(service, client, user, { scope });
     expect(decodeJwt(flow.id_token)).not.toHaveProperty('groups');
     const agent = new UserAgent(service);
@@ -53,7 +53,7 @@ describe('the scope groups', () => {
     expect(decodeJwt(response.get('id_token')!)).toMatchObject({ sub: user.sub, groups });
   });
 
-  test('does not open the scope query, which wants the scope `scope` (decisions section 5)', async () => {
+  test('does not allow the scope query, which requires the scope `scope` (decisions section 5)', async () => {
     const { access_token: token } = await obtainTokens(service, client, user, { scope });
     expect(await call(`${service.issuer}/user/me/scope`, { token })).toMatchObject({
       status: 403,
@@ -61,13 +61,13 @@ describe('the scope groups', () => {
     });
   });
 
-  test('lets the claim be asked for by name (OpenID Connect Core 5.5)', async () => {
+  test('allows a request for the claim by name (OpenID Connect Core 5.5)', async () => {
     const claims = JSON.stringify({ id_token: { groups: null } });
     const { id_token } = await obtainTokens(service, client, user, { scope: 'openid', claims });
     expect(decodeJwt(id_token)).toMatchObject({ groups });
   });
 
-  test('is for people, and no client has it by itself (RFC 6749 4.4)', async () => {
+  test('applies to users, and a client cannot obtain it with its own credentials (RFC 6749 4.4)', async () => {
     const grant = { grant_type: 'client_credentials' };
     expect(await tokenRequest(service.issuer, client, { ...grant, scope: 'groups' })).toMatchObject({
       status: 400,
@@ -76,22 +76,22 @@ describe('the scope groups', () => {
     expect((await tokenRequest(service.issuer, client, grant)).body).not.toHaveProperty('scope');
   });
 
-  test('is asked for in words, with the names of the groups (security R11)', async () => {
-    const ask = async (person: typeof user, language: string) => {
+  test('appears on the consent page with the names of the groups (security R11)', async () => {
+    const ask = async (asked: typeof user, language: string) => {
       const agent = new UserAgent(service);
       const own = await service.createClient({ scope });
       const page = await agent.follow(
         await agent.get(authorizationUrl(service.issuer, own, { scope, ui_locales: language })),
       );
-      return (await agent.signIn(person, page)).body;
+      return (await agent.signIn(asked, page)).body;
     };
     const english = await ask(user, 'en');
     expect(english).toContain('See your groups');
     expect(english).toContain('harbour, staff');
     expect(await ask(user, 'de')).toContain('Ihre Gruppen sehen');
     expect(await ask(user, 'ar')).toContain('الاطلاع على مجموعاتك');
-    const nobody = await ask(await service.createUser(), 'en');
-    expect(nobody).not.toContain('<dt>Groups</dt>');
+    const withoutGroups = await ask(await service.createUser(), 'en');
+    expect(withoutGroups).not.toContain('<dt>Groups</dt>');
   });
 });
 
@@ -99,14 +99,14 @@ describe('a registration', () => {
   const register = (of: TestService, body: Record<string, unknown>) =>
     call(`${of.issuer}/register`, { method: 'POST', body: { redirect_uris: ['https://rp.example.com/cb'], ...body } });
 
-  test('may name the scope groups, and discovery says so (decisions section 2)', async () => {
+  test('may request the scope groups, and the discovery document lists it (decisions section 2)', async () => {
     expect((await register(service, { scope })).body).toMatchObject({ status: 'disabled', scope });
     const { body } = await call(`${service.issuer}/.well-known/openid-configuration`);
     expect(body['scopes_supported']).toContain('groups');
     expect(body['claims_supported']).toContain('groups');
   });
 
-  test('that names no scope does not have it, nor `scope` (decisions section 2)', async () => {
+  test('without a scope gets neither `groups` nor `scope` (decisions section 2)', async () => {
     expect((await register(service, {})).body['scope']).toBe('openid profile email');
     const automatic = await startTestService({ environment: { REGISTRATION_APPROVAL: 'automatic' } });
     try {

@@ -1,4 +1,4 @@
-// The metadata member id_token_claims: the claims of the scopes in the ID Tokens of the token endpoint.
+// The metadata member id_token_claims adds the claims of the scopes to the ID Tokens of the token endpoint.
 import {
   compactDecrypt,
   createRemoteJWKSet,
@@ -43,13 +43,13 @@ const idTokenOf = ({ body }: Answer): JWTPayload => decodeJwt(body['id_token'] a
 const claimNames = ['name', 'email', 'email_verified', 'preferred_username', 'updated_at', 'groups'];
 
 describe('of a client with id_token_claims', () => {
-  test('the ID Token of a code holds what UserInfo tells, and so does that of a refresh (decisions section 2)', async () => {
+  test('the ID Tokens of a code and of a refresh contain the claims that UserInfo returns (decisions section 2)', async () => {
     const client = await createClient();
     const tokens = await obtainTokens(service, client, user, { scope, nonce: 'n' });
-    const { body: told } = await userinfo(service.issuer, tokens.access_token);
-    expect(told).toMatchObject({ ...ofScopes, groups });
+    const { body: released } = await userinfo(service.issuer, tokens.access_token);
+    expect(released).toMatchObject({ ...ofScopes, groups });
     const { payload } = await jwtVerify(tokens.id_token, createRemoteJWKSet(new URL(`${service.issuer}/jwks`)));
-    expect(payload).toMatchObject({ ...told, aud: client.clientId, nonce: 'n', at_hash: expect.any(String) });
+    expect(payload).toMatchObject({ ...released, aud: client.clientId, nonce: 'n', at_hash: expect.any(String) });
     await service.database.sql(`UPDATE users SET claims = claims || '{"name": "Ada L."}' WHERE sub = $1`, [user.sub]);
     try {
       const renewed = idTokenOf(await refresh(service.issuer, client, tokens.refresh_token));
@@ -59,7 +59,7 @@ describe('of a client with id_token_claims', () => {
     }
   });
 
-  test('it holds no more than the granted scope, at a narrower refresh neither (RFC 6749 6, security R12)', async () => {
+  test('the ID Token contains only claims of the granted scope, also after a refresh with a narrower scope (RFC 6749 6, security R12)', async () => {
     const client = await createClient();
     const tokens = await obtainTokens(service, client, user, { scope: 'openid email profile' });
     expect(decodeJwt(tokens.id_token)).toMatchObject(ofScopes);
@@ -69,7 +69,7 @@ describe('of a client with id_token_claims', () => {
     expect(narrow).not.toHaveProperty('name');
   });
 
-  test('the ID Token that passes through the browser beside a code holds none of them (decisions section 2)', async () => {
+  test('the ID Token that the browser receives beside a code contains none of them (decisions section 2)', async () => {
     const client = await createClient({
       response_types: ['code id_token'],
       grant_types: ['authorization_code', 'implicit'],
@@ -86,7 +86,7 @@ describe('of a client with id_token_claims', () => {
     expect(idTokenOf(await redeem(service.issuer, client, response.get('code')!))).toMatchObject(ofScopes);
   });
 
-  test('a pairwise subject stays one (OpenID Connect Core 8)', async () => {
+  test('a pairwise subject stays pairwise (OpenID Connect Core 8)', async () => {
     const client = await createClient({ subject_type: 'pairwise', scope: 'openid email' });
     const tokens = await obtainTokens(service, client, user, { scope: 'openid email' });
     const claims = decodeJwt(tokens.id_token);
@@ -96,7 +96,7 @@ describe('of a client with id_token_claims', () => {
     expect(claims).not.toHaveProperty('preferred_username');
   });
 
-  test('an encrypted ID Token is encrypted with them (OpenID Connect Core 10.2)', async () => {
+  test('an encrypted ID Token contains them, too (OpenID Connect Core 10.2)', async () => {
     const { privateKey, publicKey } = await generateKeyPair('ECDH-ES', { extractable: true });
     const client = await createClient({
       id_token_encrypted_response_alg: 'ECDH-ES',
@@ -110,9 +110,9 @@ describe('of a client with id_token_claims', () => {
 });
 
 test.each([
-  ['that does not name it', {}],
-  ['from before it existed', { id_token_claims: undefined }],
-])('of a client %s the claims of the scopes stay at UserInfo (OpenID Connect Core 5.4)', async (_which, metadata) => {
+  ['without id_token_claims', {}],
+  ['stored before id_token_claims existed', { id_token_claims: undefined }],
+])('for a client %s, UserInfo alone returns scope claims (OpenID Connect Core 5.4)', async (_which, metadata) => {
   const client = await service.createClient({ scope }, { firstParty: true });
   if ('id_token_claims' in metadata)
     await service.database.sql(`UPDATE clients SET metadata = metadata - 'id_token_claims' WHERE client_id = $1`, [
@@ -129,7 +129,7 @@ describe('id_token_claims', () => {
   const register = (body: Record<string, unknown> = {}) =>
     call(`${service.issuer}/register`, { method: 'POST', body: { ...base, ...body } });
 
-  test('is what registrants may set, false unless they do (decisions section 2)', async () => {
+  test('may be set by the registrant, and is false by default (decisions section 2)', async () => {
     expect((await register()).body['id_token_claims']).toBe(false);
     expect((await register({ id_token_claims: true })).body['id_token_claims']).toBe(true);
     expect(await register({ id_token_claims: 'yes' })).toMatchObject({
@@ -138,7 +138,7 @@ describe('id_token_claims', () => {
     });
   });
 
-  test('waits for no approval: it gives the client nothing that UserInfo keeps from it (decisions section 2, security R45)', async () => {
+  test('needs no approval, since UserInfo gives the client the same claims (decisions section 2, security R45)', async () => {
     const { body: client } = await register();
     const clientId = client['client_id'] as string;
     await approveClient(service.issuer, token, clientId);
@@ -151,7 +151,7 @@ describe('id_token_claims', () => {
     expect(updated.body).not.toHaveProperty('pending_changes');
   });
 
-  test('an administrator sets it by route and by command (decisions section 2)', async () => {
+  test('may be set by an administrator through the admin API and the command line (decisions section 2)', async () => {
     const made = await call(`${service.issuer}/admin/api/clients`, {
       method: 'POST',
       token,

@@ -1,4 +1,4 @@
-// POST /introspect: every outcome of decisions section 4, for those who may know and those who may not.
+// POST /introspect gives each outcome of decisions section 4 to clients that may introspect the token and to those that may not.
 import fc from 'fast-check';
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -39,10 +39,10 @@ async function introspect(caller: TestClient | undefined, form: Record<string, s
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** The instances look after their keys and their counts on their own time. */
+/** The instances check their keys and write their usage counters independently of requests. */
 const isOfRequest = (name: string) => name !== 'clients.find' && !/^((signing|data)_keys|hourly_counts)\./.test(name);
 
-test('a live access token is described with every field of the specification (2.10)', async () => {
+test('a live access token is described with all members of the specification (2.10)', async () => {
   const { status, text, headers } = await introspect(client, {
     token: tokens['access_token']!,
     token_type_hint: 'access_token',
@@ -76,7 +76,7 @@ test('a live access token is described with every field of the specification (2.
   });
 });
 
-test('an ID Token is introspected as pct and dies with its session (decisions section 4)', async () => {
+test('an ID Token is introspected as pct, and is inactive once its session has ended (decisions section 4)', async () => {
   const other = await authorized(client);
   const token = other.tokens['id_token']!;
   expect(JSON.parse((await introspect(client, { token, token_type_hint: 'pct' })).text)).toMatchObject({
@@ -88,7 +88,7 @@ test('an ID Token is introspected as pct and dies with its session (decisions se
   expect((await introspect(client, { token, token_type_hint: 'pct' }, 1)).text).toBe('{"active":false}');
 });
 
-describe('an ID Token by HS256, whose key the client holds', () => {
+describe('an ID Token with HS256, whose key the client has', () => {
   let own: TestClient;
   let gateway: TestClient;
   let genuine: string;
@@ -100,7 +100,7 @@ describe('an ID Token by HS256, whose key the client holds', () => {
     genuine = (await authorized(own)).tokens['id_token']!;
     payload = decodeJwt(genuine);
   });
-  /** One that the client signs itself. */
+  /** An ID Token that the client signs itself. */
   const forged = (change: JWTPayload) =>
     new SignJWT({ ...payload, ...change })
       .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
@@ -108,7 +108,7 @@ describe('an ID Token by HS256, whose key the client holds', () => {
   const asked = async (caller: TestClient, token: string) =>
     JSON.parse((await introspect(caller, { token, token_type_hint: 'pct' })).text) as Record<string, unknown>;
 
-  test('says only what the service stored, not what stands in it (security R122)', async () => {
+  test('is answered with the stored values only, not with its contents (security R122)', async () => {
     const token = await forged({ auth_time: 4_000_000_000, acr: 'urn:forged', amr: ['mfa'], nonce: 'forged' });
     const [first, second] = [await asked(own, genuine), await asked(own, token)];
     expect(first).toMatchObject({
@@ -120,7 +120,7 @@ describe('an ID Token by HS256, whose key the client holds', () => {
     expect(second).toEqual(first);
   });
 
-  test('is answered to that client alone, while one by a private key is evidence to others (security R122)', async () => {
+  test('is active for that client only, while an ID Token with a private key is active for others, too (security R122)', async () => {
     expect(await asked(gateway, genuine)).toEqual({ active: false });
     expect(await asked(gateway, tokens['id_token']!)).toMatchObject({
       active: true,
@@ -128,14 +128,14 @@ describe('an ID Token by HS256, whose key the client holds', () => {
     });
   });
 
-  test('is inactive if the client is not registered for HS256: the service signed it by a key of its own (security R122)', async () => {
+  test('is inactive if the client is not registered for HS256, since the service signed with its private key (security R122)', async () => {
     const other = await service.createClient({ request_object_signing_alg: 'HS256' });
     const content = decodeJwt((await authorized(other)).tokens['id_token']!);
     const token = await new SignJWT(content).setProtectedHeader({ alg: 'HS256' }).sign(Buffer.from(other.clientSecret));
     expect(await asked(other, token)).toEqual({ active: false });
   });
 
-  test('is inactive if it is from the future, or lasts longer than the service makes it (security R122)', async () => {
+  test('is inactive if it was issued in the future or is valid for longer than the service allows (security R122)', async () => {
     const { iat, exp } = payload as { iat: number; exp: number };
     expect(await asked(own, await forged({ iat: iat - 60, exp: exp - 60 }))).toMatchObject({ active: true });
     for (const change of [
@@ -146,7 +146,7 @@ describe('an ID Token by HS256, whose key the client holds', () => {
       { iat: 1e300, exp: 1e300 },
     ])
       expect(await asked(own, await forged(change)), JSON.stringify(change)).toEqual({ active: false });
-    // the lifetime that the administrator set for the client is the one that counts
+    // the lifetime that the administrator set for the client applies
     const set = (seconds: number | null) =>
       service.database.sql('UPDATE clients SET id_token_lifetime = $2 WHERE client_id = $1', [own.clientId, seconds]);
     await set(exp - iat + 100);
@@ -158,8 +158,8 @@ describe('an ID Token by HS256, whose key the client holds', () => {
   });
 });
 
-/** A code that nobody has used yet. */
-async function freshCode(of: TestClient) {
+/** Obtains a code that has not been used. */
+async function obtainUnusedCode(of: TestClient) {
   const user = await service.createUser();
   const code = responseParameters(await new UserAgent(service).authorize(of, user, { scope: 'openid profile' }))[
     'code'
@@ -167,9 +167,9 @@ async function freshCode(of: TestClient) {
   return { user, code };
 }
 
-test("a fresh code is active until its own end, introspection does not activate it, and as a handle it has the session's end (decisions sections 4 and 5)", async () => {
+test('a fresh code expires after a minute, introspection does not activate it, and an activated code expires with the session (decisions sections 4 and 5)', async () => {
   const own = await service.createClient({ uma_profile: true, scope: 'openid profile' });
-  const { user, code } = await freshCode(own);
+  const { user, code } = await obtainUnusedCode(own);
   const before = service.statements.length;
   const fresh = JSON.parse((await introspect(own, { token: code, token_type_hint: 'access_token' }, 1)).text);
   expect(fresh).toMatchObject({ active: true, extension_field: 'authorization_code', sub: user.sub });
@@ -189,9 +189,9 @@ test("a fresh code is active until its own end, introspection does not activate 
   expect(activated.exp - activated.iat).toBeGreaterThan(3600);
 });
 
-test('a fresh code that nobody used is inactive after its minute (decisions sections 4 and 5)', async () => {
+test('an unused code is inactive after one minute (decisions sections 4 and 5)', async () => {
   const own = await service.createClient({ uma_profile: true, scope: 'openid profile' });
-  const { user, code } = await freshCode(own);
+  const { user, code } = await obtainUnusedCode(own);
   await service.database.sql(
     `UPDATE authorization_codes ac SET expires_at = now() FROM client_sessions cs
       WHERE cs.id = ac.client_session_id AND cs.sub = $1`,
@@ -200,12 +200,12 @@ test('a fresh code that nobody used is inactive after its minute (decisions sect
   expect((await introspect(own, { token: code })).text).toBe('{"active":false}');
 });
 
-test('a code without the UMA profile is active until it is redeemed, and known to its own client only (decisions sections 4 and 5, security R76)', async () => {
+test('a code without the UMA profile is active until it is redeemed, and only for its own client (decisions sections 4 and 5, security R76)', async () => {
   const own = await service.createClient({ scope: 'openid profile' });
-  const { code } = await freshCode(own);
+  const { code } = await obtainUnusedCode(own);
   expect(JSON.parse((await introspect(own, { token: code }, 1)).text)).toMatchObject({ active: true });
   expect((await introspect(client, { token: code })).text).toBe('{"active":false}');
-  // good for its redemption, and never a handle
+  // the client can redeem it, and cannot use it as a handle
   const used = await fetch(`${service.issuer}/user/me/info`, { headers: { authorization: `Bearer ${code}` } });
   expect(used.status).toBe(401);
   const { status } = await tokenRequest(service.issuer, own, {
@@ -217,7 +217,7 @@ test('a code without the UMA profile is active until it is redeemed, and known t
   expect((await introspect(own, { token: code }, 1)).text).toBe('{"active":false}');
 });
 
-test('every cause of being inactive has the same bytes (security R77, A95)', async () => {
+test('all inactive tokens get the same bytes (security R77, A95)', async () => {
   const otherClient = await service.createClient();
   const revoked = await authorized(client);
   await fetch(`${service.issuer}/revoke`, {
@@ -250,7 +250,7 @@ test('every cause of being inactive has the same bytes (security R77, A95)', asy
   expect([...new Set(texts.map(({ status, text }) => `${status} ${text}`))]).toEqual(['200 {"active":false}']);
 });
 
-test('an administrator can let a client know any token, and a resource its own (decisions section 4, security R76)', async () => {
+test('an administrator can let a client introspect every token, and a resource server introspects its own tokens (decisions section 4, security R76)', async () => {
   const resource = await service.createClient({ resource_uris: ['https://api.example.com/'] });
   const gateway = await service.createClient();
   await service.database.sql(`UPDATE clients SET introspect = 'any' WHERE client_id = $1`, [gateway.clientId]);
@@ -271,7 +271,7 @@ test('an administrator can let a client know any token, and a resource its own (
   });
 });
 
-test('the caller is authenticated before the token is looked at (security R75, A93)', async () => {
+test('the caller is authenticated before the token is examined (security R75, A93)', async () => {
   const disabled = await service.createClient({}, { status: 'disabled' });
   const open = await service.createClient({ token_endpoint_auth_method: 'none' });
   for (const token of [tokens['access_token']!, 'malformed']) {
@@ -298,7 +298,7 @@ test.each([
   ['9,000 characters', { token: 'x'.repeat(9_000) }, 'invalid_token'],
   ['NUL', { token: 'a\0b' }, 'invalid_token'],
   ['a foreign JWT', { token: 'eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL3gifQ.c2ln' }, 'invalid_token'],
-])('%s gives 400 as JSON that is not stored (specification 7, decisions section 4)', async (_, form, error) => {
+])('%s gets 400 as JSON that must not be stored (specification 7, decisions section 4)', async (_, form, error) => {
   const { status, headers, text } = await introspect(client, form as Record<string, string> | string);
   expect(status).toBe(400);
   expect(JSON.parse(text)).toEqual({ error, error_description: expect.any(String) });
@@ -307,7 +307,7 @@ test.each([
   expect(headers.get('content-type')).toContain('application/json');
 });
 
-test('10,000 malformed tokens get 400 or active false, never 500, and cost no query (security R78, specification 7)', async () => {
+test('10,000 malformed tokens get 400 or active false, never 500, and cause no query (security R78, specification 7)', async () => {
   const app = service.apps[0]!;
   const ask = (token: string) =>
     app.inject({
@@ -337,11 +337,11 @@ test('10,000 malformed tokens get 400 or active false, never 500, and cost no qu
     { numRuns: 10_000 },
   );
   expect([...seen]).toContain(400);
-  // the caller itself is read again when its cache entry is a second old; the tokens cost nothing
+  // the service reads the caller again after one second; the tokens cause no query
   expect([...new Set(service.statements.slice(before))].filter(isOfRequest)).toEqual([]);
 }, 120_000);
 
-test('INTROSPECTION_MALFORMED=inactive answers malformed tokens as inactive, however long, without a query (decisions section 4)', async () => {
+test('with INTROSPECTION_MALFORMED=inactive, malformed tokens of any length are inactive, without a query (decisions section 4)', async () => {
   const lenient = await startTestService({ environment: { INTROSPECTION_MALFORMED: 'inactive' } });
   try {
     const caller = await lenient.createClient();
@@ -361,7 +361,7 @@ test('INTROSPECTION_MALFORMED=inactive answers malformed tokens as inactive, how
   }
 });
 
-test('a token without scopes is described without the member scope (RFC 7662 2.2)', async () => {
+test('a token without scopes is described without scope (RFC 7662 2.2)', async () => {
   const machine = await service.createClient({ redirect_uris: [], grant_types: ['client_credentials'] });
   const { body } = await tokenRequest(service.issuer, machine, { grant_type: 'client_credentials' });
   const answer = JSON.parse((await introspect(machine, { token: body['access_token'] as string })).text) as object;

@@ -1,4 +1,4 @@
-// GET /jwks and the keys behind it: public members only, and rotation while tokens are made and checked on two instances.
+// GET /jwks publishes public members only, and keys rotate while two instances issue and check tokens.
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
@@ -14,14 +14,14 @@ const keysOf = async (of: TestService): Promise<Key[]> => {
   return JSON.parse(stdout) as Key[];
 };
 
-describe('the set', () => {
+describe('the key set', () => {
   let service: TestService;
   beforeAll(async () => {
     service = await startTestService();
   });
   afterAll(() => service?.stop());
 
-  test('holds public members only, one key for each algorithm, each with its own kid (RFC 7517 4, security A128, R94)', async () => {
+  test('contains public members only, with one key and one kid for each algorithm (RFC 7517 4, security A128, R94)', async () => {
     const answer = await call(`${service.issuer}/jwks`);
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toMatch(/^application\/(jwk-set\+)?json/);
@@ -37,13 +37,13 @@ describe('the set', () => {
       expect(Buffer.from(key.n!, 'base64url')).toHaveLength(256);
   });
 
-  test('may be kept for a while and read by scripts of any origin (security R97)', async () => {
+  test('may be cached, and scripts of any origin may read it (security R97)', async () => {
     const answer = await call(`${service.issuer}/jwks`, { headers: { origin: 'https://app.example' } });
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
     expect(answer.headers.get('cache-control')).toMatch(/^public, max-age=\d+$/);
   });
 
-  test('the private halves are stored encrypted, each for its own row (security R29)', async () => {
+  test('private keys are stored encrypted, each bound to its own row (security R29)', async () => {
     const rows = await service.database.sql<{ kid: string; sealed: Buffer }>(
       'SELECT kid, private_key_encrypted AS sealed FROM signing_keys ORDER BY kid',
     );
@@ -57,7 +57,7 @@ describe('the set', () => {
   });
 });
 
-test('five instances that start at once on an empty database make one set (security A128)', async () => {
+test('five instances that start at once on an empty database create one key set (security A128)', async () => {
   const service = await startTestService();
   try {
     await service.database.sql('DELETE FROM signing_keys');
@@ -70,7 +70,7 @@ test('five instances that start at once on an empty database make one set (secur
   }
 });
 
-describe('rotation', () => {
+describe('a rotation', () => {
   let service: TestService;
   beforeEach(async () => {
     service = await startTestService({ instances: 2, environment: withoutLimits });
@@ -86,15 +86,15 @@ describe('rotation', () => {
         ),
       ),
     );
-  /** Moves all keys' times into the past, as if that much time had gone by. */
-  const pass = (seconds: number) =>
+  /** Moves the times of all keys into the past. */
+  const moveIntoPast = (seconds: number) =>
     service.database.sql(
       `UPDATE signing_keys SET active_at = active_at - make_interval(secs => $1), expires_at = expires_at - make_interval(secs => $1)`,
       [seconds],
     );
 
   test.each(['command', 'route'])(
-    'by %s publishes the new keys at once, signs with them later and keeps the old ones until their tokens ended (security R95)',
+    'by %s publishes the new keys at once, signs with them later, and keeps the old keys until their tokens have expired (security R95)',
     async (way) => {
       const before = await keysOf(service);
       if (way === 'command') expect(await runCommand(service, ['keys', 'rotate'])).toMatchObject({ code: 0 });
@@ -118,10 +118,10 @@ describe('rotation', () => {
       const old = before.find((key) => key.alg === 'RS256')!.kid;
       const next = fresh.find((key) => key.alg === 'RS256')!.kid;
       expect(await kidOf()).toBe(old);
-      await pass(601);
+      await moveIntoPast(601);
       await eventually(kidOf, (kid) => kid === next, 2000);
       for (const base of service.instances) expect((await jwks(base)).keys).toHaveLength(8);
-      await pass(600 + 3600);
+      await moveIntoPast(600 + 3600);
       for (const base of service.instances)
         await eventually(
           () => jwks(base),
@@ -130,7 +130,7 @@ describe('rotation', () => {
     },
   );
 
-  test('under load no token is refused, old or new, by a set read from either instance (security F18)', async () => {
+  test('under load invalidates no old or new token for a client that reads the key set from either instance (security F18)', async () => {
     const client = await service.createClient();
     const tokens = await obtainTokens(service, client, await service.createUser());
     let current = tokens.refresh_token;
@@ -144,7 +144,7 @@ describe('rotation', () => {
         expect(answer.status).toBe(200);
         current = answer.body['refresh_token'] as string;
         all.push(answer.body['id_token'] as string);
-        // by a set that is asked for once the token is there, as a relying party does for an unknown kid
+        // a relying party reads the key set again for an unknown kid
         const keys = createLocalJWKSet(await jwks(service.instances[(checked + 1) % 2]!));
         await jwtVerify(all.at(-1)!, keys, { issuer: service.issuer, audience: client.clientId });
         checked++;
@@ -160,7 +160,7 @@ describe('rotation', () => {
       );
       expect(await runCommand(service, ['keys', 'rotate'])).toMatchObject({ code: 0 });
       await published((await keysOf(service)).map((key) => key.kid));
-      await pass(601);
+      await moveIntoPast(601);
       await eventually(
         async () => seen(),
         (kids) => kids === 3,
@@ -174,25 +174,25 @@ describe('rotation', () => {
     for (const token of all) await jwtVerify(token, set, { issuer: service.issuer });
   });
 
-  test('at once overtakes a key that waits: what signs stays published without end (security R95)', async () => {
+  test('that is immediate replaces a waiting key, and the signing key stays published (security R95)', async () => {
     await runCommand(service, ['keys', 'rotate']);
     await runCommand(service, ['keys', 'rotate', '--immediate']);
-    await pass(3);
+    await moveIntoPast(3);
     const signing = async () => (await keysOf(service)).filter((key) => key.state === 'signing');
     const now = await signing();
     expect(now.map((key) => key.alg).sort()).toEqual(algorithms);
-    await pass(700);
+    await moveIntoPast(700);
     const later = await signing();
     expect(later.map((key) => key.kid).sort()).toEqual(now.map((key) => key.kid).sort());
     for (const key of later) expect(key.expires_at).toBeUndefined();
   });
 
-  test('keeps an old key as long as the longest ID Token that it signed may live (security R95)', async () => {
+  test('keeps an old key for as long as the longest-lived ID Token that it signed (security R95)', async () => {
     const client = await service.createClient();
     await service.database.sql('UPDATE clients SET id_token_lifetime = 86400 WHERE client_id = $1', [client.clientId]);
     const { id_token: token } = await obtainTokens(service, client, await service.createUser());
     await runCommand(service, ['keys', 'rotate', '--immediate']);
-    await pass(86_000);
+    await moveIntoPast(86_000);
     await runCommand(service, ['keys', 'list']);
     const { kid } = decodeProtectedHeader(token);
     expect((await keysOf(service)).map((key) => key.kid)).toContain(kid);

@@ -1,4 +1,4 @@
-// GET and POST /logout: always asks, ends what has to end on every instance, and leads only to registered addresses.
+// GET and POST /logout always ask the user, end sessions on every instance, and redirect to registered URIs only.
 import { decodeJwt, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -30,15 +30,15 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-interface Visit {
+interface SignIn {
   agent: UserAgent;
   idToken: string;
   accessToken: string;
   refreshToken: string;
 }
 
-/** A browser in which the user is signed in, and what the client got there. */
-async function visit(scope = 'openid', agent = new UserAgent(service), of = client): Promise<Visit> {
+/** Signs the user in to a client, and redeems the code. */
+async function signInTo(scope = 'openid', agent = new UserAgent(service), of = client): Promise<SignIn> {
   const page = await agent.authorize(of, user, { scope });
   const { body } = await tokenRequest(service.issuer, of, {
     grant_type: 'authorization_code',
@@ -61,8 +61,8 @@ const userinfo = (base: string, token: string) =>
 const refresh = (base: string, refresh_token: string) =>
   tokenRequest(base, client, { grant_type: 'refresh_token', refresh_token });
 
-test('it asks, names the client, and yes leads to the registered address with the state (OpenID Connect RP-Initiated Logout 2, 3)', async () => {
-  const { agent, idToken } = await visit();
+test('the page asks the user and names the client, and signing out redirects to the registered URI with the state (OpenID Connect RP-Initiated Logout 2, 3)', async () => {
+  const { agent, idToken } = await signInTo();
   const page = await agent.get(query({ id_token_hint: idToken, post_logout_redirect_uri: back, state: 'a b&✓' }));
   expect(isQuestion(page)).toBe(true);
   expect(page.body).toContain('Harbour');
@@ -73,13 +73,13 @@ test('it asks, names the client, and yes leads to the registered address with th
   expect(await isSignedIn(agent)).toBe(false);
 });
 
-test('a state of every punctuation mark comes back as it was, alone or with a registered query (OpenID Connect RP-Initiated Logout 3)', async () => {
+test('a state with every punctuation mark is returned unchanged, beside a registered query, too (OpenID Connect RP-Initiated Logout 3)', async () => {
   const marks = `!"#$%&'()*+,-./:;<=>?@[\\]^_\`{|}~`;
   const state = `aZ9${marks}%41${[...marks].reverse().join('')} +`;
   const withQuery = `${back}?tenant=a%26b`;
   const both = await service.createClient({ post_logout_redirect_uris: [back, withQuery] });
   for (const uri of both.metadata.post_logout_redirect_uris!) {
-    const { agent, idToken } = await visit('openid', undefined, both);
+    const { agent, idToken } = await signInTo('openid', undefined, both);
     const page = await agent.get(query({ id_token_hint: idToken, post_logout_redirect_uri: uri, state }));
     const { location } = await agent.submit(page, { decision: 'sign-out' });
     expect(location).toMatch(uri);
@@ -88,8 +88,8 @@ test('a state of every punctuation mark comes back as it was, alone or with a re
   }
 });
 
-test('no leaves the session as it is (specification 4.3)', async () => {
-  const { agent, idToken, accessToken } = await visit();
+test('a user who answers no keeps the session (specification 4.3)', async () => {
+  const { agent, idToken, accessToken } = await signInTo();
   const page = await agent.get(query({ id_token_hint: idToken, post_logout_redirect_uri: back }));
   const end = await agent.submit(page, { decision: 'stay' });
   expect(end.status).toBe(200);
@@ -99,9 +99,9 @@ test('no leaves the session as it is (specification 4.3)', async () => {
   expect(await userinfo(service.issuer, accessToken)).toBe(200);
 });
 
-test('without an address to go to, yes shows that the person is signed out (decisions section 6)', async () => {
+test('without a post-logout redirect URI, the page says that the user is signed out (decisions section 6)', async () => {
   for (const parameters of [{}, { client_id: client.clientId }, { state: 's' }] as Record<string, string>[]) {
-    const { agent } = await visit();
+    const { agent } = await signInTo();
     const end = await agent.submit(await agent.get(query(parameters)), { decision: 'sign-out' });
     expect(end.status).toBe(200);
     expect(end.body).toContain('You are signed out');
@@ -109,14 +109,14 @@ test('without an address to go to, yes shows that the person is signed out (deci
   }
 });
 
-test('the hyphenated names of the specification mean the same (specification 2.3)', async () => {
-  const { agent, idToken } = await visit();
+test('the parameter names with hyphens have the same meaning (specification 2.3)', async () => {
+  const { agent, idToken } = await signInTo();
   const page = await agent.get(query({ 'id-token-hint': idToken, 'post-logout-redirect-uri': back, state: 's' }));
   expect((await agent.submit(page, { decision: 'sign-out' })).location).toBe(`${back}?state=s`);
 });
 
-test('both names with one value are one parameter, with two values an error (decisions section 6)', async () => {
-  const { agent, idToken } = await visit();
+test('both names with the same value count as one parameter, and with different values as an error (decisions section 6)', async () => {
+  const { agent, idToken } = await signInTo();
   const same = await agent.get(
     query({ 'id-token-hint': idToken, id_token_hint: idToken, post_logout_redirect_uri: back }),
   );
@@ -132,8 +132,8 @@ test('both names with one value are one parameter, with two values an error (dec
   expect(await isSignedIn(agent)).toBe(true);
 });
 
-test('POST is answered as GET is, and a parameter in query and body is repeated (OpenID Connect RP-Initiated Logout 2)', async () => {
-  const { agent, idToken } = await visit();
+test('POST gets the same answer as GET, and a parameter in both the query and the body counts as repeated (OpenID Connect RP-Initiated Logout 2)', async () => {
+  const { agent, idToken } = await signInTo();
   const form = { id_token_hint: idToken, post_logout_redirect_uri: back, state: 'posted' };
   expect((await agent.post('/logout?state=x', form)).status).toBe(400);
   const page = await agent.post('/logout', form);
@@ -141,8 +141,8 @@ test('POST is answered as GET is, and a parameter in query and body is repeated 
   expect((await agent.submit(page, { decision: 'sign-out' })).location).toBe(`${back}?state=posted`);
 });
 
-test("another site's form, which comes without cookies, still meets the session and asks (security A81, R66)", async () => {
-  const { agent, idToken } = await visit();
+test("another site's form, which the browser sends without cookies, still reaches the session, and the user is asked (security A81, R66)", async () => {
+  const { agent, idToken } = await signInTo();
   const page = await new UserAgent(service).post(
     '/logout',
     { id_token_hint: idToken, post_logout_redirect_uri: back },
@@ -153,8 +153,8 @@ test("another site's form, which comes without cookies, still meets the session 
   expect(await isSignedIn(agent)).toBe(true);
 });
 
-test('without a session nothing is asked, and the address is kept to the same rules (decisions section 6)', async () => {
-  const { idToken } = await visit();
+test('without a session no question is asked, and the same rules apply to the redirect URI (decisions section 6)', async () => {
+  const { idToken } = await signInTo();
   const agent = new UserAgent(service);
   const known = await agent.get(query({ id_token_hint: idToken, post_logout_redirect_uri: back, state: 's' }));
   expect([known.status, known.location]).toEqual([302, `${back}?state=s`]);
@@ -168,9 +168,9 @@ test.each([
   ['de', /nicht, von welcher Anwendung/, /nie registriert/],
   ['ar', /لا يذكر الطلب التطبيق/, /لم يسجله قط/],
 ])(
-  'an address of a request that names no client is refused for that, in %s, with a session and without (decisions section 6)',
+  'a redirect URI in a request that names no client is refused with that reason, in %s, signed in or not (decisions section 6)',
   async (language, unnamed, unregistered) => {
-    const { agent } = await visit();
+    const { agent } = await signInTo();
     for (const browser of [agent, new UserAgent(service)]) {
       const ask = (parameters: Record<string, string>) =>
         browser.get(query(parameters), { 'accept-language': language });
@@ -186,8 +186,8 @@ test.each([
   },
 );
 
-test('an address that the named client did not register is never gone to (security A83, R68)', async () => {
-  const { agent, idToken } = await visit();
+test('the user is never redirected to a URI that the named client did not register (security A83, R68)', async () => {
+  const { agent, idToken } = await signInTo();
   for (const parameters of [
     { id_token_hint: idToken, post_logout_redirect_uri: 'https://other.example.com/bye' },
     { id_token_hint: idToken, post_logout_redirect_uri: `${back}?x=1` },
@@ -209,14 +209,14 @@ test('an address that the named client did not register is never gone to (securi
   expect(await isSignedIn(agent)).toBe(true);
 });
 
-test('an address of a disabled client is not gone to (decisions section 2)', async () => {
+test('the user is not redirected to a URI of a disabled client (decisions section 2)', async () => {
   const gone = await service.createClient({ post_logout_redirect_uris: [back] }, { status: 'disabled' });
   const page = await new UserAgent(service).get(query({ client_id: gone.clientId, post_logout_redirect_uri: back }));
   expect([page.status, page.location]).toEqual([400, undefined]);
 });
 
-test('a hint that this service did not sign is an error page, and the session lives (security A82, R66, R67)', async () => {
-  const { agent, idToken, accessToken } = await visit();
+test('a hint that this service did not sign shows an error page, and the session stays (security A82, R66, R67)', async () => {
+  const { agent, idToken, accessToken } = await signInTo();
   const claims = decodeJwt(idToken);
   const [header = '', payload = '', signature = ''] = idToken.split('.');
   const { privateKey } = await generateKeyPair('RS256');
@@ -244,14 +244,14 @@ test('a hint that this service did not sign is an error page, and the session li
   expect(await isSignedIn(agent)).toBe(true);
 });
 
-test('an expired ID Token is still a good hint (decisions section 6, security R67)', async () => {
+test('an expired ID Token is still accepted as a hint (decisions section 6, security R67)', async () => {
   const brief = await service.createClient({ post_logout_redirect_uris: [back] });
   await service.database.sql('UPDATE clients SET id_token_lifetime = 1 WHERE client_id = $1', [brief.clientId]);
   const agent = new UserAgent(service);
   let idToken = '';
   await expect
     .poll(async () => {
-      ({ idToken } = await visit('openid', agent, brief));
+      ({ idToken } = await signInTo('openid', agent, brief));
       const { exp, iat } = decodeJwt(idToken);
       return exp! - iat!;
     })
@@ -261,11 +261,11 @@ test('an expired ID Token is still a good hint (decisions section 6, security R6
   expect((await agent.submit(page, { decision: 'sign-out' })).location).toBe(back);
 });
 
-test('after yes the session and its tokens are dead on every instance; what had offline_access refreshes on (decisions section 6, security A84, R69)', async () => {
+test('signing out ends the session and its tokens on every instance, except refresh tokens with offline_access (decisions section 6, security A84, R69)', async () => {
   const instance = service.instances[1]!;
-  const online = await visit('openid');
+  const online = await signInTo('openid');
   const cookies = new Map(online.agent.cookies);
-  const offline = await visit('openid offline_access', online.agent);
+  const offline = await signInTo('openid offline_access', online.agent);
   const pending = responseParameters(await online.agent.authorize(client, undefined))['code']!;
   expect(await userinfo(instance, online.accessToken)).toBe(200);
   const end = await online.agent.submit(await online.agent.get('/logout'), { decision: 'sign-out' });
@@ -273,7 +273,7 @@ test('after yes the session and its tokens are dead on every instance; what had 
     expect(end.headers.getSetCookie().find((line) => line.startsWith(`${name}=;`))).toMatch(
       /Max-Age=0|Expires=Thu, 01 Jan 1970/,
     );
-  // one cookie that is left tells the pages of other sites that frame /check-session, the other signs nobody in (security R63)
+  // one remaining cookie informs sites that frame /check-session, and the other cannot sign in (security R63)
   expect([...online.agent.cookies].sort()).toEqual([
     ['GATEHOUSE_BROWSER_STATE', expect.stringMatching(/^signed-out\./)],
     ['GATEHOUSE_KNOWN_BROWSER', expect.stringMatching(/^ghkb_/)],
@@ -283,12 +283,12 @@ test('after yes the session and its tokens are dead on every instance; what had 
     expect((await refresh(base, online.refreshToken)).body['error']).toBe('invalid_grant');
     const code = { grant_type: 'authorization_code', code: pending, redirect_uri: client.redirectUri };
     expect((await tokenRequest(base, client, code)).body['error']).toBe('invalid_grant');
-    // somebody kept the cookies
-    const kept = new UserAgent({ issuer: base });
-    for (const [name, value] of cookies) kept.cookies.set(name, value);
-    expect((await kept.get('/account')).status).toBe(303);
-    for (const [name, value] of cookies) kept.cookies.set(name, value);
-    const silent = await kept.get(authorizationUrl(base, client, { prompt: 'none' }));
+    // another browser has a copy of the cookies
+    const copied = new UserAgent({ issuer: base });
+    for (const [name, value] of cookies) copied.cookies.set(name, value);
+    expect((await copied.get('/account')).status).toBe(303);
+    for (const [name, value] of cookies) copied.cookies.set(name, value);
+    const silent = await copied.get(authorizationUrl(base, client, { prompt: 'none' }));
     expect(responseParameters(silent)['error']).toBe('login_required');
   }
   const renewed = await refresh(instance, offline.refreshToken);
@@ -296,16 +296,16 @@ test('after yes the session and its tokens are dead on every instance; what had 
   expect(await userinfo(service.issuer, renewed.body['access_token'] as string)).toBe(200);
 });
 
-test('signing out here leaves the session of another browser (decisions section 6)', async () => {
-  const here = await visit();
-  const there = await visit();
+test('signing out does not end the session of another browser (decisions section 6)', async () => {
+  const here = await signInTo();
+  const there = await signInTo();
   await here.agent.submit(await here.agent.get('/logout'), { decision: 'sign-out' });
   expect(await isSignedIn(there.agent)).toBe(true);
   expect(await userinfo(service.issuer, there.accessToken)).toBe(200);
 });
 
-test('yes sent twice, one after the other or at once, succeeds (security R69)', async () => {
-  const { agent, idToken } = await visit();
+test('repeated answers, in sequence or at once, succeed (security R69)', async () => {
+  const { agent, idToken } = await signInTo();
   const page = await agent.get(query({ id_token_hint: idToken, post_logout_redirect_uri: back }));
   const form = { ...hiddenFields(page.body), decision: 'sign-out' };
   const answers = await Promise.all(Array.from({ length: 10 }, () => agent.post('/logout', form)));
@@ -317,8 +317,8 @@ test.each<[string, (csrf: string) => string, Record<string, string>]>([
   ['with an invented token', () => 'A'.repeat(43), {}],
   ['from a foreign origin', (csrf) => csrf, { origin: 'https://evil.example' }],
   ['from another site', (csrf) => csrf, { 'sec-fetch-site': 'cross-site' }],
-])('a form %s ends nothing (security R55, A81)', async (_what, csrf, headers) => {
-  const { agent } = await visit();
+])('a form %s ends no session (security R55, A81)', async (_what, csrf, headers) => {
+  const { agent } = await signInTo();
   const form = hiddenFields((await agent.get('/logout')).body);
   const answer = await agent.post('/logout', { ...form, csrf: csrf(form['csrf']!), decision: 'sign-out' }, headers);
   expect(answer.status).toBe('origin' in headers || 'sec-fetch-site' in headers ? 403 : 400);
@@ -327,8 +327,8 @@ test.each<[string, (csrf: string) => string, Record<string, string>]>([
   expect(await isSignedIn(agent)).toBe(true);
 });
 
-test('the token of another page or of an earlier session ends nothing (security R55)', async () => {
-  const { agent } = await visit();
+test('an anti-forgery token of another page or of an earlier session ends no session (security R55)', async () => {
+  const { agent } = await signInTo();
   const early = hiddenFields((await agent.get('/logout')).body);
   await agent.signIn(user);
   for (const csrf of [early['csrf']!, hiddenFields((await agent.get('/login')).body)['csrf']!]) {
@@ -337,8 +337,8 @@ test('the token of another page or of an earlier session ends nothing (security 
   }
 });
 
-test('images, frames, scripts, prefetches and HEAD end nothing and lead nowhere (security A81, R8)', async () => {
-  const { agent, idToken } = await visit();
+test('images, frames, scripts, prefetches and HEAD requests end no session and redirect nowhere (security A81, R8)', async () => {
+  const { agent, idToken } = await signInTo();
   const address = query({ id_token_hint: idToken, post_logout_redirect_uri: back });
   for (const browser of [agent, new UserAgent(service)]) {
     for (const headers of [
@@ -355,8 +355,8 @@ test('images, frames, scripts, prefetches and HEAD end nothing and lead nowhere 
   expect(await isSignedIn(agent)).toBe(true);
 });
 
-test('hostile parameters are refused and are no error of the server (security R107)', async () => {
-  const { agent } = await visit();
+test('hostile parameters are refused without a server error (security R107)', async () => {
+  const { agent } = await signInTo();
   for (const name of [
     'id_token_hint',
     'post_logout_redirect_uri',

@@ -1,4 +1,4 @@
-// http on the name localhost, which developers have: allowed as the addresses of the loopback are, unless LOOPBACK_LOCALHOST is false.
+// Clients may register http URIs on localhost, as on the loopback addresses, unless LOOPBACK_LOCALHOST is false.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { runCommand } from '../helpers/command-line.ts';
@@ -7,7 +7,7 @@ import { startTestService, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
 const uri = 'http://localhost:5173/callback';
-const instead = 'use http://127.0.0.1 or http://[::1] instead of http://localhost';
+const advice = 'use http://127.0.0.1 or http://[::1] instead of http://localhost';
 
 describe.each([true, false])('with LOOPBACK_LOCALHOST=%s', (allowed) => {
   let service: TestService;
@@ -22,7 +22,7 @@ describe.each([true, false])('with LOOPBACK_LOCALHOST=%s', (allowed) => {
   });
   afterAll(() => service?.stop());
 
-  test('it can be registered by every way of writing, or by none (security R24)', async () => {
+  test('a localhost redirect URI is accepted or refused by every operation that writes it (security R24)', async () => {
     const body = { redirect_uris: [uri] };
     const safe = { redirect_uris: ['http://127.0.0.1:5173/callback'] };
     const registered = await call(`${service.issuer}/register`, { body: safe });
@@ -40,7 +40,7 @@ describe.each([true, false])('with LOOPBACK_LOCALHOST=%s', (allowed) => {
       else
         expect(answer).toMatchObject({
           status: 400,
-          body: { error: 'invalid_redirect_uri', error_description: expect.stringContaining(instead) },
+          body: { error: 'invalid_redirect_uri', error_description: expect.stringContaining(advice) },
         });
     }
     const made = await runCommand(
@@ -49,7 +49,7 @@ describe.each([true, false])('with LOOPBACK_LOCALHOST=%s', (allowed) => {
       allowed ? {} : { environment: { LOOPBACK_LOCALHOST: 'false' } },
     );
     if (allowed) expect(JSON.parse(made.stdout)).toMatchObject({ application_type: 'native', redirect_uris: [uri] });
-    else expect(made).toMatchObject({ code: 1, stderr: expect.stringContaining(instead) });
+    else expect(made).toMatchObject({ code: 1, stderr: expect.stringContaining(advice) });
   });
 
   test.each([
@@ -61,7 +61,7 @@ describe.each([true, false])('with LOOPBACK_LOCALHOST=%s', (allowed) => {
     { tos_uri: 'http://localhost:5173/terms' },
     { jwks_uri: 'http://localhost:5173/jwks' },
     { backchannel_logout_uri: 'http://localhost:5173/backchannel' },
-  ])('the same holds for %j (security R25)', async (member) => {
+  ])('the same rule applies to %j (security R25)', async (member) => {
     const body = { redirect_uris: ['http://127.0.0.1:5173/callback'], ...member };
     const answer = await call(`${service.issuer}/register`, { body });
     if (allowed) expect(answer).toMatchObject({ status: 201, body: member });
@@ -72,10 +72,10 @@ describe.each([true, false])('with LOOPBACK_LOCALHOST=%s', (allowed) => {
       });
   });
 
-  test('its port is free for a native client alone (RFC 8252 7.3, security R23)', async () => {
+  test('its port is variable for a native client only (RFC 8252 7.3, security R23)', async () => {
     const user = await service.createUser();
     const agent = new UserAgent(service);
-    // made before the setting was changed
+    // the client was created before the setting changed
     const native = await service.createClient(
       { application_type: 'native', redirect_uris: [uri] },
       { firstParty: true },
@@ -94,7 +94,7 @@ describe.each([true, false])('with LOOPBACK_LOCALHOST=%s', (allowed) => {
     expect((await at(native, 'http://127.0.0.1:5173/callback')).location).toBe(refused);
   });
 
-  test('the console says so at the field, and can be opened itself (security R24)', async () => {
+  test('the console names the setting at the field, and localhost itself serves the console (security R24)', async () => {
     const { agent, page: overview } = await openConsole(service, await service.createUser({ admin: true }));
     expect(overview.status).toBe(200);
     const page = await agent.post('/admin/clients/new', {
@@ -108,7 +108,7 @@ describe.each([true, false])('with LOOPBACK_LOCALHOST=%s', (allowed) => {
   });
 });
 
-test('the command line says what to use instead of a refused address (security R24)', async () => {
+test('the command line says what to use instead of a refused URI (security R24)', async () => {
   const service = await startTestService();
   try {
     const create = (...args: string[]) => runCommand(service, ['client', 'create', '--name', 'Harbour', ...args]);

@@ -1,4 +1,4 @@
-// Opaque tokens as they are stored: in the order of time, findable by the whole token alone, those from before there was a time, too.
+// Opaque tokens are stored in order of time and found only by the whole token, including tokens without a time.
 import { crc32 } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { digest, randomSecret } from '../../src/crypto/secrets.ts';
@@ -27,18 +27,18 @@ async function isActive(token: string): Promise<boolean> {
   return ((await response.json()) as { active: boolean }).active;
 }
 
-/** With the checksum that belongs to it. */
-function whole(body: string): string {
+/** Appends the checksum of the token. */
+function withChecksum(body: string): string {
   const sum = Buffer.alloc(4);
   sum.writeUInt32BE(crc32(body));
   return body + sum.toString('base64url');
 }
 
-test('tokens stand in the index in the order in which they were made, to the millisecond (decisions section 3)', async () => {
+test('the index contains the tokens in the order of their creation, to the millisecond (decisions section 3)', async () => {
   const made: Buffer[] = [];
   let last = 0;
   for (let index = 0; index < 20; index++) {
-    // two of one millisecond have no order
+    // tokens of the same millisecond have no order
     while (Date.now() === last) await new Promise(setImmediate);
     await newToken();
     last = Date.now();
@@ -56,23 +56,23 @@ test('tokens stand in the index in the order in which they were made, to the mil
   expect(times.at(-1)).toBeLessThanOrEqual(last);
 });
 
-test('a token with any other time, or any other random part, is unknown (security R27)', async () => {
+test('a token with another time or another random part is unknown (security R27)', async () => {
   const token = await newToken();
   expect(await isActive(token)).toBe(true);
   const [prefix, time, random] = [token.slice(0, 5), token.slice(5, 13), token.slice(13, 56)];
-  expect(whole(prefix + time + random)).toBe(token);
+  expect(withChecksum(prefix + time + random)).toBe(token);
   const others = [
     ...Array.from(time, (_, at) => time.slice(0, at) + (time[at] === 'A' ? 'B' : 'A') + time.slice(at + 1) + random),
     ...[0, 21, 42].map((at) => time + random.slice(0, at) + (random[at] === 'A' ? 'Q' : 'A') + random.slice(at + 1)),
     random,
     time + randomSecret(),
   ];
-  for (const other of others) expect(await isActive(whole(prefix + other)), other).toBe(false);
+  for (const other of others) expect(await isActive(withChecksum(prefix + other)), other).toBe(false);
   expect(await isActive(token)).toBe(true);
 });
 
-test('a token that was made before tokens had a time is served until it ends (security R30)', async () => {
-  const token = whole(`ghat_${randomSecret()}`);
+test('a token from before tokens contained a time stays valid until it expires (security R30)', async () => {
+  const token = withChecksum(`ghat_${randomSecret()}`);
   await newToken();
   const changed = await service.database.sql(
     `UPDATE access_tokens SET token_hash = $1

@@ -1,4 +1,4 @@
-// Pairwise subjects: every place where a client sees a user, and nowhere another client's name for the same person (OpenID Connect Core 8).
+// Pairwise subjects are used wherever a client sees a user, and no client learns another client's subject (OpenID Connect Core 8).
 import { decodeJwt, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call, eventually, obtainTokens, redeem, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
@@ -7,7 +7,7 @@ import { authorizationUrl, responseParameters, UserAgent } from '../helpers/user
 
 let service: TestService;
 let user: TestUser;
-/** Of one sector, of another, and a public one. */
+/** Two pairwise clients of different sectors, and a public one. */
 let shop: TestClient;
 let forum: TestClient;
 let known: TestClient;
@@ -23,8 +23,8 @@ afterAll(() => service?.stop());
 const pairwise = (host: string, metadata: Record<string, unknown> = {}) =>
   service.createClient({ subject_type: 'pairwise', redirect_uris: [`https://${host}/callback`], ...metadata });
 const subOf = (token: string) => decodeJwt(token).sub!;
-const subject = async (client: TestClient, person: TestUser = user, agent?: UserAgent) =>
-  subOf((await obtainTokens(service, client, person, {}, agent)).id_token);
+const subject = async (client: TestClient, of: TestUser = user, agent?: UserAgent) =>
+  subOf((await obtainTokens(service, client, of, {}, agent)).id_token);
 const introspect = async (caller: TestClient, token: string) =>
   (await (
     await fetch(`${service.issuer}/introspect`, {
@@ -35,7 +35,7 @@ const introspect = async (caller: TestClient, token: string) =>
   ).json()) as Record<string, unknown>;
 
 describe('the subject', () => {
-  test('is one for a sector, and no other sector nor a public client knows it (OpenID Connect Core 8.1)', async () => {
+  test('is the same within a sector, and neither another sector nor a public client knows it (OpenID Connect Core 8.1)', async () => {
     const own = await subject(shop);
     expect(own).toMatch(/^[!-~]{16,255}$/);
     expect(await subject(shop)).toBe(own);
@@ -46,23 +46,23 @@ describe('the subject', () => {
     expect(others[1]).toBe(user.sub);
   });
 
-  test('is the same of many first sign-ins at once, on two instances (OpenID Connect Core 8.1)', async () => {
-    const person = await service.createUser();
+  test('is the same for many simultaneous first sign-ins, on two instances (OpenID Connect Core 8.1)', async () => {
+    const newUser = await service.createUser();
     const clients = await Promise.all(Array.from({ length: 4 }, () => pairwise('race.example')));
     const subjects = await Promise.all(
       clients.map(async (client, index) => {
         const agent = new UserAgent({ issuer: service.issuer });
-        const code = responseParameters(await agent.authorize(client, person))['code']!;
+        const code = responseParameters(await agent.authorize(client, newUser))['code']!;
         const { body } = await redeem(service.instances[index % 2]!, client, code);
         return subOf(body['id_token'] as string);
       }),
     );
     expect(new Set(subjects).size).toBe(1);
-    const rows = await service.database.sql('SELECT 1 FROM pairwise_subjects WHERE sub = $1', [person.sub]);
+    const rows = await service.database.sql('SELECT 1 FROM pairwise_subjects WHERE sub = $1', [newUser.sub]);
     expect(rows).toHaveLength(1);
   });
 
-  test('is what the claims parameter asks for: the own one is met, another one and the public one are nobody (OpenID Connect Core 5.5.1)', async () => {
+  test("satisfies the claims parameter for the same sector, while another sector's and the public subject match no user (OpenID Connect Core 5.5.1)", async () => {
     const agent = new UserAgent(service);
     const own = await subject(shop, user, agent);
     const ask = async (value: string) => {
@@ -74,7 +74,7 @@ describe('the subject', () => {
       expect(await ask(foreign)).toMatchObject({ error: 'login_required' });
   });
 
-  test('costs no query before anybody is signed in, however many are asked for, and one after (security R105)', async () => {
+  test('costs no query before a user is signed in, and one after, however many are requested (security R105)', async () => {
     const value = Array.from({ length: 200 }, (_, index) => `s${index}`);
     const claims = JSON.stringify({ id_token: { sub: { values: value } } });
     const agent = new UserAgent(service);
@@ -88,7 +88,7 @@ describe('the subject', () => {
     expect(await asked()).toEqual(['pairwise_subjects.find']);
   });
 
-  test('cannot be tied to another name of the person by a hint of another sector or of a public client (OpenID Connect Core 8.1)', async () => {
+  test('cannot be linked to another subject of the user by a hint of another sector or of a public client (OpenID Connect Core 8.1)', async () => {
     const agent = new UserAgent(service);
     await subject(shop, user, agent);
     for (const other of [forum, known]) {
@@ -107,7 +107,7 @@ describe('the subject', () => {
     expect(responseParameters(page)).toMatchObject({ error: 'login_required' });
   });
 
-  test('is the same in ID Token, UserInfo, introspection and after a refresh (OpenID Connect Core 5.3.2, 12.2)', async () => {
+  test('is the same in the ID Token, UserInfo, introspection and after a refresh (OpenID Connect Core 5.3.2, 12.2)', async () => {
     const own = await subject(shop);
     const tokens = await obtainTokens(service, shop, user, { scope: 'openid email' });
     expect(subOf(tokens.id_token)).toBe(own);
@@ -122,7 +122,7 @@ describe('the subject', () => {
     expect((await userinfo(service.issuer, body['access_token'] as string)).body).toMatchObject({ sub: own });
   });
 
-  test('stands in ID Tokens of the authorization endpoint too (OpenID Connect Core 3.3.2.11)', async () => {
+  test('is also in ID Tokens of the authorization endpoint (OpenID Connect Core 3.3.2.11)', async () => {
     const hybrid = await pairwise('shop.example', {
       response_types: ['code id_token'],
       grant_types: ['authorization_code', 'implicit'],
@@ -134,20 +134,20 @@ describe('the subject', () => {
     expect(subOf(body['id_token'] as string)).toBe(await subject(shop));
   });
 
-  test('is gone with its user, and the audit trail has the true one (decisions section 7)', async () => {
-    const person = await service.createUser();
-    const own = await subject(shop, person);
-    expect(own).not.toBe(person.sub);
+  test('is deleted with its user, and the audit trail contains the public subject (decisions section 7)', async () => {
+    const newUser = await service.createUser();
+    const own = await subject(shop, newUser);
+    expect(own).not.toBe(newUser.sub);
     const rows = await service.database.sql<{ sub: string }>(
       'SELECT DISTINCT sub FROM audit_events WHERE client_id = $1 AND sub IN ($2, $3)',
-      [shop.clientId, person.sub, own],
+      [shop.clientId, newUser.sub, own],
     );
-    expect(rows).toEqual([{ sub: person.sub }]);
-    await service.database.sql('DELETE FROM users WHERE sub = $1', [person.sub]);
+    expect(rows).toEqual([{ sub: newUser.sub }]);
+    await service.database.sql('DELETE FROM users WHERE sub = $1', [newUser.sub]);
     expect(await service.database.sql('SELECT 1 FROM pairwise_subjects WHERE subject = $1', [own])).toEqual([]);
   });
 
-  test('costs the hot paths no statement more (architecture, speed)', async () => {
+  test('adds no statement to the hot paths (architecture, speed)', async () => {
     const agent = new UserAgent(service);
     const code = responseParameters(await agent.authorize(shop, user))['code']!;
     await introspect(shop, 'x');
@@ -173,16 +173,16 @@ describe('a resource server that introspects', () => {
     ownServer = await pairwise('books.example', { resource_uris: ['https://books.example/v1'] });
   });
 
-  test('is told the subject that it knows itself, not that of the client (OpenID Connect Core 8)', async () => {
+  test('gets the subject that it knows itself, not that of the client (OpenID Connect Core 8)', async () => {
     const tokens = await obtainTokens(service, shop, user, { resource: api });
     expect(await introspect(server, tokens.access_token)).toMatchObject({ sub: user.sub, client_id: shop.clientId });
     const books = await obtainTokens(service, known, user, { resource: 'https://books.example/v1' });
-    const seen = await introspect(ownServer, books.access_token);
-    expect(seen['sub']).toBe(await subject(ownServer));
-    expect(seen['sub']).not.toBe(user.sub);
+    const introspected = await introspect(ownServer, books.access_token);
+    expect(introspected['sub']).toBe(await subject(ownServer));
+    expect(introspected['sub']).not.toBe(user.sub);
   });
 
-  test('learns the user name, which all clients share, with the scopes that release it only (OpenID Connect Core 17.3)', async () => {
+  test('gets the user name, which all clients share, only with the scopes that release it (OpenID Connect Core 17.3)', async () => {
     const bare = await obtainTokens(service, shop, user, { scope: 'openid' });
     expect(await introspect(shop, bare.access_token)).not.toHaveProperty('username');
     const full = await obtainTokens(service, shop, user, { scope: 'openid profile' });
@@ -204,7 +204,7 @@ describe('the operations below /user/{sub}', () => {
   });
   const headers = (way: string) => ({ authorization: way === 'Basic' ? client.basic : `Bearer ${token}` });
 
-  test.each(['Basic', 'Bearer'])('by %s take and give the subject of the client (specification 4.7)', async (way) => {
+  test.each(['Basic', 'Bearer'])('by %s accept and return the client’s subject (specification 4.7)', async (way) => {
     const info = await call(`${service.issuer}/user/${own}/info`, { headers: headers(way) });
     expect(info).toMatchObject({ status: 200, body: { sub: own, name: 'Ada' } });
     const path = `${service.issuer}/user/${own}/settings`;
@@ -215,7 +215,7 @@ describe('the operations below /user/{sub}', () => {
   });
 
   test.each(['Basic', 'Bearer'])(
-    'by %s know neither the true subject nor another sector’s (OpenID Connect Core 8.1)',
+    'by %s know neither the public subject nor another sector’s (OpenID Connect Core 8.1)',
     async (way) => {
       for (const sub of [user.sub, await subject(forum)]) {
         const answer = await call(`${service.issuer}/user/${sub}/info`, { headers: headers(way) });
@@ -225,13 +225,13 @@ describe('the operations below /user/{sub}', () => {
     },
   );
 
-  test('of the token’s own user say its subject for the client (decisions section 5)', async () => {
+  test('return the client’s subject for the user of the token (decisions section 5)', async () => {
     for (const operation of ['info', 'scope', 'settings'])
       expect((await call(`${service.issuer}/user/me/${operation}`, { token })).body).toMatchObject({ sub: own });
   });
 });
 
-test('a client-session handle speaks of the subject of its client too (decisions section 5)', async () => {
+test('a client session handle returns the subject of its client, too (decisions section 5)', async () => {
   const client = await pairwise('shop.example', { uma_profile: true });
   const agent = new UserAgent(service);
   const code = responseParameters(await agent.authorize(client, user))['code']!;
@@ -244,8 +244,8 @@ test('a client-session handle speaks of the subject of its client too (decisions
   expect(await call(`${service.issuer}/user/${user.sub}/info`, { token: handle })).toMatchObject({ status: 403 });
 });
 
-describe('what a client sends back', () => {
-  test('as id_token_hint is understood: the same user silently, another one not (OpenID Connect Core 3.1.2.1)', async () => {
+describe('a subject that a client sends', () => {
+  test('in id_token_hint is recognized: the same user without a page, and no other (OpenID Connect Core 3.1.2.1)', async () => {
     const agent = new UserAgent(service);
     const { id_token: hint } = await obtainTokens(service, shop, user, {}, agent);
     const foreign = (await obtainTokens(service, shop, await service.createUser())).id_token;
@@ -253,12 +253,12 @@ describe('what a client sends back', () => {
       responseParameters(await agent.get(authorizationUrl(service.issuer, shop, { prompt: 'none', id_token_hint })));
     expect(await silent(hint)).toHaveProperty('code');
     expect(await silent(foreign)).toMatchObject({ error: 'login_required' });
-    // of another client of the sector: the same name, so the same person
+    // another client of the sector has the same subject for the user
     const branch = await pairwise('shop.example');
     expect(await silent((await obtainTokens(service, branch, user, {}, agent)).id_token)).toHaveProperty('code');
   });
 
-  test('as sub of an end-session request is its own (decisions section 6)', async () => {
+  test("in an end-session request must be the client's own (decisions section 6)", async () => {
     const end = async (agent: UserAgent, sub: string) => {
       const jwt = await new SignJWT({ redirect_uri: shop.redirectUri, sub })
         .setProtectedHeader({ alg: 'HS256' })
@@ -277,7 +277,7 @@ describe('what a client sends back', () => {
     expect(await end(agent, own)).toBe(302);
   });
 
-  test('as id_token_hint of a logout names it (OpenID Connect RP-Initiated Logout 2)', async () => {
+  test('in id_token_hint at logout names the client (OpenID Connect RP-Initiated Logout 2)', async () => {
     const agent = new UserAgent(service);
     const { id_token: hint } = await obtainTokens(service, shop, user, {}, agent);
     const page = await agent.get(`/logout?id_token_hint=${hint}`);
@@ -287,7 +287,7 @@ describe('what a client sends back', () => {
 });
 
 describe('a change of the subject type', () => {
-  test('by its client waits for approval: it changes who users are (decisions section 2)', async () => {
+  test('by its client waits for approval, since it changes the subjects of all users (decisions section 2)', async () => {
     const client = await pairwise('shop.example');
     const put = (metadata: Record<string, unknown>) =>
       call(`${service.issuer}/register/${client.clientId}`, {
@@ -302,7 +302,7 @@ describe('a change of the subject type', () => {
     expect((await put({})).body).not.toHaveProperty('pending_changes');
   });
 
-  test('leaves what was issued before with its subject, and holds from the next sign-in (OpenID Connect Core 12.2)', async () => {
+  test('keeps the subject of tokens that were issued before, and applies from the next sign-in (OpenID Connect Core 12.2)', async () => {
     const client = await pairwise('moving.example');
     const tokens = await obtainTokens(service, client, user, { scope: 'openid offline_access' });
     const own = subOf(tokens.id_token);

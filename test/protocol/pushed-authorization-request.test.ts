@@ -1,4 +1,4 @@
-// POST /par: requests that a client pushes, what is refused there, and the one browser that may bring their name (RFC 9126).
+// POST /par stores the request that a client pushes, refuses an invalid one, and binds its request_uri to one browser (RFC 9126).
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, call, redeem, withoutLimits } from '../helpers/grants.ts';
@@ -10,7 +10,7 @@ type User = Awaited<ReturnType<TestService['createUser']>>;
 let service: TestService;
 let user: User;
 let client: TestClient;
-/** Signed in. */
+/** Is signed in. */
 let agent: UserAgent;
 let key: { privateKey: CryptoKey; jwk: JWK };
 beforeAll(async () => {
@@ -46,7 +46,12 @@ async function pushed(change: Record<string, string> = {}, of = client): Promise
   if (status !== 201) throw new Error(`not pushed: ${status} ${JSON.stringify(body)}`);
   return body['request_uri'] as string;
 }
-const visit = (requestUri: string, by = agent, of = client, outside: Record<string, string> = {}): Promise<Page> =>
+const openRequest = (
+  requestUri: string,
+  by = agent,
+  of = client,
+  outside: Record<string, string> = {},
+): Promise<Page> =>
   by.get(
     `${service.issuer}/authorize?${new URLSearchParams({ client_id: of.clientId, request_uri: requestUri, ...outside }).toString()}`,
   );
@@ -56,7 +61,7 @@ const waiting = async () =>
 
 const any: unknown = expect.any(String);
 
-test('a request is pushed and answered with its name, which the browser brings (RFC 9126 2.2)', async () => {
+test('a client pushes a request and gets a request_uri, which the browser sends (RFC 9126 2.2)', async () => {
   const { status, headers, body } = await push();
   expect(status).toBe(201);
   expect(headers.get('cache-control')).toBe('no-store');
@@ -64,20 +69,20 @@ test('a request is pushed and answered with its name, which the browser brings (
     request_uri: expect.stringMatching(/^urn:ietf:params:oauth:request_uri:ghpr_[A-Za-z0-9_-]{49}$/),
     expires_in: 60,
   });
-  const page = await visit(body['request_uri'] as string);
+  const page = await openRequest(body['request_uri'] as string);
   const response = responseParameters(page);
   expect(response).toEqual({ code: any, state: 's', iss: service.issuer, session_state: any });
   expect((await redeem(service.issuer, client, response['code']!)).status).toBe(200);
 });
 
-test('what stands beside the name in the address is ignored (RFC 9126 4, RFC 9101 6.3)', async () => {
+test('other parameters in the URL are ignored (RFC 9126 4, RFC 9101 6.3)', async () => {
   const outside = {
     state: 'other',
     scope: 'openid email',
     redirect_uri: 'https://evil.example/',
     response_mode: 'form_post',
   };
-  const response = responseParameters(await visit(await pushed(), agent, client, outside));
+  const response = responseParameters(await openRequest(await pushed(), agent, client, outside));
   expect(response).toMatchObject({ code: expect.any(String), state: 's' });
   expect((await redeem(service.issuer, client, response['code']!)).body['scope']).toBe('openid');
 });
@@ -99,7 +104,7 @@ describe('the client authenticates as at the token endpoint', () => {
   };
 
   test.each(['client_secret_post', 'client_secret_jwt', 'private_key_jwt', 'none'])(
-    'by %s, for the issuer, the token endpoint or this one (RFC 9126 2)',
+    'by %s, with an assertion for the issuer, the token endpoint or this endpoint (RFC 9126 2)',
     async (method) => {
       const of = await service.createClient({
         token_endpoint_auth_method: method,
@@ -116,7 +121,7 @@ describe('the client authenticates as at the token endpoint', () => {
         const answer = await post({ ...request(of), ...credentials, code_challenge, code_challenge_method });
         expect(answer).toMatchObject({ status: 201, body: { expires_in: 60 } });
       }
-      // credentials are no part of what is stored
+      // credentials are not stored
       const [row] = await service.database.sql<{ parameters: object }>(
         'SELECT parameters FROM authorization_requests WHERE client_id = $1',
         [of.clientId],
@@ -125,7 +130,7 @@ describe('the client authenticates as at the token endpoint', () => {
     },
   );
 
-  test('wrong credentials, none and a disabled client get the answers of the token endpoint (RFC 9126 2.3)', async () => {
+  test('wrong credentials, missing credentials and a disabled client get the answers of the token endpoint (RFC 9126 2.3)', async () => {
     const wrong = `Basic ${Buffer.from(`${client.clientId}:wrong`).toString('base64')}`;
     expect(await post(request(client), { authorization: wrong })).toMatchObject({
       status: 401,
@@ -138,7 +143,7 @@ describe('the client authenticates as at the token endpoint', () => {
   });
 });
 
-describe('what is wrong is told to the client at once, as JSON', () => {
+describe('an invalid request is reported to the client at once, as JSON', () => {
   test.each<[string, Record<string, string>, string]>([
     ['an unregistered redirect_uri', { redirect_uri: 'https://evil.example/' }, 'invalid_request'],
     ['no redirect_uri', { redirect_uri: '' }, 'invalid_request'],
@@ -147,13 +152,13 @@ describe('what is wrong is told to the client at once, as JSON', () => {
     ['an unregistered response_type', { response_type: 'code id_token', nonce: 'n' }, 'unauthorized_client'],
     ['a scope without openid', { scope: 'email' }, 'invalid_scope'],
     ['prompt none and login', { prompt: 'none login' }, 'invalid_request'],
-    ['PKCE by plain', { code_challenge: 'x'.repeat(43), code_challenge_method: 'plain' }, 'invalid_request'],
-    ['an endless state', { state: 's'.repeat(2049) }, 'invalid_request'],
+    ['PKCE with plain', { code_challenge: 'x'.repeat(43), code_challenge_method: 'plain' }, 'invalid_request'],
+    ['an oversize state', { state: 's'.repeat(2049) }, 'invalid_request'],
     ['NUL in a login_hint', { login_hint: 'a\0b' }, 'invalid_request'],
     ['a forged hint', { id_token_hint: 'e30.e30.e30' }, 'invalid_request'],
     ['an unknown resource', { resource: 'https://api.example/' }, 'invalid_target'],
     ['a request_uri', { request_uri: 'urn:ietf:params:oauth:request_uri:x' }, 'invalid_request'],
-    ['an object that is none', { request: 'hello' }, 'invalid_request_object'],
+    ['a malformed request object', { request: 'hello' }, 'invalid_request_object'],
     ['another client_id', { client_id: 'other' }, 'invalid_request'],
   ])('%s (RFC 9126 2.3)', async (_what, change, error) => {
     const before = await waiting();
@@ -179,7 +184,7 @@ describe('what is wrong is told to the client at once, as JSON', () => {
   });
 });
 
-test('a public client, whose name anybody can use, has room for a tenth of its requests a minute from each network (security R105)', async () => {
+test('a public client, whose client_id others can use, may push a tenth of the limit per minute from each network (security R105)', async () => {
   const small = await startTestService({ environment: { ...withoutLimits, LIMIT_PUSHED_REQUESTS: '20' } });
   try {
     const open = await small.createClient({ token_endpoint_auth_method: 'none' });
@@ -195,58 +200,58 @@ test('a public client, whose name anybody can use, has room for a tenth of its r
   }
 });
 
-describe('a name is good once', () => {
-  test('after the answer it leads to a page that says so, and to no code (RFC 9126 4)', async () => {
+describe('a request_uri works once', () => {
+  test('after the answer it shows an error page and yields no code (RFC 9126 4)', async () => {
     const name = await pushed();
-    expect(responseParameters(await visit(name))['code']).toBeDefined();
+    expect(responseParameters(await openRequest(name))['code']).toBeDefined();
     for (const by of [agent, new UserAgent(service)]) {
-      const page = await visit(name, by);
+      const page = await openRequest(name, by);
       expect(page.location).toBe(expired());
       expect((await by.follow(page)).status).toBe(400);
     }
   });
 
-  test('many at once get one code (RFC 9126 4, security R15)', async () => {
+  test('simultaneous requests with it yield one code (RFC 9126 4, security R15)', async () => {
     const name = await pushed();
-    // the browser has its name before, as any that was here
+    // the browser needs its cookie before, as after any earlier request
     await agent.get('/login');
-    const pages = await Promise.all(Array.from({ length: 12 }, () => visit(name)));
+    const pages = await Promise.all(Array.from({ length: 12 }, () => openRequest(name)));
     expect(pages.filter((page) => page.location?.includes('code='))).toHaveLength(1);
     expect(pages.filter((page) => page.status >= 500)).toEqual([]);
   });
 
-  test('until then the browser that brought it can load it again, and go back (decisions section 3)', async () => {
+  test('until the answer, the same browser can reload it and go back (decisions section 3)', async () => {
     const by = new UserAgent(service);
     const name = await pushed();
-    const first = await visit(name, by);
-    const again = await visit(name, by);
+    const first = await openRequest(name, by);
+    const again = await openRequest(name, by);
     expect(again.location).toBe(first.location);
     const login = await by.follow(again);
     await by.submit(login, { username: user.username, password: 'wrong' });
-    expect((await visit(name, by)).location).toBe(first.location);
+    expect((await openRequest(name, by)).location).toBe(first.location);
     expect(responseParameters(await by.signIn(user, login))).toMatchObject({ code: expect.any(String), state: 's' });
-    expect((await visit(name, by)).location).toBe(expired());
+    expect((await openRequest(name, by)).location).toBe(expired());
   });
 
-  test('another browser, and another client, cannot take it (RFC 9126 4)', async () => {
+  test('another browser and another client cannot use it (RFC 9126 4)', async () => {
     const by = new UserAgent(service);
     const other = await service.createClient({}, { firstParty: true });
     const name = await pushed();
-    expect((await visit(name, by, other)).location).toBe(expired());
-    expect((await visit(name, by)).location).toContain('/login?transaction=');
-    expect((await visit(name)).location).toBe(expired());
+    expect((await openRequest(name, by, other)).location).toBe(expired());
+    expect((await openRequest(name, by)).location).toContain('/login?transaction=');
+    expect((await openRequest(name)).location).toBe(expired());
   });
 
-  test('it goes after a minute, though the sign-in may last longer (RFC 9126 2.2)', async () => {
+  test('it expires after a minute, even if the sign-in takes longer (RFC 9126 2.2)', async () => {
     const by = new UserAgent(service);
     const [late, early] = [await pushed(), await pushed()];
-    const login = await by.follow(await visit(early, by));
+    const login = await by.follow(await openRequest(early, by));
     await service.database.sql(`UPDATE authorization_requests SET expires_at = expires_at - interval '60 seconds'`);
-    expect((await visit(late, by)).location).toBe(expired());
+    expect((await openRequest(late, by)).location).toBe(expired());
     expect(responseParameters(await by.signIn(user, login))['code']).toBeDefined();
   });
 
-  test('the name of nothing is no name: unknown, malformed, of another kind (RFC 9126 4)', async () => {
+  test('an unknown, malformed or different value is no request_uri (RFC 9126 4)', async () => {
     const name = await pushed();
     const begun = await new UserAgent(service).get(authorizationUrl(service.issuer, client));
     const transaction = new URL(begun.location!).searchParams.get('transaction');
@@ -258,16 +263,16 @@ describe('a name is good once', () => {
       `urn:ietf:params:oauth:request_uri:${transaction}`,
       `urn:ietf:params:oauth:request_uri:ghac_${'A'.repeat(49)}`,
     ])
-      expect((await visit(wrong)).location).toBe(expired());
-    // and a name is no request of any browser before it was brought as one
+      expect((await openRequest(wrong)).location).toBe(expired());
+    // the token is not a transaction before a browser has used the request_uri
     const token = name.split(':').at(-1)!;
     expect((await agent.get(`/authorize?transaction=${token}`)).location).toBe(expired());
-    expect((await visit(name)).location).toContain('code=');
+    expect((await openRequest(name)).location).toContain('code=');
   });
 
-  test('no name and no value of it is stored or logged in clear (security R26, R99)', async () => {
+  test('it is stored and logged neither in full nor in part (security R26, R99)', async () => {
     const name = await pushed();
-    await visit(name);
+    await openRequest(name);
     const token = name.split(':').at(-1)!;
     const [row] = await service.database.sql<{ found: boolean }>(
       `SELECT EXISTS (SELECT FROM authorization_requests r WHERE r::text LIKE '%' || $1 || '%') AS found`,
@@ -277,7 +282,7 @@ describe('a name is good once', () => {
     expect(JSON.stringify(service.logs)).not.toContain(token);
   });
 
-  test('of more than the limit the oldest of the client go, and nobody else’s (security R105)', async () => {
+  test('beyond the limit, the oldest requests of the same client are deleted, and of no other client (security R105)', async () => {
     const small = await startTestService({ environment: { ...withoutLimits, LIMIT_PUSHED_REQUESTS: '3' } });
     try {
       const [one, two] = [await small.createClient(), await small.createClient()];
@@ -310,46 +315,46 @@ describe('a name is good once', () => {
 });
 
 describe('sign-in for a pushed request', () => {
-  test('goes through sign-in and consent, on any instance (decisions section 3)', async () => {
+  test('includes sign-in and consent, on any instance (decisions section 3)', async () => {
     const of = await service.createClient();
     const by = new UserAgent(service);
     const name = await pushed({ scope: 'openid email' }, of);
-    const consent = await by.signIn(user, await by.follow(await visit(name, by, of)));
+    const consent = await by.signIn(user, await by.follow(await openRequest(name, by, of)));
     expect(consent.body).toContain('See your email address');
     expect(responseParameters(await by.submit(consent, { decision: 'allow' }))).toMatchObject({ state: 's' });
   });
 
-  test('prompt=login wants a sign-in after the browser came, not after the push (security R9)', async () => {
+  test('with prompt=login requires a sign-in after the browser has sent the request, not after the push (security R9)', async () => {
     const by = new UserAgent(service);
     const name = await pushed({ prompt: 'login' });
     await by.signIn(user);
-    const login = await by.follow(await visit(name, by));
+    const login = await by.follow(await openRequest(name, by));
     expect(login.body).toContain('id="password"');
     expect(responseParameters(await by.signIn(user, login))['code']).toBeDefined();
   });
 
-  test('prompt=none is answered without a page, and is used up by that (OpenID Connect Core 3.1.2.6)', async () => {
+  test('with prompt=none shows no page, and consumes the request (OpenID Connect Core 3.1.2.6)', async () => {
     const by = new UserAgent(service);
     const name = await pushed({ prompt: 'none' });
-    expect(responseParameters(await visit(name, by))).toEqual({
+    expect(responseParameters(await openRequest(name, by))).toEqual({
       error: 'login_required',
       error_description: expect.any(String),
       state: 's',
       iss: service.issuer,
     });
-    expect((await visit(name, by)).location).toBe(expired());
+    expect((await openRequest(name, by)).location).toBe(expired());
   });
 
-  test('a client that is disabled after the push gets nothing (decisions section 3)', async () => {
+  test('yields nothing for a client that is disabled after the push (decisions section 3)', async () => {
     const doomed = await service.createClient();
     const name = await pushed({}, doomed);
     await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [doomed.clientId]);
     await expect
-      .poll(async () => (await visit(name, agent, doomed)).location)
+      .poll(async () => (await openRequest(name, agent, doomed)).location)
       .toBe(`${service.issuer}/login?problem=client`);
   });
 
-  test('a loopback address may differ in its port, as everywhere (RFC 8252 7.3)', async () => {
+  test('accepts any port of a loopback redirect URI, as at the authorization endpoint (RFC 8252 7.3)', async () => {
     const native = await service.createClient(
       { application_type: 'native', redirect_uris: ['http://127.0.0.1/cb'], token_endpoint_auth_method: 'none' },
       { firstParty: true },
@@ -362,11 +367,11 @@ describe('sign-in for a pushed request', () => {
       code_challenge,
       code_challenge_method,
     });
-    expect((await visit(body['request_uri'] as string, agent, native)).location).toMatch(`${redirect_uri}?code=`);
+    expect((await openRequest(body['request_uri'] as string, agent, native)).location).toMatch(`${redirect_uri}?code=`);
   });
 });
 
-test('a signed request object can be pushed: it alone counts (RFC 9126 3)', async () => {
+test('a client can push a signed request object, and its other parameters are ignored (RFC 9126 3)', async () => {
   const of = await service.createClient(
     { jwks: { keys: [key.jwk] }, require_signed_request_object: true },
     { firstParty: true },
@@ -384,14 +389,14 @@ test('a signed request object can be pushed: it alone counts (RFC 9126 3)', asyn
       .sign(key.privateKey);
   const send = async (object: string) => post({ request: object, state: 'outside' }, { authorization: of.basic });
   const { body } = await send(await sign());
-  expect(responseParameters(await visit(body['request_uri'] as string, agent, of))['state']).toBe('inside');
+  expect(responseParameters(await openRequest(body['request_uri'] as string, agent, of))['state']).toBe('inside');
   for (const change of [{ client_id: client.clientId }, { aud: 'https://other.example' }])
     expect(await send(await sign(change))).toMatchObject({ status: 400, body: { error: 'invalid_request_object' } });
   expect(await push({}, of)).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
 });
 
-describe('where every request has to be pushed', () => {
-  test('a client that registered for it is refused any other way, after sign-in too (RFC 9126 6)', async () => {
+describe('where requests must be pushed', () => {
+  test('a client that is registered for it is refused in every other way, also after sign-in (RFC 9126 6)', async () => {
     const of = await service.createClient({ require_pushed_authorization_requests: true }, { firstParty: true });
     const plain = `/authorize?${new URLSearchParams({ ...request(of), client_id: of.clientId }).toString()}`;
     const short = `/authenticate?${new URLSearchParams({ client_id: of.clientId, redirect_uri: of.redirectUri }).toString()}`;
@@ -401,10 +406,10 @@ describe('where every request has to be pushed', () => {
       const end = await by.signIn(user, await by.follow(await by.get(address)));
       expect(responseParameters(end)['error']).toBe('invalid_request');
     }
-    expect(responseParameters(await visit(await pushed({}, of), agent, of))['code']).toBeDefined();
+    expect(responseParameters(await openRequest(await pushed({}, of), agent, of))['code']).toBeDefined();
   });
 
-  test('REQUIRE_PUSHED_AUTHORIZATION_REQUESTS demands it of all, and discovery says so (RFC 9126 5)', async () => {
+  test('REQUIRE_PUSHED_AUTHORIZATION_REQUESTS requires it of all clients, and the discovery document says so (RFC 9126 5)', async () => {
     const strict = await startTestService({
       environment: { ...withoutLimits, REQUIRE_PUSHED_AUTHORIZATION_REQUESTS: 'true', PUSHED_REQUEST_LIFETIME: '90' },
     });
@@ -433,7 +438,7 @@ describe('where every request has to be pushed', () => {
   });
 });
 
-test('scripts of any origin may push, as they may redeem (security R97)', async () => {
+test('scripts of any origin may push requests, as at the token endpoint (security R97)', async () => {
   const headers = { origin: 'https://rp.example.com', 'access-control-request-method': 'POST' };
   const preflight = await fetch(`${service.issuer}/par`, { method: 'OPTIONS', headers });
   expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, '*']);

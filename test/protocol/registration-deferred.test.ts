@@ -1,4 +1,4 @@
-// Registration in approval mode: deferred with two codes, polled for, approved in every way there is, and collected once.
+// A registration in approval mode returns two codes, waits for an administrator, and completes once when the client polls.
 import { randomUUID } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -34,7 +34,7 @@ interface Deferred {
   answer: Answer;
 }
 
-/** A registration that waits for an approval. */
+/** Registers a client whose registration waits for approval. */
 async function defer(metadata: Record<string, unknown> = {}, headers: Record<string, string> = {}): Promise<Deferred> {
   const client_name = `Harbour ${randomUUID()}`;
   const body = { redirect_uris: [redirect], client_name, registration_mode: ['approval'], ...metadata };
@@ -63,7 +63,7 @@ function expectRefused(answer: Answer, error: string, error_description = refusa
 }
 
 describe('a registration whose client can wait', () => {
-  test('is deferred with two codes, addresses and times (approval-based DCR 3.2.2)', async () => {
+  test('is deferred with two codes, a verification URI and times (approval-based DCR 3.2.2)', async () => {
     const { id, answer } = await defer();
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
     expect(answer.headers.get('cache-control')).toBe('no-store');
@@ -84,7 +84,7 @@ describe('a registration whose client can wait', () => {
     expect(await service.store.clients.countWaiting(1000)).toBe(waiting.length);
   });
 
-  test('stores neither code, and logs neither (approval-based DCR 6.4, security R99)', async () => {
+  test('stores and logs neither code (approval-based DCR 6.4, security R99)', async () => {
     const { id, code, answer } = await defer();
     await approve({ id, code, answer });
     const collected = await poll(code);
@@ -101,7 +101,7 @@ describe('a registration whose client can wait', () => {
     }
   });
 
-  test('registers at once where nobody has to approve: with an initial access token, or automatically (approval-based DCR 3.2.1)', async () => {
+  test('completes at once if no approval is needed: with an initial access token, or with automatic approval (approval-based DCR 3.2.1)', async () => {
     const { body } = await admin('/registration-tokens', 'POST', {});
     const metadata = { redirect_uris: [redirect], registration_mode: ['approval', 'immediate'] };
     const trusted = await send(metadata, { authorization: `Bearer ${body['initial_access_token'] as string}` });
@@ -114,7 +114,7 @@ describe('a registration whose client can wait', () => {
 });
 
 test.each([[undefined], [[]], [['immediate']], [['Approval', 'later']]])(
-  'registration_mode %j never defers: the answer is a disabled registration (service specification 4.5)',
+  'registration_mode %j does not defer: the answer is a disabled registration (service specification 4.5)',
   async (registration_mode) => {
     const answer = await send({ redirect_uris: [redirect], registration_mode });
     expect(answer).toMatchObject({ status: 201, body: { status: 'disabled' } });
@@ -124,7 +124,7 @@ test.each([[undefined], [[]], [['immediate']], [['Approval', 'later']]])(
 );
 
 test.each([['approval'], [{ approval: true }], [[1]], [null], [[['approval']]]])(
-  'registration_mode %j is no array of strings (RFC 7591 3.2.2)',
+  'registration_mode %j is not an array of strings (RFC 7591 3.2.2)',
   async (registration_mode) => {
     expectRefused(
       await send({ redirect_uris: [redirect], registration_mode }),
@@ -156,14 +156,14 @@ const ways: Record<string, (id: string) => Promise<void>> = {
   },
 };
 test.each(Object.entries(ways))(
-  'approved by %s, the next poll completes it, with credentials that work on every instance (approval-based DCR 3.3.4)',
-  async (_way, approveIt) => {
+  'after approval by %s, the next poll completes the registration, with credentials that work on every instance (approval-based DCR 3.3.4)',
+  async (_way, approveBy) => {
     const { id, code } = await defer({ grant_types: ['client_credentials'] });
     const pending = await poll(code, service.instances[1]);
     expect(pending).toMatchObject({ status: 202, body: {} });
     expect(pending.headers.get('content-length')).toBe('0');
     expect(pending.headers.get('cache-control')).toBe('no-store');
-    await approveIt(id);
+    await approveBy(id);
     const answer = await poll(code, service.instances[1]);
     expect(answer.headers.get('cache-control')).toBe('no-store');
     expect(answer).toMatchObject({
@@ -193,7 +193,7 @@ test.each(Object.entries(ways))(
   },
 );
 
-test('the command line says what a registration waits for (decisions section 8)', async () => {
+test('the command line shows what a registration waits for (decisions section 8)', async () => {
   const deferred = await defer();
   const line = async () =>
     (await runCommand(service, ['client', 'list'])).stdout.split('\n').find((row) => row.startsWith(deferred.id));
@@ -202,7 +202,7 @@ test('the command line says what a registration waits for (decisions section 8)'
   expect(await line()).toMatch(/ disabled +collection /);
 });
 
-test('of fifty polls at once after the approval exactly one gets the registration (approval-based DCR 3.3.4)', async () => {
+test('of fifty simultaneous polls after the approval, exactly one gets the registration (approval-based DCR 3.3.4)', async () => {
   const deferred = await defer();
   await approve(deferred);
   const answers = await Promise.all(
@@ -221,7 +221,7 @@ test('of fifty polls at once after the approval exactly one gets the registratio
   expect(events).toEqual([{ actor: client_id }]);
 });
 
-test('a poll that comes too soon is slowed down, more each time, and the interval holds (approval-based DCR 3.3.3)', async () => {
+test('a client that polls too early must wait longer each time, and the interval applies on every instance (approval-based DCR 3.3.3)', async () => {
   const { id, code } = await defer();
   const wait = (seconds: number) =>
     sql(
@@ -244,7 +244,7 @@ test('a poll that comes too soon is slowed down, more each time, and the interva
   const together = await Promise.all(Array.from({ length: 10 }, () => defer()));
   const answers = await Promise.all(together.flatMap((one) => [poll(one.code), poll(one.code, service.instances[1])]));
   expect(answers.filter(({ status }) => status === 202)).toHaveLength(10);
-  // who was approved meanwhile need not wait
+  // an approved client need not wait
   await approve({ id } as Deferred);
   expect(await poll(code)).toMatchObject({ status: 201 });
 });
@@ -253,7 +253,7 @@ describe('a refused registration', () => {
   const refuse = (id: string, reason: string, version = 1) =>
     admin(`/clients/${id}/refuse`, 'POST', { version, reason });
 
-  test('is answered with the reason where the protocol can carry it, for good (approval-based DCR 3.3.5)', async () => {
+  test('is answered with the reason if the protocol allows its characters, on every poll (approval-based DCR 3.3.5)', async () => {
     const deferred = await defer();
     const { id, code } = deferred;
     expect((await refuse(id, 'Nobody here knows this application.')).status).toBe(200);
@@ -271,8 +271,8 @@ describe('a refused registration', () => {
   });
 });
 
-describe('a registration whose time is over', () => {
-  test('takes its client along, decided or not, and tells the registrant for an hour (approval-based DCR 3.3.5)', async () => {
+describe('an expired registration', () => {
+  test('deletes its client, approved or not, and the registrant gets the reason for an hour (approval-based DCR 3.3.5)', async () => {
     const [undecided, approved, refused, live] = await Promise.all([defer(), defer(), defer(), defer()]);
     await approve(approved);
     await admin(`/clients/${refused.id}/refuse`, 'POST', { version: 1, reason: 'No.' });
@@ -300,8 +300,8 @@ describe('a registration whose time is over', () => {
 });
 
 test.each([
-  ['of nobody', `ghrc_${'A'.repeat(49)}`],
-  ['that is no code', 'x'],
+  ['that was never issued', `ghrc_${'A'.repeat(49)}`],
+  ['that is malformed', 'x'],
   ['that is empty', ''],
   ['of another kind', `ghra_${'A'.repeat(49)}`],
 ])('a code %s cannot be completed (approval-based DCR 3.3.5)', async (_what, code) => {
@@ -309,7 +309,7 @@ test.each([
   expectRefused(await cancel(code), 'invalid_registration');
 });
 
-test('whatever names a registration code is no registration (approval-based DCR 3.3.1)', async () => {
+test('a request with a registration code registers no client (approval-based DCR 3.3.1)', async () => {
   const count = async () => (await sql<{ n: number }>('SELECT count(*)::int AS n FROM clients'))[0]!.n;
   const before = await count();
   const metadata = { redirect_uris: [redirect], registration_mode: ['approval'] };
@@ -329,7 +329,7 @@ test('whatever names a registration code is no registration (approval-based DCR 
   expect(await count()).toBe(before + 1);
 });
 
-test('a registrant that gives up is answered 204 once, and its client is gone, approved or not (approval-based DCR 3.4)', async () => {
+test('a registrant who cancels gets 204 once, and the client is deleted, approved or not (approval-based DCR 3.4)', async () => {
   const [waiting, approved] = await Promise.all([defer(), defer()]);
   await approve(approved);
   for (const { id, code } of [waiting, approved]) {
@@ -346,14 +346,14 @@ test('a registrant that gives up is answered 204 once, and its client is gone, a
   }
 });
 
-describe('until it is collected, an approved client is nobody', () => {
+describe('an approved client that has not collected its credentials', () => {
   const none = { token_endpoint_auth_method: 'none', require_pkce: false };
 
-  test('to who knows the client_id of a public client, at every address (decisions section 2)', async () => {
+  test('is unknown at every endpoint, even as a public client (decisions section 2)', async () => {
     const deferred = await defer(none);
     expect(await approve(deferred)).toMatchObject([{ status: 'disabled', approved_by: 'administrator' }]);
     const { id: clientId, code } = deferred;
-    const door = async (base: string) => {
+    const authorize = async (base: string) => {
       const agent = new UserAgent({ issuer: base });
       return (await agent.get(authorizationUrl(base, { clientId, redirectUri: redirect }))).location ?? '';
     };
@@ -364,17 +364,17 @@ describe('until it is collected, an approved client is nobody', () => {
         code: 'x',
       });
       expect(answer).toMatchObject({ status: 401, body: { error: 'invalid_client' } });
-      expect(await door(base)).toContain('/login?problem=client');
+      expect(await authorize(base)).toContain('/login?problem=client');
     }
     expect(await poll(code)).toMatchObject({ status: 201 });
     for (const base of service.instances)
       await eventually(
-        () => door(base),
+        () => authorize(base),
         (location) => location.includes('/login?transaction='),
       );
   });
 
-  test('even with the key that it registered, which is not used before (decisions section 2, security R113)', async () => {
+  test('cannot authenticate with the key that it registered (decisions section 2, security R113)', async () => {
     const { privateKey, publicKey } = await generateKeyPair('ES256');
     const deferred = await defer({
       redirect_uris: [],
@@ -401,7 +401,7 @@ describe('until it is collected, an approved client is nobody', () => {
     expect(await ask()).toMatchObject({ status: 200 });
   });
 
-  test('and by no change of it through SQL; disabling takes the approval back (decisions section 2)', async () => {
+  test('cannot be enabled by a change through SQL, and disabling it withdraws the approval (decisions section 2)', async () => {
     const deferred = await defer(none);
     await approve(deferred);
     const { version } = await stored(deferred);
@@ -426,10 +426,10 @@ describe('until it is collected, an approved client is nobody', () => {
   });
 });
 
-describe('a lost answer', () => {
+describe('the repeat of a lost response', () => {
   const newKey = () => ({ 'idempotency-key': randomUUID() });
 
-  test('to a deferred registration is repeated with new codes for the same client, and no credentials (decisions section 2)', async () => {
+  test('to a deferred registration returns new codes for the same client, and no credentials (decisions section 2)', async () => {
     const key = newKey();
     const metadata = { client_name: `Lost ${randomUUID()}` };
     const first = await defer(metadata, key);
@@ -442,7 +442,7 @@ describe('a lost answer', () => {
     expectRefused(await poll(second.code), 'invalid_registration');
     const collected = await poll(third.code);
     expect(collected).toMatchObject({ status: 201, body: { client_id: first.id } });
-    // with its credentials it may act: from now on the key makes another client (security R120)
+    // a client with credentials may act, so that the key registers another client from now on (security R120)
     const body = { redirect_uris: [redirect], client_name: metadata.client_name, registration_mode: ['approval'] };
     const again = await send(body, key);
     expect(again.status).toBe(202);
@@ -452,7 +452,7 @@ describe('a lost answer', () => {
     });
   });
 
-  test('is not repeated once the registration was refused or its time is over (approval-based DCR 6.4)', async () => {
+  test('is refused once the registration was refused or has expired (approval-based DCR 6.4)', async () => {
     const [refusedKey, expiredKey] = [newKey(), newKey()];
     const [refusedBody, expiredBody] = [randomUUID(), randomUUID()].map((name) => ({
       redirect_uris: [redirect],
@@ -467,13 +467,13 @@ describe('a lost answer', () => {
   });
 });
 
-test('the modes stand in the OAuth server metadata, and in no OpenID document (approval-based DCR 5)', async () => {
+test('the modes are listed in the OAuth server metadata, and not in the OpenID document (approval-based DCR 5)', async () => {
   const read = async (name: string) => (await call(`${service.issuer}/.well-known/${name}`)).body;
   expect((await read('oauth-authorization-server'))['registration_modes_supported']).toEqual(['immediate', 'approval']);
   expect(await read('openid-configuration')).not.toHaveProperty('registration_modes_supported');
 });
 
-test('deferred registrations count among those that wait (decisions section 7)', async () => {
+test('deferred registrations count against the limit of waiting registrations (decisions section 7)', async () => {
   const full = await startTestService({
     environment: { LIMIT_REGISTRATIONS_WAITING: '1', REGISTRATION_CODE_LIFETIME: '60' },
   });

@@ -1,4 +1,4 @@
-// Registrations that wait: listed for a decision, refused with a reason that the registrant reads, deleted when abandoned.
+// Waiting registrations are listed, refused with a reason for the registrant, and deleted when they are abandoned.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { tokenRequest } from '../helpers/user-agent.ts';
@@ -42,7 +42,7 @@ const waiting = async () =>
     (client) => client.client_id,
   );
 
-test('what waits is listed, a refused registration no longer, and the registrant reads why (decisions section 2)', async () => {
+test('a waiting registration is listed, a refused one is not, and the registrant reads the reason (decisions section 2)', async () => {
   const made = await register({ client_name: 'Look-alike' });
   expect(await waiting()).toContain(made['client_id']);
   const refused = await refuse(made['client_id'], { version: 1, reason: 'The host is not yours.' });
@@ -57,7 +57,7 @@ test('what waits is listed, a refused registration no longer, and the registrant
   expect(read.body).toMatchObject({ status: 'disabled', refusal_reason: 'The host is not yours.' });
 });
 
-test('approving later takes the refusal back, by SQL too (decisions section 2)', async () => {
+test('a later approval removes the refusal, through SQL, too (decisions section 2)', async () => {
   const made = await register();
   await refuse(made['client_id'], { version: 1, reason: 'Not now.' });
   await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [made['client_id']]);
@@ -66,7 +66,7 @@ test('approving later takes the refusal back, by SQL too (decisions section 2)',
   expect(shown.body['refusal_reason']).toBeUndefined();
 });
 
-test('a refused change goes and what is in force stays (security R45)', async () => {
+test('a refused change is deleted, and the current values stay (security R45)', async () => {
   const client = await service.createClient();
   const put = await call(`/register/${client.clientId}`, {
     method: 'PUT',
@@ -84,7 +84,7 @@ test('a refused change goes and what is in force stays (security R45)', async ()
   expect(refused.body['pending_changes']).toBeUndefined();
 });
 
-test('the registrant reads why a change was refused, until it sends the next one or the client is approved (decisions section 2)', async () => {
+test('the registrant reads why a change was refused, until the next change or an approval (decisions section 2)', async () => {
   const client = await service.createClient();
   const headers = { authorization: `Bearer ${client.registrationAccessToken}` };
   const path = `/register/${client.clientId}`;
@@ -105,7 +105,7 @@ test('the registrant reads why a change was refused, until it sends the next one
   expect((await call(path, { headers })).body).not.toHaveProperty('refusal_reason');
 });
 
-test('a refusal names the version that was looked at, and needs something that waits (security R90)', async () => {
+test('a refusal names the reviewed version, and requires a waiting registration or change (security R90)', async () => {
   const made = await register();
   expect((await refuse(made['client_id'], { version: 7, reason: 'x' })).status).toBe(409);
   expect((await refuse(made['client_id'], { reason: 'x' })).status).toBe(400);
@@ -115,7 +115,7 @@ test('a refusal names the version that was looked at, and needs something that w
   expect((await refuse(enabled.clientId, { version: 1, reason: 'x' })).status).toBe(409);
 });
 
-test('registrations that nobody approved are deleted after their time, others never (security R49)', async () => {
+test('registrations without approval are deleted after the retention period, and no other clients are (security R49)', async () => {
   const abandoned = await register();
   const recent = await register();
   const enabled = await service.createClient();
