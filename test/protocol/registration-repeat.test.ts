@@ -1,4 +1,4 @@
-// Repeat registration: who may renew credentials, by which proof, and what becomes of the old ones.
+// A repeated registration renews the credentials of a client that proves its identity, and ends the old ones.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Answer, adminToken, call, withoutLimits } from '../helpers/grants.ts';
@@ -25,7 +25,7 @@ const read = (client: Registered) =>
 const setStatus = (client: Registered, status: 'enabled' | 'disabled') =>
   service.database.sql('UPDATE clients SET status = $2 WHERE client_id = $1', [client['client_id'], status]);
 
-/** 401 for wrong credentials, 400 unauthorized_client for right ones of a disabled client. */
+/** Wrong credentials get 401; correct credentials of a disabled client get 400 unauthorized_client. */
 const isSecret = async (client: Registered, secret: string | undefined) => {
   const answer = await tokenRequest(
     service.issuer,
@@ -44,7 +44,7 @@ const proofs: Record<string, (client: Registered, key: string) => Record<string,
 };
 
 describe.each(Object.entries(proofs))('proven by %s', (_name, proof) => {
-  test('a repeat keeps id and state and renews all credentials; the old ones stop working (decisions section 2)', async () => {
+  test('a repeat keeps the client_id and the status, and renews all credentials; the old ones stop working (decisions section 2)', async () => {
     const key = newKey();
     const first = await register(metadata, { 'idempotency-key': key });
     const answer = await post(metadata, proof(first, key));
@@ -67,7 +67,7 @@ describe.each(Object.entries(proofs))('proven by %s', (_name, proof) => {
 });
 
 test.each(['the registration access token', 'HTTP Basic with the current secret'])(
-  'of repeats at once that %s proves, one renews the credentials, and the others come too late (security R44)',
+  'of simultaneous repeats that %s proves, one renews the credentials, and the others are refused (security R44)',
   async (name) => {
     for (let round = 0; round < 5; round++) {
       const first = await register();
@@ -81,7 +81,7 @@ test.each(['the registration access token', 'HTTP Basic with the current secret'
   },
 );
 
-test('a repeat of an enabled client leaves it enabled, with its old values where the new ones widen (decisions section 2)', async () => {
+test('a repeat of an enabled client leaves it enabled, and keeps its values where the new ones allow more (decisions section 2)', async () => {
   const first = await register();
   await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [first['client_id']]);
   const wider = { ...metadata, client_name: 'Harbour', redirect_uris: ['https://rp.example.com/other'] };
@@ -96,14 +96,14 @@ test('a repeat of an enabled client leaves it enabled, with its old values where
   });
 });
 
-test('a repeat with another body updates what needs no approval (decisions section 2)', async () => {
+test('a repeat with another body updates the values that need no approval (decisions section 2)', async () => {
   const first = await register();
   const second = await post({ ...metadata, client_name: 'Harbour II' }, bearer(first['registration_access_token']));
   expect(second).toMatchObject({ status: 200, body: { client_name: 'Harbour II', status: 'disabled' } });
 });
 
 test.each(['client_secret_jwt', 'client_secret_basic'])(
-  'the secret of a repeat serves what waits for approval, too: %s and HS256 ID Tokens (decisions section 2)',
+  'the secret of a repeat also works for changes that wait for approval: %s and HS256 ID Tokens (decisions section 2)',
   async (method) => {
     const first = await register({ ...metadata, grant_types: ['client_credentials'] });
     await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [first['client_id']]);
@@ -128,13 +128,13 @@ test.each(['client_secret_jwt', 'client_secret_basic'])(
   },
 );
 
-describe('what proves nothing', () => {
+describe('invalid proof', () => {
   test.each([
     ['a wrong secret', (client: Registered) => ({ authorization: basic(client['client_id']!, 'guess') })],
     ['an unknown client', (client: Registered) => ({ authorization: basic('nobody', client['client_secret']!) })],
     ['an unknown token', () => bearer(`ghra_${'A'.repeat(49)}`)],
     ['a shared secret', (client: Registered) => bearer(client['shared_secret'])],
-    ['a sloppy header', (client: Registered) => ({ authorization: `Basic ${client['client_secret']}!` })],
+    ['a malformed header', (client: Registered) => ({ authorization: `Basic ${client['client_secret']}!` })],
     ['another scheme', (client: Registered) => ({ authorization: `Digest ${client['client_secret']}` })],
   ])('%s is refused with 401 and changes nothing (security R43)', async (_what, headers) => {
     const client = await register();
@@ -152,7 +152,7 @@ describe('what proves nothing', () => {
 });
 
 describe('an Idempotency-Key', () => {
-  test('with another body is refused and changes nothing (decisions section 2)', async () => {
+  test('with another body is refused without effect (decisions section 2)', async () => {
     const key = newKey();
     const client = await register(metadata, { 'idempotency-key': key });
     expect(await post({ ...metadata, client_name: 'Other' }, { 'idempotency-key': key })).toMatchObject({
@@ -179,7 +179,7 @@ describe('an Idempotency-Key', () => {
     const headers = { 'idempotency-key': Buffer.from(key).toString('latin1') };
     const refused = { status: 400, body: { error: 'invalid_request' } };
     expect(await post(metadata, headers)).toMatchObject(refused);
-    // also where something else proves the repeat
+    // the form is checked even where a token proves the repeat
     const client = await register();
     expect(await post(metadata, { ...headers, ...bearer(client['registration_access_token']) })).toMatchObject(refused);
   });
@@ -197,7 +197,7 @@ describe('an Idempotency-Key', () => {
     expect(await post(metadata, headers)).toMatchObject({ status: 200, body: { client_id: first['client_id'] } });
   });
 
-  test('repeats nothing once the client was enabled, disabled again or not: it makes another client, with another body, too (security R120)', async () => {
+  test('repeats nothing once the client was enabled, even if disabled again: it registers another client, with any body (security R120)', async () => {
     for (const disabledAgain of [false, true]) {
       const headers = { 'idempotency-key': newKey() };
       const first = await register(metadata, headers);
@@ -209,29 +209,29 @@ describe('an Idempotency-Key', () => {
       expect(second.body['client_id']).not.toBe(first['client_id']);
       expect(await isSecret(first, first['client_secret'])).toBe(true);
       expect((await read(first)).status).toBe(200);
-      // of the new client it repeats the answer
+      // for the new client, the key repeats the answer
       const third = await post(body, headers);
       expect(third).toMatchObject({ status: 200, body: { client_id: second.body['client_id'] } });
     }
   });
 
-  test('that meets the approval under way gives no credentials of the approved client (security R120)', async () => {
+  test('that arrives during the approval returns no credentials of the approved client (security R120)', async () => {
     const headers = { 'idempotency-key': newKey() };
     const first = await register(metadata, headers);
-    const [under, over] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    const [approved, released] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
     const approval = service.store.transaction(async ({ clients }) => {
       await clients.approve(first['client_id']!);
-      under.resolve(undefined);
-      await over.promise;
+      approved.resolve(undefined);
+      await released.promise;
     });
-    await under.promise;
+    await approved.promise;
     const repeated = post(metadata, headers);
     try {
-      // it has found the client as it was before, and waits for its row
+      // the repeat has read the client as it was before, and waits for its row
       const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
       await vi.waitUntil(async () => (await service.database.sql(waiting)).length > 0);
     } finally {
-      over.resolve(undefined);
+      released.resolve(undefined);
       await approval;
     }
     expect(await repeated).toMatchObject({ status: 409, body: { error: 'conflict' } });
@@ -239,7 +239,7 @@ describe('an Idempotency-Key', () => {
     expect((await read(first)).status).toBe(200);
   });
 
-  test('is forgotten after 24 hours: then it makes another client (decisions section 2)', async () => {
+  test('expires after 24 hours, and then registers another client (decisions section 2)', async () => {
     const key = newKey();
     const first = await register(metadata, { 'idempotency-key': key });
     await service.database.sql(
@@ -252,7 +252,7 @@ describe('an Idempotency-Key', () => {
     expect((await read(first)).status).toBe(200);
   });
 
-  test('is stored as a hash only (decisions section 2)', async () => {
+  test('is stored only as a hash (decisions section 2)', async () => {
     const key = newKey();
     await register(metadata, { 'idempotency-key': key });
     const rows = await service.database.sql<{ dump: string }>('SELECT k::text AS dump FROM registration_keys k');
@@ -272,13 +272,13 @@ describe('an Idempotency-Key', () => {
     expect(second).toMatchObject({ status: 201, body: { status: 'enabled' } });
     expect(second.body['client_id']).not.toBe(first.body['client_id']);
     expect((await read(first.body as Registered)).status).toBe(200);
-    // nor does a key that was used without the token hide it
+    // a key that was used without the token conflicts with it
     const key = { 'idempotency-key': newKey() };
     expect(await post(metadata, key)).toMatchObject({ status: 201, body: { status: 'disabled' } });
     expect(await post(metadata, { ...headers, ...key })).toMatchObject({ status: 409, body: { error: 'conflict' } });
   });
 
-  test('sent ten times at once on two instances makes one client (decisions section 2)', async () => {
+  test('sent ten times at once on two instances registers one client (decisions section 2)', async () => {
     for (let round = 0; round < 5; round++) {
       const key = newKey();
       const answers: Answer[] = await Promise.all(
@@ -289,7 +289,7 @@ describe('an Idempotency-Key', () => {
       const made = new Set(answers.map((answer) => answer.body['client_id']).filter((id) => id !== undefined));
       expect(made.size).toBe(1);
       for (const answer of answers) expect([200, 201, 409]).toContain(answer.status);
-      // of all credentials that were handed out the last ones work
+      // the credentials that were issued last are valid
       const { body } = await post(metadata, { 'idempotency-key': key });
       expect([...made]).toEqual([body['client_id']]);
       expect((await read(body as Registered)).status).toBe(200);

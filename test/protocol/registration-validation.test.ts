@@ -1,4 +1,4 @@
-// What may be registered and what may not, field by field, at registration and in an update.
+// The service validates each member of the client metadata at registration and in an update.
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { call, withoutLimits } from '../helpers/grants.ts';
@@ -29,21 +29,21 @@ const keySet = {
 const [goodKey] = keySet.keys;
 const rsa = (modulusLength: number) =>
   generateKeyPairSync('rsa', { modulusLength }).publicKey.export({ format: 'jwk' });
-/** An RSA key by its numbers alone: to make a true one of such a size would take long. @param exponent in hexadecimal digits */
+/** An RSA key from random numbers, since the generation of a real key of such a size takes long. @param exponent in hexadecimal digits */
 const rsaOf = (bits: number, exponent = '010001') => {
   const number = randomBytes(Math.ceil(bits / 8));
   number[0] = 1 << ((bits - 1) % 8);
   number[number.length - 1]! |= 1;
   return { kty: 'RSA', n: number.toString('base64url'), e: Buffer.from(exponent, 'hex').toString('base64url') };
 };
-/** A client that proves itself by keys. */
-const byKeys = (keys: unknown[], more: Record<string, unknown> = {}) => ({
+/** The metadata of a client that authenticates with keys. */
+const withKeys = (keys: unknown[], more: Record<string, unknown> = {}) => ({
   token_endpoint_auth_method: 'private_key_jwt',
   jwks: { keys },
   ...more,
 });
 
-/** What is refused, by field; the right answer of RFC 7591 3.2.2 for redirect_uris is a code of its own. */
+/** Refused metadata, with its error; RFC 7591 3.2.2 has a separate error for redirect_uris. */
 const refusals: [string, Record<string, unknown>, string][] = [
   ['no redirect URI', { redirect_uris: undefined }, 'invalid_redirect_uri'],
   ['an empty list', { redirect_uris: [] }, 'invalid_redirect_uri'],
@@ -85,7 +85,7 @@ const refusals: [string, Record<string, unknown>, string][] = [
     'invalid_redirect_uri',
   ],
   [
-    'a scheme of one word for a native application',
+    'a scheme without a period for a native client',
     { redirect_uris: ['myapp:/cb'], application_type: 'native' },
     'invalid_redirect_uri',
   ],
@@ -104,7 +104,7 @@ const refusals: [string, Record<string, unknown>, string][] = [
   ['an unknown subject type', { subject_type: 'transient' }, 'invalid_client_metadata'],
   ['an unknown scope', { scope: 'openid root' }, 'invalid_client_metadata'],
   [
-    'keys by value and by address',
+    'keys by value and by reference',
     { jwks: keySet, jwks_uri: 'https://rp.example.com/jwks' },
     'invalid_client_metadata',
   ],
@@ -113,38 +113,38 @@ const refusals: [string, Record<string, unknown>, string][] = [
   ['a symmetric key', { jwks: { keys: [{ kty: 'oct', k: 'x' }] } }, 'invalid_client_metadata'],
   ...[
     ['only keys of an unknown type', [{ kty: 'foo' }]],
-    ['a type that every object has', [{ kty: 'constructor' }]],
-    ['a curve that every object has', [{ kty: 'EC', crv: 'toString' }]],
+    ['a type that is a property of every object', [{ kty: 'constructor' }]],
+    ['a curve that is a property of every object', [{ kty: 'EC', crv: 'toString' }]],
     ['only keys of an unknown curve', [{ kty: 'EC', crv: 'P-1', x: 'AA', y: 'AA' }]],
     ['a broken point', [{ ...goodKey, x: 'a' }]],
-    ['a point beside the curve', [{ ...goodKey, x: goodKey!.y }]],
-    ['a broken key beside a good one', [goodKey, { kty: 'OKP', crv: 'Ed25519', x: 'AA' }]],
+    ['a point off the curve', [{ ...goodKey, x: goodKey!.y }]],
+    ['a broken key beside a valid one', [goodKey, { kty: 'OKP', crv: 'Ed25519', x: 'AA' }]],
     ['RSA without a modulus', [{ kty: 'RSA', e: 'AQAB' }]],
     ['RSA of 1024 bits', [goodKey, rsa(1024)]],
     ['RSA of 2047 bits', [goodKey, rsaOf(2047)]],
-    ['RSA of 2047 bits behind zeros', [goodKey, { ...rsaOf(2047), n: `AAAA${rsaOf(2040).n}` }]],
+    ['RSA of 2047 bits after zeros', [goodKey, { ...rsaOf(2047), n: `AAAA${rsaOf(2040).n}` }]],
     ['RSA of 4097 bits', [goodKey, rsaOf(4097)]],
     ['RSA of 16384 bits', [goodKey, rsaOf(16_384)]],
     ['RSA with an exponent of 2^32 and 1', [goodKey, rsaOf(2048, '0100000001')]],
     ['RSA with an exponent as long as its modulus', [goodKey, { ...rsaOf(2048), e: rsaOf(2048).n }]],
     ['RSA with an exponent of 1', [goodKey, rsaOf(2048, '01')]],
     ['21 keys', Array.from({ length: 21 }, () => goodKey)],
-    ['a curve that is no text', [{ kty: 'EC', crv: { toString: 1 } }]],
-    ['numbers for text', [{ ...goodKey, x: 1, y: 2 }]],
+    ['a curve that is not a string', [{ kty: 'EC', crv: { toString: 1 } }]],
+    ['numbers instead of strings', [{ ...goodKey, x: 1, y: 2 }]],
   ].map(([what, keys]): [string, Record<string, unknown>, string] => [
     `jwks with ${what as string}`,
     { jwks: { keys } },
     'invalid_client_metadata',
   ]),
-  ['private_key_jwt with a key for encryption', byKeys([{ ...goodKey, use: 'enc' }]), 'invalid_client_metadata'],
+  ['private_key_jwt with a key for encryption', withKeys([{ ...goodKey, use: 'enc' }]), 'invalid_client_metadata'],
   [
     'private_key_jwt with a key of another use',
-    byKeys([{ ...goodKey, key_ops: ['wrapKey'] }]),
+    withKeys([{ ...goodKey, key_ops: ['wrapKey'] }]),
     'invalid_client_metadata',
   ],
   [
     'private_key_jwt with a key of another algorithm',
-    byKeys([goodKey], { token_endpoint_auth_signing_alg: 'RS256' }),
+    withKeys([goodKey], { token_endpoint_auth_signing_alg: 'RS256' }),
     'invalid_client_metadata',
   ],
   ['the grant type implicit without response types', { grant_types: ['implicit'] }, 'invalid_client_metadata'],
@@ -169,7 +169,7 @@ const refusals: [string, Record<string, unknown>, string][] = [
     { grant_types: ['refresh_token', 'client_credentials'] },
     'invalid_client_metadata',
   ],
-  ['text for a flag', { require_pkce: 'true' }, 'invalid_client_metadata'],
+  ['a string for a flag', { require_pkce: 'true' }, 'invalid_client_metadata'],
   ['a negative age', { default_max_age: -1 }, 'invalid_client_metadata'],
   ...['a\r\nb', 'a\u202eb', 'a\u200bb', 'x'.repeat(101), '', 7].map(
     (name): [string, Record<string, unknown>, string] => [
@@ -204,33 +204,33 @@ test.each([
     },
   ],
   [
-    'a reverse-domain scheme of a native application',
+    'a reverse-domain scheme of a native client',
     { redirect_uris: ['com.example.app:/cb'], application_type: 'native' },
   ],
-  ['a machine without a browser', { redirect_uris: undefined, grant_types: ['client_credentials'] }],
+  ['a client without a browser', { redirect_uris: undefined, grant_types: ['client_credentials'] }],
   ['the grant type implicit with its response type', { grant_types: ['implicit'], response_types: ['id_token'] }],
   [
-    'a good key beside others of unknown types and curves',
-    byKeys([{ kty: 'foo' }, { kty: 'EC', crv: 'P-1' }, goodKey]),
+    'a valid key beside keys of unknown types and curves',
+    withKeys([{ kty: 'foo' }, { kty: 'EC', crv: 'P-1' }, goodKey]),
   ],
-  ['a key for encryption beside one for signatures', byKeys([goodKey, { ...rsa(2048), use: 'enc' }])],
-  ['RSA of 2048 bits', byKeys([rsa(2048)], { token_endpoint_auth_signing_alg: 'PS256' })],
-  ['RSA of 4096 bits with an exponent below 2^32', byKeys([rsaOf(4096, 'ffffffff')])],
-  ['RSA of 4096 bits behind a zero', byKeys([{ ...rsaOf(4096), n: `AAAA${rsaOf(4096).n}` }])],
+  ['a key for encryption beside one for signatures', withKeys([goodKey, { ...rsa(2048), use: 'enc' }])],
+  ['RSA of 2048 bits', withKeys([rsa(2048)], { token_endpoint_auth_signing_alg: 'PS256' })],
+  ['RSA of 4096 bits with an exponent below 2^32', withKeys([rsaOf(4096, 'ffffffff')])],
+  ['RSA of 4096 bits after a zero', withKeys([{ ...rsaOf(4096), n: `AAAA${rsaOf(4096).n}` }])],
   [
-    'a key whose curve is no text beside one to encrypt to',
+    'a key whose curve is not a string beside an encryption key',
     {
       id_token_encrypted_response_alg: 'ECDH-ES',
       jwks: { keys: [goodKey, { kty: 'EC', crv: { toString: 1 } }] },
     },
   ],
-  ['20 keys', byKeys(Array.from({ length: 20 }, () => goodKey))],
+  ['20 keys', withKeys(Array.from({ length: 20 }, () => goodKey))],
   ['a name in another script', { client_name: 'Ἀθήνα' }],
 ])('%s may be registered (RFC 8252 7, OpenID Connect Registration 2)', async (_what, metadata) => {
   expect(await register({ redirect_uris: [redirect], ...metadata })).toMatchObject({ status: 201 });
 });
 
-test('initiate_login_uri is in the answer and where the registration is read, and only by https (OpenID Connect Core 4)', async () => {
+test('initiate_login_uri is returned at registration and on a read, and must use https (OpenID Connect Core 4)', async () => {
   const initiate_login_uri = 'https://rp.example.com/login?tenant=1';
   const created = await register({ redirect_uris: [redirect], initiate_login_uri });
   expect(created).toMatchObject({ status: 201, body: { initiate_login_uri } });

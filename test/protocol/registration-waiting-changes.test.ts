@@ -1,4 +1,4 @@
-// What a client changes once it was ever approved: it waits, also while the client is disabled, and enabling the client does not let it through.
+// A change by a client that was ever approved waits for approval, also while the client is disabled, and enabling the client does not approve it.
 import { exportJWK, generateKeyPair } from 'jose';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
@@ -35,7 +35,7 @@ const update = (client: Registered, change: Record<string, unknown>) =>
   manage(client, 'PUT', { ...base, ...change, client_id: client['client_id'] });
 const basic = (id: string, secret: unknown) => `Basic ${Buffer.from(`${id}:${String(secret)}`).toString('base64')}`;
 
-/** A client that registered itself and was approved. */
+/** Registers a client, and approves it. */
 async function approved(metadata: Record<string, unknown> = {}): Promise<Registered> {
   const { body } = await call(`${service.issuer}/register`, { body: { ...base, ...metadata } });
   const client = body as Registered;
@@ -46,7 +46,7 @@ const disable = (client: Registered) => admin(`/clients/${client['client_id']}/d
 
 const ways: Record<string, (clientId: string) => Promise<unknown>> = {
   'the admin route': (id) => approveClient(service.issuer, token, id),
-  'several at once by the admin route': async (id) => {
+  'several clients at once by the admin route': async (id) => {
     const { version } = (await admin(`/clients/${id}`)).body;
     const clients = [{ client_id: id, version }];
     return admin('/clients/decide', 'POST', { decision: 'approve', clients });
@@ -60,8 +60,8 @@ const ways: Record<string, (clientId: string) => Promise<unknown>> = {
 };
 
 describe('a change that a client makes while it is disabled', () => {
-  /** What a browser with a session and a consent gets without any page. */
-  const silently = async (agent: UserAgent, clientId: string, redirectUri: string) => {
+  /** The response to a browser with a session and a consent, if no page is needed. */
+  const requestSilently = async (agent: UserAgent, clientId: string, redirectUri: string) => {
     const url = authorizationUrl(service.issuer, { clientId, redirectUri }, { prompt: 'none', scope: 'openid' });
     const { status, location } = await agent.get(url);
     return {
@@ -72,7 +72,7 @@ describe('a change that a client makes while it is disabled', () => {
   };
 
   test.each(Object.entries(ways))(
-    'goes on waiting when the client is enabled by %s, and is approved by a second approval (decisions section 2, security R116)',
+    'still waits after the client is enabled by %s, and a second approval approves it (decisions section 2, security R116)',
     async (_way, approve) => {
       const client = await approved();
       const id = client['client_id']!;
@@ -91,10 +91,10 @@ describe('a change that a client makes while it is disabled', () => {
       });
       await approve(id);
       await eventually(
-        () => silently(agent, id, redirect),
+        () => requestSilently(agent, id, redirect),
         ({ location }) => location?.startsWith(`${redirect}?code=`) === true,
       );
-      expect((await silently(agent, id, elsewhere)).location ?? '').not.toContain('evil.example');
+      expect((await requestSilently(agent, id, elsewhere)).location ?? '').not.toContain('evil.example');
       expect((await admin(`/clients/${id}`)).body).toMatchObject({
         status: 'enabled',
         redirect_uris: [redirect],
@@ -102,14 +102,14 @@ describe('a change that a client makes while it is disabled', () => {
       });
       await approve(id);
       await eventually(
-        () => silently(agent, id, elsewhere),
+        () => requestSilently(agent, id, elsewhere),
         ({ location }) => location?.startsWith(`${elsewhere}?code=`) === true,
       );
       expect((await admin(`/clients/${id}`)).body).not.toHaveProperty('pending_changes');
     },
   );
 
-  test('is not let through by a change of the status, neither of the disabled client nor of the enabled one (decisions section 2, security R116)', async () => {
+  test('is not approved by a change of the status, whether the client is disabled or enabled (decisions section 2, security R116)', async () => {
     const client = await approved();
     const path = `/clients/${client['client_id']}`;
     await disable(client);
@@ -123,7 +123,7 @@ describe('a change that a client makes while it is disabled', () => {
     }
   });
 
-  test('waits when it comes by a repeat, too, and administrators hear of it (decisions section 2, security R116)', async () => {
+  test('by a repeated registration waits, too, and administrators are notified (decisions section 2, security R116)', async () => {
     const client = await approved();
     const id = client['client_id']!;
     await disable(client);
@@ -149,7 +149,7 @@ describe('a change that a client makes while it is disabled', () => {
     );
   });
 
-  test('can be refused, and the reason stays until the next try (decisions section 2, security R116)', async () => {
+  test('can be refused, and the reason stays until the next change (decisions section 2, security R116)', async () => {
     const client = await approved();
     const path = `/clients/${client['client_id']}`;
     await disable(client);
@@ -162,7 +162,7 @@ describe('a change that a client makes while it is disabled', () => {
     expect((await update(client, { redirect_uris: [elsewhere] })).body).not.toHaveProperty('refusal_reason');
   });
 
-  test('takes effect at once before the first approval, and for a client that is marked self-managed (decisions section 2)', async () => {
+  test('takes effect at once before the first approval, and for a self-managed client (decisions section 2)', async () => {
     const { body: fresh } = await call(`${service.issuer}/register`, { body: base });
     const managed = await approved();
     await admin(`/clients/${managed['client_id']}`, 'PATCH', { self_managed: true });
@@ -174,7 +174,7 @@ describe('a change that a client makes while it is disabled', () => {
     }
   });
 
-  test('is shown beside the button that enables the client, and the command line says what it did (security R116)', async () => {
+  test('is shown beside the button that enables the client, and the command line reports what it approved (security R116)', async () => {
     const client = await approved();
     const id = client['client_id']!;
     await disable(client);
@@ -200,7 +200,7 @@ describe('a change that a client makes while it is disabled', () => {
   });
 });
 
-test('what people see of an approved client waits: they go on seeing what was approved (decisions section 2, security R117)', async () => {
+test('changes to what users see of an approved client wait, and users see the approved values until then (decisions section 2, security R117)', async () => {
   const client = await approved({ client_uri: 'https://rp.example.com/' });
   const party = { clientId: client['client_id']!, redirectUri: redirect };
   const changes = {
@@ -245,7 +245,7 @@ describe('a change from keys to a secret', () => {
     ).status === 200;
 
   test.each([false, true])(
-    'waits, and its secret proves nothing until it is approved; while disabled: %s (decisions section 2, security R117, R116)',
+    'waits, and its secret is not accepted until it is approved; while disabled: %s (decisions section 2, security R117, R116)',
     async (whileDisabled) => {
       const { client, weaker } = await byKey();
       const id = client['client_id']!;
@@ -259,14 +259,14 @@ describe('a change from keys to a secret', () => {
       if (whileDisabled) await approveClient(service.issuer, token, id);
       expect(await works(client, body['client_secret'])).toBe(false);
       expect(await proves(client, weaker, body['client_secret'])).toBe(false);
-      // what GET answers, sent back, leaves it all as it is
+      // an update with the answer of a read changes nothing
       expect(await manage(client, 'PUT', (await manage(client, 'GET')).body)).toMatchObject({ status: 200 });
       await approveClient(service.issuer, token, id);
       expect(await works(client, body['client_secret'])).toBe(true);
     },
   );
 
-  test('that is refused or withdrawn leaves no secret behind, and the next one gets another (security R116)', async () => {
+  test('that is refused or withdrawn leaves no secret stored, and the next change gets another (security R116)', async () => {
     const { client, weaker } = await byKey();
     const id = client['client_id']!;
     const secretOf = async () =>

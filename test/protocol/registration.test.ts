@@ -1,4 +1,4 @@
-// POST /register and /register/{clientId}: what registration answers, what it refuses, and RFC 7592's read, update and delete.
+// POST /register registers clients, and /register/{clientId} reads, updates and deletes them (RFC 7592).
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, call, eventually, obtainTokens, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -32,7 +32,7 @@ const keySet = {
 };
 
 describe('a first registration', () => {
-  test('answers every value after defaulting, the credentials once, and the pages of the provider (decisions section 2, security R40)', async () => {
+  test("returns every value with its default, the credentials once, and the URLs of the service's pages (decisions section 2, security R40)", async () => {
     const answer = await register({ redirect_uris: [redirect], client_name: 'Harbour', something_else: 7 });
     expect(answer.status).toBe(201);
     expect(answer.headers.get('cache-control')).toBe('no-store');
@@ -68,7 +68,7 @@ describe('a first registration', () => {
     expect(answer.body['shared_secret']).not.toBe(answer.body['client_secret']);
   });
 
-  test('a public client and one with keys get no client_secret (RFC 7591 3.2.1)', async () => {
+  test('a public client and a client with keys get no client_secret (RFC 7591 3.2.1)', async () => {
     for (const metadata of [
       { token_endpoint_auth_method: 'none' },
       { token_endpoint_auth_method: 'private_key_jwt', jwks: keySet },
@@ -80,7 +80,7 @@ describe('a first registration', () => {
     }
   });
 
-  test('members that only an administrator sets are ignored (decisions section 2, security R44)', async () => {
+  test('members that only an administrator may set are ignored (decisions section 2, security R44)', async () => {
     const client = await registered({
       status: 'enabled',
       first_party: true,
@@ -100,7 +100,7 @@ describe('a first registration', () => {
     });
   });
 
-  test('secrets are stored so that a dump replays nothing (security R26)', async () => {
+  test('secrets are stored so that a dump yields no credentials (security R26)', async () => {
     const client = await registered();
     const [row] = await service.database.sql('SELECT c::text AS dump FROM clients c WHERE client_id = $1', [
       client['client_id'],
@@ -112,7 +112,7 @@ describe('a first registration', () => {
     }
   });
 
-  test('a twin is a client of its own: nobody discovers or replaces another (security R43)', async () => {
+  test('equal metadata registers another client, and neither reveals nor replaces the first (security R43)', async () => {
     const first = await registered({ client_name: 'Twin' });
     const second = await registered({ client_name: 'Twin', client_id: first['client_id'] });
     expect(second['client_id']).not.toBe(first['client_id']);
@@ -133,7 +133,7 @@ describe('a first registration', () => {
     ['application/json', '{"client_name":"\\ud800"}', 400],
     ['application/json', JSON.stringify(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`k${i}`, 1]))), 400],
     ['application/json', JSON.stringify({ a: 'x'.repeat(66_000) }), 413],
-  ])('a body of %s that cannot be read is refused: %.40s (security A65, R106)', async (type, body, status) => {
+  ])('a body of %s that cannot be parsed is refused: %.40s (security A65, R106)', async (type, body, status) => {
     const response = await fetch(`${service.issuer}/register`, {
       method: 'POST',
       body,
@@ -145,17 +145,17 @@ describe('a first registration', () => {
 });
 
 describe('reading, updating and deleting', () => {
-  test('a read shows what is registered, without the secrets (RFC 7592 2.1)', async () => {
+  test('a read returns the registered metadata, without the secrets (RFC 7592 2.1)', async () => {
     const client = await registered({ client_name: 'Harbour' });
     const answer = await manage(client, 'GET');
-    // the registration access token is only said back (RFC 7592 3)
+    // the registration access token is the one that the client presented (RFC 7592 3)
     const secrets = ['client_secret', 'shared_secret'];
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual(Object.fromEntries(Object.entries(client).filter(([name]) => !secrets.includes(name))));
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  test('an update replaces the whole metadata (RFC 7592 2.2)', async () => {
+  test('an update replaces all metadata (RFC 7592 2.2)', async () => {
     const client = await registered({ client_name: 'Old', contacts: ['a@example.com'] });
     const { client_id, client_secret } = client;
     const answer = await manage(client, 'PUT', {
@@ -170,7 +170,7 @@ describe('reading, updating and deleting', () => {
     expect((await manage(client, 'GET')).body).toMatchObject({ redirect_uris: ['https://rp.example.com/new'] });
   });
 
-  test('an update with exactly what a read or the registration answered changes nothing (RFC 7592 2.2, security R46)', async () => {
+  test('an update with exactly the answer of a read or of the registration changes nothing (RFC 7592 2.2, security R46)', async () => {
     const client = await registered({ client_name: 'Harbour', contacts: ['a@example.com'] });
     const { body: read } = await manage(client, 'GET');
     const version = async () =>
@@ -178,14 +178,14 @@ describe('reading, updating and deleting', () => {
     const before = await version();
     const answer = await manage(client, 'PUT', read);
     expect(answer).toMatchObject({ status: 200, body: read });
-    // the first answer had the secrets, too
+    // the answer to the registration contained the secrets, too
     expect(await manage(client, 'PUT', client)).toMatchObject({ status: 200, body: read });
     expect(await version()).toEqual(before);
     expect((await manage(client, 'GET')).body).toEqual(read);
     const renamed = await manage(client, 'PUT', { ...read, client_name: 'Quay' });
     expect(renamed).toMatchObject({ status: 200, body: { client_name: 'Quay' } });
     expect(await manage(client, 'PUT', { ...read, status: 'enabled' })).toMatchObject({ status: 400 });
-    // the client hears nothing of its approval, and sends what it was answered before
+    // the client does not learn of its approval, and sends the answer from before
     await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [client['client_id']]);
     expect(await manage(client, 'PUT', { ...client, client_name: 'Quay' })).toMatchObject({
       status: 200,
@@ -193,7 +193,7 @@ describe('reading, updating and deleting', () => {
     });
   });
 
-  test('what an administrator gave is sent back with the rest, and stays (RFC 7592 2.2, security R46)', async () => {
+  test('values that an administrator set may be sent back, and stay (RFC 7592 2.2, security R46)', async () => {
     const { clientId, registrationAccessToken: token } = await service.createClient({
       scope: 'admin openid',
       request_object_signing_alg: 'none',
@@ -207,7 +207,7 @@ describe('reading, updating and deleting', () => {
     expect((await call(uri, { token })).body).toEqual(read);
   });
 
-  test('a waiting change and a reason of refusal may be sent back unchanged, and an update of nothing leaves the change (RFC 7592 2.2, security R46)', async () => {
+  test('a waiting change and a refusal reason may be sent back unchanged, and an update without a change leaves the waiting one (RFC 7592 2.2, security R46)', async () => {
     const client = await registered({ client_name: 'Harbour' });
     const id = client['client_id']!;
     await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [id]);
@@ -218,7 +218,7 @@ describe('reading, updating and deleting', () => {
     expect(await manage(client, 'PUT', read)).toMatchObject({ status: 200, body: read });
     const other = { ...(read['pending_changes'] as Record<string, unknown>), uma_profile: true };
     expect(await manage(client, 'PUT', { ...read, pending_changes: other })).toMatchObject({ status: 400 });
-    // without it, the values that are sent are all that is wanted
+    // without the member, the waiting change is withdrawn
     expect((await manage(client, 'PUT', { ...read, pending_changes: undefined })).body).not.toHaveProperty(
       'pending_changes',
     );
@@ -260,7 +260,7 @@ describe('reading, updating and deleting', () => {
       'pending_changes',
       'refusal_reason',
     ].map((member): [string, Record<string, unknown>] => [`the service's ${member}`, { [member]: 'x' }]),
-  ])('an update with %s is refused and changes nothing (security A66, R46)', async (_what, change) => {
+  ])('an update with %s is refused without effect (security A66, R46)', async (_what, change) => {
     const client = await registered({ client_name: 'Before' });
     const answer = await manage(client, 'PUT', {
       client_id: client['client_id'],
@@ -268,14 +268,14 @@ describe('reading, updating and deleting', () => {
       ...change,
     });
     expect(answer.status).toBe(400);
-    // it says what to do instead
+    // the error description says what to do instead
     expect(answer.body['error_description']).toMatch(
       /must|differs|missing|scope may hold|leave it out, or send the value that GET/,
     );
     expect((await manage(client, 'GET')).body).toMatchObject({ client_name: 'Before' });
   });
 
-  test('a registration access token is good for its own client only, and one answer tells nothing (security A59, R44)', async () => {
+  test('a registration access token works for its own client only, and all refusals are the same (security A59, R44)', async () => {
     const one = await registered();
     const two = await registered();
     const gone = { ...one, registration_client_uri: `${service.issuer}/register/unknown` };
@@ -302,7 +302,7 @@ describe('reading, updating and deleting', () => {
     expect((await manage(two, 'GET')).status).toBe(200);
   });
 
-  test('the name of a type with no body is no body: deleting does without, registering and updating say what is missing (RFC 9110 8.3)', async () => {
+  test('a content type without a body counts as no body: a deletion succeeds, a registration and an update report the missing metadata (RFC 9110 8.3)', async () => {
     const headers = { 'content-type': 'application/json' };
     const client = await registered();
     const uri = client['registration_client_uri']!;
@@ -314,7 +314,7 @@ describe('reading, updating and deleting', () => {
     expect((await call(uri, { method: 'DELETE', token, headers })).status).toBe(204);
   });
 
-  test('deletion ends everything at once, and the same metadata makes another client (security A67, R46)', async () => {
+  test('a deletion ends all tokens at once, and the same metadata registers another client (security A67, R46)', async () => {
     const { body: made } = await register({
       redirect_uris: [redirect],
       grant_types: ['authorization_code', 'refresh_token'],

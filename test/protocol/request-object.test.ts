@@ -1,4 +1,4 @@
-// Request objects by value: what counts of them, who may sign them, and where their errors go (RFC 9101, OpenID Connect Core 6).
+// Request objects by value replace the other parameters, must be signed by the client, and report errors to validated redirect URIs only (RFC 9101, OpenID Connect Core 6).
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { obtainCode, redeem, withoutLimits } from '../helpers/grants.ts';
@@ -10,7 +10,7 @@ type User = Awaited<ReturnType<TestService['createUser']>>;
 
 let service: TestService;
 let user: User;
-/** Signed in. */
+/** Is signed in. */
 let agent: UserAgent;
 let pairs: Record<string, { privateKey: CryptoKey; jwk: JWK }>;
 let jwks: { keys: JWK[] };
@@ -21,7 +21,7 @@ beforeAll(async () => {
   agent = new UserAgent(service);
   await agent.signIn(user);
   pairs = Object.fromEntries(await Promise.all([...algorithms, 'other'].map(async (name) => [name, await pair(name)])));
-  // without kid, as the certification suite registers its keys
+  // the certification suite registers its keys without kid
   jwks = { keys: algorithms.map((alg) => pairs[alg]!.jwk) };
   client = await service.createClient({ jwks }, { firstParty: true });
 });
@@ -33,7 +33,7 @@ async function pair(alg: string): Promise<{ privateKey: CryptoKey; jwk: JWK }> {
 }
 
 const now = () => Math.floor(Date.now() / 1000);
-/** What the certification suite sends: no times and no jti. */
+/** The certification suite sends neither times nor jti. */
 const content = (of: TestClient, change: JWTPayload = {}): JWTPayload => ({
   iss: of.clientId,
   aud: service.issuer,
@@ -49,7 +49,7 @@ const sign = (payload: JWTPayload, alg: string = 'RS256', key: CryptoKey = pairs
 const hmac = (payload: JWTPayload, secret: string) =>
   new SignJWT(payload).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(secret));
 
-/** Asks with a request object and what stands outside of it. */
+/** Sends an authorization request with a request object and other parameters. */
 const ask = (
   request: string,
   outside: Record<string, string> = {},
@@ -60,24 +60,24 @@ const valid = () => ({ response_type: 'code', scope: 'openid', redirect_uri: cli
 
 const any: unknown = expect.any(String);
 
-describe('a signed object', () => {
-  test.each(algorithms)('is served by %s, without kid and without times (RFC 9101 5, 6.2)', async (alg) => {
+describe('a signed request object', () => {
+  test.each(algorithms)('is accepted with %s, without kid and times (RFC 9101 5, 6.2)', async (alg) => {
     const response = responseParameters(await ask(await sign(content(client), alg)));
     expect(response).toEqual({ code: any, state: 'inside', iss: service.issuer, session_state: any });
   });
 
-  test('is served by HS256 with the client secret of a client that registered for it (OpenID Connect Core 6.1)', async () => {
+  test('is accepted with HS256 and the client secret, if the client registered for it (OpenID Connect Core 6.1)', async () => {
     const of = await service.createClient({ request_object_signing_alg: 'HS256' }, { firstParty: true });
     const response = responseParameters(await ask(await hmac(content(of), of.clientSecret), {}, { of }));
     expect(response['code']).toBeDefined();
     const shared = await ask(await hmac(content(of), of.sharedSecret), { redirect_uri: of.redirectUri }, { of });
     expect(responseParameters(shared)['error']).toBe('invalid_request_object');
-    // a secret that is stored as a hash only is no key
+    // a secret that is stored only as a hash cannot be a key
     const hashed = await ask(await hmac(content(client), client.clientSecret), valid());
     expect(responseParameters(hashed)['error']).toBe('invalid_request_object');
   });
 
-  test('counts alone: what stands outside neither wins nor fills in (RFC 9101 6.3)', async () => {
+  test('replaces all other parameters: they neither override nor supplement it (RFC 9101 6.3)', async () => {
     const request = await sign(content(client, { nonce: 'n-inside', state: undefined }));
     const outside = {
       scope: 'openid email',
@@ -97,19 +97,19 @@ describe('a signed object', () => {
     expect(claims.nonce).toBe('n-inside');
   });
 
-  test('may hold max_age as a number and claims as an object (OpenID Connect Core 6.1)', async () => {
+  test('may contain max_age as a number and claims as an object (OpenID Connect Core 6.1)', async () => {
     const request = await sign(content(client, { max_age: 0, prompt: 'none' }));
     expect(responseParameters(await ask(request))['error']).toBe('login_required');
   });
 
-  test('goes through sign-in and consent, and does not have to last until then (RFC 9101 6)', async () => {
+  test('is used through sign-in and consent, and may expire before their end (RFC 9101 6)', async () => {
     const of = await service.createClient({ jwks });
     const by = new UserAgent(service);
     const request = await sign(
       content(of, { exp: now() + 60, iat: now(), nbf: now(), jti: 'j-1', scope: 'openid email' }),
     );
     const login = await by.follow(await ask(request, {}, { of, by }));
-    // by the time of the answer the keys of the client are others
+    // the client's keys have changed by the time of the answer
     await service.store.clients.update(of.clientId, {
       metadata: { ...of.metadata, jwks: { keys: [pairs['other']!.jwk as { kty: string }] } },
     });
@@ -122,7 +122,7 @@ describe('a signed object', () => {
     expect(responseParameters(end)).toMatchObject({ code: expect.any(String), state: 'inside' });
   });
 
-  test('can be loaded again: Back and reload work (decisions section 3)', async () => {
+  test('can be sent again when the user reloads or goes back (decisions section 3)', async () => {
     const by = new UserAgent(service);
     const request = await sign(content(client, { exp: now() + 60, jti: 'j-2' }));
     const first = await ask(request, {}, { by });
@@ -131,7 +131,7 @@ describe('a signed object', () => {
     expect(responseParameters(await by.signIn(user, await by.follow(second)))['code']).toBeDefined();
   });
 
-  test('demands PKCE where the client has to (RFC 7636, security R20)', async () => {
+  test('must contain a challenge if the client requires PKCE (RFC 7636, security R20)', async () => {
     const of = await service.createClient({ jwks, require_pkce: true }, { firstParty: true });
     const without = await ask(await sign(content(of)), pkce(), { of });
     expect(responseParameters(without)['error']).toBe('invalid_request');
@@ -142,8 +142,8 @@ describe('a signed object', () => {
 });
 
 const objects: [string, () => string | Promise<string>, string][] = [
-  ['text', () => 'hello', 'invalid_request_object'],
-  ['a JWT of rubbish', () => 'e30.e30.e30', 'invalid_request_object'],
+  ['a plain text', () => 'hello', 'invalid_request_object'],
+  ['a malformed JWT', () => 'e30.e30.e30', 'invalid_request_object'],
   ['an encrypted JWT', () => 'e30.e30.e30.e30.e30', 'invalid_request_object'],
   ['another key', () => sign(content(client), 'RS256', pairs['other']!.privateKey), 'invalid_request_object'],
   [
@@ -155,10 +155,14 @@ const objects: [string, () => string | Promise<string>, string][] = [
   ['no issuer', () => sign(content(client, { iss: undefined })), 'invalid_request_object'],
   ['another audience', () => sign(content(client, { aud: 'https://other.example' })), 'invalid_request_object'],
   ['no audience', () => sign(content(client, { aud: undefined })), 'invalid_request_object'],
-  ['the past', () => sign(content(client, { exp: now() - 60 })), 'invalid_request_object'],
-  ['the future', () => sign(content(client, { nbf: now() + 120 })), 'invalid_request_object'],
+  ['an exp in the past', () => sign(content(client, { exp: now() - 60 })), 'invalid_request_object'],
+  ['an nbf in the future', () => sign(content(client, { nbf: now() + 120 })), 'invalid_request_object'],
   ['an iat in the future', () => sign(content(client, { iat: now() + 120 })), 'invalid_request_object'],
-  ['a jti that is none', () => sign({ ...content(client), jti: 5 as unknown as string }), 'invalid_request_object'],
+  [
+    'a jti that is not a string',
+    () => sign({ ...content(client), jti: 5 as unknown as string }),
+    'invalid_request_object',
+  ],
   ['another typ', () => sign(content(client), 'RS256', undefined, { typ: 'at+jwt' }), 'invalid_request_object'],
   ['crit', () => sign(content(client), 'RS256', undefined, { b64: true, crit: ['b64'] }), 'invalid_request_object'],
   ['a client assertion', () => sign(content(client, { sub: client.clientId })), 'invalid_request_object'],
@@ -174,12 +178,12 @@ const objects: [string, () => string | Promise<string>, string][] = [
   ['NUL in a nonce', () => sign(content(client, { nonce: 'a\0b' })), 'invalid_request_object'],
   ['a lone surrogate', () => sign(content(client, { login_hint: '\ud800' })), 'invalid_request_object'],
   ['no signature', () => new UnsecuredJWT(content(client)).encode(), 'request_not_supported'],
-  ['a cut signature', async () => (await sign(content(client))).replace(/\.[^.]*$/, '.'), 'invalid_request_object'],
+  ['an empty signature', async () => (await sign(content(client))).replace(/\.[^.]*$/, '.'), 'invalid_request_object'],
 ];
 
-describe('a refused object', () => {
+describe('a refused request object', () => {
   test.each(objects)(
-    '%s is told to the validated address outside of it (decisions section 3)',
+    '%s is reported to the validated redirect URI outside of it (decisions section 3)',
     async (_what, make, error) => {
       const response = responseParameters(await ask(await make(), valid()));
       expect(response).toMatchObject({ error, state: 'outside', iss: service.issuer });
@@ -188,7 +192,7 @@ describe('a refused object', () => {
     },
   );
 
-  test('is told to nobody where the address outside is not registered, signed in or not (RFC 6749 4.1.2.1)', async () => {
+  test('is reported to no client if the redirect URI outside is not registered, signed in or not (RFC 6749 4.1.2.1)', async () => {
     const evil = 'https://evil.example/';
     for (const make of [() => 'hello', () => sign(content(client, { redirect_uri: evil })), objects[3]![1]]) {
       const request = await make();
@@ -201,7 +205,7 @@ describe('a refused object', () => {
     }
   });
 
-  test('meets the sign-in page first, and is still refused after it (RFC 9700 4.11.2)', async () => {
+  test('first shows the sign-in page, and is still refused afterwards (RFC 9700 4.11.2)', async () => {
     const by = new UserAgent(service);
     const page = await ask(await sign(content(client), 'RS256', pairs['other']!.privateKey), valid(), { by });
     expect(page.location).toContain('/login?transaction=');
@@ -209,7 +213,7 @@ describe('a refused object', () => {
     expect(responseParameters(end)).toMatchObject({ error: 'invalid_request_object', state: 'outside' });
   });
 
-  test('is explained in the log, without what it held (security R99)', async () => {
+  test('is explained in the log, without its values (security R99)', async () => {
     const canary = `canary-${crypto.randomUUID()}`;
     await ask(await sign(content(client, { state: canary, nonce: canary, aud: 'https://other.example' })), valid());
     expect(service.logs.filter((line) => line['msg'] === 'request object refused').at(-1)).toMatchObject({
@@ -219,7 +223,7 @@ describe('a refused object', () => {
     expect(JSON.stringify(service.logs)).not.toContain(canary);
   });
 
-  test('an unknown and a disabled client get one answer, whatever the object (security R2)', async () => {
+  test('of an unknown or a disabled client gets the same answer, whatever it contains (security R2)', async () => {
     const disabled = await service.createClient({ jwks }, { status: 'disabled' });
     for (const of of [disabled, { ...client, clientId: 'unknown' }])
       for (const request of ['hello', await sign(content(of))])
@@ -228,12 +232,12 @@ describe('a refused object', () => {
         );
   });
 
-  test('request and request_uri together are invalid_request (RFC 9101 5)', async () => {
+  test('is not evaluated if the request also has a request_uri, which is invalid_request (RFC 9101 5)', async () => {
     const both = await ask(await sign(content(client)), { ...valid(), request_uri: 'https://rp.example.com/object' });
     expect(responseParameters(both)).toMatchObject({ error: 'invalid_request', state: 'outside' });
   });
 
-  test('the registered algorithm is the only one (OpenID Connect Registration 2)', async () => {
+  test('may use another algorithm than the registered one (OpenID Connect Registration 2)', async () => {
     const of = await service.createClient({ jwks, request_object_signing_alg: 'ES256' }, { firstParty: true });
     const outside = { redirect_uri: of.redirectUri };
     expect(responseParameters(await ask(await sign(content(of), 'ES256'), outside, { of }))['code']).toBeDefined();
@@ -244,7 +248,7 @@ describe('a refused object', () => {
 });
 
 describe('require_signed_request_object', () => {
-  test('refuses a request without one at both addresses, after sign-in too (RFC 9101 10.5)', async () => {
+  test('refuses a request without a signed object at both endpoints, also after sign-in (RFC 9101 10.5)', async () => {
     const of = await service.createClient({ jwks, require_signed_request_object: true }, { firstParty: true });
     expect(responseParameters(await ask(await sign(content(of)), {}, { of }))['code']).toBeDefined();
     const plain = authorizationUrl(service.issuer, of);
@@ -271,7 +275,7 @@ describe('without a signature', () => {
   const askOpen = (request: string, outside: Record<string, string> = {}, of = rp) =>
     ask(request, outside, { of, by: browser, base: open });
 
-  test('an object is served where the setting says so: state and nonce only inside (OpenID Connect Core 6.1)', async () => {
+  test('a request object is accepted if the setting allows it, with state and nonce in the object only (OpenID Connect Core 6.1)', async () => {
     const outside = { response_type: 'code', scope: 'openid', redirect_uri: rp.redirectUri };
     const response = responseParameters(await askOpen(unsigned({ nonce: 'n' }), outside));
     expect(response).toMatchObject({ code: expect.any(String), state: 'inside' });
@@ -279,19 +283,19 @@ describe('without a signature', () => {
     expect(discovered['request_object_signing_alg_values_supported']).toContain('none');
   });
 
-  test('a redirect_uri inside counts, the one outside does not (OpenID Connect Core 6.1)', async () => {
+  test('a redirect_uri in the object is used, and the one outside is ignored (OpenID Connect Core 6.1)', async () => {
     const page = await askOpen(unsigned(), { redirect_uri: `${rp.redirectUri}_invalid` });
     expect(page.location).toMatch(`${rp.redirectUri}?`);
   });
 
-  test('what it says of itself has to be right all the same (RFC 9101 6)', async () => {
+  test('the claims that an object contains must still be valid (RFC 9101 6)', async () => {
     for (const change of [{ iss: 'x' }, { aud: 'https://x.example' }, { exp: now() - 60 }, { client_id: 'x' }]) {
       const response = responseParameters(await askOpen(unsigned(change), { redirect_uri: rp.redirectUri }));
       expect(response['error']).toBe('invalid_request_object');
     }
   });
 
-  test('a client that registered to sign has to (OpenID Connect Registration 2, RFC 9101 10.5)', async () => {
+  test('a client that is registered to sign must sign (OpenID Connect Registration 2, RFC 9101 10.5)', async () => {
     for (const registered of [{ request_object_signing_alg: 'RS256' }, { require_signed_request_object: true }]) {
       const of = await open.createClient({ jwks, ...registered });
       const response = responseParameters(await askOpen(unsigned({}, of), { redirect_uri: of.redirectUri }, of));
@@ -299,7 +303,7 @@ describe('without a signature', () => {
     }
   });
 
-  test('a client registers for none only where the setting says so (RFC 7591 2)', async () => {
+  test('a client may register for none only if the setting allows it (RFC 7591 2)', async () => {
     const register = (base: string) =>
       fetch(`${base}/register`, {
         method: 'POST',

@@ -1,4 +1,4 @@
-// Request objects by reference: only registered addresses are fetched, and nothing for a request that cannot be trusted.
+// Request objects by reference are fetched from registered URIs only, and never for an unknown or disabled client.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT, UnsecuredJWT } from 'jose';
@@ -9,10 +9,10 @@ import { type Page, responseParameters, UserAgent } from '../helpers/user-agent.
 
 let service: TestService;
 let server: Server;
-/** The client's own server: what it answers, and what it was asked. */
+/** The responses of the client's server, and the requests that it received. */
 let hosted: { status: number; type: string | undefined; body: string; asked: { path: string; accept: string }[] };
-/** Requests wait here while it is set. */
-let gate: Promise<void> | undefined;
+/** While this promise is pending, the server holds its responses. */
+let held: Promise<void> | undefined;
 let base: string;
 let agent: UserAgent;
 let user: Awaited<ReturnType<TestService['createUser']>>;
@@ -22,7 +22,7 @@ let client: TestClient;
 beforeAll(async () => {
   server = createServer((request, response) => {
     hosted.asked.push({ path: request.url!, accept: request.headers.accept! });
-    void Promise.resolve(gate).then(() =>
+    void Promise.resolve(held).then(() =>
       response
         .writeHead(hosted.status, {
           ...(hosted.type !== undefined && { 'content-type': hosted.type }),
@@ -49,7 +49,7 @@ afterAll(async () => {
   server?.close();
 });
 beforeEach(async () => {
-  gate = undefined;
+  held = undefined;
   hosted = { status: 200, type: 'application/oauth-authz-req+jwt', body: await signed(client), asked: [] };
 });
 
@@ -75,7 +75,7 @@ const ask = (requestUri: string, outside: Record<string, string> = {}, of = clie
 const outside = () => ({ redirect_uri: client.redirectUri, state: 'outside' });
 
 test.each(['application/oauth-authz-req+jwt', 'application/jwt', 'text/plain; charset=utf-8'])(
-  'a signed object is fetched as %s from where the client registered it (RFC 9101 5.2)',
+  'a signed request object is fetched as %s from the URI that the client registered (RFC 9101 5.2)',
   async (type) => {
     hosted.type = type;
     const response = responseParameters(await ask(`${base}/object`));
@@ -84,19 +84,19 @@ test.each(['application/oauth-authz-req+jwt', 'application/jwt', 'text/plain; ch
   },
 );
 
-test('an unsigned one too where the setting says so, with a line break at its end (OpenID Connect Core 6.2)', async () => {
+test('an unsigned request object is accepted if the setting allows it, also with a line break at its end (OpenID Connect Core 6.2)', async () => {
   hosted.body = `${new UnsecuredJWT(content(client)).encode()}\n`;
   expect(responseParameters(await ask(`${base}/object`))['state']).toBe('inside');
 });
 
-test('a fragment is part of the registered address, and is neither sent nor compared with the content (OpenID Connect Core 6.2)', async () => {
+test('a fragment is part of the registered URI, and is neither sent nor compared with the content (OpenID Connect Core 6.2)', async () => {
   expect(responseParameters(await ask(`${base}/object#Wc7kR2`))['code']).toBeDefined();
   expect(hosted.asked.map(({ path }) => path)).toEqual(['/object']);
   expect(responseParameters(await ask(`${base}/object#other`, outside()))['error']).toBe('invalid_request_uri');
   expect(hosted.asked).toHaveLength(1);
 });
 
-test('nothing is fetched that is not registered by this very client (security A18, R47)', async () => {
+test('only URIs that the same client registered are fetched (security A18, R47)', async () => {
   const other = await service.createClient({ jwks: { keys: [key.jwk] } });
   for (const uri of [
     `${base}/secret`,
@@ -113,7 +113,7 @@ test('nothing is fetched that is not registered by this very client (security A1
   expect(hosted.asked).toEqual([]);
 });
 
-test('nothing is fetched for a client that is unknown or disabled (security A18, R2)', async () => {
+test('nothing is fetched for an unknown or a disabled client (security A18, R2)', async () => {
   const disabled = await service.createClient(registration(), { status: 'disabled' });
   for (const of of [disabled, { ...client, clientId: 'unknown' }]) {
     const page = await ask(`${base}/object`, { redirect_uri: of.redirectUri }, of);
@@ -122,7 +122,7 @@ test('nothing is fetched for a client that is unknown or disabled (security A18,
   expect(hosted.asked).toEqual([]);
 });
 
-test('a registered address is still no way into the own network (security R47)', async () => {
+test('a registered URI does not give access to the internal network (security R47)', async () => {
   const inward = await service.createClient({
     jwks: { keys: [key.jwk] },
     request_uris: ['https://127.0.0.1:1/object', 'https://[::1]/object'],
@@ -134,15 +134,15 @@ test('a registered address is still no way into the own network (security R47)',
 });
 
 test.each<[string, () => Partial<typeof hosted>, string]>([
-  ['no object', () => ({ status: 404 }), 'invalid_request_uri'],
+  ['status 404', () => ({ status: 404 }), 'invalid_request_uri'],
   ['a redirect', () => ({ status: 302 }), 'invalid_request_uri'],
-  ['a page', () => ({ type: 'text/html' }), 'invalid_request_uri'],
+  ['an HTML page', () => ({ type: 'text/html' }), 'invalid_request_uri'],
   ['no media type', () => ({ type: undefined }), 'invalid_request_uri'],
   ['more than 64 KiB', () => ({ body: 'x'.repeat(70_000) }), 'invalid_request_uri'],
-  ['rubbish', () => ({ body: 'rubbish' }), 'invalid_request_object'],
-  ['nothing', () => ({ body: '' }), 'invalid_request_object'],
+  ['a malformed object', () => ({ body: 'rubbish' }), 'invalid_request_object'],
+  ['an empty body', () => ({ body: '' }), 'invalid_request_object'],
 ])(
-  '%s at the address is told to the validated address outside, else to nobody (RFC 9101 7)',
+  '%s is reported to the validated redirect URI outside, and otherwise to no client (RFC 9101 7)',
   async (_what, answer, error) => {
     Object.assign(hosted, answer());
     expect(responseParameters(await ask(`${base}/object`, outside()))).toMatchObject({ error, state: 'outside' });
@@ -151,7 +151,7 @@ test.each<[string, () => Partial<typeof hosted>, string]>([
   },
 );
 
-test('what was fetched is kept for the sign-in: the address is not asked again (RFC 9101 5.2)', async () => {
+test('the fetched request object is stored for the sign-in, and the URI is not fetched again (RFC 9101 5.2)', async () => {
   const by = new UserAgent(service);
   const login = await by.follow(await ask(`${base}/object`, {}, client, by));
   hosted.body = 'gone';
@@ -159,15 +159,15 @@ test('what was fetched is kept for the sign-in: the address is not asked again (
   expect(hosted.asked).toHaveLength(1);
 });
 
-test('a crowd of browsers makes one connection at a time to the client (security R105)', async () => {
-  let open = () => {};
-  gate = new Promise((resolve) => (open = resolve));
+test('simultaneous requests open one connection at a time to the client (security R105)', async () => {
+  let release = () => {};
+  held = new Promise((resolve) => (release = resolve));
   const crowd = Array.from({ length: 8 }, () => ask(`${base}/object`));
   await expect.poll(() => hosted.asked.length).toBe(1);
-  // the others have arrived too
+  // the others have arrived by then
   await fetch(`${service.issuer}/health/ready`);
   expect(hosted.asked).toHaveLength(1);
-  open();
+  release();
   for (const page of await Promise.all(crowd)) expect(responseParameters(page)['code']).toBeDefined();
   expect(hosted.asked.length).toBeLessThan(8);
 });

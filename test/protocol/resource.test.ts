@@ -1,4 +1,4 @@
-// The parameter resource: whom a token is for, one resource server at a time (RFC 8707).
+// The parameter resource selects the one resource server for which a token is issued (RFC 8707).
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { introspect } from '../spec/kit.ts';
 import { obtainCode, obtainTokens } from '../helpers/grants.ts';
@@ -33,13 +33,13 @@ const both: [string, string][] = [
 ];
 const refusal = { error: 'invalid_target', error_description: 'name one resource: get a token of its own for each' };
 
-test('one resource is the audience of the tokens (RFC 8707 2.2)', async () => {
+test('one resource becomes the audience of the tokens (RFC 8707 2.2)', async () => {
   const { access_token } = await obtainTokens(service, client, await service.createUser(), { resource: first });
   expect((await introspect(service.issuer, server, access_token)).body['aud']).toEqual([first, server.clientId]);
 });
 
 test.each(['GET', 'POST'])(
-  'several by %s are told to the client with its state (RFC 8707 2, RFC 6749 4.1.2.1)',
+  'several by %s are reported to the client with its state (RFC 8707 2, RFC 6749 4.1.2.1)',
   async (method) => {
     const agent = new UserAgent(service);
     await obtainCode(service, client, await service.createUser(), {}, agent);
@@ -62,7 +62,7 @@ test.each(['GET', 'POST'])(
   },
 );
 
-test('several at the token endpoint are invalid_target, and use nothing up (RFC 8707 2)', async () => {
+test('several resources at the token endpoint are invalid_target, and consume neither code nor token (RFC 8707 2)', async () => {
   const user = await service.createUser();
   const code = await obtainCode(service, client, user, { resource: first });
   const redemption: [string, string][] = [
@@ -71,18 +71,18 @@ test('several at the token endpoint are invalid_target, and use nothing up (RFC 
     ['redirect_uri', client.redirectUri],
   ];
   expect(await token(client, [...redemption, ...both])).toEqual({ status: 400, body: refusal });
-  const bought = await token(client, [...redemption, both[0]!]);
-  expect(bought.status).toBe(200);
+  const redeemed = await token(client, [...redemption, both[0]!]);
+  expect(redeemed.status).toBe(200);
   const refresh: [string, string][] = [
     ['grant_type', 'refresh_token'],
-    ['refresh_token', bought.body['refresh_token']!],
+    ['refresh_token', redeemed.body['refresh_token']!],
   ];
   expect(await token(client, [...refresh, ...both])).toEqual({ status: 400, body: refusal });
   expect((await token(client, [...refresh, both[0]!])).status).toBe(200);
   expect(await token(machine, [['grant_type', 'client_credentials'], ...both])).toEqual({ status: 400, body: refusal });
 });
 
-test('any other parameter that is repeated stays invalid_request (security R5)', async () => {
+test('any other repeated parameter is invalid_request (security R5)', async () => {
   expect(
     await token(machine, [
       ['grant_type', 'client_credentials'],

@@ -1,4 +1,4 @@
-// Response types beside the code: the implicit-flow variant, its hybrid relatives, and none (OpenID Connect Core 3.2, 3.3).
+// Response types other than code: the implicit flow, the hybrid flow, and none (OpenID Connect Core 3.2, 3.3).
 import { createHash } from 'node:crypto';
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ async function verify(token: string) {
 }
 
 test.each(types)(
-  'the response type %s brings exactly its parts in the fragment (OpenID Connect Core 3.2.2.5, 3.3.2.5)',
+  'the response type %s returns exactly its parts in the fragment (OpenID Connect Core 3.2.2.5, 3.3.2.5)',
   async (type) => {
     const page = await new UserAgent(service).authorize(client, user, {
       response_type: type,
@@ -59,7 +59,7 @@ test.each(types)(
       expect(payload).toMatchObject({ sub: user.sub, nonce: 'n', azp: payload.aud });
       expect(payload['at_hash']).toBe(response['access_token'] && half(response['access_token']));
       expect(payload['c_hash']).toBe(response['code'] && half(response['code']));
-      // alone it carries the claims; with an access token, or a code for one, they are at UserInfo
+      // an ID Token without code and access token contains the claims; otherwise UserInfo returns them
       expect(payload['name']).toBe(type === 'id_token' ? 'Ada' : undefined);
       expect(payload['email']).toBe(type === 'id_token' ? 'ada@example.com' : undefined);
     }
@@ -81,7 +81,7 @@ test.each(types)(
   },
 );
 
-test('the second, scope query tells the groups by the access token of the first response (decisions section 3)', async () => {
+test('the scope query returns the groups for the access token of the authorization response (decisions section 3)', async () => {
   const page = await new UserAgent(service).authorize(client, user, {
     response_type: 'token id_token',
     scope: 'openid scope',
@@ -94,7 +94,7 @@ test('the second, scope query tells the groups by the access token of the first 
   expect(await answer.json()).toEqual({ sub: user.sub, username: user.username, scope: ['staff'] });
 });
 
-test('form_post carries them in a form (Form Post Response Mode 1.0)', async () => {
+test('form_post sends them in a form (Form Post Response Mode 1.0)', async () => {
   const page = await new UserAgent(service).authorize(client, user, {
     response_type: 'code id_token token',
     response_mode: 'form_post',
@@ -118,15 +118,15 @@ test('form_post carries them in a form (Form Post Response Mode 1.0)', async () 
 });
 
 test.each([
-  ['no nonce where an ID Token comes by the browser', { response_type: 'id_token' }, 'invalid_request'],
+  ['no nonce for an ID Token from the authorization endpoint', { response_type: 'id_token' }, 'invalid_request'],
   ['no nonce in a hybrid request', { response_type: 'code id_token' }, 'invalid_request'],
   [
-    'the mode query for tokens',
+    'the response mode query for tokens',
     { response_type: 'id_token token', nonce: 'n', response_mode: 'query' },
     'invalid_request',
   ],
 ])(
-  '%s is refused in the fragment (OpenID Connect Core 3.2.2.6, Multiple Response Types 5)',
+  '%s is an error in the fragment (OpenID Connect Core 3.2.2.6, Multiple Response Types 5)',
   async (_, parameters, error) => {
     const agent = new UserAgent(service);
     await agent.signIn(user);
@@ -146,7 +146,7 @@ test('a response type that the client did not register is refused (security R6, 
   expect(new URL(unknown.location!).searchParams.get('error')).toBe('unsupported_response_type');
 });
 
-test('a code that is redeemed twice takes the tokens of the first response along (security R17)', async () => {
+test('a code that is redeemed twice ends the tokens of the authorization response, too (security R17)', async () => {
   const { code_verifier, ...challenge } = pkce();
   const page = await new UserAgent(service).authorize(client, user, { response_type: 'code token', ...challenge });
   const { code, access_token } = fragment(page);
@@ -162,7 +162,7 @@ test('a code that is redeemed twice takes the tokens of the first response along
   expect(userinfo.status).toBe(401);
 });
 
-test('registration wants the grant types that the response types need (OpenID Connect Registration 2)', async () => {
+test('registration requires the grant types of the response types (OpenID Connect Registration 2)', async () => {
   const register = async (body: Record<string, unknown>) => {
     const response = await fetch(`${service.issuer}/register`, {
       method: 'POST',
@@ -182,7 +182,7 @@ test('registration wants the grant types that the response types need (OpenID Co
 });
 
 test.each(['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'])(
-  'at_hash and c_hash are of the hash of %s, at both endpoints (OpenID Connect Core 3.3.2.11)',
+  'at_hash and c_hash use the hash of %s, at both endpoints (OpenID Connect Core 3.3.2.11)',
   async (alg) => {
     const signed = await service.createClient({
       response_types: ['code id_token token'],

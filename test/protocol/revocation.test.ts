@@ -1,4 +1,4 @@
-// POST /revoke: one access token alone, or the whole client session by any other token of it.
+// POST /revoke ends a single access token, or the whole client session by any of its other tokens.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
@@ -30,7 +30,7 @@ function revoke(token: string, caller: TestClient | undefined = client, extra: R
   });
 }
 
-/** Is it alive, asked at the second instance? */
+/** Asks the second instance whether the token is active. */
 async function active(token: string): Promise<boolean> {
   const response = await fetch(`${service.instances[1]}/introspect`, {
     method: 'POST',
@@ -43,7 +43,7 @@ async function active(token: string): Promise<boolean> {
 const refresh = (token: string) =>
   tokenRequest(service.instances[1]!, client, { grant_type: 'refresh_token', refresh_token: token });
 
-test('revoking an access token ends it alone (RFC 7009 2.1, decisions section 4)', async () => {
+test('the revocation of an access token ends that token only (RFC 7009 2.1, decisions section 4)', async () => {
   const tokens = await authorized();
   expect(await active(tokens.access_token)).toBe(true);
   const response = await revoke(tokens.access_token, client, { token_type_hint: 'refresh_token' });
@@ -55,7 +55,7 @@ test('revoking an access token ends it alone (RFC 7009 2.1, decisions section 4)
 });
 
 test.each(['refresh_token', 'code', 'client_session_handle'] as const)(
-  'revoking the %s ends the whole client session at once on every instance (decisions section 4)',
+  'the revocation of the %s ends the whole client session at once on every instance (decisions section 4)',
   async (name) => {
     const tokens = await authorized();
     expect((await revoke(tokens[name])).status).toBe(200);
@@ -66,7 +66,7 @@ test.each(['refresh_token', 'code', 'client_session_handle'] as const)(
   },
 );
 
-test('an unknown token gives 200, another client its refusal and nothing ends (RFC 7009 2.1, 2.2)', async () => {
+test('an unknown token gives 200, and another client is refused without effect (RFC 7009 2.1, 2.2)', async () => {
   const tokens = await authorized();
   const otherClient = await service.createClient();
   for (const token of ['nonsense', client.registrationAccessToken, `${tokens.access_token}x`]) {
@@ -78,13 +78,13 @@ test('an unknown token gives 200, another client its refusal and nothing ends (R
   expect(await active(tokens.access_token)).toBe(true);
 });
 
-test('a disabled client is told so with its right credentials, and anybody else gets 401 (decisions section 2)', async () => {
+test('a disabled client with correct credentials learns that it is disabled, and any other caller gets 401 (decisions section 2)', async () => {
   const disabled = await service.createClient({}, { status: 'disabled' });
   expect((await revoke('x', disabled)).status).toBe(403);
   expect((await revoke('x', { ...disabled, basic: `Basic ${btoa(`${disabled.clientId}:x`)}` })).status).toBe(401);
 });
 
-test('a refresh that races with the revocation leaves nothing active (security R35)', async () => {
+test('a refresh at the same time as the revocation leaves no active token (security R35)', async () => {
   for (let round = 0; round < 30; round++) {
     const tokens = await authorized();
     const [refreshed, revoked] = await Promise.all([refresh(tokens.refresh_token), revoke(tokens.refresh_token)]);

@@ -1,4 +1,4 @@
-// Every kind of secret at every door: each opens its own and no other, in whatever disguise, and none is what a client chose.
+// Each endpoint accepts its own kind of secret and no other, in any disguise, and no secret is chosen by a client.
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -9,17 +9,17 @@ import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 import { everyScope, form, wholeClient } from '../spec/kit.ts';
 
 type Kind = keyof typeof tokenPrefixes;
-/** A known browser's token opens nothing by itself; attacks/known-browser.test.ts shows what it is good for. */
-type Opening = Exclude<Kind, 'known_browser'>;
+/** A known browser's token is accepted nowhere by itself; attacks/known-browser.test.ts shows its use. */
+type UsableKind = Exclude<Kind, 'known_browser'>;
 const kinds = Object.keys(tokenPrefixes) as Kind[];
-const opening = kinds.filter((kind): kind is Opening => kind !== 'known_browser');
+const usableKinds = kinds.filter((kind): kind is UsableKind => kind !== 'known_browser');
 const redirect_uris = ['https://rp.example.com/callback'];
 
 let service: TestService;
 let client: TestClient;
 let admin: string;
 let secrets: Record<Kind, string>;
-/** Of the person who signed in. */
+/** The browser of the user who signed in. */
 let agent: UserAgent;
 beforeAll(async () => {
   service = await startTestService({ environment: withoutLimits });
@@ -58,8 +58,8 @@ afterAll(() => service?.stop());
 
 const status = async (answer: Promise<{ status: number }>) => (await answer).status;
 
-/** The door of each kind, and whether it opens. */
-const doors: Record<Opening, (secret: string) => Promise<boolean>> = {
+/** Presents a secret where its kind is expected, and returns whether it is accepted. */
+const accepts: Record<UsableKind, (secret: string) => Promise<boolean>> = {
   access_token: async (token) => (await status(call(`${service.issuer}/user/info`, { token }))) === 200,
   client_session_handle: async (token) => (await status(call(`${service.issuer}/user/me/info`, { token }))) === 200,
   registration_access_token: async (token) =>
@@ -77,7 +77,7 @@ const doors: Record<Opening, (secret: string) => Promise<boolean>> = {
     const { location } = await agent.follow(await agent.get(`/authorize?${parameters.toString()}`));
     return location?.includes('code=') ?? false;
   },
-  // looking does not use it up
+  // a GET request does not consume the link
   mailed_link: async (token) => (await status(new UserAgent(service).get(`/password/reset?token=${token}`))) === 200,
   registration_code: async (code) =>
     (await call(`${service.issuer}/register`, { body: { registration_code: code } })).status === 202,
@@ -90,13 +90,13 @@ const doors: Record<Opening, (secret: string) => Promise<boolean>> = {
       }),
     )) === 200,
 };
-/** The user operations take an authorization by any of its names (decisions section 5); who is registered repeats its registration (section 2). */
-const alsoOpen: Partial<Record<Opening, Kind[]>> = {
+/** The user operations accept any token of a client session (decisions section 5); a registered client repeats its registration (section 2). */
+const alsoAccepted: Partial<Record<UsableKind, Kind[]>> = {
   client_session_handle: ['access_token', 'authorization_code'],
   initial_access_token: ['registration_access_token'],
 };
 
-/** The same random part as another kind, with the checksum that is due. */
+/** Replaces the prefix of a secret by that of another kind, with a valid checksum. */
 function disguised(secret: string, kind: Kind, change: (random: string) => string = (random) => random): string {
   const body = tokenPrefixes[kind] + change(secret.slice(5, 48));
   const checksum = Buffer.alloc(4);
@@ -104,18 +104,18 @@ function disguised(secret: string, kind: Kind, change: (random: string) => strin
   return body + checksum.toString('base64url');
 }
 
-test.each(opening)(
-  'where %s is asked for, no other kind opens, as it is or with the right prefix and checksum (security R18, R30)',
-  async (door) => {
-    for (const kind of kinds.filter((each) => each !== door)) {
-      if (!alsoOpen[door]?.includes(kind)) expect(await doors[door](secrets[kind]), kind).toBe(false);
-      expect(await doors[door](disguised(secrets[kind], door)), `${kind} in disguise`).toBe(false);
+test.each(usableKinds)(
+  'where %s is expected, no other kind is accepted, unchanged or with the expected prefix and checksum (security R18, R30)',
+  async (expected) => {
+    for (const kind of kinds.filter((each) => each !== expected)) {
+      if (!alsoAccepted[expected]?.includes(kind)) expect(await accepts[expected](secrets[kind]), kind).toBe(false);
+      expect(await accepts[expected](disguised(secrets[kind], expected)), `${kind} in disguise`).toBe(false);
     }
   },
 );
 
-test.each(opening)(
-  'a %s with a character less, more or in the other case is unknown, and then the right one is good (security R27)',
+test.each(usableKinds)(
+  'a %s with a character removed, added or in the other case is unknown, and the correct one still works (security R27)',
   async (kind) => {
     const right = secrets[kind];
     const flip = (random: string) =>
@@ -123,23 +123,23 @@ test.each(opening)(
     const wrong = [right.slice(0, -1), right.slice(1), `${right}A`, right.toUpperCase(), disguised(right, kind, flip)];
     for (const random of [flip, (text: string) => text.slice(1), (text: string) => `A${text}`])
       wrong.push(disguised(right, kind, random));
-    for (const secret of wrong) expect(await doors[kind](secret)).toBe(false);
-    expect(await doors[kind](right)).toBe(true);
+    for (const secret of wrong) expect(await accepts[kind](secret)).toBe(false);
+    expect(await accepts[kind](right)).toBe(true);
   },
 );
 
-test('a client secret is stored as a fast digest of its own purpose (security R28)', async () => {
+test('a client secret is stored as a fast digest for its purpose (security R28)', async () => {
   const [row] = await service.database.sql<{ stored: Buffer }>(
     'SELECT client_secret_hash AS stored FROM clients WHERE client_id = $1',
     [client.clientId],
   );
   const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
   expect(row!.stored.toString('hex')).toBe(sha256(`client_secret\0${client.clientSecret}`));
-  // so that the digest of one kind is never that of another
+  // the purpose keeps the digests of different kinds apart
   expect(row!.stored.toString('hex')).not.toBe(sha256(client.clientSecret));
 });
 
-test('no secret is what a client or an administrator chose, and each is shown once (security R40)', async () => {
+test('no client or administrator chooses a secret, and each secret is shown once (security R40)', async () => {
   const chosen = Object.fromEntries(
     ['client_secret', 'shared_secret', 'registration_access_token'].map((name) => [name, 'a'.repeat(43)]),
   );
@@ -151,7 +151,7 @@ test('no secret is what a client or an administrator chose, and each is shown on
   const address = body['registration_client_uri'] as string;
   const token = body['registration_access_token'] as string;
   const shown = JSON.stringify((await call(address, { token })).body);
-  // the registration token is what was presented (RFC 7592 3)
+  // the registration access token is the one that the client presented (RFC 7592 3)
   for (const secret of made.slice(0, 2)) expect(shown).not.toContain(secret);
   const change = { client_id: body['client_id'], redirect_uris, client_secret: 'a'.repeat(43) };
   expect((await call(address, { method: 'PUT', token, body: change })).status).toBe(400);

@@ -1,4 +1,4 @@
-// sector_identifier_uri: fetched while a client registers or changes, and refused unless it names every redirect URI (OpenID Connect Registration 5).
+// A sector_identifier_uri is fetched when a client registers or changes, and must contain every redirect URI (OpenID Connect Registration 5).
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -10,11 +10,11 @@ const redirectUris = ['https://one.example/callback', 'https://two.example/callb
 let service: TestService;
 let server: Server;
 let uri: string;
-/** What the sector's server answers, and how often it was asked. */
-let sector: { status: number; body: string; headers?: Record<string, string>; asked: number };
+/** The response of the sector's server, and the number of requests to it. */
+let sector: { status: number; body: string; headers?: Record<string, string>; requests: number };
 beforeAll(async () => {
   server = createServer((_request, response) => {
-    sector.asked++;
+    sector.requests++;
     response.writeHead(sector.status, { 'content-type': 'application/json', ...sector.headers }).end(sector.body);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -27,7 +27,7 @@ afterAll(async () => {
   server?.close();
 });
 beforeEach(() => {
-  sector = { status: 200, body: JSON.stringify(redirectUris), asked: 0 };
+  sector = { status: 200, body: JSON.stringify(redirectUris), requests: 0 };
 });
 
 const metadata = () => ({ redirect_uris: redirectUris, subject_type: 'pairwise', sector_identifier_uri: uri });
@@ -35,24 +35,24 @@ const register = (body: Record<string, unknown> = metadata()): Promise<Answer> =
   call(`${service.issuer}/register`, { body });
 
 describe('registration', () => {
-  test('with every redirect URI in the document succeeds, hosts of several names included (OpenID Connect Core 8.1)', async () => {
+  test('with every redirect URI in the document succeeds, also with several hosts (OpenID Connect Core 8.1)', async () => {
     const answer = await register();
     expect(answer).toMatchObject({ status: 201, body: { subject_type: 'pairwise', sector_identifier_uri: uri } });
-    expect(sector.asked).toBe(1);
+    expect(sector.requests).toBe(1);
   });
 
   test.each([
     ['lacks one', 200, JSON.stringify(redirectUris.slice(1)), /hold every one of redirect_uris/],
-    ['has another spelling', 200, JSON.stringify(redirectUris.map((each) => `${each}/`)), /hold every one/],
-    ['is no array', 200, JSON.stringify({ redirect_uris: redirectUris }), /must be a JSON array/],
+    ['spells one differently', 200, JSON.stringify(redirectUris.map((each) => `${each}/`)), /hold every one/],
+    ['is not an array', 200, JSON.stringify({ redirect_uris: redirectUris }), /must be a JSON array/],
     ['is null', 200, 'null', /must be a JSON array/],
-    ['is no JSON', 200, '<html>', /answer with 200 and a JSON array/],
-    ['is not there', 404, '', /answer with 200 and a JSON array/],
+    ['is not JSON', 200, '<html>', /answer with 200 and a JSON array/],
+    ['does not exist', 404, '', /answer with 200 and a JSON array/],
     ['is longer than 64 KiB', 200, JSON.stringify([...redirectUris, 'x'.repeat(70_000)]), /answer with 200/],
   ])(
-    'whose document %s is refused with a sentence that says why (OpenID Connect Registration 5)',
+    'whose document %s is refused with a sentence that gives the reason (OpenID Connect Registration 5)',
     async (_what, status, body, why) => {
-      sector = { status, body, asked: 0 };
+      sector = { status, body, requests: 0 };
       const answer = await register();
       expect(answer).toMatchObject({
         status: 400,
@@ -62,11 +62,11 @@ describe('registration', () => {
     },
   );
 
-  test('follows no redirect and asks no address that is not public (security A62, R47)', async () => {
-    sector = { status: 302, body: '', headers: { location: uri }, asked: 0 };
+  test('follows no redirect, and sends no request to an address that is not public (security A62, R47)', async () => {
+    sector = { status: 302, body: '', headers: { location: uri }, requests: 0 };
     expect(await register()).toMatchObject({ status: 400, body: { error: 'invalid_client_metadata' } });
-    expect(sector.asked).toBe(1);
-    const said = new Set<unknown>();
+    expect(sector.requests).toBe(1);
+    const descriptions = new Set<unknown>();
     for (const address of [
       'http://127.0.0.1:1/sector.json',
       'https://127.0.0.1:1/sector.json',
@@ -76,13 +76,13 @@ describe('registration', () => {
     ]) {
       const answer = await register({ ...metadata(), sector_identifier_uri: address });
       expect(answer, address).toMatchObject({ status: 400, body: { error: 'invalid_client_metadata' } });
-      said.add(answer.body['error_description']);
+      descriptions.add(answer.body['error_description']);
     }
-    expect(said.size).toBeLessThanOrEqual(2);
-    expect(sector.asked).toBe(1);
+    expect(descriptions.size).toBeLessThanOrEqual(2);
+    expect(sector.requests).toBe(1);
   });
 
-  test('is checked for a public client that names one too (OpenID Connect Registration 2)', async () => {
+  test('checks the document for a client with public subjects, too (OpenID Connect Registration 2)', async () => {
     sector.body = '[]';
     expect(await register({ ...metadata(), subject_type: 'public' })).toMatchObject({ status: 400 });
   });
@@ -94,15 +94,19 @@ describe('registration', () => {
       { redirect_uris: ['http://127.0.0.1/callback'], application_type: 'native' },
       /https address/,
     ],
-    ['a scheme', { redirect_uris: ['com.example.app:/callback'], application_type: 'native' }, /https address/],
-    ['no address', { redirect_uris: [], grant_types: ['client_credentials'] }, /https address/],
+    [
+      'a private-use scheme',
+      { redirect_uris: ['com.example.app:/callback'], application_type: 'native' },
+      /https address/,
+    ],
+    ['no redirect URI', { redirect_uris: [], grant_types: ['client_credentials'] }, /https address/],
     [
       'a plain http address',
       { sector_identifier_uri: 'http://one.example/sector.json' },
       /sector_identifier_uri must be/,
     ],
   ])(
-    'of a pairwise client with %s and no good sector is refused (OpenID Connect Core 8.1)',
+    'of a pairwise client with %s and without a valid sector is refused (OpenID Connect Core 8.1)',
     async (_what, change, why) => {
       const answer = await register({
         redirect_uris: ['https://one.example/callback'],
@@ -113,7 +117,7 @@ describe('registration', () => {
         status: 400,
         body: { error: 'invalid_client_metadata', error_description: expect.stringMatching(why) },
       });
-      expect(sector.asked).toBe(0);
+      expect(sector.requests).toBe(0);
     },
   );
 });
@@ -122,7 +126,7 @@ describe('a change', () => {
   let made: Answer['body'];
   beforeEach(async () => {
     made = (await register()).body;
-    sector.asked = 0;
+    sector.requests = 0;
   });
   const put = (change: Record<string, unknown>) =>
     call(made['registration_client_uri'] as string, {
@@ -131,22 +135,22 @@ describe('a change', () => {
       body: { ...metadata(), client_id: made['client_id'], ...change },
     });
 
-  test('of the redirect URIs or the sector is checked, another one asks nobody (RFC 7592 2.2)', async () => {
+  test('of the redirect URIs or the sector is checked, and another change sends no request (RFC 7592 2.2)', async () => {
     expect(await put({ client_name: 'Another' })).toMatchObject({ status: 200 });
-    expect(sector.asked).toBe(0);
+    expect(sector.requests).toBe(0);
     const third = [...redirectUris, 'https://three.example/callback'];
     expect(await put({ redirect_uris: third })).toMatchObject({
       status: 400,
       body: { error: 'invalid_client_metadata' },
     });
-    expect(sector.asked).toBe(1);
+    expect(sector.requests).toBe(1);
     sector.body = JSON.stringify(third);
     expect(await put({ redirect_uris: third })).toMatchObject({ status: 200 });
     sector.body = '[]';
     expect(await put({ redirect_uris: third, sector_identifier_uri: `${uri}?2` })).toMatchObject({ status: 400 });
   });
 
-  test('by a repeated registration is checked too (decisions section 2)', async () => {
+  test('by a repeated registration is checked, too (decisions section 2)', async () => {
     sector.body = '[]';
     const repeat = (body: Record<string, unknown>) =>
       call(`${service.issuer}/register`, { token: made['registration_access_token'] as string, body });
@@ -157,7 +161,7 @@ describe('a change', () => {
     expect(await repeat(metadata())).toMatchObject({ status: 200 });
   });
 
-  test('by an administrator is checked too, and so is what an administrator makes (security R25)', async () => {
+  test('by an administrator is checked, too, and so is a client that an administrator creates (security R25)', async () => {
     const token = await adminToken(service);
     const clients = `${service.issuer}/admin/api/clients`;
     sector.body = '[]';
@@ -172,7 +176,7 @@ describe('a change', () => {
   });
 });
 
-test('fetches count against the limit of registrations of a network (security R47)', async () => {
+test('fetches count against the registration limit of a network (security R47)', async () => {
   const limited = await startTestService({
     environment: { LIMIT_REGISTRATION_PER_NETWORK: '3', OUTBOUND_ALLOW: new URL(uri).host },
   });
@@ -185,13 +189,13 @@ test('fetches count against the limit of registrations of a network (security R4
         body: { ...metadata(), client_id: made['client_id'], sector_identifier_uri: `${uri}?${count}` },
       });
     expect([(await put(1)).status, (await put(2)).status, (await put(3)).status]).toEqual([200, 200, 429]);
-    expect(sector.asked).toBe(3);
+    expect(sector.requests).toBe(3);
   } finally {
     await limited.stop();
   }
 });
 
-test('clients of several hosts with one document know a user by one subject (OpenID Connect Core 8.1)', async () => {
+test('clients of several hosts with the same document get the same subject for a user (OpenID Connect Core 8.1)', async () => {
   const user = await service.createUser();
   const members = { subject_type: 'pairwise', sector_identifier_uri: uri };
   const clients = await Promise.all(

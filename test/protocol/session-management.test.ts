@@ -1,4 +1,4 @@
-// Session management: the session_state, the cookie behind it, and the one page of the service that may be framed.
+// Session management: the session_state, its cookie, and the one page that other sites may load in a frame.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call, withoutLimits } from '../helpers/grants.ts';
@@ -25,18 +25,18 @@ async function signedIn() {
   return { user, agent };
 }
 
-/** What the page in the frame computes (Session Management 1.0 section 3.2). */
+/** Computes the value as the page in the frame does (Session Management 1.0 section 3.2). */
 function expected(clientId: string, origin: string, browserState: string, salt: string): string {
   const hash = createHash('sha256').update(`${clientId} ${origin} ${browserState} ${salt}`).digest('hex');
   return `${hash}.${salt}`;
 }
 
-test('discovery names the page to frame (Session Management 1.0 section 3.3)', async () => {
+test('the discovery document names the page for the frame (Session Management 1.0 section 3.3)', async () => {
   const { body } = await call(`${service.issuer}/.well-known/openid-configuration`);
   expect(body['check_session_iframe']).toBe(`${service.issuer}/check-session`);
 });
 
-test('a response carries a session_state of client, origin and browser state, with a fresh salt (Session Management 1.0 section 2)', async () => {
+test('a response contains a session_state of client, origin and browser state, with a new salt (Session Management 1.0 section 2)', async () => {
   const { agent } = await signedIn();
   const states = [await sessionState(agent), await sessionState(agent)];
   for (const state of states) {
@@ -46,13 +46,13 @@ test('a response carries a session_state of client, origin and browser state, wi
   expect(states[0]).not.toBe(states[1]);
 });
 
-test('an error carries none (Session Management 1.0 section 2)', async () => {
+test('an error contains no session_state (Session Management 1.0 section 2)', async () => {
   const page = await new UserAgent(service).authorize(client, undefined, { prompt: 'none' });
   expect(responseParameters(page)['error']).toBe('login_required');
   expect(responseParameters(page)).not.toHaveProperty('session_state');
 });
 
-test('the cookie is for scripts, says nothing, and is the same on every instance (Session Management 1.0 section 3.2)', async () => {
+test('scripts may read the cookie, which reveals nothing and is the same on every instance (Session Management 1.0 section 3.2)', async () => {
   const user = await service.createUser();
   const agent = new UserAgent(service);
   await agent.signIn(user);
@@ -69,7 +69,7 @@ test('the cookie is for scripts, says nothing, and is the same on every instance
   expect(lines).toEqual([`${cookie}=${before}; Path=/; SameSite=Lax`]);
 });
 
-test('with an https base address third parties may read it, under the base path (Session Management 1.0 section 3.2)', async () => {
+test('with an https base URL other sites may read the cookie, below the base path (Session Management 1.0 section 3.2)', async () => {
   const secure = await startTestService({
     environment: { BASE_URL: 'https://id.example.com/idp', ...withoutLimits },
     basePath: '/idp',
@@ -90,7 +90,7 @@ test('with an https base address third parties may read it, under the base path 
   }
 });
 
-test('signing in again, as the same person or another, changes it (Session Management 1.0 section 3.2)', async () => {
+test('a new sign-in, of the same user or another, changes the cookie (Session Management 1.0 section 3.2)', async () => {
   const { user, agent } = await signedIn();
   const first = stateOf(agent);
   await agent.authorize(client, user, { prompt: 'login' });
@@ -100,7 +100,7 @@ test('signing in again, as the same person or another, changes it (Session Manag
   expect([first, second]).not.toContain(stateOf(agent));
 });
 
-test('signing out changes it, and so does a session that ended elsewhere, at the next visit (Session Management 1.0 section 3.2)', async () => {
+test('a sign-out changes the cookie, and the end of the session elsewhere changes it at the next request (Session Management 1.0 section 3.2)', async () => {
   const { agent } = await signedIn();
   await agent.submit(await agent.get('/logout'), { decision: 'sign-out' });
   expect(stateOf(agent)).toMatch(/^signed-out\.[A-Za-z0-9_-]{43}$/);
@@ -110,7 +110,7 @@ test('signing out changes it, and so does a session that ended elsewhere, at the
   expect(stateOf(other)).toMatch(/^signed-out\./);
 });
 
-test('one that somebody planted is not believed (security A70)', async () => {
+test('a planted cookie is replaced (security A70)', async () => {
   const { agent } = await signedIn();
   const real = stateOf(agent);
   agent.cookies.set(cookie, 'planted');
@@ -119,7 +119,7 @@ test('one that somebody planted is not believed (security A70)', async () => {
   expect(state).toBe(expected(client.clientId, 'https://rp.example.com', real!, state.split('.')[1]!));
 });
 
-test('the page may be framed by anybody and does nothing but run its own script (security R57)', async () => {
+test('any site may frame the page, which only runs its own script (security R57)', async () => {
   const page = await new UserAgent(service).get('/check-session', { 'sec-fetch-dest': 'iframe' });
   expect(page.status).toBe(200);
   expect(page.headers.get('x-frame-options')).toBeNull();
@@ -133,7 +133,7 @@ test('the page may be framed by anybody and does nothing but run its own script 
 });
 
 describe("another site's form", () => {
-  /** As a browser sends it over https: the state is SameSite=None and comes along, the session is Lax and stays away. */
+  /** Sends the form as a browser does over https: with the state cookie (SameSite=None), and without the session cookie (Lax). */
   const foreign = (agent: UserAgent, path: string, form: Record<string, string>) =>
     fetch(service.issuer + path, {
       method: 'POST',
@@ -145,7 +145,7 @@ describe("another site's form", () => {
       },
     });
 
-  test('is turned into a visit that has the session, at /logout and /authorize (OpenID Connect RP-Initiated Logout 2, Core 3.1.2.1)', async () => {
+  test('is redirected to a request with the session cookie, at /logout and /authorize (OpenID Connect RP-Initiated Logout 2, Core 3.1.2.1)', async () => {
     const agent = new UserAgent(service);
     await agent.signIn(await service.createUser());
     for (const path of ['/logout', '/authorize']) {
@@ -155,7 +155,7 @@ describe("another site's form", () => {
     }
   });
 
-  test('does not make the browser state say that somebody signed out (security R55)', async () => {
+  test('does not change the browser state to signed out (security R55)', async () => {
     const agent = new UserAgent(service);
     await agent.signIn(await service.createUser());
     const answer = await foreign(agent, '/login', { username: 'x', password: 'x' });

@@ -1,4 +1,4 @@
-// What of authorization requests is stored while they wait, and how many of one network may: nobody fills the database without a cookie.
+// Waiting authorization requests are limited in size and per network, so that requests without a cookie cannot fill the database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -41,7 +41,7 @@ describe('the size of a request', () => {
     return { status: answer.status, body: (await answer.json()) as Record<string, string> };
   };
 
-  test('does not count what the service does not know, which is not stored (security R119)', async () => {
+  test('does not count unknown parameters, which are not stored (security R119)', async () => {
     const page = await post({ unknown: 'x'.repeat(60_000), utm_source: 'y' });
     expect(page.location).toContain('/login?');
     const [row] = await stored(service);
@@ -74,7 +74,7 @@ describe('the size of a request', () => {
     const pushed = await par(sent);
     if (good) expect(pushed.status).toBe(201);
     else expect(pushed).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
-    // a browser that is not signed in hears of it afterwards, and little is stored meanwhile
+    // a signed-out user gets the error after sign-in, and little is stored until then
     const newBrowser = new UserAgent(service);
     const login = await newBrowser.follow(await post(sent, newBrowser));
     expect(login.body).toContain('id="password"');
@@ -84,8 +84,8 @@ describe('the size of a request', () => {
   });
 });
 
-describe('the requests of a network', () => {
-  const most = 20;
+describe('the waiting requests of a network', () => {
+  const limit = 20;
   let service: TestService;
   let client: TestClient;
   let application: TestClient;
@@ -96,7 +96,7 @@ describe('the requests of a network', () => {
         ...withoutLimits,
         TRUST_PROXY: '127.0.0.1,::1',
         LIMIT_PENDING_SIGN_INS: '3',
-        LIMIT_PENDING_SIGN_INS_PER_NETWORK: String(most),
+        LIMIT_PENDING_SIGN_INS_PER_NETWORK: String(limit),
       },
     });
     client = await service.createClient({}, { firstParty: true });
@@ -134,25 +134,25 @@ describe('the requests of a network', () => {
     ['203.0.113.0/24', (n: number) => `203.0.113.${n + 1}`, '203.0.114.1'],
     ['2001:db8:1:2::/64', (n: number) => `2001:db8:1:2::${(n + 1).toString(16)}`, '2001:db8:1:3::1'],
   ])(
-    'are as many as may be, of any number at once at two instances, and others are let in: %s (security R119)',
-    async (network, address, neighbour) => {
+    'are limited, even for simultaneous requests at two instances, and other networks are not affected: %s (security R119)',
+    async (network, address, otherAddress) => {
       const answers = await Promise.all(
-        Array.from({ length: 3 * most }, (_, n) => begin(address(n), n % 2)).concat(begin(neighbour)),
+        Array.from({ length: 3 * limit }, (_, n) => begin(address(n), n % 2)).concat(begin(otherAddress)),
       );
       const other = answers.pop()!;
       expect(other.location).toContain('/login?');
-      expect(count(answers.map(({ status }) => status))).toEqual({ 303: most, 429: 2 * most });
-      expect(await of(network)).toBe(most);
+      expect(count(answers.map(({ status }) => status))).toEqual({ 303: limit, 429: 2 * limit });
+      expect(await of(network)).toBe(limit);
       const refused = answers.find(({ status }) => status === 429)!;
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
       expect((await push(address(0))).status).toBe(429);
     },
   );
 
-  test('that are answered or over make room (security R119)', async () => {
+  test('that were answered or have expired no longer count (security R119)', async () => {
     const user = await service.createUser();
     const [first, ...others] = await Promise.all(
-      Array.from({ length: most }, async (_, n) => {
+      Array.from({ length: limit }, async (_, n) => {
         const agent = new UserAgent(service, { 'x-forwarded-for': `198.51.100.${n + 1}` });
         return { agent, page: await agent.get(authorizationUrl(service.issuer, client)) };
       }),
@@ -181,36 +181,36 @@ describe('the requests of a network', () => {
     );
   });
 
-  test('count those that clients push, and then in the network of the browser that brings them (RFC 9126 4, security R119)', async () => {
-    const pushes = await Promise.all(Array.from({ length: 2 * most }, (_, n) => push('192.0.2.7', n % 2)));
-    expect(count(pushes.map(({ status }) => status))).toEqual({ 201: most, 429: most });
+  test('include pushed requests, which then count for the network of the browser that sends the request_uri (RFC 9126 4, security R119)', async () => {
+    const pushes = await Promise.all(Array.from({ length: 2 * limit }, (_, n) => push('192.0.2.7', n % 2)));
+    expect(count(pushes.map(({ status }) => status))).toEqual({ 201: limit, 429: limit });
     expect(pushes.find(({ status }) => status === 429)).toMatchObject({
       retry: '60',
       body: { error: 'temporarily_unavailable' },
     });
-    expect(await of('192.0.2.0/24')).toBe(most);
+    expect(await of('192.0.2.0/24')).toBe(limit);
     const [waiting] = pushes.filter(({ status }) => status === 201);
     const url = `${service.issuer}/authorize?${new URLSearchParams({
       client_id: application.clientId,
       request_uri: waiting!.body['request_uri']!,
     }).toString()}`;
     const agent = new UserAgent(service);
-    // no room in the browser's network: the request stays as it is
+    // if the limit of the browser's network is reached, the pushed request stays unchanged
     await service.database.sql(
       `INSERT INTO authorization_requests (id_hash, client_id, endpoint, parameters, expires_at, network)
        SELECT sha256(n::text::bytea), $1, 'authorization', '{}', now() + interval '1 minute', '192.0.3.0/24' FROM generate_series(1, $2) n`,
-      [application.clientId, most],
+      [application.clientId, limit],
     );
     expect((await agent.get(url, { 'x-forwarded-for': '192.0.3.1' })).status).toBe(429);
     const elsewhere = { 'x-forwarded-for': '192.0.4.1' };
     expect((await agent.get(url, elsewhere)).location).toContain('/login?');
-    expect([await of('192.0.2.0/24'), await of('192.0.4.0/24')]).toEqual([most - 1, 1]);
-    // loaded again it is the same one
+    expect([await of('192.0.2.0/24'), await of('192.0.4.0/24')]).toEqual([limit - 1, 1]);
+    // a reload uses the same stored request
     expect((await agent.get(url, elsewhere)).location).toContain('/login?');
     expect(await of('192.0.4.0/24')).toBe(1);
   });
 
-  test('count one that was decided until its answer is fetched (security R119)', async () => {
+  test('include decided requests until their answer is fetched (security R119)', async () => {
     const user = await service.createUser();
     const third = await service.createClient();
     const address = { 'x-forwarded-for': '192.0.6.1' };
@@ -225,13 +225,13 @@ describe('the requests of a network', () => {
       return (await agent.post('/consent', { ...hiddenFields(consent.body), decision: 'deny' })).status;
     };
     const statuses = [];
-    for (let index = 0; index < most + 2; index++) statuses.push(await decided());
-    expect(count(statuses)).toEqual({ 303: most, 429: 2 });
+    for (let index = 0; index < limit + 2; index++) statuses.push(await decided());
+    expect(count(statuses)).toEqual({ 303: limit, 429: 2 });
   });
 
-  test('let a pushed request with prompt=none pass, and do not count those of confidential clients (RFC 9126, security R8, R119)', async () => {
+  test('do not block a pushed request with prompt=none, and do not include those of confidential clients (RFC 9126, security R8, R119)', async () => {
     const network = '192.0.7.1';
-    await Promise.all(Array.from({ length: most }, () => begin(network)));
+    await Promise.all(Array.from({ length: limit }, () => begin(network)));
     expect((await begin(network)).status).toBe(429);
     const pushed = await push(network, 0, client, { prompt: 'none' });
     expect(pushed.status).toBe(201);
@@ -242,19 +242,19 @@ describe('the requests of a network', () => {
     expect(responseParameters(silent)).toMatchObject({ error: 'login_required' });
   });
 
-  test('do not count what needs no page (security R119)', async () => {
+  test('do not include requests that need no page (security R119)', async () => {
     const silent = await Promise.all(
-      Array.from({ length: 2 * most }, () =>
+      Array.from({ length: 2 * limit }, () =>
         new UserAgent(service).get(authorizationUrl(service.issuer, client, { prompt: 'none' }), {
           'x-forwarded-for': '192.0.5.1',
         }),
       ),
     );
-    expect(count(silent.map(({ status }) => status))).toEqual({ 302: 2 * most });
+    expect(count(silent.map(({ status }) => status))).toEqual({ 302: 2 * limit });
   });
 });
 
-test('LIMIT_PENDING_SIGN_INS_PER_NETWORK=0 lets any number wait (security R119)', async () => {
+test('LIMIT_PENDING_SIGN_INS_PER_NETWORK=0 allows any number of waiting requests (security R119)', async () => {
   const service = await startTestService({
     environment: { ...withoutLimits, LIMIT_PENDING_SIGN_INS_PER_NETWORK: '0' },
   });

@@ -1,4 +1,4 @@
-// Client authentication by assertions: private_key_jwt and client_secret_jwt, replays, and keys that rotate (RFC 7523).
+// Clients authenticate with private_key_jwt and client_secret_jwt, replays are refused, and keys may rotate (RFC 7523).
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
@@ -16,8 +16,8 @@ interface Pair {
 let service: TestService;
 let keyServer: Server;
 let keyServerPort: number;
-/** What the client's own server answers. */
-let published: { status: number; body: string; asked: number };
+/** The response of the client's key server, and the number of requests to it. */
+let published: { status: number; body: string; requests: number };
 let pairs: Record<string, Pair>;
 let byKey: TestClient;
 let bySecret: TestClient;
@@ -25,9 +25,9 @@ let fetched: TestClient;
 
 const grants = { grant_types: ['client_credentials'], redirect_uris: [] };
 beforeAll(async () => {
-  published = { status: 200, body: '', asked: 0 };
+  published = { status: 200, body: '', requests: 0 };
   keyServer = createServer((_request, response) => {
-    published.asked++;
+    published.requests++;
     response.writeHead(published.status, { 'content-type': 'application/json' }).end(published.body);
   });
   await new Promise<void>((resolve) => keyServer.listen(0, '127.0.0.1', resolve));
@@ -84,19 +84,19 @@ const send = (assertion: string, form: Record<string, string> = {}, base = servi
   });
 const refused = { status: 401, body: { error: 'invalid_client' } };
 
-describe('what is accepted', () => {
+describe('the token endpoint accepts', () => {
   test.each(algorithms)('private_key_jwt with a registered %s key (OpenID Connect Core 9)', async (alg) => {
     expect(await send(await signed(claims(byKey), pairs[alg]!))).toMatchObject({ status: 200 });
   });
 
-  test('client_secret_jwt with the text of the secret as key (OpenID Connect Core 9)', async () => {
+  test('client_secret_jwt with the characters of the secret as the key (OpenID Connect Core 9)', async () => {
     expect(await send(await hmac(claims(bySecret), bySecret.clientSecret))).toMatchObject({ status: 200 });
     expect(
       await send(await hmac(claims(bySecret), bySecret.clientSecret), { client_id: bySecret.clientId }),
     ).toMatchObject({ status: 200 });
   });
 
-  test('the issuer as audience, too (RFC 7523 3)', async () => {
+  test('the issuer as the audience (RFC 7523 3)', async () => {
     for (const aud of [service.issuer, [service.issuer], `${service.issuer}/token`])
       expect(await send(await signed(claims(byKey, { aud }), pairs['ES256']!))).toMatchObject({ status: 200 });
   });
@@ -105,7 +105,7 @@ describe('what is accepted', () => {
 test.each<[string, () => Promise<string>]>([
   ['another audience', () => signed(claims(byKey, { aud: 'https://other.example' }), pairs['ES256']!)],
   [
-    'an audience of ours and a foreign one',
+    'one audience of the service and one of another',
     () => signed(claims(byKey, { aud: [service.issuer, 'https://other.example'] }), pairs['ES256']!),
   ],
   ['no audience', () => signed(claims(byKey, { aud: undefined }), pairs['ES256']!)],
@@ -126,9 +126,9 @@ test.each<[string, () => Promise<string>]>([
       return signed(claims(byKey), pair, { jwk: pair.jwk });
     },
   ],
-  ['a key address in its header', () => signed(claims(byKey), pairs['ES256']!, { jku: 'https://evil.example/jwks' })],
+  ['a key URL in its header', () => signed(claims(byKey), pairs['ES256']!, { jku: 'https://evil.example/jwks' })],
   ['no signature', async () => new UnsecuredJWT(claims(byKey)).encode()],
-  ['an HMAC by the public key', () => hmac(claims(byKey), JSON.stringify(pairs['RS256']!.jwk))],
+  ['an HMAC with the public key', () => hmac(claims(byKey), JSON.stringify(pairs['RS256']!.jwk))],
   [
     'a broken signature',
     async () => (await signed(claims(byKey), pairs['ES256']!)).replace(/\.[^.]{4}([^.]*)$/, '.AAAA$1'),
@@ -137,9 +137,9 @@ test.each<[string, () => Promise<string>]>([
   ['the wrong secret', () => hmac(claims(bySecret), `${bySecret.clientSecret}x`)],
   ['the shared secret', () => hmac(claims(bySecret), bySecret.sharedSecret)],
   ['a private key instead of the secret', () => signed(claims(bySecret), pairs['ES256']!)],
-  ['text that is no JWT', async () => 'a.b.c'],
+  ['text that is not a JWT', async () => 'a.b.c'],
   [
-    'a subject that is no text',
+    'a subject that is not a string',
     async () =>
       `${Buffer.from('{"alg":"ES256"}').toString('base64url')}.${Buffer.from('{"sub":{}}').toString('base64url')}.AAAA`,
   ],
@@ -147,7 +147,7 @@ test.each<[string, () => Promise<string>]>([
   expect(await send(await make())).toMatchObject(refused);
 });
 
-test('an assertion for another client_id, or of another type, is refused (RFC 7521 4.2)', async () => {
+test('an assertion for another client_id or of another type is refused (RFC 7521 4.2)', async () => {
   const assertion = await signed(claims(byKey), pairs['ES256']!);
   expect(await send(assertion, { client_id: bySecret.clientId })).toMatchObject(refused);
   expect(await send(assertion, { client_assertion_type: 'urn:x' })).toMatchObject({ status: 400 });
@@ -155,7 +155,7 @@ test('an assertion for another client_id, or of another type, is refused (RFC 75
 });
 
 describe('a jti', () => {
-  test('is good once, on whichever instance (RFC 7523 3)', async () => {
+  test('is accepted once, on any instance (RFC 7523 3)', async () => {
     const assertion = await signed(claims(byKey), pairs['ES256']!);
     expect(await send(assertion)).toMatchObject({ status: 200 });
     for (const base of service.instances) expect(await send(assertion, {}, base)).toMatchObject(refused);
@@ -167,7 +167,7 @@ describe('a jti', () => {
     });
   });
 
-  test('sent 50 times at once on two instances is good once (security R15)', async () => {
+  test('that is sent 50 times at once on two instances is accepted once (security R15)', async () => {
     const assertion = await hmac(claims(bySecret), bySecret.clientSecret);
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, index) => send(assertion, {}, service.instances[index % 2])),
@@ -185,12 +185,12 @@ describe('keys at a jwks_uri', () => {
     privateKey,
     jwk: { kty, crv, x, y, alg } as JWK,
   });
-  const tries =
+  const attemptWith =
     (pair: Pair, client = fetched) =>
     async () =>
       (await send(await signed(claims(client), pair))).status;
 
-  test('are fetched, and a rotated key is known without a restart or a minute of waiting, named or not (OpenID Connect Core 10.1.1)', async () => {
+  test('are fetched, and a rotated key works within seconds and without a restart, with or without a kid (OpenID Connect Core 10.1.1)', async () => {
     const [first, second] = [await newPair('ES256', 'one'), await newPair('ES256', 'two')];
     const [plain, plainSecond] = [unnamed(await newPair('ES256', '')), unnamed(await newPair('ES256', ''))];
     const other = await service.createClient({
@@ -199,28 +199,31 @@ describe('keys at a jwks_uri', () => {
       jwks_uri: `http://127.0.0.1:${keyServerPort}/unnamed`,
     });
     publish(first, plain);
-    expect(await tries(first)()).toBe(200);
-    expect(await tries(plain, other)()).toBe(200);
+    expect(await attemptWith(first)()).toBe(200);
+    expect(await attemptWith(plain, other)()).toBe(200);
     publish(first, second, plainSecond);
     const known = (status: number) => status === 200;
-    await Promise.all([eventually(tries(second), known, 10_000), eventually(tries(plainSecond, other), known, 10_000)]);
-    expect(await tries(plain, other)()).toBe(401);
-    expect(await tries(first)()).toBe(200);
+    await Promise.all([
+      eventually(attemptWith(second), known, 10_000),
+      eventually(attemptWith(plainSecond, other), known, 10_000),
+    ]);
+    expect(await attemptWith(plain, other)()).toBe(401);
+    expect(await attemptWith(first)()).toBe(200);
   });
 
-  test('are not fetched for each request: neither for known nor for invented keys (security R47)', async () => {
+  test('are not fetched for each request, neither for known nor for invented keys (security R47)', async () => {
     const [known, invented] = [await newPair('ES256', 'known'), await newPair('ES256', 'invented')];
     publish(known);
-    await eventually(tries(known), (status) => status === 200, 10_000);
-    const { asked } = published;
+    await eventually(attemptWith(known), (status) => status === 200, 10_000);
+    const { requests } = published;
     for (let count = 0; count < 20; count++) {
-      await tries(known)();
-      expect(await tries(invented)()).toBe(401);
+      await attemptWith(known)();
+      expect(await attemptWith(invented)()).toBe(401);
     }
-    expect(published.asked - asked).toBeLessThanOrEqual(2);
+    expect(published.requests - requests).toBeLessThanOrEqual(2);
   });
 
-  test('are asked for again soon after the client could not be reached (OpenID Connect Core 10.1.1)', async () => {
+  test('are fetched again soon after the client could not be reached (OpenID Connect Core 10.1.1)', async () => {
     const pair = await newPair('ES256', 'late');
     const client = await service.createClient({
       ...grants,
@@ -236,10 +239,10 @@ describe('keys at a jwks_uri', () => {
 
   test.each([
     ['a redirect', 302, ''],
-    ['a document that is no key set', 200, '[]'],
+    ['a document that is not a key set', 200, '[]'],
     ['something that is not JSON', 200, '<html>'],
     ['more than 64 KiB', 200, JSON.stringify({ keys: [], filler: 'x'.repeat(70_000) })],
-  ])('that answer with %s authenticate nobody (security A63)', async (what, status, body) => {
+  ])('that answer with %s authenticate no client (security A63)', async (what, status, body) => {
     const pair = await newPair('ES256', 'none');
     const client = await service.createClient({
       ...grants,
@@ -250,7 +253,7 @@ describe('keys at a jwks_uri', () => {
     expect(await send(await signed(claims(client), pair))).toMatchObject(refused);
   });
 
-  test('at an address that is not allowed are never asked for (security A62)', async () => {
+  test('at an address that is not allowed are never fetched (security A62)', async () => {
     const pair = await newPair('ES256', 'inside');
     for (const uri of [`http://[::1]:${keyServerPort}/jwks`, `https://127.0.0.1:${keyServerPort + 1}/jwks`]) {
       const client = await service.createClient({
@@ -258,9 +261,9 @@ describe('keys at a jwks_uri', () => {
         token_endpoint_auth_method: 'private_key_jwt',
         jwks_uri: uri,
       });
-      const { asked } = published;
+      const { requests } = published;
       expect(await send(await signed(claims(client), pair))).toMatchObject(refused);
-      expect(published.asked).toBe(asked);
+      expect(published.requests).toBe(requests);
     }
   });
 });

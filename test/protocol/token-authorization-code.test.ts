@@ -1,4 +1,4 @@
-// POST /token with grant_type authorization_code: what a code buys, when it is refused, and what its second use costs.
+// POST /token with grant_type authorization_code issues tokens for a valid code, and a second redemption ends them.
 import { createHash } from 'node:crypto';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ let client: TestClient;
 let user: { sub: string; username: string; password: string };
 let agent: UserAgent;
 beforeAll(async () => {
-  // one browser for all of it
+  // one session obtains the codes of all tests
   service = await startTestService({ environment: { LIMIT_CODES_PER_SESSION: '0' } });
   client = await service.createClient();
   user = await service.createUser();
@@ -26,7 +26,7 @@ const events = (type: string, clientId = client.clientId) =>
   service.database.sql('SELECT * FROM audit_events WHERE type = $1 AND client_id = $2', [type, clientId]);
 
 /** Moves the times of a client's codes into the past. */
-const age = (of: TestClient, seconds: number) =>
+const moveIntoPast = (of: TestClient, seconds: number) =>
   service.database.sql(
     `UPDATE authorization_codes ac SET expires_at = ac.expires_at - make_interval(secs => $2),
             redeemed_at = ac.redeemed_at - make_interval(secs => $2)
@@ -34,8 +34,8 @@ const age = (of: TestClient, seconds: number) =>
     [of.clientId, seconds],
   );
 
-describe('what a code buys', () => {
-  test('the response has the members of the standards and may not be kept (RFC 6749 5.1, OpenID Connect Core 3.1.3.3)', async () => {
+describe('the redemption of a code', () => {
+  test('has a response with the members of the standards that must not be stored (RFC 6749 5.1, OpenID Connect Core 3.1.3.3)', async () => {
     const answer = await redeem(service.issuer, client, await newCode({ scope: 'openid profile' }));
     expect(answer.status).toBe(200);
     expect(answer.headers.get('cache-control')).toBe('no-store');
@@ -51,7 +51,7 @@ describe('what a code buys', () => {
     });
   });
 
-  test('the ID Token is signed, short-lived and bound to request and access token (OpenID Connect Core 3.1.3.6)', async () => {
+  test('yields a signed, short-lived ID Token that is bound to the request and the access token (OpenID Connect Core 3.1.3.6)', async () => {
     const before = Math.floor(Date.now() / 1000);
     const { body } = await redeem(service.issuer, client, await newCode({ nonce: 'n-0S6_WzA2Mj' }));
     const { payload, protectedHeader } = await jwtVerify(
@@ -78,14 +78,14 @@ describe('what a code buys', () => {
     expect(payload.iat).toBeGreaterThanOrEqual(before - 1);
   });
 
-  test('a client without the grant type refresh_token gets no refresh token (RFC 7591 2)', async () => {
+  test('yields no refresh token for a client without the grant type refresh_token (RFC 7591 2)', async () => {
     const plain = await service.createClient({ grant_types: ['authorization_code'] });
     const { status, body } = await redeem(service.issuer, plain, await newCode({}, plain));
     expect(status).toBe(200);
     expect(body).not.toHaveProperty('refresh_token');
   });
 
-  test('lifetimes that an administrator set for the client hold (decisions section 4)', async () => {
+  test('uses the lifetimes that an administrator set for the client (decisions section 4)', async () => {
     const own = await service.createClient();
     await service.database.sql(
       'UPDATE clients SET access_token_lifetime = 120, id_token_lifetime = 60, refresh_token_lifetime = 1000 WHERE client_id = $1',
@@ -103,7 +103,7 @@ describe('what a code buys', () => {
     expect(row?.life).toBe(1000);
   });
 
-  test('a scope parameter at redemption changes nothing of what was granted (security A37, R12)', async () => {
+  test('does not change the granted scope, even with a scope parameter (security A37, R12)', async () => {
     const { body } = await redeem(service.issuer, client, await newCode({ scope: 'openid' }), {
       scope: 'openid profile email admin',
     });
@@ -111,7 +111,7 @@ describe('what a code buys', () => {
   });
 });
 
-describe('what refuses a code', () => {
+describe('a refused redemption', () => {
   test.each([
     ['is missing', {}, undefined],
     ['has another path', {}, 'https://rp.example.com/other'],
@@ -129,11 +129,11 @@ describe('what refuses a code', () => {
     expect(await redeem(service.issuer, client, code)).toMatchObject({ status: 200 });
   });
 
-  test('a verifier must match the challenge and be there exactly when one was sent (security R22)', async () => {
+  test('a verifier must match the challenge, and is refused without one (security R22)', async () => {
     const { code_verifier, ...challenge } = pkce();
     const code = await newCode(challenge);
     expect(await redeem(service.issuer, client, code)).toMatchObject(invalidGrant);
-    expect(await redeem(service.issuer, client, code, pkceOnly())).toMatchObject(invalidGrant);
+    expect(await redeem(service.issuer, client, code, otherVerifier())).toMatchObject(invalidGrant);
     expect(await redeem(service.issuer, client, code, { code_verifier: 'short' })).toMatchObject(invalidGrant);
     expect(await redeem(service.issuer, client, code, { code_verifier: challenge.code_challenge })).toMatchObject(
       invalidGrant,
@@ -145,17 +145,17 @@ describe('what refuses a code', () => {
     expect(await redeem(service.issuer, client, bare)).toMatchObject({ status: 200 });
   });
 
-  test('another client cannot redeem it, leaves it as it is and is recorded (RFC 6749 5.2, security R101)', async () => {
-    const neighbour = await service.createClient();
+  test('another client cannot redeem the code, which stays valid, and the attempt is recorded (RFC 6749 5.2, security R101)', async () => {
+    const otherClient = await service.createClient();
     const code = await newCode();
-    expect(await redeem(service.issuer, neighbour, code)).toMatchObject(invalidGrant);
+    expect(await redeem(service.issuer, otherClient, code)).toMatchObject(invalidGrant);
     expect(await events('code.misused')).toMatchObject([
-      { actor: neighbour.clientId, outcome: 'failure', sub: user.sub },
+      { actor: otherClient.clientId, outcome: 'failure', sub: user.sub },
     ]);
     expect(await redeem(service.issuer, client, code)).toMatchObject({ status: 200 });
   });
 
-  test('four failed attempts leave it usable, the fifth burns it (decisions section 4, security R16)', async () => {
+  test('four failed attempts leave the code valid, and the fifth ends it (decisions section 4, security R16)', async () => {
     const attempt = (code: string, redirect_uri: string) => redeem(service.issuer, client, code, { redirect_uri });
     const four = await newCode();
     for (let count = 0; count < 4; count++)
@@ -175,7 +175,7 @@ describe('what refuses a code', () => {
     ]);
   });
 
-  test('another client that burns it is told of once, with the code’s own client (decisions section 7)', async () => {
+  test("the end of a code by another client's attempts is recorded once, with the client of the code (decisions section 7)", async () => {
     const [own, thief] = [await service.createClient(), await service.createClient()];
     const code = await newCode({}, own);
     for (let count = 0; count < 6; count++)
@@ -186,17 +186,17 @@ describe('what refuses a code', () => {
     ]);
   });
 
-  test('it lives for 60 seconds by the clock of the database (security A30, R14)', async () => {
+  test('a code is valid for 60 seconds by the clock of the database (security A30, R14)', async () => {
     const own = await service.createClient();
     const young = await newCode({}, own);
-    await age(own, 55);
+    await moveIntoPast(own, 55);
     expect(await redeem(service.issuer, own, young)).toMatchObject({ status: 200 });
     const old = await newCode({}, own);
-    await age(own, 61);
+    await moveIntoPast(own, 61);
     expect(await redeem(service.issuer, own, old)).toMatchObject(invalidGrant);
   });
 
-  test('only its own text is known: nothing missing, added, changed or mixed (security A35, A36, R13, R27)', async () => {
+  test('only the exact code is known, with nothing removed, added, changed or mixed (security A35, A36, R13, R27)', async () => {
     const code = await newCode();
     const other = await newCode();
     const wrong = [
@@ -215,7 +215,7 @@ describe('what refuses a code', () => {
     expect(await redeem(service.issuer, client, code)).toMatchObject({ status: 200 });
   });
 
-  test('tokens of other kinds are no codes (security R30)', async () => {
+  test('tokens of other kinds are not codes (security R30)', async () => {
     const tokens = await obtainTokens(service, client, user, {}, agent);
     for (const token of [tokens.access_token, tokens.refresh_token, tokens.id_token, client.registrationAccessToken]) {
       const answer = await redeem(service.issuer, client, token);
@@ -230,10 +230,10 @@ describe('what refuses a code', () => {
     ['the user was disabled', `UPDATE users SET status = 'disabled' WHERE sub = $1`],
     ['the user was deleted', `DELETE FROM users WHERE sub = $1`],
     ['the grant was withdrawn', `DELETE FROM grants WHERE sub = $1`],
-  ])('it is refused when %s meanwhile (security R16)', async (_what, statement) => {
-    const person = await service.createUser();
-    const code = await obtainCode(service, client, person);
-    await service.database.sql(statement, [person.sub]);
+  ])('a code is refused when %s before its redemption (security R16)', async (_what, statement) => {
+    const newUser = await service.createUser();
+    const code = await obtainCode(service, client, newUser);
+    await service.database.sql(statement, [newUser.sub]);
     expect(await redeem(service.issuer, client, code)).toMatchObject(invalidGrant);
   });
 });
@@ -245,60 +245,60 @@ describe('a second redemption', () => {
     expect(first.status).toBe(200);
     return { code, first };
   };
-  const alive = async (of: TestClient, first: Answer) => [
+  const statuses = async (of: TestClient, first: Answer) => [
     (await userinfo(service.issuer, first.body['access_token'] as string)).status,
     (await refresh(service.issuer, of, first.body['refresh_token'] as string)).status,
   ];
 
-  test('within 5 seconds by the same client it only fails: a retry after a lost answer (decisions section 4, security R17)', async () => {
+  test('within 5 seconds by the same client only fails, since it may be a retry after a lost response (decisions section 4, security R17)', async () => {
     const own = await service.createClient();
     const { code, first } = await redeemed(own);
     expect(await redeem(service.issuer, own, code)).toMatchObject(invalidGrant);
-    expect(await alive(own, first)).toEqual([200, 200]);
+    expect(await statuses(own, first)).toEqual([200, 200]);
     expect(await events('code.replayed', own.clientId)).toHaveLength(0);
   });
 
-  test('later it fails and revokes all that came of the first (RFC 6749 4.1.2, security R17)', async () => {
+  test('later fails and ends all tokens of the first redemption (RFC 6749 4.1.2, security R17)', async () => {
     const own = await service.createClient();
     const { code, first } = await redeemed(own);
     const second = await refresh(service.issuer, own, first.body['refresh_token'] as string);
-    await age(own, 6);
+    await moveIntoPast(own, 6);
     expect(await redeem(service.issuer, own, code)).toMatchObject(invalidGrant);
-    expect(await alive(own, first)).toEqual([401, 400]);
-    expect(await alive(own, second)).toEqual([401, 400]);
+    expect(await statuses(own, first)).toEqual([401, 400]);
+    expect(await statuses(own, second)).toEqual([401, 400]);
     expect(await events('code.replayed', own.clientId)).toMatchObject([{ outcome: 'failure', sub: user.sub }]);
   });
 
-  test('long after the code expired it still revokes all (RFC 6749 10.5)', async () => {
+  test('long after the code expired still ends all tokens (RFC 6749 10.5)', async () => {
     const own = await service.createClient();
     const { code, first } = await redeemed(own);
-    await age(own, 3600);
+    await moveIntoPast(own, 3600);
     expect(await redeem(service.issuer, own, code)).toMatchObject(invalidGrant);
-    expect(await alive(own, first)).toEqual([401, 400]);
+    expect(await statuses(own, first)).toEqual([401, 400]);
   });
 
-  test('by another client it revokes all at once (decisions section 4)', async () => {
+  test('by another client ends all tokens at once (decisions section 4)', async () => {
     const own = await service.createClient();
     const { code, first } = await redeemed(own);
     expect(await redeem(service.issuer, client, code)).toMatchObject(invalidGrant);
-    expect(await alive(own, first)).toEqual([401, 400]);
+    expect(await statuses(own, first)).toEqual([401, 400]);
   });
 
-  test('a wrong verifier at the second redemption is a replay as well (security R17)', async () => {
+  test('with a wrong verifier counts as a replay, too (security R17)', async () => {
     const own = await service.createClient();
     const { code, first } = await redeemed(own);
-    await age(own, 6);
-    expect(await redeem(service.issuer, own, code, pkceOnly())).toMatchObject(invalidGrant);
-    expect(await alive(own, first)).toEqual([401, 400]);
+    await moveIntoPast(own, 6);
+    expect(await redeem(service.issuer, own, code, otherVerifier())).toMatchObject(invalidGrant);
+    expect(await statuses(own, first)).toEqual([401, 400]);
   });
 });
 
-/** A verifier that belongs to no challenge. */
-function pkceOnly(): { code_verifier: string } {
+/** A verifier without a challenge. */
+function otherVerifier(): { code_verifier: string } {
   return { code_verifier: pkce().code_verifier };
 }
 
-/** The first letter in its other case. */
+/** Swaps the case of the first letter. */
 function flipped(text: string): string {
   return text.replace(/[a-zA-Z]/, (letter) =>
     letter === letter.toUpperCase() ? letter.toLowerCase() : letter.toUpperCase(),

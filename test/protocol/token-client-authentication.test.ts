@@ -1,4 +1,4 @@
-// Client authentication by secret, or by none with PKCE: exactly one method a request, the registered one, and one answer to all that is wrong.
+// Clients authenticate by a secret, or by none with PKCE: each request uses exactly the registered method, and all failures get the same answer.
 import { connect } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -37,16 +37,16 @@ function expectRefused(answer: Answer): void {
 }
 
 describe('the registered method', () => {
-  test('client_secret_basic and client_secret_post each work where they are registered (RFC 6749 2.3.1)', async () => {
+  test('client_secret_basic and client_secret_post each work for the clients that registered them (RFC 6749 2.3.1)', async () => {
     expect(await withHeader(basic.basic)).toMatchObject({ status: 200 });
     expect(
       await withHeader(undefined, { ...own, client_id: post.clientId, client_secret: post.clientSecret }),
     ).toMatchObject({ status: 200 });
-    // naming oneself again is no second method
+    // a client_id in the form is not a second method
     expect(await withHeader(basic.basic, { ...own, client_id: basic.clientId })).toMatchObject({ status: 200 });
   });
 
-  test('client_secret_basic and client_secret_post count as one: a secret is good in the header and in the form (security R37)', async () => {
+  test('client_secret_basic and client_secret_post are equivalent: a secret works in the header and in the form (security R37)', async () => {
     for (const path of ['/token', '/introspect', '/revoke', '/par'])
       for (const client of [basic, post]) {
         const ask = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
@@ -72,10 +72,10 @@ describe('the registered method', () => {
       ...{ ...code, client_id: publicClient.clientId, client_assertion_type: type },
     });
     expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
-    expectRefused(await withHeader(undefined, { ...own, client_id: basic.clientId, client_assertion_type: type }));
+    expectRefused(await withHeader(undefined, { ...grant, client_id: basic.clientId, client_assertion_type: type }));
   });
 
-  test('right credentials by another method are told the registered one, wrong ones are answered as anybody’s are (security R37, R39)', async () => {
+  test('correct credentials by another method get the name of the registered method, and wrong ones get the common answer (security R37, R39)', async () => {
     const grants = { grant_types: ['client_credentials'], redirect_uris: [] };
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
     const jwks = { keys: [await exportJWK(publicKey)] };
@@ -95,13 +95,13 @@ describe('the registered method', () => {
       });
     const bySecret = ({ clientId: client_id }: TestClient, client_secret: string) =>
       withHeader(undefined, { ...own, client_id, client_secret });
-    const told: [string, Answer][] = [
+    const misplaced: [string, Answer][] = [
       ['client_secret_jwt', await withHeader(asserting.basic)],
       ['client_secret_jwt', await bySecret(asserting, asserting.clientSecret)],
       ['client_secret_basic', await byAssertion(sending, Buffer.from(sending.clientSecret))],
       ['client_secret_basic', await byAssertion(sending, privateKey)],
     ];
-    for (const [method, answer] of told) {
+    for (const [method, answer] of misplaced) {
       expectRefused(answer);
       expect(answer.body['error_description']).toContain(`registered for ${method}`);
     }
@@ -120,13 +120,13 @@ describe('the registered method', () => {
       expectRefused(answer);
       expect(answer.body).toEqual(unknown.body);
     }
-    // what is right passes by the registered method alone
+    // correct credentials work by the registered method only
     expect((await byAssertion(keyed, privateKey)).status).toBe(200);
     expect((await byAssertion(asserting, Buffer.from(asserting.clientSecret))).status).toBe(200);
     expect((await withHeader(sending.basic)).status).toBe(200);
   });
 
-  test('a confidential client cannot pass as a public one, nor a public one invent a secret (security A48)', async () => {
+  test('a confidential client cannot act as a public one, and a public client cannot add a secret (security A48)', async () => {
     expectRefused(
       await withHeader(undefined, {
         grant_type: 'authorization_code',
@@ -142,7 +142,7 @@ describe('the registered method', () => {
     expectRefused(await withHeader(undefined, { ...form, client_id: post.clientId, client_secret: '' }));
   });
 
-  test('a public client redeems and refreshes by its name and PKCE alone (RFC 9700 2.1.1)', async () => {
+  test('a public client redeems and refreshes with its client_id and PKCE only (RFC 9700 2.1.1)', async () => {
     const { code_verifier, ...challenge } = pkce();
     const page = await new UserAgent(service).authorize(open, await service.createUser(), challenge);
     const form = {
@@ -186,7 +186,7 @@ describe('two mechanisms in one request', () => {
     expect(await withHeader(undefined, { ...own, ...form })).toMatchObject({ status: 400 });
   });
 
-  test('two Authorization headers are refused, though the first one is right (security R37)', async () => {
+  test('two Authorization headers are refused, even if the first one is correct (security R37)', async () => {
     const answer = await raw(service.issuer, [
       `Authorization: ${basic.basic}`,
       `Authorization: ${encode('other:secret')}`,
@@ -212,13 +212,13 @@ describe('the Basic header', () => {
     ['an invalid percent sign', () => encode(`${basic.clientId}:%zz`)],
     ['half a percent sign', () => encode(`${basic.clientId}:${basic.clientSecret}%`)],
     ['a control character', () => encode(`${basic.clientId}:${basic.clientSecret}\n`)],
-    ['a NUL by percent sign', () => encode(`${basic.clientId}:%00`)],
+    ['a percent-encoded NUL', () => encode(`${basic.clientId}:%00`)],
     ['a byte order mark', () => encode(`\ufeff${basic.clientId}:${basic.clientSecret}`)],
     ['bytes that are not UTF-8', () => encode(new Uint8Array([0xc3, 0x28, 0x3a, 0x61]))],
-    ['an empty name', () => encode(`:${basic.clientSecret}`)],
+    ['an empty client_id', () => encode(`:${basic.clientSecret}`)],
     ['nothing', () => 'Basic '],
     ['another scheme', () => `Bearer ${basic.clientSecret}`],
-  ])('with %s is refused as any wrong credentials are (security A46, R38)', async (_what, header) => {
+  ])('with %s gets the same refusal as wrong credentials (security A46, R38)', async (_what, header) => {
     expectRefused(await withHeader(header()));
   });
 
@@ -228,7 +228,7 @@ describe('the Basic header', () => {
     expect(await withHeader(encode(`${percent(basic.clientId)}:${percent(basic.clientSecret)}`))).toMatchObject({
       status: 200,
     });
-    // an imported client may have a name that needs the encoding
+    // an imported client may have a client_id that needs the encoding
     const name = 'a client:with+signs%';
     await service.database.sql(
       `INSERT INTO clients (client_id, status, metadata, client_secret_hash, shared_secret_encrypted)
@@ -241,7 +241,7 @@ describe('the Basic header', () => {
   });
 });
 
-test('base64 with stray bits in its last character is refused, though it decodes to the right secret (security R38)', async () => {
+test('base64 with stray bits in its last character is refused, even if it decodes to the correct secret (security R38)', async () => {
   const name = 'importedclient1';
   await service.database.sql(
     `INSERT INTO clients (client_id, status, metadata, client_secret_hash, shared_secret_encrypted)
@@ -261,8 +261,8 @@ test('base64 with stray bits in its last character is refused, though it decodes
   expectRefused(await withHeader(header.replace(/=+$/, '')));
 });
 
-describe('what an outsider learns', () => {
-  test('unknown client, wrong, foreign and rotated-out secret, and a disabled client give one answer (security A47, R39)', async () => {
+describe('an attacker', () => {
+  test("gets the same answer for an unknown client, a wrong, another client's and a renewed secret, and a disabled client (security A47, R39)", async () => {
     const rotated = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
     const repeat = await fetch(`${service.issuer}/register`, {
       method: 'POST',
@@ -286,21 +286,21 @@ describe('what an outsider learns', () => {
       await withHeader(undefined, { ...own, client_id: disabled.clientId }),
       await withHeader(undefined),
     ];
-    const seen = (answer: Answer) => ({
+    const visible = (answer: Answer) => ({
       body: answer.body,
       headers: Object.fromEntries([...answer.headers].filter(([name]) => name !== 'date')),
     });
     for (const answer of answers) {
       expectRefused(answer);
-      expect(seen(answer)).toEqual(seen(answers[0]!));
+      expect(visible(answer)).toEqual(visible(answers[0]!));
     }
   });
 
-  test('a disabled client with its right secret is told so (decisions section 2)', async () => {
+  test('with the correct secret of a disabled client learns that it is disabled (decisions section 2)', async () => {
     expect(await withHeader(disabled.basic)).toMatchObject({ status: 400, body: { error: 'unauthorized_client' } });
   });
 
-  test('no secret reaches the log, right or wrong (security R99)', async () => {
+  test('finds no secret in the log, correct or wrong (security R99)', async () => {
     await withHeader(encode(`${basic.clientId}:wrong-canary-value`));
     await withHeader(undefined, { ...own, client_id: post.clientId, client_secret: 'posted-canary-value' });
     await withHeader(basic.basic);
@@ -310,7 +310,7 @@ describe('what an outsider learns', () => {
   });
 });
 
-/** A token request as bytes on a socket, for what fetch would not send. */
+/** Sends a token request as bytes on a socket, where fetch would refuse or change it. */
 function raw(base: string, headers: string[]): Promise<string> {
   const { hostname, port } = new URL(base);
   const body = new URLSearchParams(own).toString();

@@ -1,4 +1,4 @@
-// POST /token with grant_type refresh_token: rotation, its grace, the end of a family, and what refuses a refresh.
+// POST /token with grant_type refresh_token rotates tokens, allows a grace period, and ends the client session on reuse.
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, obtainTokens, redeem, refresh, type Tokens, userinfo } from '../helpers/grants.ts';
@@ -9,7 +9,7 @@ let service: TestService;
 let user: { sub: string; username: string; password: string };
 let agent: UserAgent;
 beforeAll(async () => {
-  // one browser for all of it
+  // one session obtains the codes of all tests
   service = await startTestService({ environment: { LIMIT_CODES_PER_SESSION: '0' } });
   user = await service.createUser();
   agent = new UserAgent(service);
@@ -21,7 +21,7 @@ const ok = { status: 200 };
 const successor = (answer: Answer): string => answer.body['refresh_token'] as string;
 const accessOf = (answer: Answer): string => answer.body['access_token'] as string;
 
-/** A client of the test's own, with the tokens of its first authorization. */
+/** Creates a client, and obtains the tokens of its first authorization. */
 async function begin(
   parameters: Record<string, string> = {},
   metadata: Record<string, unknown> = {},
@@ -35,8 +35,8 @@ async function begin(
   return { client, tokens, use: (token, more) => refresh(service.issuer, client, token, more) };
 }
 
-/** Moves the first uses of the client's spent tokens into the past. */
-const age = (client: TestClient, seconds: number) =>
+/** Moves the first use of the client's spent tokens into the past. */
+const moveIntoPast = (client: TestClient, seconds: number) =>
   service.database.sql(
     `UPDATE refresh_tokens rt SET spent_at = spent_at - make_interval(secs => $2) FROM client_sessions cs
       WHERE cs.id = rt.client_session_id AND cs.client_id = $1 AND rt.spent_at IS NOT NULL`,
@@ -44,7 +44,7 @@ const age = (client: TestClient, seconds: number) =>
   );
 
 describe('a refresh', () => {
-  test('gives new tokens of the same authorization, and may not be kept (RFC 6749 6)', async () => {
+  test('yields new tokens of the same authorization, in a response that must not be stored (RFC 6749 6)', async () => {
     const { tokens, use } = await begin({ scope: 'openid profile' });
     const answer = await use(tokens.refresh_token);
     expect(answer.status).toBe(200);
@@ -62,7 +62,7 @@ describe('a refresh', () => {
     expect(await userinfo(service.issuer, accessOf(answer))).toMatchObject(ok);
   });
 
-  test('its ID Token speaks of the same person and sign-in, without a nonce (OpenID Connect Core 12.2)', async () => {
+  test('yields an ID Token for the same user and sign-in, without a nonce (OpenID Connect Core 12.2)', async () => {
     const { tokens, use } = await begin({ nonce: 'n-1' });
     const first = decodeJwt(tokens.id_token);
     const second = decodeJwt((await use(tokens.refresh_token)).body['id_token'] as string);
@@ -71,7 +71,7 @@ describe('a refresh', () => {
     expect(second).not.toHaveProperty('nonce');
   });
 
-  test('a narrower scope holds for its access token only (RFC 6749 6)', async () => {
+  test('with a narrower scope limits only its own access token (RFC 6749 6)', async () => {
     const { tokens, use } = await begin({ scope: 'openid profile email' });
     const narrow = await use(tokens.refresh_token, { scope: 'email openid' });
     expect(narrow.body['scope']).toBe('email openid');
@@ -98,10 +98,10 @@ describe('a refresh', () => {
 });
 
 describe('a spent refresh token', () => {
-  test('comes back five times within the grace, each time for a successor of its own; the sixth only fails (decisions section 4, security R32)', async () => {
+  test('may be used five more times within the grace period, each time for another successor, and the sixth use fails (decisions section 4, security R32)', async () => {
     const { client, tokens, use } = await begin();
     const answers = [await use(tokens.refresh_token)];
-    await age(client, 9);
+    await moveIntoPast(client, 9);
     for (let count = 0; count < 5; count++) answers.push(await use(tokens.refresh_token));
     for (const answer of answers) expect(answer).toMatchObject(ok);
     expect(new Set(answers.map(successor)).size).toBe(6);
@@ -112,12 +112,12 @@ describe('a spent refresh token', () => {
     }
   });
 
-  test('after the grace it ends the whole family, siblings and access tokens included (security A51, R31, R33)', async () => {
+  test('ends the whole client session after the grace period, with its other refresh tokens and access tokens (security A51, R31, R33)', async () => {
     const { client, tokens, use } = await begin();
     const first = await use(tokens.refresh_token);
     const sibling = await use(tokens.refresh_token);
     const second = await use(successor(first));
-    await age(client, 11);
+    await moveIntoPast(client, 11);
     expect(await use(tokens.refresh_token)).toMatchObject(invalidGrant);
     for (const answer of [first, sibling, second]) {
       expect(await use(successor(answer))).toMatchObject(invalidGrant);
@@ -132,21 +132,21 @@ describe('a spent refresh token', () => {
   });
 
   test.each([0, 1, 2])(
-    'generation %i of four made within one second ends the family after the grace (security A53, R34)',
+    'of generation %i of four within one second ends the client session after the grace period (security A53, R34)',
     async (which) => {
       const { client, tokens, use } = await begin();
       const chain = [tokens.refresh_token];
       for (let generation = 0; generation < 3; generation++) chain.push(successor(await use(chain.at(-1)!)));
-      await age(client, 11);
+      await moveIntoPast(client, 11);
       expect(await use(chain[which]!)).toMatchObject(invalidGrant);
       expect(await use(chain[3]!)).toMatchObject(invalidGrant);
     },
   );
 
-  test('is known as spent although its own life is over (security R34)', async () => {
+  test('is still recognized as spent after it has expired (security R34)', async () => {
     const { client, tokens, use } = await begin();
     const first = await use(tokens.refresh_token);
-    await age(client, 11);
+    await moveIntoPast(client, 11);
     await service.database.sql(
       `UPDATE refresh_tokens rt SET expires_at = now() - interval '1 day' FROM client_sessions cs
         WHERE cs.id = rt.client_session_id AND cs.client_id = $1 AND rt.spent_at IS NOT NULL`,
@@ -156,23 +156,23 @@ describe('a spent refresh token', () => {
     expect(await use(successor(first))).toMatchObject(invalidGrant);
   });
 
-  test('of another client ends nothing, spent or not, and is recorded (security A56)', async () => {
+  test('of another client ends nothing, spent or not, and the attempt is recorded (security A56)', async () => {
     const { client, tokens, use } = await begin();
-    const neighbour = await service.createClient();
-    expect(await refresh(service.issuer, neighbour, tokens.refresh_token)).toMatchObject(invalidGrant);
+    const otherClient = await service.createClient();
+    expect(await refresh(service.issuer, otherClient, tokens.refresh_token)).toMatchObject(invalidGrant);
     const first = await use(tokens.refresh_token);
-    await age(client, 11);
-    expect(await refresh(service.issuer, neighbour, tokens.refresh_token)).toMatchObject(invalidGrant);
+    await moveIntoPast(client, 11);
+    expect(await refresh(service.issuer, otherClient, tokens.refresh_token)).toMatchObject(invalidGrant);
     expect(await use(successor(first))).toMatchObject(ok);
     const misuse = await service.database.sql(
       `SELECT actor FROM audit_events WHERE type = 'refresh_token.misused' AND client_id = $1`,
       [client.clientId],
     );
-    expect(misuse).toEqual([{ actor: neighbour.clientId }, { actor: neighbour.clientId }]);
+    expect(misuse).toEqual([{ actor: otherClient.clientId }, { actor: otherClient.clientId }]);
   });
 });
 
-describe('what refuses a refresh', () => {
+describe('a refused refresh', () => {
   test.each([
     ['the session ended', `DELETE FROM sessions WHERE sub = $1`],
     ['the session expired', `UPDATE sessions SET idle_expires_at = now() - interval '1 second' WHERE sub = $1`],
@@ -183,7 +183,7 @@ describe('what refuses a refresh', () => {
       `UPDATE refresh_tokens SET expires_at = now() - interval '1 second'
        WHERE client_session_id IN (SELECT id FROM client_sessions WHERE sub = $1)`,
     ],
-  ])('it is refused when %s (security R36)', async (_what, statement) => {
+  ])('a refresh is refused when %s (security R36)', async (_what, statement) => {
     const user = await service.createUser();
     const client = await service.createClient();
     const tokens = await obtainTokens(service, client, user);
@@ -191,7 +191,7 @@ describe('what refuses a refresh', () => {
     expect(await refresh(service.issuer, client, tokens.refresh_token)).toMatchObject(invalidGrant);
   });
 
-  test('only its own text is known (security A35, R27)', async () => {
+  test('only the exact token is known (security A35, R27)', async () => {
     const { tokens, use } = await begin();
     const token = tokens.refresh_token;
     for (const wrong of [
@@ -206,7 +206,7 @@ describe('what refuses a refresh', () => {
     expect(await use(token)).toMatchObject(ok);
   });
 
-  test('a client that is not registered for it is refused (RFC 6749 5.2)', async () => {
+  test('a client without the grant type is refused (RFC 6749 5.2)', async () => {
     const { tokens } = await begin();
     const other = await service.createClient({ grant_types: ['authorization_code'] });
     expect(await refresh(service.issuer, other, tokens.refresh_token)).toMatchObject({
@@ -216,25 +216,25 @@ describe('what refuses a refresh', () => {
   });
 });
 
-describe('the life of a family', () => {
+describe('the lifetime of a client session', () => {
   const remaining = async (client: TestClient) =>
-    service.database.sql<{ token: number; family: number }>(
+    service.database.sql<{ token: number; session: number }>(
       `SELECT round(extract(epoch FROM rt.expires_at - now()) / 3600)::int AS token,
-              round(extract(epoch FROM cs.expires_at - now()) / 3600)::int AS family
+              round(extract(epoch FROM cs.expires_at - now()) / 3600)::int AS session
          FROM refresh_tokens rt JOIN client_sessions cs ON cs.id = rt.client_session_id
         WHERE cs.client_id = $1 ORDER BY rt.generation DESC LIMIT 1`,
       [client.clientId],
     );
 
-  test('without offline_access it ends with the session at the latest (security R36)', async () => {
+  test('without offline_access ends with the session at the latest (security R36)', async () => {
     const { client, tokens, use } = await begin();
     await use(tokens.refresh_token);
-    expect(await remaining(client)).toEqual([{ token: 24, family: 24 }]);
+    expect(await remaining(client)).toEqual([{ token: 24, session: 24 }]);
   });
 
-  test('with offline_access it slides by 30 days within 180 days in all (decisions section 4, security R36)', async () => {
+  test('with offline_access is extended by 30 days at each use, up to 180 days (decisions section 4, security R36)', async () => {
     const { client, tokens, use } = await begin({ scope: 'openid offline_access' }, { scope: 'openid offline_access' });
-    expect(await remaining(client)).toEqual([{ token: 720, family: 4320 }]);
+    expect(await remaining(client)).toEqual([{ token: 720, session: 4320 }]);
     await service.database.sql(
       `UPDATE client_sessions SET created_at = created_at - interval '170 days' WHERE client_id = $1`,
       [client.clientId],
@@ -243,7 +243,7 @@ describe('the life of a family', () => {
     expect(await remaining(client)).toMatchObject([{ token: 240 }]);
   });
 
-  test('with offline_access it outlives the logout, without it does not (decisions section 6)', async () => {
+  test('with offline_access continues after the logout, and without it does not (decisions section 6)', async () => {
     const browser = new UserAgent(service);
     const client = await service.createClient({ scope: 'openid offline_access' });
     const online = await obtainTokens(service, client, user, { scope: 'openid' }, browser);
@@ -257,7 +257,7 @@ describe('the life of a family', () => {
   });
 });
 
-test('with REFRESH_TOKEN_ROTATION=public the tokens of confidential clients stay, those of public ones rotate (security R31)', async () => {
+test('with REFRESH_TOKEN_ROTATION=public, refresh tokens of public clients rotate, and those of confidential clients do not (security R31)', async () => {
   const other = await startTestService({ environment: { REFRESH_TOKEN_ROTATION: 'public' } });
   try {
     const user = await other.createUser();
@@ -291,7 +291,7 @@ test('with REFRESH_TOKEN_ROTATION=public the tokens of confidential clients stay
   }
 });
 
-test('a refresh token is no code, and a code is no refresh token (security R30)', async () => {
+test('a refresh token is not a code, and an access token is not a refresh token (security R30)', async () => {
   const { client, tokens, use } = await begin();
   expect(await redeem(service.issuer, client, tokens.refresh_token)).toMatchObject(invalidGrant);
   expect(await use(tokens.access_token)).toMatchObject(invalidGrant);

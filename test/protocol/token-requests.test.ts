@@ -1,4 +1,4 @@
-// POST /token as an address: what it reads, what it refuses before any grant type, and the grant type client_credentials.
+// POST /token parses forms only, refuses malformed requests for every grant type, and issues tokens for client credentials.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, adminToken, call, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -54,7 +54,7 @@ describe('the body', () => {
     ['application/x-www-form-urlencoded;charset=UTF-8', own],
     ['APPLICATION/X-WWW-FORM-URLENCODED', own],
     ['application/x-www-form-urlencoded', `${own}&unknown=1&empty=`],
-  ])('as %s is read, and unknown parameters are ignored (RFC 6749 3.2)', async (type, body) => {
+  ])('as %s is parsed, and unknown parameters are ignored (RFC 6749 3.2)', async (type, body) => {
     expect(await post(body, { 'content-type': type })).toMatchObject({ status: 200 });
   });
 
@@ -78,13 +78,13 @@ describe('the body', () => {
     expect(await post(`${own}&x=${'y'.repeat(70_000)}`)).toMatchObject({ status: 413 });
   });
 
-  test('with a reserved name as a parameter does no harm (security A118)', async () => {
+  test('with a reserved name as a parameter is parsed without harm (security A118)', async () => {
     expect(await post(`${own}&__proto__=x&constructor=y`)).toMatchObject({ status: 200 });
   });
 });
 
-describe('the address', () => {
-  test('is answered for POST alone (RFC 6749 3.2)', async () => {
+describe('the endpoint', () => {
+  test('answers POST requests only (RFC 6749 3.2)', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'HEAD']) {
       const response = await fetch(`${service.issuer}/token?${own}`, {
         method,
@@ -96,14 +96,14 @@ describe('the address', () => {
     }
   });
 
-  test('reads nothing from the query, and logs nothing of it (security A39)', async () => {
+  test('reads no parameter of the query, and logs none (security A39)', async () => {
     const query = `?${own}&client_secret=${client.clientSecret}&code=canary-code`;
     expect(await post('', {}, query)).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
     expect(JSON.stringify(service.logs)).not.toContain('canary-code');
     expect(JSON.stringify(service.logs)).not.toContain(client.clientSecret);
   });
 
-  test('may be called by scripts of any origin, without credentials of the browser (security R97)', async () => {
+  test("may be called by scripts of any origin, without the browser's credentials (security R97)", async () => {
     const origin = 'https://app.example';
     const preflight = await fetch(`${service.issuer}/token`, {
       method: 'OPTIONS',
@@ -119,25 +119,25 @@ describe('the address', () => {
   });
 
   test.each([
-    ['a grant type that nobody has', 'password', 'unsupported_grant_type'],
+    ['an unknown grant type', 'password', 'unsupported_grant_type'],
     ['implicit', 'implicit', 'unsupported_grant_type'],
-    ['a grant type that the client has not', 'authorization_code', 'unauthorized_client'],
-    ['a name that every object has', 'constructor', 'unsupported_grant_type'],
-  ])('refuses %s by its name (RFC 6749 5.2)', async (_what, grantType, error) => {
+    ['an unregistered grant type', 'authorization_code', 'unauthorized_client'],
+    ['the name of a property of every object', 'constructor', 'unsupported_grant_type'],
+  ])('refuses %s with its error (RFC 6749 5.2)', async (_what, grantType, error) => {
     const answer = await post(`grant_type=${grantType}`);
     expect(answer).toMatchObject({ status: 400, body: { error } });
     expect(answer.headers.get('cache-control')).toBe('no-store');
     expect(answer.headers.get('pragma')).toBe('no-cache');
   });
 
-  test('looks at the client before the grant type (RFC 6749 3.2.1)', async () => {
+  test('authenticates the client before it checks the grant type (RFC 6749 3.2.1)', async () => {
     const answer = await post('grant_type=password', { authorization: 'Basic bm86eA==' });
     expect(answer).toMatchObject({ status: 401, body: { error: 'invalid_client' } });
   });
 });
 
 describe('client_credentials', () => {
-  test('gives an access token and nothing else, which may not be kept (RFC 6749 4.4.3)', async () => {
+  test('yields only an access token, in a response that must not be stored (RFC 6749 4.4.3)', async () => {
     const answer = await post(own);
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({
@@ -148,7 +148,7 @@ describe('client_credentials', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  test('its token is for no UserInfo and no admin route (RFC 6750 3.1)', async () => {
+  test('yields a token that UserInfo and the admin API refuse (RFC 6750 3.1)', async () => {
     const { body } = await post(own);
     const answer = await userinfo(service.issuer, body['access_token'] as string);
     expect(answer).toMatchObject({ status: 403, body: { error: 'insufficient_scope' } });
@@ -158,7 +158,7 @@ describe('client_credentials', () => {
   });
 
   test.each(['openid', 'profile', 'offline_access', 'admin', 'x y'])(
-    'refuses the scope %s, which speaks of a person or was not given (RFC 6749 5.2)',
+    'refuses the scope %s, which requires a user or was not granted (RFC 6749 5.2)',
     async (scope) => {
       expect(await post(`${own}&scope=${encodeURIComponent(scope)}`)).toMatchObject({
         status: 400,
@@ -167,7 +167,7 @@ describe('client_credentials', () => {
     },
   );
 
-  test('gives the scope admin to a client to which an administrator gave it (decisions section 8)', async () => {
+  test('yields the scope admin for a client to which an administrator granted it (decisions section 8)', async () => {
     const token = await adminToken(service);
     expect(await call(`${service.issuer}/admin/api/users`, { token })).toMatchObject({ status: 200 });
     const other = await service.createClient({
@@ -179,7 +179,7 @@ describe('client_credentials', () => {
     expect(answer).toMatchObject({ status: 200, body: { scope: 'admin' } });
   });
 
-  test('its token ends after its life (decisions section 4)', async () => {
+  test('yields a token that expires after its lifetime (decisions section 4)', async () => {
     const token = await adminToken(service);
     await service.database.sql(`UPDATE access_tokens SET expires_at = now() - interval '1 millisecond'`);
     expect(await call(`${service.issuer}/admin/api/users`, { token })).toMatchObject({

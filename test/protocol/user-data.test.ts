@@ -1,4 +1,4 @@
-// /user/{sub}/address, info, settings, scope: both Authorization variants, the handle's life and its ends.
+// /user/{sub}/address, info, settings and scope accept client credentials or a token of the client session, which ends with it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
@@ -28,7 +28,7 @@ async function redeem(code: string, of = client) {
   return tokenRequest(service.issuer, of, { grant_type: 'authorization_code', code, redirect_uri: of.redirectUri });
 }
 
-/** Asked at the second instance: nothing depends on which one issued it. */
+/** Calls the second instance, since the answer must not depend on the issuing instance. */
 async function call(
   path: string,
   authorization: string,
@@ -50,7 +50,7 @@ const put = (path: string, authorization: string, settings: unknown, headers: Re
     headers: { 'content-type': 'application/json', ...headers },
   });
 
-test('with the code as bearer an enterprise application server reads address, info and scope (specification 4.7)', async () => {
+test('an application server reads address, info and scope with the code as the bearer token (specification 4.7)', async () => {
   const { user, code } = await signedIn();
   const bearer = `Bearer ${code}`;
   expect((await call('/user/me/scope', bearer)).body).toEqual({
@@ -70,14 +70,14 @@ test('with the code as bearer an enterprise application server reads address, in
   expect(info.headers.get('cache-control')).toBe('no-store');
 });
 
-test('with Basic a client reads what the grant allows, and scope takes a Bearer only (specification 4.7)', async () => {
+test('a client with Basic reads what the grant allows, and scope requires a bearer token (specification 4.7)', async () => {
   const { user } = await signedIn();
   expect((await call(`/user/${user.sub}/info`, client.basic)).body).toMatchObject({ sub: user.sub, name: 'Ada' });
   expect((await call(`/user/${user.sub}/address`, client.basic)).status).toBe(200);
   expect((await call(`/user/${user.sub}/scope`, client.basic)).status).toBe(401);
 });
 
-test('an unknown user and one without a grant get the same 403 (decisions section 5, security R84)', async () => {
+test('an unknown user and a user without a grant get the same 403 (decisions section 5, security R84)', async () => {
   const otherUser = await service.createUser();
   const answers = await Promise.all([
     call(`/user/${otherUser.sub}/info`, client.basic),
@@ -88,7 +88,7 @@ test('an unknown user and one without a grant get the same 403 (decisions sectio
   expect(answers[0]).toMatchObject({ status: 403, body: { error: 'access_denied' } });
 });
 
-test('scopes that were not granted are refused, another sub too (RFC 6750 3.1, decisions section 5, security R84)', async () => {
+test("scopes that were not granted and another user's sub are refused (RFC 6750 3.1, decisions section 5, security R84)", async () => {
   const { code } = await signedIn(client, 'openid');
   const other = await signedIn();
   expect(await call('/user/me/scope', `Bearer ${code}`)).toMatchObject({
@@ -100,7 +100,7 @@ test('scopes that were not granted are refused, another sub too (RFC 6750 3.1, d
   expect((await call(`/user/${other.user.sub}/info`, `Bearer ${code}`)).status).toBe(403);
 });
 
-test('an access token with the same scopes is accepted alike, the cookie never (decisions section 5)', async () => {
+test('an access token with the same scopes is accepted, and the session cookie never is (decisions section 5)', async () => {
   const { agent, code } = await signedIn();
   const { body } = await redeem(code);
   expect((await call('/user/me/scope', `Bearer ${body['access_token'] as string}`)).status).toBe(200);
@@ -109,7 +109,7 @@ test('an access token with the same scopes is accepted alike, the cookie never (
   expect(refused.headers.get('www-authenticate')).toContain('error="invalid_token"');
 });
 
-test('the code is no handle without the profile, after its minute, or after the fresh handle was used (security R81, R82, A99)', async () => {
+test('the code is no handle without the UMA profile, after its minute, or after the use of the new handle (security R81, R82, A99)', async () => {
   const plain = await service.createClient({ scope });
   const { code } = await signedIn(plain);
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
@@ -123,7 +123,7 @@ test('the code is no handle without the profile, after its minute, or after the 
   expect((await call('/user/me/scope', `Bearer ${fresh.code}`)).status).toBe(401);
 });
 
-test('a code that was used as a handle first can still be redeemed, and lives on as one (decisions section 5)', async () => {
+test('a code that was first used as a handle can still be redeemed, and stays a handle (decisions section 5)', async () => {
   const { code } = await signedIn();
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(200);
   expect((await redeem(code)).status).toBe(200);
@@ -131,7 +131,7 @@ test('a code that was used as a handle first can still be redeemed, and lives on
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(200);
 });
 
-test('a handle in a query or a body is refused with 400 and ended (security R83, A101)', async () => {
+test('a handle in a query or a body is refused with 400, and ends (security R83, A101)', async () => {
   const { code } = await signedIn();
   const refused = await call(`/user/me/scope?session=${code}`, `Bearer ${code}`);
   expect(refused.status).toBe(400);
@@ -146,7 +146,7 @@ test('a handle in a query or a body is refused with 400 and ended (security R83,
   expect((await call('/user/me/scope', `Bearer ${other.code}`)).status).toBe(401);
 });
 
-test('an access token in a query is refused, and lives on as the answer says (security R83)', async () => {
+test('an access token in a query is refused, and stays valid as the answer says (security R83)', async () => {
   const { code } = await signedIn();
   const token = (await redeem(code)).body['access_token'] as string;
   const refused = await call(`/user/me/scope?access_token=${token}`, `Bearer ${token}`);
@@ -192,7 +192,7 @@ test.each(ends)('%s ends every handle at once on every instance (specification 4
   expect((await call('/user/me/scope', `Bearer ${handle}`)).status).toBe(401);
 });
 
-test('disabling or deleting the client ends its handles and refuses its Basic variant (security R42)', async () => {
+test('disabling or deleting the client ends its handles and its Basic credentials (security R42)', async () => {
   const own = await service.createClient({ uma_profile: true, scope });
   const { user, code } = await signedIn(own);
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(200);
@@ -205,7 +205,7 @@ test('disabling or deleting the client ends its handles and refuses its Basic va
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
 });
 
-test('settings are kept per user and client, keys set and removed, in either variant (specification 2.7, decisions section 5)', async () => {
+test('settings are stored for each user and client, and both variants set and remove keys (specification 2.7, decisions section 5)', async () => {
   const { user, code } = await signedIn();
   const path = `/user/${user.sub}/settings`;
   expect((await call('/user/me/settings', `Bearer ${code}`)).body).toEqual({
@@ -226,7 +226,7 @@ test('settings are kept per user and client, keys set and removed, in either var
   expect((await call('/user/me/settings', `Bearer ${second!}`)).body!['settings']).toEqual({});
 });
 
-test('a write on a version that passed is refused (RFC 9110 13.1.1)', async () => {
+test('a write on an outdated version is refused (RFC 9110 13.1.1)', async () => {
   const { code } = await signedIn();
   const bearer = `Bearer ${code}`;
   const etag = (await call('/user/me/settings', bearer)).headers.get('etag')!;
@@ -236,11 +236,11 @@ test('a write on a version that passed is refused (RFC 9110 13.1.1)', async () =
   expect((await put('/user/me/settings', bearer, { a: 3 }, { 'if-match': next })).status).toBe(200);
 });
 
-test('If-Match compares strongly, takes lists and *, and one that is no ETag is refused (RFC 9110 13.1.1)', async () => {
+test('If-Match compares strongly, accepts lists and *, and is refused if malformed (RFC 9110 13.1.1)', async () => {
   const { code } = await signedIn();
   const bearer = `Bearer ${code}`;
   const write = (ifMatch: string) => put('/user/me/settings', bearer, { a: 1 }, { 'if-match': ifMatch });
-  // nothing was written yet: the version is 0
+  // before the first write, the version is 0
   expect((await write('"1", "3"')).status).toBe(412);
   expect((await write('"7","0"')).status).toBe(200);
   expect((await write('"0"')).status).toBe(412);
@@ -256,7 +256,7 @@ test('If-Match compares strongly, takes lists and *, and one that is no ETag is 
   expect((await write('"3"')).status).toBe(200);
 });
 
-test('of parallel conditional writers one wins, and an answer to PUT has no ETag (RFC 9110 13.1.1, 9.3.4)', async () => {
+test('of simultaneous conditional writes one succeeds, and the answer to PUT has no ETag (RFC 9110 13.1.1, 9.3.4)', async () => {
   const { code } = await signedIn();
   for (const version of ['"0"', '"1", "0"']) {
     const answers = await Promise.all(
@@ -270,7 +270,7 @@ test('of parallel conditional writers one wins, and an answer to PUT has no ETag
   }
 });
 
-test('100 concurrent writers of 100 keys lose none (decisions section 5)', async () => {
+test('100 simultaneous writes of 100 keys lose none (decisions section 5)', async () => {
   const { user, code } = await signedIn();
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, index) =>
@@ -296,7 +296,7 @@ test.each<[string, unknown, number]>([
   ['a value of depth 17', { deep: nested(17) }, 400],
   ['a value with NUL', { text: 'a\0b' }, 400],
   ['a lone surrogate', { text: '\ud800' }, 400],
-  ['settings that are no object', [1], 400],
+  ['settings that are not an object', [1], 400],
   ['257 keys', Object.fromEntries(Array.from({ length: 257 }, (_, index) => [`k${index}`, 1])), 413],
   ['more than 64 KiB', { text: 'x'.repeat(65_536) }, 413],
   ['much more than 64 KiB', { text: 'x'.repeat(200_000) }, 413],
@@ -308,7 +308,7 @@ test.each<[string, unknown, number]>([
   expect((await call('/user/me/settings', `Bearer ${code}`)).body!['settings']).toEqual({});
 });
 
-/** Writes a body as it is. */
+/** Sends a body unchanged. */
 const putText = (code: string, body: string) =>
   call('/user/me/settings', `Bearer ${code}`, {
     method: 'PUT',
@@ -319,11 +319,11 @@ const putText = (code: string, body: string) =>
 test.each([
   ['1e400', 'beyond the range'],
   ['-1e400', 'beyond the range'],
-  ['1e-400', 'too small'],
+  ['1e-400', 'too small to represent'],
   ['9007199254740993', 'an integer beyond 2^53'],
-  ['[{"deep": 12345678901234567890}]', 'a nested one'],
+  ['[{"deep": 12345678901234567890}]', 'in a nested value'],
   ['9007199254740993e0', 'in another notation'],
-])('the number %s is refused, since it would not be kept: %s (specification 2.7, A65)', async (number) => {
+])('the number %s is refused, since it cannot be stored exactly: %s (specification 2.7, A65)', async (number) => {
   const { code } = await signedIn();
   const refused = await putText(code, `{"settings":{"number":${number}}}`);
   expect(refused.status).toBe(400);
@@ -334,7 +334,7 @@ test.each([
   expect((await call('/user/me/settings', `Bearer ${code}`)).body!['settings']).toEqual({});
 });
 
-test('any other JSON is kept as it was sent (specification 2.7, decisions section 5)', async () => {
+test('any other JSON is stored unchanged (specification 2.7, decisions section 5)', async () => {
   const { code } = await signedIn();
   const settings = {
     numbers: [9007199254740991, -9007199254740991, 0.1, 1e300, 5e-324, 1e21, 0.30000000000000004, 0],
@@ -347,7 +347,7 @@ test('any other JSON is kept as it was sent (specification 2.7, decisions sectio
   expect((await call('/user/me/settings', `Bearer ${code}`)).body!['settings']).toEqual(settings);
 });
 
-/** Settings of exactly so many bytes as compact JSON. */
+/** Extends the settings to exactly this number of bytes as compact JSON. */
 function ofBytes(bytes: number, settings: Record<string, unknown>): Record<string, unknown> {
   const missing = bytes - Buffer.byteLength(JSON.stringify({ ...settings, pad: '' }));
   return { ...settings, pad: ' '.repeat(missing) };
@@ -355,7 +355,7 @@ function ofBytes(bytes: number, settings: Record<string, unknown>): Record<strin
 const limit = 64 * 1024;
 const many = { list: Array.from({ length: 2_000 }, (_, index) => ({ [` ,": ${index % 10}`]: [1, '\n \\" ,'] })) };
 
-test('64 KiB are counted as compact JSON, however they were written, and not a byte more (decisions section 5)', async () => {
+test('64 KiB are counted as compact JSON, in whatever notation they were sent (decisions section 5)', async () => {
   for (const settings of [
     ofBytes(limit, { list: Array(30_000).fill(0) }),
     ofBytes(limit, many),
@@ -376,7 +376,7 @@ test('64 KiB are counted as compact JSON, however they were written, and not a b
   }
 });
 
-test('64 KiB in escapes of six bytes each are taken, and more than that is 413 (decisions section 5)', async () => {
+test('64 KiB in escapes of six bytes each are accepted, and more gets 413 (decisions section 5)', async () => {
   const { code } = await signedIn();
   const text = limit - JSON.stringify({ t: '' }).length;
   const body = (length: number) => `{"settings":{"t":"${'\\u0061'.repeat(length)}"}}`;
@@ -385,7 +385,7 @@ test('64 KiB in escapes of six bytes each are taken, and more than that is 413 (
   expect((await putText(code, body(2 * text))).status).toBe(413);
 });
 
-test('parallel writers never pass 64 KiB or 256 keys together (security R87)', async () => {
+test('simultaneous writes never exceed 64 KiB or 256 keys in total (security R87)', async () => {
   const { code } = await signedIn();
   const bearer = `Bearer ${code}`;
   const large = await Promise.all(
@@ -405,7 +405,7 @@ test('parallel writers never pass 64 KiB or 256 keys together (security R87)', a
 });
 
 test.each(['__proto__', 'constructor', 'prototype'])(
-  'the name %s is refused at any depth, and the answer says which it was (security R88)',
+  'the name %s is refused at any depth, and the answer names it (security R88)',
   async (name) => {
     const { code } = await signedIn();
     for (const settings of [`{"${name}":1}`, `{"a":[{"${name}":1}]}`]) {
@@ -434,7 +434,7 @@ test('reserved names are refused at any depth (security R88)', async () => {
   }
 });
 
-test('values up to depth 16 are kept as they are (decisions section 5)', async () => {
+test('values up to depth 16 are stored unchanged (decisions section 5)', async () => {
   const { code } = await signedIn();
   expect((await put('/user/me/settings', `Bearer ${code}`, { deep: nested(16) })).status).toBe(200);
   expect((await call('/user/me/settings', `Bearer ${code}`)).body!['settings']).toEqual({ deep: nested(16) });

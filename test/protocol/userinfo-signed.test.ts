@@ -1,4 +1,4 @@
-// UserInfo as a JWT: signed by each algorithm, whatever the request accepts, and read by client libraries.
+// UserInfo responses are signed by the registered algorithm, whatever the request accepts, and client libraries verify them.
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import * as openid from 'openid-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ function keyOf(client: TestClient, alg: string) {
 }
 
 test.each(['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'])(
-  'signed with %s is application/jwt whatever Accept says, with iss, aud and sub, never a nonce (OpenID Connect Core 5.3.2)',
+  'signed with %s is application/jwt for every Accept header, with iss, aud and sub and without a nonce (OpenID Connect Core 5.3.2)',
   async (alg) => {
     const client = await service.createClient({ userinfo_signed_response_alg: alg });
     const scope = 'openid profile email';
@@ -56,7 +56,7 @@ test.each(['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'])(
   },
 );
 
-test('a signed one comes by POST too, and no signed one without a registration for it (OpenID Connect Core 5.3.1)', async () => {
+test('POST gets a signed response, too, and only a client that registered for it gets one (OpenID Connect Core 5.3.1)', async () => {
   const client = await service.createClient({ userinfo_signed_response_alg: 'RS256' });
   const { access_token } = await obtainTokens(service, client, user);
   const posted = await fetch(`${service.issuer}/user/info`, {
@@ -69,7 +69,7 @@ test('a signed one comes by POST too, and no signed one without a registration f
   expect(json.headers.get('content-type')).toMatch(/^application\/json/);
 });
 
-test('a signed one is no ID Token: not a hint, and inactive at introspection (RFC 8725 2.8)', async () => {
+test('a signed response is not an ID Token: it is refused as a hint and inactive at introspection (RFC 8725 2.8)', async () => {
   const client = await service.createClient({ userinfo_signed_response_alg: 'RS256' });
   const agent = new UserAgent(service);
   const { access_token, id_token } = await obtainTokens(service, client, user, {}, agent);
@@ -93,7 +93,7 @@ test('errors stay JSON with their challenge (RFC 6750 3.1)', async () => {
   expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"');
 });
 
-test('HS256 needs a client that has a secret, and none is not offered (OpenID Connect Registration 2)', async () => {
+test('HS256 requires a client with a secret, and none is not offered (OpenID Connect Registration 2)', async () => {
   const register = (metadata: Record<string, unknown>) =>
     call(`${service.issuer}/register`, { body: { redirect_uris: ['https://rp.example.com/cb'], ...metadata } });
   for (const metadata of [
@@ -111,7 +111,7 @@ test('HS256 needs a client that has a secret, and none is not offered (OpenID Co
 });
 
 test.each(['RS256', 'ES256', 'EdDSA'])(
-  'openid-client reads and verifies UserInfo that is signed with %s (OpenID Connect Core 5.3.4)',
+  'openid-client verifies a UserInfo response that is signed with %s (OpenID Connect Core 5.3.4)',
   async (alg) => {
     const client = await service.createClient({ userinfo_signed_response_alg: alg });
     const configuration = await openid.discovery(
@@ -128,14 +128,14 @@ test.each(['RS256', 'ES256', 'EdDSA'])(
   },
 );
 
-test('asking in JSON stays one round trip to the database (architecture, speed)', async () => {
+test('a response in JSON needs only one database query (architecture, speed)', async () => {
   const { access_token } = await obtainTokens(service, await service.createClient(), user);
   const before = service.statements.length;
   expect((await ask(access_token)).status).toBe(200);
   expect(service.statements.slice(before)).toEqual(['access_tokens.find']);
 });
 
-test('the key of a signed one is in the published set at that moment (RFC 7517 4.5)', async () => {
+test('the published key set contains the key of a signed response (RFC 7517 4.5)', async () => {
   const client = await service.createClient({ userinfo_signed_response_alg: 'PS256' });
   const { access_token } = await obtainTokens(service, client, user);
   const { kid } = decodeProtectedHeader(await (await ask(access_token)).text());

@@ -1,4 +1,4 @@
-// GET /user/info: claims by scope in their types, bearer errors, and calls by scripts of other origins.
+// GET /user/info returns the claims of the granted scopes, reports bearer token errors, and allows scripts of other origins.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call, obtainCode, obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -69,7 +69,7 @@ describe('the claims', () => {
     ['openid address', ['address']],
     ['openid phone', ['phone_number', 'phone_number_verified']],
     ['openid scope', ['preferred_username', 'groups']],
-  ])('of the scope %s are its own and sub, nothing more (OpenID Connect Core 5.4)', async (scope, names) => {
+  ])('of the scope %s are its claims and sub only (OpenID Connect Core 5.4)', async (scope, names) => {
     const answer = await userinfo(service.issuer, await tokenFor(scope));
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
@@ -92,7 +92,7 @@ describe('the claims', () => {
     expect(Math.abs((body['updated_at'] as number) - Date.now() / 1000)).toBeLessThan(600);
   });
 
-  test('without a value are left out, and email comes with email_verified always (decisions section 5)', async () => {
+  test('without a value are left out, and email always comes with email_verified (decisions section 5)', async () => {
     const bare = await service.createUser({ email: 'bare@example.com', claims: { name: '' } });
     const own = new UserAgent(service);
     const tokens = await obtainTokens(service, client, bare, { scope: everything }, own);
@@ -105,12 +105,12 @@ describe('the claims', () => {
       groups: [],
       updated_at: expect.any(Number),
     });
-    const nobody = await service.createUser();
-    const silent = await obtainTokens(service, client, nobody, { scope: 'openid email' });
-    expect((await userinfo(service.issuer, silent.access_token)).body).toEqual({ sub: nobody.sub });
+    const withoutEmail = await service.createUser();
+    const silent = await obtainTokens(service, client, withoutEmail, { scope: 'openid email' });
+    expect((await userinfo(service.issuer, silent.access_token)).body).toEqual({ sub: withoutEmail.sub });
   });
 
-  test('are those of this moment, not of the sign-in (OpenID Connect Core 5.3.2)', async () => {
+  test('are the current ones, not those at the sign-in (OpenID Connect Core 5.3.2)', async () => {
     const token = await tokenFor('openid profile');
     await service.database.sql(`UPDATE users SET claims = claims || '{"nickname": "Ally"}' WHERE sub = $1`, [user.sub]);
     expect((await userinfo(service.issuer, token)).body).toMatchObject({ nickname: 'Ally' });
@@ -128,7 +128,7 @@ describe('a refusal', () => {
     ['an ID Token', async () => (await obtainTokens(service, client, user, {}, agent)).id_token],
     ['a code', () => obtainCode(service, client, user, {}, agent)],
     ['a registration access token', async () => client.registrationAccessToken],
-  ])('of %s says invalid_token with a challenge (RFC 6750 3.1, security A35)', async (_what, token) => {
+  ])('of %s is invalid_token with a challenge (RFC 6750 3.1, security A35)', async (_what, token) => {
     const answer = await userinfo(service.issuer, await token());
     expect(answer).toMatchObject({
       status: 401,
@@ -151,13 +151,13 @@ describe('a refusal', () => {
     expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="gatehouse"');
   });
 
-  test('of a token in the query: it is not read there (RFC 9700 4.3.2)', async () => {
+  test('of a token in the query is sent, since the query is not read (RFC 9700 4.3.2)', async () => {
     const token = await tokenFor('openid');
     expect(await call(`${service.issuer}/user/info?access_token=${token}`)).toMatchObject({ status: 401 });
     expect(JSON.stringify(service.logs)).not.toContain(token);
   });
 
-  test('of a token without the scope openid says insufficient_scope (RFC 6750 3.1)', async () => {
+  test('of a token without the scope openid is insufficient_scope (RFC 6750 3.1)', async () => {
     const token = await tokenFor('openid');
     await service.database.sql(
       `UPDATE access_tokens SET scope = 'profile' WHERE client_session_id = (SELECT max(id) FROM client_sessions)`,
@@ -177,10 +177,10 @@ describe('a refusal', () => {
     ['the session ended', `DELETE FROM sessions WHERE sub = $1`],
     ['the grant was withdrawn', `DELETE FROM grants WHERE sub = $1`],
   ])('follows at once when %s (security R54)', async (_what, statement) => {
-    const person = await service.createUser();
-    const { access_token: token } = await obtainTokens(service, client, person);
+    const newUser = await service.createUser();
+    const { access_token: token } = await obtainTokens(service, client, newUser);
     expect(await userinfo(service.issuer, token)).toMatchObject({ status: 200 });
-    await service.database.sql(statement, [person.sub]);
+    await service.database.sql(statement, [newUser.sub]);
     expect(await userinfo(service.issuer, token)).toMatchObject({ status: 401, body: { error: 'invalid_token' } });
   });
 });
@@ -188,7 +188,7 @@ describe('a refusal', () => {
 describe('scripts of other origins', () => {
   const origin = 'https://app.example';
 
-  test('may ask with a bearer token, and read the challenge of a refusal (specification 4.6)', async () => {
+  test('may send a bearer token, and read the challenge of a refusal (specification 4.6)', async () => {
     const preflight = await fetch(`${service.issuer}/user/info`, {
       method: 'OPTIONS',
       headers: { origin, 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' },
@@ -205,7 +205,7 @@ describe('scripts of other origins', () => {
   });
 
   test.each(['/authorize', '/login', '/logout', '/account', '/admin/api/users', '/introspect', '/health/ready'])(
-    'get no leave from %s (security A117, R97)',
+    'may not read %s (security A117, R97)',
     async (path) => {
       for (const method of ['OPTIONS', 'GET']) {
         const response = await fetch(service.issuer + path, {
@@ -224,7 +224,7 @@ describe('POST', () => {
   const post = (base: string, headers: Record<string, string>, form?: Record<string, string>) =>
     fetch(`${base}/user/info`, { method: 'POST', headers, ...(form && { body: new URLSearchParams(form) }) });
 
-  test('is refused by default, whatever it carries (decisions section 7)', async () => {
+  test('is refused by default, with any contents (decisions section 7)', async () => {
     const authorization = `Bearer ${await tokenFor('openid')}`;
     const bodies: [Record<string, string>, Record<string, string>?][] = [
       [{ authorization }],
@@ -242,7 +242,7 @@ describe('POST', () => {
       expect((await fetch(`${service.issuer}/user/info`, { method, headers: { authorization } })).status).toBe(405);
   });
 
-  test('answers with USERINFO_POST=true, by header or by form but not by both (OpenID Connect Core 5.3.1, RFC 6750 2)', async () => {
+  test('is answered with USERINFO_POST=true, with a token in the header or in the form but not in both (OpenID Connect Core 5.3.1, RFC 6750 2)', async () => {
     const other = await startTestService({ environment: { USERINFO_POST: 'true' } });
     try {
       const user = await other.createUser();
