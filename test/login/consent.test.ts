@@ -1,4 +1,4 @@
-// GET and POST /consent: what is asked, what is remembered, what a refusal does, and that no other form is believed.
+// GET and POST /consent ask the user, remember the grant, report a refusal to the client, and accept no other form.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { call } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -22,9 +22,9 @@ afterAll(() => service?.stop());
 const ask = async (agent: UserAgent, client: TestClient, parameters: Record<string, string> = {}) =>
   agent.follow(await agent.get(authorizationUrl(service.issuer, client, parameters)));
 
-async function signedIn(person = user): Promise<UserAgent> {
+async function signedIn(as = user): Promise<UserAgent> {
   const agent = new UserAgent(service);
-  await agent.signIn(person);
+  await agent.signIn(as);
   return agent;
 }
 
@@ -35,7 +35,7 @@ async function grantsOf(client: TestClient): Promise<{ sub: string; scope: strin
   return service.database.sql('SELECT sub, scope FROM grants WHERE client_id = $1', [client.clientId]);
 }
 
-test('the day of the last change is a date in the language of the page (security R11)', async () => {
+test('the date of the last change is written in the language of the page (security R11)', async () => {
   const client = await service.createClient({ scope: 'openid profile' });
   const page = await ask(await signedIn(), client, { scope: 'openid profile' });
   const day = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' }).format(user.updatedAt);
@@ -47,7 +47,7 @@ test.each([
   ['de', 'Nein', 'Ja'],
   ['ar', 'لا', 'نعم'],
 ])(
-  'a boolean claim is a word of the language %s on the pages of consent, account and console (decisions section 3)',
+  'the pages of consent, account and console show a boolean claim as a word of the language %s (decisions section 3)',
   async (language, no, yes) => {
     const user = await service.createUser({
       ...{ admin: true, email: `${language}@example.com` },
@@ -56,23 +56,23 @@ test.each([
     const client = await service.createClient({ scope: 'openid email phone' });
     const agent = new UserAgent(service, { 'accept-language': language });
     await agent.signIn(user);
-    const told = (page: Page) =>
+    const shownBy = (page: Page) =>
       [...page.body.matchAll(/<dd><bdi[^>]*>([^<]*)<\/bdi>/g)].map(([, value]) => value!.trim());
-    const consent = told(
+    const consent = shownBy(
       await ask(agent, client, { scope: 'openid phone', claims: '{"userinfo":{"email_verified":null}}' }),
     );
-    const profile = told(await agent.get('/account/profile'));
+    const profile = shownBy(await agent.get('/account/profile'));
     for (const shown of [consent, profile]) {
       expect(shown).toEqual(expect.arrayContaining([no, yes]));
       expect(shown.join()).not.toMatch(/true|false/);
     }
-    const stored = told(await agent.follow(await agent.get(`/admin/users/${user.sub}`)));
+    const stored = shownBy(await agent.follow(await agent.get(`/admin/users/${user.sub}`)));
     expect(stored).toContain(yes);
     expect(stored.join()).not.toMatch(/true|false/);
   },
 );
 
-test('the page names the client, where one goes on to, the account and what is asked, with the values (security R11)', async () => {
+test('the page names the client, the host of its redirect URI, the account and the requested scopes with their values (security R11)', async () => {
   const client = await service.createClient({
     client_name: 'Harbour <b>',
     scope: 'openid profile email phone',
@@ -99,7 +99,7 @@ test('the page names the client, where one goes on to, the account and what is a
   expect(page.headers.get('content-security-policy')).toContain("img-src 'self' data: https://logos.example.com;");
 });
 
-test('a grant is remembered, and asked again for what is new only (decisions section 3)', async () => {
+test('a grant is remembered, and the user is asked only for new scopes (decisions section 3)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   expect(isIssued(await agent.submit(await ask(agent, client, { scope: 'openid email' }), { decision: 'allow' }))).toBe(
@@ -117,7 +117,7 @@ test('a grant is remembered, and asked again for what is new only (decisions sec
   expect(grant!.scope.sort()).toEqual(['email', 'openid', 'profile']);
 });
 
-test('a grant is for one person and one client (security R11)', async () => {
+test('a grant applies to one user and one client (security R11)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   await agent.authorize(client, undefined);
@@ -126,7 +126,7 @@ test('a grant is for one person and one client (security R11)', async () => {
   expect(isQuestion(await ask(agent, await service.createClient()))).toBe(true);
 });
 
-test('a refusal tells the client access_denied, and is not remembered (RFC 6749 4.1.2.1)', async () => {
+test('a refusal sends the client access_denied, and is not remembered (RFC 6749 4.1.2.1)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   const end = await agent.submit(await ask(agent, client, { state: 's' }), { decision: 'deny' });
@@ -136,7 +136,7 @@ test('a refusal tells the client access_denied, and is not remembered (RFC 6749 
   expect(isQuestion(await ask(agent, client))).toBe(true);
 });
 
-test('a refusal of more scopes leaves what was granted before (decisions section 3)', async () => {
+test('a refusal of further scopes keeps the earlier grant (decisions section 3)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   await agent.authorize(client, undefined);
@@ -146,7 +146,7 @@ test('a refusal of more scopes leaves what was granted before (decisions section
   expect(isQuestion(await ask(agent, client, { scope: 'openid email' }))).toBe(true);
 });
 
-test('the answer is a 303 to an address of the service, the response a 302 (decisions section 3, security A22, R10)', async () => {
+test('the answer is a 303 to a URL of the service, and the response to the client a 302 (decisions section 3, security A22, R10)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   const page = await ask(agent, client);
@@ -157,13 +157,13 @@ test('the answer is a 303 to an address of the service, the response a 302 (deci
   expect((await agent.follow(answer)).status).toBe(302);
 });
 
-test('a first-party client is not asked about (decisions section 3)', async () => {
+test('no consent is asked for a first-party client (decisions section 3)', async () => {
   const client = await service.createClient({}, { firstParty: true });
   expect(isIssued(await ask(await signedIn(), client, { scope: 'openid profile' }))).toBe(true);
   expect(isIssued(await ask(await signedIn(), client, { prompt: 'none', scope: 'openid profile email' }))).toBe(true);
 });
 
-test('of a native app that comes with another port each time, one address is remembered, and no consent asked again (RFC 8252 7.3, security A25)', async () => {
+test('the grant of a native client stores one redirect URI for all its ports, and the user is not asked again for another port (RFC 8252 7.3, security A25)', async () => {
   const automatic = await startTestService({ environment: { REGISTRATION_APPROVAL: 'automatic' } });
   try {
     const { body } = await call(`${automatic.issuer}/register`, {
@@ -186,7 +186,7 @@ test('of a native app that comes with another port each time, one address is rem
   }
 });
 
-test('with automatic approval the page says that nobody looked at the client, and each redirect URI is asked about (security A25, R11)', async () => {
+test('with automatic approval the page says that the client was not reviewed, and each redirect URI needs consent (security A25, R11)', async () => {
   const automatic = await startTestService({ environment: { REGISTRATION_APPROVAL: 'automatic' } });
   try {
     const uris = ['https://one.example.com/cb', 'https://two.example.com/cb'];
@@ -198,22 +198,22 @@ test('with automatic approval the page says that nobody looked at the client, an
     const { client_id: clientId } = (await response.json()) as { client_id: string };
     const agent = new UserAgent(automatic);
     await agent.signIn(await automatic.createUser());
-    const visit = async (redirectUri: string) =>
+    const open = async (redirectUri: string) =>
       agent.follow(await agent.get(authorizationUrl(automatic.issuer, { clientId, redirectUri })));
     for (const uri of uris) {
-      const page = await visit(uri);
+      const page = await open(uri);
       expect(isQuestion(page)).toBe(true);
       expect(page.body).toContain('id="self-registered"');
       expect(page.body).toContain(new URL(uri).host);
       expect(isIssued(await agent.submit(page, { decision: 'allow' }))).toBe(true);
     }
-    for (const uri of uris) expect(isIssued(await visit(uri))).toBe(true);
+    for (const uri of uris) expect(isIssued(await open(uri))).toBe(true);
   } finally {
     await automatic.stop();
   }
 });
 
-test('a client that an administrator looked at is not asked about again for its second redirect URI (decisions section 3)', async () => {
+test('a client that an administrator approved needs no second consent for its second redirect URI (decisions section 3)', async () => {
   const uris = ['https://one.example.com/cb', 'https://two.example.com/cb'];
   const client = await service.createClient({ redirect_uris: uris });
   const agent = await signedIn();
@@ -221,7 +221,7 @@ test('a client that an administrator looked at is not asked about again for its 
   expect(isIssued(await ask(agent, { ...client, redirectUri: uris[1]! }))).toBe(true);
 });
 
-test('another account can be chosen from the page, and the request goes on as that one (specification 4.1)', async () => {
+test('the user can choose another account on the page, and the request continues with that account (specification 4.1)', async () => {
   const client = await service.createClient();
   const bob = await service.createUser({ username: 'bob' });
   const agent = await signedIn();
@@ -234,7 +234,7 @@ test('another account can be chosen from the page, and the request goes on as th
   expect((await agent.submit(page, { decision: 'allow' })).status).toBe(400);
 });
 
-test('an answer that never arrived back does not keep the next account from answering (specification 4.1)', async () => {
+test('an answer whose redirect was not followed does not prevent the next account from answering (specification 4.1)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   const page = await ask(agent, client);
@@ -257,8 +257,8 @@ test.each<[string, (page: Page, other: Page) => Record<string, string>, Record<s
   ['from a foreign origin', (page) => hiddenFields(page.body), { origin: 'https://evil.example' }],
   ['from an opaque origin', (page) => hiddenFields(page.body), { origin: 'null', 'sec-fetch-site': 'cross-site' }],
   ['from another site', (page) => hiddenFields(page.body), { 'sec-fetch-site': 'cross-site' }],
-  ['from a sister site', (page) => hiddenFields(page.body), { 'sec-fetch-site': 'same-site' }],
-])('a form %s is no answer (security R55)', async (_what, fields, headers) => {
+  ['from another host of the same site', (page) => hiddenFields(page.body), { 'sec-fetch-site': 'same-site' }],
+])('a form %s is not accepted as an answer (security R55)', async (_what, fields, headers) => {
   const client = await service.createClient();
   const agent = await signedIn();
   const page = await ask(agent, client);
@@ -268,11 +268,11 @@ test.each<[string, (page: Page, other: Page) => Record<string, string>, Record<s
   expect(answer.location).toBeUndefined();
   expect(answer.headers.getSetCookie()).toEqual([]);
   expect(await grantsOf(client)).toEqual([]);
-  // nothing is lost: the page, or the one that says what was wrong, can be answered
+  // nothing is lost: the user can answer the same page, or the page with the error
   expect(isIssued(await agent.submit(headers ? page : answer, { decision: 'allow' }))).toBe(true);
 });
 
-test('the tokens of the sign-in page, of the account page and of an earlier session are no consent (security R55)', async () => {
+test('the anti-forgery tokens of the sign-in page, of the account page and of an earlier session are not accepted (security R55)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   const old = await ask(agent, client);
@@ -289,7 +289,7 @@ test('the tokens of the sign-in page, of the account page and of an earlier sess
 });
 
 test.each<Record<string, string>[]>([[{}], [{ decision: 'maybe' }], [{ decision: 'ALLOW' }]])(
-  'a form with %j in place of an answer is none (security A20)',
+  'a form with %j instead of an answer is refused (security A20)',
   async (fields) => {
     const client = await service.createClient();
     const agent = await signedIn();
@@ -299,7 +299,7 @@ test.each<Record<string, string>[]>([[{}], [{ decision: 'maybe' }], [{ decision:
   },
 );
 
-test('without a session the page leads to sign-in, and its form answers nothing (security R55)', async () => {
+test('without a session the page redirects to the sign-in page, and its form is not accepted (security R55)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   const page = await ask(agent, client);
@@ -310,7 +310,7 @@ test('without a session the page leads to sign-in, and its form answers nothing 
   expect(await grantsOf(client)).toEqual([]);
 });
 
-test('JSON and text are no forms (security R106)', async () => {
+test('JSON and text are not accepted as forms (security R106)', async () => {
   const agent = await signedIn();
   const page = await ask(agent, await service.createClient());
   for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x']) {
@@ -323,7 +323,7 @@ test('JSON and text are no forms (security R106)', async () => {
   }
 });
 
-test('what a person decided is in the audit trail (decisions section 7)', async () => {
+test("the audit trail contains the user's decisions (decisions section 7)", async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   await agent.submit(await ask(agent, client), { decision: 'deny' });

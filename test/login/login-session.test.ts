@@ -1,4 +1,4 @@
-// The browser's session: its cookie, what becomes of it at sign-in, and that odd cookies mean signed out.
+// The browser's session has its own cookie, is replaced at each sign-in, and counts as signed out if its cookie is malformed or repeated.
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -15,18 +15,18 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function signedIn(person = user): Promise<UserAgent> {
+async function signedIn(as = user): Promise<UserAgent> {
   const agent = new UserAgent(service);
-  await agent.signIn(person);
+  await agent.signIn(as);
   return agent;
 }
 
 const isSignedIn = async (agent: UserAgent) => (await agent.get('/account')).status === 200;
-const count = async (user: User) =>
+const countSessions = async (user: User) =>
   (await service.database.sql<{ n: number }>('SELECT count(*)::int AS n FROM sessions WHERE sub = $1', [user.sub]))[0]!
     .n;
 
-/** A request whose Cookie headers are sent byte by byte. */
+/** Sends a request with these Cookie headers, byte by byte. */
 function raw(
   path: string,
   cookies: string[],
@@ -48,7 +48,7 @@ function raw(
   });
 }
 
-test('the cookie is HttpOnly, SameSite=Lax, of the base path, without a domain, and random (security R50)', async () => {
+test('the cookies are random, HttpOnly, SameSite=Lax, limited to the base path, and have no domain (security R50)', async () => {
   const agent = new UserAgent(service);
   const page = await agent.get('/login');
   const answer = await agent.post('/login', {
@@ -71,7 +71,7 @@ test('the cookie is HttpOnly, SameSite=Lax, of the base path, without a domain, 
   }
 });
 
-test('with an https base address every cookie is Secure (security R50)', async () => {
+test('with an https base URL every cookie is Secure (security R50)', async () => {
   const secure = await startTestService({ environment: { BASE_URL: 'https://id.example.com' } });
   try {
     const user = await secure.createUser();
@@ -88,7 +88,7 @@ test('with an https base address every cookie is Secure (security R50)', async (
   }
 });
 
-test('a session that somebody planted before sign-in is worth nothing after it (security A69, R52)', async () => {
+test('a session cookie that an attacker planted before the sign-in is invalid after it (security A69, R52)', async () => {
   const attacker = await signedIn(await service.createUser());
   for (const planted of [attacker.cookies.get(name)!, `ghs_${'A'.repeat(49)}`]) {
     const victim = new UserAgent(service);
@@ -102,13 +102,13 @@ test('a session that somebody planted before sign-in is worth nothing after it (
   }
 });
 
-test('signing in again makes a new session, and the old cookie is dead on every instance (security R52)', async () => {
+test('a new sign-in creates a new session, and the old cookie is invalid on every instance (security R52)', async () => {
   const user = await service.createUser();
   const agent = await signedIn(user);
   const old = agent.cookies.get(name)!;
   await agent.signIn(user);
   expect(agent.cookies.get(name)).not.toBe(old);
-  expect(await count(user)).toBe(1);
+  expect(await countSessions(user)).toBe(1);
   for (const issuer of service.instances) {
     const thief = new UserAgent({ issuer });
     thief.cookies.set(name, old);
@@ -116,7 +116,7 @@ test('signing in again makes a new session, and the old cookie is dead on every 
   }
 });
 
-test('signing in again as the same person leaves what other clients hold of the session (OpenID Connect Core 3.1.2.1)', async () => {
+test('a new sign-in of the same user keeps the tokens of other clients in the session (OpenID Connect Core 3.1.2.1)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   const page = await agent.authorize(client, undefined);
@@ -133,7 +133,7 @@ test('signing in again as the same person leaves what other clients hold of the 
   expect((await userinfo()).status).toBe(401);
 });
 
-test('a wrong password at re-authentication leaves the session as it was (security R52)', async () => {
+test('a wrong password at re-authentication leaves the session unchanged (security R52)', async () => {
   const agent = await signedIn();
   const old = agent.cookies.get(name);
   await agent.signIn({ ...user, password: 'a wrong password' });
@@ -141,7 +141,7 @@ test('a wrong password at re-authentication leaves the session as it was (securi
   expect(await isSignedIn(agent)).toBe(true);
 });
 
-test('two cookies of the name mean signed out, in both orders and in two headers, and the cookie is expired (security A70, R51)', async () => {
+test('two session cookies count as signed out, in either order and in two headers, and the service expires the cookie (security A70, R51)', async () => {
   const alice = (await signedIn()).cookies.get(name)!;
   const evil = (await signedIn(await service.createUser())).cookies.get(name)!;
   expect((await raw('/account', [`${name}=${alice}`])).status).toBe(200);
@@ -162,7 +162,7 @@ test('two cookies of the name mean signed out, in both orders and in two headers
   }
 });
 
-test('a malformed cookie means signed out, never an error of the server (security A71, R53)', async () => {
+test('a malformed cookie counts as signed out, and causes no server error (security A71, R53)', async () => {
   const good = (await signedIn()).cookies.get(name)!;
   for (const value of [
     '',
@@ -191,7 +191,7 @@ test('a malformed cookie means signed out, never an error of the server (securit
   }
 });
 
-test('a malformed browser cookie is replaced, and sign-in works (security R53)', async () => {
+test('a malformed browser cookie is replaced, and the sign-in works (security R53)', async () => {
   for (const value of ['', '%', 'short', 'x'.repeat(5000), '__proto__']) {
     const agent = new UserAgent(service);
     agent.cookies.set('GATEHOUSE_BROWSER', value);
@@ -199,7 +199,7 @@ test('a malformed browser cookie is replaced, and sign-in works (security R53)',
   }
 });
 
-test('an access token, a code or a refresh token is no session (security R18, R30)', async () => {
+test('an access token, a code or a refresh token is not accepted as a session cookie (security R18, R30)', async () => {
   const client = await service.createClient();
   const code = responseParameters(await (await signedIn()).authorize(client, undefined))['code']!;
   expect((await raw('/account', [`${name}=${code}`])).status).toBe(303);
@@ -214,11 +214,11 @@ test('without cookies the page says that they are needed (decisions section 3)',
 });
 
 test.each<[string, string]>([
-  ['idle for too long', 'UPDATE sessions SET idle_expires_at = now() WHERE sub = $1'],
-  ['past its absolute end', 'UPDATE sessions SET idle_expires_at = now(), expires_at = now() WHERE sub = $1'],
+  ['after its idle timeout', 'UPDATE sessions SET idle_expires_at = now() WHERE sub = $1'],
+  ['after its absolute timeout', 'UPDATE sessions SET idle_expires_at = now(), expires_at = now() WHERE sub = $1'],
   ['of a disabled user', `UPDATE users SET status = 'disabled' WHERE sub = $1`],
   ['ended by an administrator', 'DELETE FROM sessions WHERE sub = $1'],
-])('a session %s is over, at once and everywhere (security R54, A73)', async (_what, sql) => {
+])('a session %s ends at once on every instance (security R54, A73)', async (_what, sql) => {
   const user = await service.createUser();
   const client = await service.createClient();
   const agent = await signedIn(user);
@@ -235,16 +235,16 @@ test.each<[string, string]>([
   }
 });
 
-test('a person who was disabled while signing in does not get in (security R54)', async () => {
+test('a user who is disabled during the sign-in is not signed in (security R54)', async () => {
   const user = await service.createUser();
   const agent = new UserAgent(service);
   const page = await agent.get('/login');
   await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [user.sub]);
   expect((await agent.signIn(user, page)).status).toBe(400);
-  expect(await count(user)).toBe(0);
+  expect(await countSessions(user)).toBe(0);
 });
 
-test('the anti-forgery token neither equals nor holds a cookie, and differs by page (security R56)', async () => {
+test('the anti-forgery token neither equals nor contains a cookie, and differs between pages (security R56)', async () => {
   const agent = await signedIn();
   const tokens = [];
   for (const path of ['/login', '/logout', '/login']) tokens.push(hiddenFields((await agent.get(path)).body)['csrf']!);
@@ -253,9 +253,9 @@ test('the anti-forgery token neither equals nor holds a cookie, and differs by p
     for (const token of tokens) expect(token.includes(value) || value.includes(token)).toBe(false);
 });
 
-test('a sign-in whose record cannot be stored leaves no session behind, and neither does its cookie open anything (security R101)', async () => {
+test('a sign-in whose audit event cannot be stored leaves no session, and its cookie is invalid (security R101)', async () => {
   const user = await service.createUser();
-  // the database gives way just there, each time that it is tried again
+  // the database refuses the audit event at each attempt
   await service.database.sql(`CREATE FUNCTION lose_record() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN RAISE EXCEPTION 'lost' USING ERRCODE = '40001'; END $$`);
   await service.database.sql(`CREATE TRIGGER lose_record BEFORE INSERT ON audit_events FOR EACH ROW
@@ -263,7 +263,7 @@ test('a sign-in whose record cannot be stored leaves no session behind, and neit
   const agent = new UserAgent(service);
   expect(await agent.signIn(user)).toMatchObject({ status: 503 });
   await service.database.sql('DROP TRIGGER lose_record ON audit_events');
-  expect(await count(user)).toBe(0);
+  expect(await countSessions(user)).toBe(0);
   expect(await isSignedIn(agent)).toBe(false);
   expect(await isSignedIn(await signedIn(user))).toBe(true);
 });

@@ -1,4 +1,4 @@
-// GET and POST /login: who gets in, what everybody else is told, and which forms are believed.
+// GET and POST /login sign a user in with valid credentials, give all failures the same answer, and accept their own forms only.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
@@ -22,7 +22,7 @@ const sessionsOf = async (user: User) =>
 
 const isSignedIn = async (agent: UserAgent) => (await agent.get('/account')).status === 200;
 
-test('opened by itself, the page signs a person in to the account page with a 303 (decisions section 3, security R10)', async () => {
+test('the page without an authorization request signs the user in and redirects to the account page with a 303 (decisions section 3, security R10)', async () => {
   const agent = new UserAgent(service);
   const page = await agent.get('/login');
   expect(page.status).toBe(200);
@@ -39,14 +39,14 @@ test('opened by itself, the page signs a person in to the account page with a 30
 });
 
 test.each(['Alice', 'alice', ' ALICE ', 'Alice@Example.COM', 'Ａｌｉｃｅ'])(
-  '%j is the same account (decisions section 3, security A75)',
+  '%j names the same account (decisions section 3, security A75)',
   async (username) => {
     const agent = new UserAgent(service);
     expect((await agent.signIn({ username, password: user.password })).url).toBe(`${service.issuer}/account`);
   },
 );
 
-test('an unknown name, a wrong password, a disabled user and one without a password get one answer (security R60)', async () => {
+test('an unknown name, a wrong password, a disabled user and a user without a password get the same answer (security R60)', async () => {
   const disabled = await service.createUser({ username: 'disabled-user' });
   await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [disabled.sub]);
   const passwordless = await service.createUser({ username: 'no-password' });
@@ -81,7 +81,7 @@ test('an unknown name, a wrong password, a disabled user and one without a passw
   }
 });
 
-test('passwords are taken as they are: nothing is cut, trimmed or folded (security A80, R59)', async () => {
+test('passwords are used unchanged: they are not cut, trimmed or folded (security A80, R59)', async () => {
   const long = `${'a'.repeat(80)}b`;
   for (const [password, near] of [
     [long, `${'a'.repeat(80)}c`],
@@ -96,7 +96,7 @@ test('passwords are taken as they are: nothing is cut, trimmed or folded (securi
   }
 });
 
-test('a forgotten field is named, and nobody is signed in (security A20)', async () => {
+test('a missing field is named, and the user is not signed in (security A20)', async () => {
   const agent = new UserAgent(service);
   const page = await agent.get('/login');
   const hidden = hiddenFields(page.body);
@@ -115,7 +115,7 @@ test('a forgotten field is named, and nobody is signed in (security A20)', async
   expect(await isSignedIn(agent)).toBe(false);
 });
 
-test('what is no form is refused before anything is read (security A20, R106)', async () => {
+test('a body that is not a form is refused before it is read (security A20, R106)', async () => {
   const agent = new UserAgent(service);
   const hidden = hiddenFields((await agent.get('/login')).body);
   const body = new URLSearchParams({ ...hidden, username: 'Alice', password: user.password }).toString();
@@ -130,13 +130,13 @@ test('what is no form is refused before anything is read (security A20, R106)', 
 test.each<[string, Record<string, string>]>([
   ['a NUL in the name', { username: 'a\0b', password: 'x' }],
   ['a NUL in the password', { username: 'Alice', password: 'a\0b' }],
-  ['an endless name', { username: 'x'.repeat(5000), password: 'x' }],
-  ['an endless password', { username: 'Alice', password: 'x'.repeat(50_000) }],
+  ['an oversize name', { username: 'x'.repeat(5000), password: 'x' }],
+  ['an oversize password', { username: 'Alice', password: 'x'.repeat(50_000) }],
   ['markup', { username: '"><script>alert(1)</script>', password: 'x' }],
   ['a quote', { username: `' OR 1=1 --`, password: `' OR 1=1 --` }],
-  ['an endless token', { username: 'Alice', password: 'x', csrf: 'x'.repeat(5000) }],
-  ['a strange transaction', { username: 'Alice', password: 'x', transaction: '__proto__' }],
-])('%s is refused and is no error of the server (security R107)', async (_what, fields) => {
+  ['an oversize anti-forgery token', { username: 'Alice', password: 'x', csrf: 'x'.repeat(5000) }],
+  ['an invalid transaction', { username: 'Alice', password: 'x', transaction: '__proto__' }],
+])('%s is refused without a server error (security R107)', async (_what, fields) => {
   const agent = new UserAgent(service);
   const page = await agent.get('/login');
   const answer = await agent.post('/login', { ...hiddenFields(page.body), ...fields });
@@ -145,7 +145,7 @@ test.each<[string, Record<string, string>]>([
   expect(await isSignedIn(agent)).toBe(false);
 });
 
-test('a repeated field and a form past 64 KiB are refused (security R5, R103)', async () => {
+test('a repeated field and a form over 64 KiB are refused (security R5, R103)', async () => {
   const agent = new UserAgent(service);
   const hidden = new URLSearchParams(hiddenFields((await agent.get('/login')).body)).toString();
   const send = (body: string) =>
@@ -161,9 +161,9 @@ test.each<[string, Record<string, string>, Record<string, string>?]>([
   ['from an opaque origin', {}, { origin: 'null', 'sec-fetch-site': 'cross-site' }],
   ['from another port', {}, { origin: 'http://localhost:1' }],
   ['from another site', {}, { 'sec-fetch-site': 'cross-site' }],
-  ['from a sister site', {}, { 'sec-fetch-site': 'same-site' }],
+  ['from another host of the same site', {}, { 'sec-fetch-site': 'same-site' }],
   ['from a bookmark or a tool', {}, { 'sec-fetch-site': 'none' }],
-])('a form %s signs nobody in, whatever the password (security A72, R55)', async (_what, fields, headers) => {
+])('a form %s signs no user in, whatever the password (security A72, R55)', async (_what, fields, headers) => {
   const agent = new UserAgent(service);
   const page = await agent.get('/login');
   const before = await sessionsOf(user);
@@ -176,7 +176,7 @@ test.each<[string, Record<string, string>, Record<string, string>?]>([
   expect((await agent.signIn(user, headers ? page : answer)).url).toBe(`${service.issuer}/account`);
 });
 
-test('without Sec-Fetch-Site an opaque origin is foreign; with it, it is what a browser sends under no-referrer (security R55)', async () => {
+test('an opaque origin is refused without Sec-Fetch-Site, and accepted with same-origin, which browsers send under no-referrer (security R55)', async () => {
   const agent = new UserAgent(service);
   const page = await agent.get('/login');
   const form = { ...hiddenFields(page.body), username: user.username, password: user.password };
@@ -186,7 +186,7 @@ test('without Sec-Fetch-Site an opaque origin is foreign; with it, it is what a 
   expect((await send({ origin: 'null', 'sec-fetch-site': 'same-origin' })).status).toBe(303);
 });
 
-test("another site's form, which comes without cookies, signs nobody in (security A72)", async () => {
+test("another site's form, which the browser sends without cookies, does not sign the user in (security A72)", async () => {
   const attacker = new UserAgent(service);
   const page = await attacker.get('/login');
   const victim = new UserAgent(service);
@@ -196,7 +196,7 @@ test("another site's form, which comes without cookies, signs nobody in (securit
   expect(answer.headers.getSetCookie()).toEqual([]);
 });
 
-test("the token of another browser's page signs nobody in (security A72, R55)", async () => {
+test("the anti-forgery token of an attacker's page does not sign the victim in (security A72, R55)", async () => {
   const attacker = new UserAgent(service);
   const stolen = hiddenFields((await attacker.get('/login')).body);
   const agent = new UserAgent(service);
@@ -206,7 +206,7 @@ test("the token of another browser's page signs nobody in (security A72, R55)", 
   expect(agent.cookies.has('JSESSIONOPENID')).toBe(false);
 });
 
-test("the token of another browser's page or of another transaction is not believed (security R55)", async () => {
+test("the anti-forgery token of another browser's page or of another transaction is refused (security R55)", async () => {
   const client = await service.createClient();
   const agent = new UserAgent(service);
   const open = async () => agent.follow(await agent.get(authorizationUrl(service.issuer, client)));
@@ -224,7 +224,7 @@ test("the token of another browser's page or of another transaction is not belie
   }
 });
 
-test('a form that waited too long says so, keeps the name, and signs in to the account page (decisions section 4)', async () => {
+test('a form that was open for too long says so, keeps the user name, and signs in to the account page (decisions section 4)', async () => {
   const client = await service.createClient();
   const agent = new UserAgent(service);
   const page = await agent.follow(await agent.get(authorizationUrl(service.issuer, client)));
@@ -242,14 +242,14 @@ test.each([
   ['client', 'This application cannot sign you in'],
   ['request', 'The application asked for something we do not understand'],
   ['expired', 'This page was open for too long'],
-])('?problem=%s is answered with 400 and no form (decisions section 3)', async (problem, text) => {
+])('?problem=%s gets 400 and a page without a form (decisions section 3)', async (problem, text) => {
   const page = await new UserAgent(service).get(`/login?problem=${problem}`);
   expect(page.status).toBe(400);
   expect(page.body).toContain(text);
   expect(page.body).not.toContain('<form');
 });
 
-test('no other problem can be put into the page by an address (security A17)', async () => {
+test('a URL can put no other problem into the page (security A17)', async () => {
   for (const problem of ['<script>', 'credentials', 'toString', '__proto__']) {
     const page: Page = await new UserAgent(service).get(`/login?problem=${encodeURIComponent(problem)}`);
     expect(page.status).toBe(200);
@@ -258,7 +258,7 @@ test('no other problem can be put into the page by an address (security A17)', a
   }
 });
 
-test('the page names the client and shows its legal links, and goes nowhere after sign-in but to it (decisions section 2)', async () => {
+test('the page names the client and shows its legal links, and after sign-in redirects only to that client (decisions section 2)', async () => {
   const client = await service.createClient({
     client_name: 'Harbour',
     policy_uri: 'https://rp.example.com/p',
@@ -282,7 +282,7 @@ test('the page names the client and shows its legal links, and goes nowhere afte
   expect(responseParameters(end)['state']).toBe('s');
 });
 
-test('a weak password hash is upgraded at sign-in, and goes on working (security R58)', async () => {
+test('a weak password hash is upgraded at sign-in, and the password still works (security R58)', async () => {
   const argon2 = (await import('argon2')).default;
   const user = await service.createUser();
   const weak = await argon2.hash(user.password, {
@@ -292,7 +292,7 @@ test('a weak password hash is upgraded at sign-in, and goes on working (security
     parallelism: 1,
   });
   await service.database.sql('UPDATE users SET password_hash = $2 WHERE sub = $1', [user.sub, weak]);
-  for (let visit = 0; visit < 2; visit++)
+  for (let attempt = 0; attempt < 2; attempt++)
     expect((await new UserAgent(service).signIn(user)).url).toBe(`${service.issuer}/account`);
   const [row] = await service.database.sql<{ password_hash: string }>(
     'SELECT password_hash FROM users WHERE sub = $1',
@@ -301,7 +301,7 @@ test('a weak password hash is upgraded at sign-in, and goes on working (security
   expect(row!.password_hash).toContain('m=19456,');
 });
 
-test('sign-in and its failures are in the audit trail, without the password (decisions section 7)', async () => {
+test('the audit trail contains sign-ins and failures, without the password (decisions section 7)', async () => {
   const user = await service.createUser();
   const agent = new UserAgent(service);
   await agent.signIn({ ...user, password: 'the wrong password' });

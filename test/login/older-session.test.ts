@@ -1,4 +1,4 @@
-// What a session from before a second factor was set up may still do.
+// A session from before the user set up a second factor has fewer rights.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { hiddenFields, UserAgent } from '../helpers/user-agent.ts';
@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-test('a new password makes no session fresh that lacks the second factor which there is by now (security R52, R91)', async () => {
+test('a new password does not renew a session that lacks the second factor which the user has now (security R52, R91)', async () => {
   const user = await service.createUser();
   const agent = new UserAgent(service);
   await agent.signIn(user);

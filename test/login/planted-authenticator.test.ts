@@ -1,4 +1,4 @@
-// A planted kind of second factor takes one value in the list, one part of a page and its words; everything else reads the list.
+// A planted kind of second factor needs one value in the list, one part of a page and its words; all other code reads the list.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const listed = authenticators.map((create) => create({} as AuthenticatorOptions)
 let service: TestService;
 let templates: string;
 
-/** Cards with a number, each in its table: what a folder of src/authenticators would hold. */
+/** Numbered cards in a separate table, as a folder of src/authenticators would define them. */
 const keyCard: Authenticator = {
   id: 'key-card',
   factors: 1,
@@ -77,7 +77,7 @@ async function userWithCard() {
 
 const asksSecondFactor = (page: Page) => page.url.includes('/login/second-factor') && page.body.includes('id="card"');
 
-/** Signs in with the password and the card. */
+/** Signs the user in with the password and the card. */
 async function signIn(agent: UserAgent, user: Awaited<ReturnType<typeof userWithCard>>): Promise<void> {
   const step = await agent.signIn(user);
   expect(asksSecondFactor(step), step.url).toBe(true);
@@ -85,7 +85,7 @@ async function signIn(agent: UserAgent, user: Awaited<ReturnType<typeof userWith
 }
 
 describe('a planted kind of second factor', () => {
-  test('is asked for after the password, and verified by its own part of the page (security R127)', async () => {
+  test('is required after the password, and verified by its own part of the page (security R127)', async () => {
     const user = await userWithCard();
     const client = await service.createClient({}, { firstParty: true });
     const agent = new UserAgent(service);
@@ -107,7 +107,7 @@ describe('a planted kind of second factor', () => {
     expect(failed!.detail).toEqual({ second_factor: true, card: true });
   });
 
-  test('is not taken in the place of another kind (security R127)', async () => {
+  test('does not accept the answer of another kind (security R127)', async () => {
     const user = await userWithCard();
     const agent = new UserAgent(service);
     const step = await agent.signIn(user);
@@ -116,7 +116,7 @@ describe('a planted kind of second factor', () => {
     expect(await service.database.sql('SELECT 1 FROM sessions WHERE sub = $1', [user.sub])).toEqual([]);
   });
 
-  test('is listed on the account page, which offers another one and removes it (security R127, R91)', async () => {
+  test('is listed on the account page, which offers to add another and removes it (security R127, R91)', async () => {
     const user = await userWithCard();
     const agent = new UserAgent(service);
     await signIn(agent, user);
@@ -129,7 +129,7 @@ describe('a planted kind of second factor', () => {
     expect(asksSecondFactor(await new UserAgent(service).signIn(user))).toBe(false);
   });
 
-  test('is listed and removed in the console and by the admin API under its own name (security R127)', async () => {
+  test('is listed and removed in the console and by the admin API under its name (security R127)', async () => {
     const user = await userWithCard();
     const { agent } = await openConsole(service, await service.createUser({ admin: true }));
     const page = await agent.get(`/admin/users/${user.sub}`);

@@ -1,4 +1,4 @@
-// Who has to show a second factor: by a setting, a group or a client, and step-up for what a request asks for (RFC 9470).
+// A setting, a group, a client or a request requires a second factor, and a step-up asks only for what is missing (RFC 9470).
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Authenticator as App, recoveryCodesOf, setUpAuthenticator } from '../helpers/authenticator.ts';
@@ -24,30 +24,30 @@ afterAll(() => service?.stop());
 const asksSecondFactor = (page: Page) => page.url.includes('/login/second-factor?') && page.body.includes('id="code"');
 const asksSetUp = (page: Page) => page.url.includes('/login/authenticator') && page.body.includes('id="qr"');
 const asksPassword = (page: Page) => page.body.includes('id="password"');
-const later = (sub: string) =>
+const useNextCode = (sub: string) =>
   service.database.sql('UPDATE authenticators SET last_step = last_step - 3 WHERE sub = $1', [sub]);
 
-async function signedIn(person: Parameters<TestService['createUser']>[0] = {}) {
-  const user = await service.createUser(person);
+async function signedIn(values: Parameters<TestService['createUser']>[0] = {}) {
+  const user = await service.createUser(values);
   const agent = new UserAgent(service);
   await agent.signIn(user);
   return { user, agent };
 }
 
-/** Signed in by the password alone, and with an authenticator since, which was set up in another browser. */
-async function enrolledSince() {
+/** Signs a user in with the password only, and sets up an authenticator in another browser afterwards. */
+async function enrolledAfterSignIn() {
   const { user, agent } = await signedIn();
-  const other = new UserAgent(service);
-  await other.signIn(user);
-  const { app } = await setUpAuthenticator(other);
-  await later(user.sub);
+  const otherBrowser = new UserAgent(service);
+  await otherBrowser.signIn(user);
+  const { app } = await setUpAuthenticator(otherBrowser);
+  await useNextCode(user.sub);
   return { user, agent, app };
 }
 
 const ask = async (agent: UserAgent, parameters: Record<string, string> = {}, of = client) =>
   agent.follow(await agent.get(authorizationUrl(service.issuer, of, parameters)));
 
-/** The ID Token of what an authorization ended with. */
+/** Redeems the code of the page, and returns the ID Token. */
 async function idToken(page: Page, of = client) {
   const { body } = await redeem(service.issuer, of, responseParameters(page)['code']!);
   return decodeJwt(body['id_token'] as string);
@@ -57,16 +57,16 @@ const essential = (...values: string[]) => ({
   claims: JSON.stringify({ id_token: { acr: { essential: true, values } } }),
 });
 
-describe('the service demands a second factor', () => {
+describe('the service requires a second factor', () => {
   test.each([
     ['of an administrator', { admin: true }],
     ['of a member of a group', { groups: ['sales', 'staff'] }],
-  ])('%s, who sets it up before going on (NIST SP 800-63B-4 4.1.2)', async (_who, person) => {
-    const user = await service.createUser(person);
+  ])('%s, who sets it up before the sign-in continues (NIST SP 800-63B-4 4.1.2)', async (_who, values) => {
+    const user = await service.createUser(values);
     const agent = new UserAgent(service);
     const setUp = await agent.authorize(client, user, { state: 's' });
     expect([asksSetUp(setUp), setUp.body.includes('Harbour')]).toEqual([true, true]);
-    // nothing is open yet
+    // the user has no session yet
     expect((await agent.get('/account')).location).toBe(`${service.issuer}/login`);
     expect(asksSetUp(await agent.follow(await agent.get('/login/second-factor')))).toBe(true);
     const app = new App(setUp);
@@ -79,18 +79,18 @@ describe('the service demands a second factor', () => {
     expect(responseParameters(end)['state']).toBe('s');
     expect(await idToken(end)).toMatchObject({ acr: mfa, amr: ['pwd', 'otp', 'mfa'] });
 
-    // nobody sets up another one by the password alone
-    const thief = new UserAgent(service);
-    expect(await thief.signIn(user)).toMatchObject({ url: `${service.issuer}/login/second-factor` });
-    expect((await thief.get('/login/authenticator')).location).toBe(`${service.issuer}/login/second-factor`);
+    // the password alone does not set up another one
+    const attacker = new UserAgent(service);
+    expect(await attacker.signIn(user)).toMatchObject({ url: `${service.issuer}/login/second-factor` });
+    expect((await attacker.get('/login/authenticator')).location).toBe(`${service.issuer}/login/second-factor`);
   });
 
-  test('of nobody else', async () => {
+  test('of no other user', async () => {
     const { agent } = await signedIn({ groups: ['sales'] });
     expect((await agent.get('/account')).status).toBe(200);
   });
 
-  test('of a session from before the demand, where it goes to an application', async () => {
+  test('of a session from before the requirement, when it continues to a client', async () => {
     const { user, agent } = await signedIn();
     await service.database.sql(`UPDATE users SET groups = '{treasury}' WHERE sub = $1`, [user.sub]);
     expect(responseParameters(await ask(agent, { prompt: 'none' }))['error']).toBe('login_required');
@@ -98,8 +98,8 @@ describe('the service demands a second factor', () => {
   });
 });
 
-describe('a client demands a level', () => {
-  test('set by an administrator, of a session that showed a password alone, which shows the rest (RFC 9470 5)', async () => {
+describe('a client requires an acr', () => {
+  test('that an administrator set, and a session with a password only needs just the missing factor (RFC 9470 5)', async () => {
     const of = await service.createClient({ client_name: 'Vault' }, { firstParty: true });
     const admin = await adminToken(service);
     const path = `${service.issuer}/admin/api/clients/${of.clientId}`;
@@ -110,38 +110,38 @@ describe('a client demands a level', () => {
       status: 200,
       body: { required_acr: mfa },
     });
-    const { user, agent, app } = await enrolledSince();
+    const { user, agent, app } = await enrolledAfterSignIn();
     expect(responseParameters(await ask(agent, {}))['code']).toBeDefined();
     expect(responseParameters(await ask(agent, { prompt: 'none' }, of))['error']).toBe('login_required');
     const step = await ask(agent, {}, of);
     expect([asksSecondFactor(step), asksPassword(step)]).toEqual([true, false]);
     const end = await agent.submit(step, { code: app.code() });
     expect(await idToken(end, of)).toMatchObject({ acr: mfa, amr: ['pwd', 'otp', 'mfa'], sub: user.sub });
-    // asked once
+    // the session keeps the level
     expect(responseParameters(await ask(agent, { prompt: 'none' }, of))['code']).toBeDefined();
 
     const { code, stdout } = await runCommand(service, ['client', 'require-acr', of.clientId, 'none', '--json']);
     expect([code, JSON.parse(stdout)['required_acr']]).toEqual([0, undefined]);
     expect((await runCommand(service, ['client', 'require-acr', of.clientId, 'urn:x'])).code).not.toBe(0);
     const other = await signedIn();
-    // once the service has heard of the change
+    // once the change has reached the instance
     await vi.waitFor(
       async () => expect(await idToken(await ask(other.agent, {}, of), of)).toMatchObject({ acr: password }),
       { timeout: 10_000 },
     );
   });
 
-  test('that takes a passkey, of a person who has none and makes one once all other factors were shown (RFC 9470 5, security R91)', async () => {
+  test('that needs a passkey, and a user without one creates it after all other factors were verified (RFC 9470 5, security R91)', async () => {
     const of = await service.createClient({ client_name: 'Vault' }, { firstParty: true });
     await runCommand(service, ['client', 'require-acr', of.clientId, 'phr']);
-    const { user, agent, app } = await enrolledSince();
+    const { user, agent, app } = await enrolledAfterSignIn();
     expect(responseParameters(await ask(agent, { prompt: 'none' }, of))['error']).toBe('login_required');
-    // the password alone makes none
+    // the password alone does not create a passkey
     const step = await ask(agent, { state: 's' }, of);
     expect(asksSecondFactor(step)).toBe(true);
     let page = await agent.submit(step, { code: app.code() });
     if (asksPassword(page)) {
-      await later(user.sub);
+      await useNextCode(user.sub);
       page = await agent.submit(await agent.signIn(user, page), { code: app.code() });
     }
     expect(page.url).toContain('/account/passkeys?transaction=');
@@ -151,7 +151,7 @@ describe('a client demands a level', () => {
     const added = await agent.follow(
       await agent.post(made.action, { ...made.fields, credential: key.create(made.options) }),
     );
-    // that it signs is yet to be shown
+    // the new passkey must still sign a challenge
     expect(asksPassword(added)).toBe(true);
     const { action, options, fields } = passkeyForm(added);
     const end = await agent.follow(await agent.post(action, { ...fields, credential: key.get(options) }));
@@ -159,12 +159,12 @@ describe('a client demands a level', () => {
     expect(await idToken(end, of)).toMatchObject({ sub: user.sub, acr: 'phrh' });
   });
 
-  test('that no passkey of the person reaches, and gets unmet_authentication_requirements (OpenID Connect Core Unmet Authentication Requirements 1.0)', async () => {
+  test('that no passkey of the user satisfies, so that it gets unmet_authentication_requirements (OpenID Connect Core Unmet Authentication Requirements 1.0)', async () => {
     const of = await service.createClient({}, { firstParty: true });
     await runCommand(service, ['client', 'require-acr', of.clientId, 'phrh']);
     const { agent } = await signedIn();
     const made = passkeyForm(await ask(agent, { state: 's' }, of));
-    // it may be copied to other devices
+    // the passkey can be synchronized to other devices
     const key = new Passkey(service.issuer);
     key.flags |= 8;
     const codes = await agent.post(made.action, { ...made.fields, credential: key.create(made.options) });
@@ -175,15 +175,15 @@ describe('a client demands a level', () => {
   });
 });
 
-describe('a request asks for a level', () => {
+describe('a request asks for an acr', () => {
   const stepUps: [string, Record<string, string>][] = [
-    ['as a wish', { acr_values: mfa }],
-    ['as a condition', essential(mfa)],
+    ['as a voluntary value', { acr_values: mfa }],
+    ['as an essential value', essential(mfa)],
   ];
   test.each(stepUps)(
-    '%s, and a session that showed the password lately shows the rest alone (RFC 9470 4)',
+    '%s, and a session with a recent password check needs only the missing factor (RFC 9470 4)',
     async (_how, parameters) => {
-      const { user, agent, app } = await enrolledSince();
+      const { user, agent, app } = await enrolledAfterSignIn();
       const step = await ask(agent, parameters);
       expect([asksSecondFactor(step), asksPassword(step)]).toEqual([true, false]);
       const before = Date.now() - 5000;
@@ -194,8 +194,8 @@ describe('a request asks for a level', () => {
     },
   );
 
-  test('and one that showed it long ago, or longer than max_age, shows both (RFC 9470 4)', async () => {
-    const { user, agent, app } = await enrolledSince();
+  test('and a session whose password check is too old, or older than max_age, needs both (RFC 9470 4)', async () => {
+    const { user, agent, app } = await enrolledAfterSignIn();
     await service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '16 minutes' WHERE sub = $1`, [
       user.sub,
     ]);
@@ -204,19 +204,19 @@ describe('a request asks for a level', () => {
     const step = await agent.signIn(user, login);
     expect(asksSecondFactor(step)).toBe(true);
     expect(await idToken(await agent.submit(step, { code: app.code() }))).toMatchObject({ acr: mfa });
-    await later(user.sub);
+    await useNextCode(user.sub);
     const again = await ask(agent, { acr_values: mfa, max_age: '0' });
     expect(asksPassword(again)).toBe(true);
     const end = await agent.submit(await agent.signIn(user, again), { code: app.code() });
     expect(await idToken(end)).toMatchObject({ acr: mfa });
   });
 
-  test('as a wish, from somebody without a second factor: the sign-in goes on with what there is (OpenID Connect Core 3.1.2.1)', async () => {
+  test('as a voluntary value, for a user without a second factor, who is signed in with the password (OpenID Connect Core 3.1.2.1)', async () => {
     const { agent } = await signedIn();
     expect(await idToken(await ask(agent, { acr_values: mfa }))).toMatchObject({ acr: password });
   });
 
-  test('as a condition, from somebody without a second factor, who sets one up (OpenID Connect Core 5.5.1.1)', async () => {
+  test('as an essential value, for a user without a second factor, who sets one up (OpenID Connect Core 5.5.1.1)', async () => {
     const { agent } = await signedIn();
     const setUp = await ask(agent, essential(mfa));
     expect(asksSetUp(setUp)).toBe(true);
@@ -226,8 +226,8 @@ describe('a request asks for a level', () => {
     expect(await idToken(await agent.follow(await agent.get(next)))).toMatchObject({ acr: mfa });
   });
 
-  test('a change of the password keeps the level of the session as old as it is', async () => {
-    const { user, agent, app } = await enrolledSince();
+  test('a new password does not change the level and the sign-in time of the session', async () => {
+    const { user, agent, app } = await enrolledAfterSignIn();
     await agent.submit(await ask(agent, { acr_values: mfa }), { code: app.code() });
     const of = async () =>
       (
@@ -245,7 +245,7 @@ describe('a request asks for a level', () => {
 });
 
 describe('an administrator', () => {
-  test('sees the second factors of a person, and takes them away from one who lost them (security R91)', async () => {
+  test('sees the second factors of a user, and removes them if the user lost them (security R91)', async () => {
     const { user, agent } = await signedIn();
     await setUpAuthenticator(agent, 'Telephone');
     await setUpAuthenticator(agent, 'Tablet');
@@ -273,8 +273,8 @@ describe('an administrator', () => {
       { detail: { kinds: ['authenticator'], names: ['Telephone'] } },
       { actor: 'command line', detail: { names: ['Tablet'] } },
     ]);
-    const anew = new UserAgent(service);
-    await anew.signIn(user);
-    expect((await anew.get('/account')).status).toBe(200);
+    const withoutFactor = new UserAgent(service);
+    await withoutFactor.signIn(user);
+    expect((await withoutFactor.get('/account')).status).toBe(200);
   });
 });

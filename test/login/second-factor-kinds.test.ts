@@ -1,4 +1,4 @@
-// A kind of second factor of which the code knows nothing: its table alone makes every sign-in ask for it.
+// A kind of second factor that the code does not know is required at every sign-in as soon as its table exists.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setUpAuthenticator } from '../helpers/authenticator.ts';
@@ -8,7 +8,7 @@ import { authorizationUrl, type Page, responseParameters, UserAgent } from '../h
 
 const asksSecondFactor = (page: Page) => page.url.includes('/login/second-factor') && page.status === 200;
 
-/** A service, and all that whoever adds a kind has to do in the database. */
+/** Starts a service, and changes the database as the addition of a kind requires. */
 async function startWithKind(environment: Record<string, string> = {}): Promise<TestService> {
   const service = await startTestService({ environment });
   await service.database.sql('CREATE TABLE key_cards (card_number text NOT NULL) INHERITS (second_factors)');
@@ -25,8 +25,8 @@ const ask = async (service: TestService, agent: UserAgent, of: TestClient, param
   agent.follow(await agent.get(authorizationUrl(service.issuer, of, parameters)));
 
 describe.each([
-  ['demanded of nobody', {}],
-  ['demanded of everybody', { REQUIRE_SECOND_FACTOR: 'everyone' }],
+  ['not required', {}],
+  ['required of every user', { REQUIRE_SECOND_FACTOR: 'everyone' }],
 ])('where second factors are %s', (_of, environment) => {
   let service: TestService;
   let client: TestClient;
@@ -39,14 +39,14 @@ describe.each([
   const sessionsOf = async ({ sub }: TestUser) =>
     (await service.database.sql('SELECT 1 FROM sessions WHERE sub = $1', [sub])).length;
 
-  async function personWithCard(): Promise<TestUser> {
+  async function createUserWithCard(): Promise<TestUser> {
     const user = await service.createUser();
     await plant(service, user);
     return user;
   }
 
-  test('the password alone makes no session (security R127)', async () => {
-    const user = await personWithCard();
+  test('the password alone creates no session (security R127)', async () => {
+    const user = await createUserWithCard();
     const agent = new UserAgent(service);
     const page = await agent.signIn(user);
     expect(asksSecondFactor(page), page.url).toBe(true);
@@ -55,18 +55,18 @@ describe.each([
     expect(await sessionsOf(user)).toBe(0);
   });
 
-  test('nor in a browser in which another person is signed in (security R127)', async () => {
+  test('nor does it in a browser in which another user is signed in (security R127)', async () => {
     const other = await service.createUser();
     const agent = new UserAgent(service);
     await agent.signIn(other);
-    const user = await personWithCard();
+    const user = await createUserWithCard();
     const login = await ask(service, agent, client, { prompt: 'login' });
     expect(asksSecondFactor(await agent.signIn(user, login))).toBe(true);
     expect(await sessionsOf(user)).toBe(0);
   });
 
   test('the password alone sets up no other factor (security R127)', async () => {
-    const user = await personWithCard();
+    const user = await createUserWithCard();
     const agent = new UserAgent(service);
     await agent.signIn(user);
     const setUp = await agent.get('/login/authenticator');
@@ -81,8 +81,8 @@ describe.each([
     expect(await sessionsOf(user)).toBe(0);
   });
 
-  test('an administrator sees it and takes it away, and then it is asked for no more (security R127)', async () => {
-    const user = await personWithCard();
+  test('an administrator sees the factor and removes it, and then sign-ins no longer ask for it (security R127)', async () => {
+    const user = await createUserWithCard();
     const path = `${service.issuer}/admin/api/users/${user.sub}/second-factors`;
     const token = await adminToken(service);
     expect((await call(path, { token })).body).toMatchObject({ second_factors: [{ kind: 'key-card', name: 'Card' }] });
@@ -92,14 +92,14 @@ describe.each([
   });
 });
 
-describe('a session by the password alone', () => {
+describe('a session with the password only', () => {
   let service: TestService;
   beforeAll(async () => {
     service = await startWithKind();
   });
   afterAll(() => service?.stop());
 
-  test('does not do what needs a second factor, once there is one (security R127, R91)', async () => {
+  test('is refused operations that need a second factor, once the user has one (security R127, R91)', async () => {
     const user = await service.createUser();
     const agent = new UserAgent(service);
     await agent.signIn(user);
@@ -109,7 +109,7 @@ describe('a session by the password alone', () => {
     await expect(setUpAuthenticator(agent)).rejects.toThrow('no key');
   });
 
-  test('does not reach the level that a client demands (security R127)', async () => {
+  test('does not satisfy the acr that a client requires (security R127)', async () => {
     const user = await service.createUser();
     const agent = new UserAgent(service);
     await agent.signIn(user);
@@ -122,7 +122,7 @@ describe('a session by the password alone', () => {
     expect(responseParameters(await ask(service, agent, client, { prompt: 'none' }))).toHaveProperty('error');
   });
 
-  test('makes no token with which an administrator changes something (security R127, R91)', async () => {
+  test('yields no token with which an administrator can make changes (security R127, R91)', async () => {
     const user = await service.createUser({ admin: true });
     const agent = new UserAgent(service);
     const client = await service.createClient({ scope: 'openid admin' }, { firstParty: true });
@@ -136,7 +136,7 @@ describe('a session by the password alone', () => {
   });
 });
 
-test('a kind that is not among those that sign-ins ask for cannot be set up (security R127)', async () => {
+test('a kind whose table does not inherit from second_factors cannot be set up (security R127)', async () => {
   const service = await startTestService();
   try {
     await service.database.sql('ALTER TABLE authenticators NO INHERIT second_factors');

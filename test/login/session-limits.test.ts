@@ -1,4 +1,4 @@
-// How much there may be of one session and of one user: codes in a minute, codes at once, sessions; and polls from one network.
+// The service limits the codes of a session, in a minute and unredeemed at once, the sessions of a user, and the polls from one network.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { call, obtainCode, redeem, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => service?.stop());
 
 const sql = (text: string, ...values: unknown[]) => service.database.sql<Record<string, unknown>>(text, values);
-/** Asks `count` times at once, in turn at both instances. */
+/** Sends `count` requests at once, alternately to both instances. */
 const atOnce = (count: number, ask: (base: string) => Promise<Page>) =>
   Promise.all(Array.from({ length: count }, (_, index) => ask(service.instances[index % 2]!)));
 async function signedIn(): Promise<UserAgent> {
@@ -29,14 +29,14 @@ async function signedIn(): Promise<UserAgent> {
   await agent.signIn(await service.createUser());
   return agent;
 }
-const silently = (agent: UserAgent, client: TestClient, base = service.issuer) =>
+const requestSilently = (agent: UserAgent, client: TestClient, base = service.issuer) =>
   agent.get(authorizationUrl(base, client, { prompt: 'none' }));
-const counted = async (agent: UserAgent, client: TestClient, times = perMinute) => {
+const obtainCodes = async (agent: UserAgent, client: TestClient, times = perMinute) => {
   for (let count = 0; count < times; count++)
-    expect(responseParameters(await silently(agent, client))).toHaveProperty('code');
+    expect(responseParameters(await requestSilently(agent, client))).toHaveProperty('code');
 };
 
-test('of 40 requests of one session at once, on two instances, as many get a code as a minute allows, and five of those are good (security R19)', async () => {
+test('of 40 simultaneous requests of one session on two instances, as many as the limit get a code, and five of the codes are valid (security R19)', async () => {
   const client = await service.createClient({}, { firstParty: true });
   const agent = await signedIn();
   const pages = await atOnce(40, (base) => agent.get(authorizationUrl(base, client)));
@@ -51,26 +51,26 @@ test('of 40 requests of one session at once, on two instances, as many get a cod
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(5);
 });
 
-test('the limit counts all clients and responses of a session, and no other session (security R19)', async () => {
+test('the limit counts all clients and response types of a session, and no other session (security R19)', async () => {
   const client = await service.createClient({}, { firstParty: true });
   const types = { grant_types: ['implicit'], response_types: ['id_token', 'id_token token'] };
   const implicit = await service.createClient(types, { firstParty: true });
   const agent = await signedIn();
-  await counted(agent, client, perMinute - 2);
+  await obtainCodes(agent, client, perMinute - 2);
   for (const response_type of types.response_types) {
     const page = await agent.get(authorizationUrl(service.issuer, implicit, { response_type, nonce: 'n' }));
     expect(page.location).toContain('#');
     expect(page.location).toContain('id_token=');
   }
   expect((await agent.get(authorizationUrl(service.issuer, client))).status).toBe(429);
-  await counted(await signedIn(), client, 1);
+  await obtainCodes(await signedIn(), client, 1);
 });
 
-test('a client that wants no page is told temporarily_unavailable, a program gets JSON (security R19)', async () => {
+test('a client that sent prompt=none gets temporarily_unavailable, and a script gets JSON (security R19)', async () => {
   const client = await service.createClient({}, { firstParty: true });
   const agent = await signedIn();
-  await counted(agent, client);
-  const silent = responseParameters(await silently(agent, client, service.instances[1]));
+  await obtainCodes(agent, client);
+  const silent = responseParameters(await requestSilently(agent, client, service.instances[1]));
   expect(silent).toMatchObject({ error: 'temporarily_unavailable', iss: service.issuer });
   expect(silent['error_description']).toMatch(/wait \d+ seconds/);
   const program = await agent.get(authorizationUrl(service.issuer, client), {
@@ -81,11 +81,11 @@ test('a client that wants no page is told temporarily_unavailable, a program get
   expect(JSON.parse(program.body)).toMatchObject({ error: 'temporarily_unavailable' });
 });
 
-test('a minute after its first response a session gets one more, and what waited is still there (security R19)', async () => {
+test('one minute after its first response the session gets another code, and the waiting request still exists (security R19)', async () => {
   const client = await service.createClient({}, { firstParty: true });
   const consenting = await service.createClient();
   const agent = await signedIn();
-  await counted(agent, client);
+  await obtainCodes(agent, client);
   const refused = await agent.authorize(consenting, undefined);
   expect(refused.status).toBe(429);
   await sql(
@@ -97,7 +97,7 @@ test('a minute after its first response a session gets one more, and what waited
   expect((await agent.get(authorizationUrl(service.issuer, client))).status).toBe(429);
 });
 
-test('a code in use as a client-session handle is no surplus (decisions section 5, security R19)', async () => {
+test('a code in use as a client session handle does not count as unredeemed (decisions section 5, security R19)', async () => {
   const client = await service.createClient({ uma_profile: true }, { firstParty: true });
   const agent = await signedIn();
   const short = `/authenticate?${new URLSearchParams({ client_id: client.clientId, redirect_uri: client.redirectUri }).toString()}`;
@@ -110,7 +110,7 @@ test('a code in use as a client-session handle is no surplus (decisions section 
   expect(await redeem(service.issuer, client, next)).toMatchObject({ status: 200 });
 });
 
-test('of 20 sign-ins of one user at once, on two instances, the limit of sessions is left, and each that ended has its event (security R54)', async () => {
+test('after 20 simultaneous sign-ins of one user on two instances, as many sessions as the limit remain, and each ended one has its event (security R54)', async () => {
   const client = await service.createClient(
     { backchannel_logout_uri: 'https://rp.example.com/logout' },
     { firstParty: true },
@@ -144,7 +144,7 @@ test('of 20 sign-ins of one user at once, on two instances, the limit of session
     expect(event).toMatchObject({ actor: user.sub, detail: { reason: 'limit', session: expect.any(String) } });
 });
 
-test('the oldest sign-in goes first, and signing in again in one browser ends no other session (security R52, R54)', async () => {
+test('the oldest session ends first, and a new sign-in in the same browser ends no other session (security R52, R54)', async () => {
   const user = await service.createUser();
   const agents = [1, 2, 3].map(() => new UserAgent(service));
   for (const agent of agents) await agent.signIn(user);
@@ -155,14 +155,14 @@ test('the oldest sign-in goes first, and signing in again in one browser ends no
   expect(await live()).toEqual([true, false, true]);
 });
 
-test('use moves the idle end of a session by the time of the database, never past the absolute one (security R54)', async () => {
+test('use of a session moves its idle timeout by the time of the database, never past the absolute timeout (security R54)', async () => {
   const user = await service.createUser();
   const agent = new UserAgent(service);
   await agent.signIn(user);
   const times = `SELECT round(extract(epoch FROM idle_expires_at - now()) / 60)::int AS idle,
     round(extract(epoch FROM expires_at - now()) / 60)::int AS absolute FROM sessions WHERE sub = $1`;
   expect(await sql(times, user.sub)).toEqual([{ idle: 480, absolute: 1440 }]);
-  const pass = (hours: number) =>
+  const moveIntoPast = (hours: number) =>
     sql(
       `UPDATE sessions SET used_at = used_at - t, idle_expires_at = idle_expires_at - t, expires_at = expires_at - t
          FROM make_interval(hours => $2) AS t WHERE sub = $1`,
@@ -174,15 +174,15 @@ test('use moves the idle end of a session by the time of the database, never pas
     [7, 480, 600],
     [7, 180, 180],
   ] as const) {
-    await pass(hours);
+    await moveIntoPast(hours);
     expect((await agent.get(`${service.instances[1]}/account`)).status).toBe(200);
     expect(await sql(times, user.sub)).toEqual([{ idle, absolute }]);
   }
-  await pass(4);
+  await moveIntoPast(4);
   expect((await agent.get('/account')).location).toBe(`${service.issuer}/login`);
 });
 
-test('polls of registrations are limited for each network, whatever the code (decisions section 7)', async () => {
+test('polls of registrations are limited for each network, whatever their code (decisions section 7)', async () => {
   const body = { redirect_uris: ['https://rp.example.com/callback'], registration_mode: ['approval'] };
   const { registration_code } = (await call(`${service.issuer}/register`, { body })).body;
   const poll = (code: unknown, address: string, base = service.issuer) =>

@@ -1,4 +1,4 @@
-// A flood of sign-ins: what is past the queue is put off with its form, and nobody else notices.
+// A flood of sign-ins fills the queue of password hashes; further sign-ins are refused with their form, and other requests are served.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { guesser } from '../attacks/guesses.ts';
 import { obtainTokens, refresh, withoutLimits } from '../helpers/grants.ts';
@@ -14,16 +14,16 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-test('of 400 parallel sign-ins those past the queue get 503 and Retry-After, while keys, tokens and a known browser are served (security R102, F13)', async () => {
+test('of 400 parallel sign-ins those beyond the queue get 503 and Retry-After, while keys, tokens and a known browser are served (security R102, F13)', async () => {
   const user = await service.createUser();
   const client = await service.createClient();
-  const home = new UserAgent(service);
+  const knownBrowser = new UserAgent(service);
   const tokens = await obtainTokens(service, client, user);
-  await home.signIn(user);
+  await knownBrowser.signIn(user);
   const [guess, own] = [await guesser(service, 'nobody "at" all'), await guesser(service, user.username)];
   const flood = Promise.all(Array.from({ length: 400 }, () => guess('a wrong password')));
   const others = Promise.all([
-    own(user.password, { agent: home }),
+    own(user.password, { agent: knownBrowser }),
     fetch(`${service.issuer}/jwks`),
     refresh(service.issuer, client, tokens.refresh_token),
   ]);

@@ -1,4 +1,4 @@
-// The limits of sign-in from the inside of one account: pauses, their end, the way out, known browsers, and what everybody is told.
+// Sign-in limits of one account: delays, their end, known browsers, and the same answer to every refused attempt.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { guesser, looks } from '../attacks/guesses.ts';
 import { runCommand } from '../helpers/command-line.ts';
@@ -22,11 +22,11 @@ afterAll(() => service?.stop());
 
 type User = Awaited<ReturnType<TestService['createUser']>>;
 const sql = <Row extends object>(text: string, values: unknown[] = []) => service.database.sql<Row>(text, values);
-const endPause = (user: User) => sql('UPDATE sign_in_failures SET held_until = now() WHERE sub = $1', [user.sub]);
+const endDelay = (user: User) => sql('UPDATE sign_in_failures SET held_until = now() WHERE sub = $1', [user.sub]);
 const failuresOf = async (user: User) =>
   (
-    await sql<{ failures: number; pause: number }>(
-      `SELECT failures, round(extract(epoch FROM greatest(held_until, now()) - now()) / 60)::int AS pause
+    await sql<{ failures: number; delay: number }>(
+      `SELECT failures, round(extract(epoch FROM greatest(held_until, now()) - now()) / 60)::int AS delay
          FROM sign_in_failures WHERE sub = $1`,
       [user.sub],
     )
@@ -39,29 +39,29 @@ const signedIn = async (user: User) => {
   return agent;
 };
 
-test('the pauses grow from one minute to fifteen and not beyond, each takes one more try, and a sign-in ends them (security R63)', async () => {
+test('the delays grow from one minute to fifteen, each allows one more attempt, and a sign-in ends them (security R63)', async () => {
   const user = await service.createUser();
   const guess = await guesser(service, user.username);
-  const pauses = [];
+  const delays = [];
   for (let failures = 1; failures <= limit + 5; failures++) {
     expect((await guess('a wrong password', { instance: failures % 2 })).status).toBe(400);
-    pauses.push((await failuresOf(user))!.pause);
-    await endPause(user);
+    delays.push((await failuresOf(user))!.delay);
+    await endDelay(user);
   }
-  expect(pauses).toEqual([0, 0, 1, 2, 4, 8, 15, 15]);
+  expect(delays).toEqual([0, 0, 1, 2, 4, 8, 15, 15]);
   expect((await guess(user.password)).status).toBe(303);
   expect(await failuresOf(user)).toBeUndefined();
 });
 
-test('after 100 failures in a row strangers are refused until a known browser or an administrator opens the account (security R63)', async () => {
+test('after 100 successive failures unknown browsers are refused until a sign-in from a known browser or an administrator resets the account (security R63)', async () => {
   const user = await service.createUser();
-  const home = await signedIn(user);
+  const knownBrowser = await signedIn(user);
   const guess = await guesser(service, user.username);
   const exhaust = async () => {
     await guess('a wrong password');
     await sql(`UPDATE sign_in_failures SET failures = 99, held_until = now() WHERE sub = $1`, [user.sub]);
     await guess('a wrong password');
-    await endPause(user);
+    await endDelay(user);
     const { looked } = await looks(service, user.sub);
     expect((await guess(user.password)).status).toBe(400);
     expect((await looks(service, user.sub)).looked).toBe(looked);
@@ -69,10 +69,10 @@ test('after 100 failures in a row strangers are refused until a known browser or
   };
   await exhaust();
   await sql('UPDATE sessions SET idle_expires_at = now() WHERE sub = $1', [user.sub]);
-  expect((await home.signIn(user)).url).toMatch(/\/account$/);
-  // open again, with the longest pause after each failure
+  expect((await knownBrowser.signIn(user)).url).toMatch(/\/account$/);
+  // the account is available again, with the longest delay after each failure
   await guess('a wrong password');
-  expect(await failuresOf(user)).toEqual({ failures: limit + 5, pause: 15 });
+  expect(await failuresOf(user)).toEqual({ failures: limit + 5, delay: 15 });
   const path = `${service.issuer}/admin/api/users/${user.sub}/sign-in-failures`;
   await exhaust();
   expect((await call(path, { method: 'DELETE', token })).status).toBe(204);
@@ -81,7 +81,7 @@ test('after 100 failures in a row strangers are refused until a known browser or
   const done = await runCommand(service, ['user', 'forget-failures', user.username]);
   expect(done.stdout).toBe(`The failed sign-ins of ${user.username} are forgotten.\n`);
   expect((await guess(user.password)).status).toBe(303);
-  // nothing was to be done any more, so nothing is recorded
+  // no failures were left, so that no event is recorded
   expect((await call(path, { method: 'DELETE', token })).status).toBe(204);
   expect((await call(path.replace(user.sub, 'nobody'), { method: 'DELETE', token })).status).toBe(404);
   const events = await sql<{ actor: string }>(
@@ -91,38 +91,38 @@ test('after 100 failures in a row strangers are refused until a known browser or
   expect(events.map(({ actor }) => actor)).toEqual([expect.any(String), 'command line']);
 });
 
-test('unknown, wrong, disabled, without a password and too often: one status, one body, the same headers, no cookie (security R60)', async () => {
-  const [user, held, disabled, without] = await Promise.all(Array.from({ length: 4 }, () => service.createUser()));
+test('an unknown name, a wrong password, a disabled user, a user without a password and a delayed account get the same status, body and headers, without a cookie (security R60)', async () => {
+  const [user, delayed, disabled, without] = await Promise.all(Array.from({ length: 4 }, () => service.createUser()));
   await sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [disabled!.sub]);
   await sql('UPDATE users SET password_hash = NULL WHERE sub = $1', [without!.sub]);
-  const guessHeld = await guesser(service, held!.username);
-  for (let times = 0; times < limit; times++) await guessHeld('a wrong password');
+  const guessDelayed = await guesser(service, delayed!.username);
+  for (let times = 0; times < limit; times++) await guessDelayed('a wrong password');
   const agent = new UserAgent(service);
   const form = hiddenFields((await agent.get('/login')).body);
-  const seen = [];
+  const answers = [];
   for (const [username, password] of [
     ['nobody', 'a wrong password'],
     [user!.username, 'a wrong password'],
-    [held!.username, 'a wrong password'],
-    [held!.username, held!.password],
+    [delayed!.username, 'a wrong password'],
+    [delayed!.username, delayed!.password],
     [disabled!.username, disabled!.password],
     [without!.username, ''.padEnd(12, 'x')],
   ] as const) {
     const answer: Page = await agent.post('/login', { ...form, username, password });
     const headers = [...answer.headers].filter(([header]) => !['date', 'content-length'].includes(header));
-    // each page has a challenge of its own for passkeys (Web Authentication 13.4.3)
+    // each page has its own challenge for passkeys (Web Authentication 13.4.3)
     const body = answer.body
       .replace(`value="${username}"`, '')
       .replace(/(?<=challenge&quot;:&quot;)[\w-]{70}(?=&quot;)/, '');
-    seen.push({ status: answer.status, headers, body });
+    answers.push({ status: answer.status, headers, body });
   }
-  expect(seen[0]).toMatchObject({ status: 400, body: expect.stringContaining('do not go together') });
-  expect(seen[0]!.headers.map(([header]) => header)).not.toContain('set-cookie');
-  for (const answer of seen) expect(answer).toEqual(seen[0]);
-  expect(await looks(service, held!.sub)).toEqual({ looked: limit, refused: 2 });
+  expect(answers[0]).toMatchObject({ status: 400, body: expect.stringContaining('do not go together') });
+  expect(answers[0]!.headers.map(([header]) => header)).not.toContain('set-cookie');
+  for (const answer of answers) expect(answer).toEqual(answers[0]);
+  expect(await looks(service, delayed!.sub)).toEqual({ looked: limit, refused: 2 });
 });
 
-test('re-authentication is the same door: its failures hold up the account, and those of elsewhere hold it up (security R64, A79)', async () => {
+test('failures at re-authentication delay the account, and failures elsewhere delay re-authentication (security R64, A79)', async () => {
   const user = await service.createUser();
   const agent = await signedIn(user);
   agent.cookies.delete(name);
@@ -133,16 +133,16 @@ test('re-authentication is the same door: its failures hold up the account, and 
   expect((await agent.get('/account')).status).toBe(200);
 });
 
-test('what cannot be counted is not tried: while the counters fail nobody signs in, and the answer is 503 (security R64)', async () => {
+test('while failures cannot be counted, no password is checked and the answer is 503 (security R64)', async () => {
   const user = await service.createUser();
-  const home = await signedIn(user);
+  const knownBrowser = await signedIn(user);
   await sql(`CREATE FUNCTION out_of_order() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = '53300'; END $$`);
   for (const table of ['sign_in_failures', 'known_browsers'])
     await sql(`CREATE TRIGGER out_of_order BEFORE INSERT OR UPDATE ON ${table} EXECUTE FUNCTION out_of_order()`);
   try {
     const guess = await guesser(service, user.username);
-    for (const agent of [undefined, home]) {
+    for (const agent of [undefined, knownBrowser]) {
       const answer = await guess(user.password, agent && { agent });
       expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)]);
       expect(answer.headers.getSetCookie().join()).not.toContain('JSESSIONOPENID');
@@ -153,7 +153,7 @@ test('what cannot be counted is not tried: while the counters fail nobody signs 
   await signedIn(user);
 });
 
-test('the cookie of a known browser is a secret of its own: HttpOnly, SameSite=Lax, of the base path, stored as a digest, new at each sign-in (security R26, R50, R63)', async () => {
+test('the cookie of a known browser is a separate secret, HttpOnly, SameSite=Lax, limited to the base path, stored as a digest and replaced at each sign-in (security R26, R50, R63)', async () => {
   const user = await service.createUser();
   const agent = new UserAgent(service);
   const form = hiddenFields((await agent.get('/login')).body);
@@ -177,7 +177,7 @@ test('the cookie of a known browser is a secret of its own: HttpOnly, SameSite=L
   expect(await browsersOf(user)).toBe(1);
 });
 
-test('people who share a browser are both known in it, it is forgotten when it expires, and a person has ten at most (security R63, R105)', async () => {
+test('a browser is known for each user who signed in, until the entry expires, and each user has at most ten known browsers (security R63, R105)', async () => {
   const [user, other] = [await service.createUser(), await service.createUser()];
   const agent = await signedIn(user);
   await agent.signIn(other);
@@ -197,7 +197,7 @@ test('people who share a browser are both known in it, it is forgotten when it e
   expect(await browsersOf(other)).toBe(10);
 });
 
-test('a new password forgets every known browser and all failures, by route as by SQL; a stronger hash of the same one does not (security R63)', async () => {
+test('a new password deletes all known browsers and failures, through the API and SQL; a stronger hash of the same password does not (security R63)', async () => {
   const argon2 = (await import('argon2')).default;
   const user = await service.createUser();
   await signedIn(user);
@@ -219,7 +219,7 @@ test('a new password forgets every known browser and all failures, by route as b
   expect([await browsersOf(user), await failuresOf(user)]).toEqual([0, undefined]);
 });
 
-test('without a trusted proxy nobody says where they come from (security R65)', async () => {
+test('without a trusted proxy the address in a request header is ignored (security R65)', async () => {
   const user = await service.createUser();
   const guess = await guesser(service, user.username);
   await guess('a wrong password', { network: 1 });
@@ -230,7 +230,7 @@ test('without a trusted proxy nobody says where they come from (security R65)', 
   expect(row!.address).toMatch(/^(127\.0\.0\.1|::1|::ffff:127\.0\.0\.1)$/);
 });
 
-test('the cookie of a known browser asks the database the same of a name that somebody has and of one that nobody has (security R60)', async () => {
+test('the cookie of a known browser causes the same queries for an existing and for an unknown user name (security R60)', async () => {
   const [owner, other] = [await service.createUser(), await service.createUser()];
   const browser = await signedIn(owner);
   const asked = async (username: string) => {

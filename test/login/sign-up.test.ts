@@ -1,11 +1,11 @@
-// Signing up: an account that its owner makes, by a link that was mailed.
+// A user signs up and creates the account by a mailed link.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call } from '../helpers/grants.ts';
 import { createMailBed } from '../helpers/mail-bed.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
-const fresh = 'three umbrellas under a lighthouse';
+const newPassword = 'three umbrellas under a lighthouse';
 const bed = createMailBed();
 const { server, newUser, order, linkTo, follow, takes, eventsOf } = bed;
 let service: TestService;
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => bed.stop());
 
 describe('sign-up', () => {
-  test('makes an account by a mailed link, once, and tells nobody but the reader of the mail which addresses have one (security R60)', async () => {
+  test('creates one account by a mailed link, and only the recipient of the mail learns whether the address has an account (security R60)', async () => {
     const user = await newUser();
     const email = 'newcomer@example.com';
     expect((await new UserAgent(service).get('/login')).body).toContain('href="/sign-up"');
@@ -38,24 +38,24 @@ describe('sign-up', () => {
       ['a'.repeat(65), 'Use up to 64 letters'],
       ['', 'Enter a user name'],
     ] as const)
-      expect((await follow(link, { username, new_password: fresh })).body).toContain(sentence);
+      expect((await follow(link, { username, new_password: newPassword })).body).toContain(sentence);
     const pages = await Promise.all(
-      ["J. R. d'Été-1", 'newcomer.2'].map((username) => follow(link, { username, new_password: fresh })),
+      ["J. R. d'Été-1", 'newcomer.2'].map((username) => follow(link, { username, new_password: newPassword })),
     );
     expect(pages.map(({ status }) => status).sort()).toEqual([200, 410]);
     const account = await service.store.users.findByEmail(email);
     expect(account).toMatchObject({ emailVerified: true, admin: false, groups: [] });
-    expect(await takes({ username: email }, fresh)).toBe(true);
+    expect(await takes({ username: email }, newPassword)).toBe(true);
     expect(await eventsOf(account!.sub, 'user.signed_up')).toHaveLength(1);
   });
 
-  test('goes back to the application that asked for a new account, in the browser that it was asked in (Initiating User Registration 1.0, 4.1)', async () => {
+  test('continues to the client that requested a new account, in the browser that sent the request (Initiating User Registration 1.0, 4.1)', async () => {
     const { body } = await call(`${service.issuer}/.well-known/openid-configuration`);
     expect(body['prompt_values_supported']).toEqual(['none', 'login', 'consent', 'select_account', 'create']);
     const client = await service.createClient({ client_name: 'Harbour' });
     const ask = (agent: UserAgent, prompt = 'create') =>
       agent.get(authorizationUrl(service.issuer, client, { prompt })).then((page) => agent.follow(page));
-    // who is signed in is not signed in by it either
+    // a signed-in user may also create an account
     const agent = new UserAgent(service);
     await agent.authorize(client, await newUser());
     const page = await ask(agent);
@@ -64,23 +64,26 @@ describe('sign-up', () => {
     const [email, username] = ['harbour@example.com', 'harbourer'];
     await agent.submit(page, { email });
     const link = await linkTo(email, /Finish your new account/);
-    // elsewhere it is a sign-up like any other
+    // another browser shows the sign-up without the client
     expect((await new UserAgent(service).get(page.url)).body).not.toContain('Harbour');
-    const done = await follow(link, { username, new_password: fresh }, agent);
+    const done = await follow(link, { username, new_password: newPassword }, agent);
     expect(done.body).toContain('Harbour');
     expect(agent.cookies.has('GATEHOUSE_SIGN_UP')).toBe(false);
     const onward = /href="(\/login\?transaction=[^"]*)" *>|id="sign-in" href="([^"]*)"/.exec(done.body);
-    const signedIn = await agent.signIn({ username, password: fresh }, await agent.get(onward![1] ?? onward![2]!));
+    const signedIn = await agent.signIn(
+      { username, password: newPassword },
+      await agent.get(onward![1] ?? onward![2]!),
+    );
     const answer = signedIn.body.includes('id="allow"')
       ? await agent.submit(signedIn, { decision: 'allow' })
       : signedIn;
     expect(responseParameters(answer)).toMatchObject({ code: expect.any(String) as string });
-    // together with another value it is an error for the client
+    // together with another value, create is reported to the client as an error
     for (const prompt of ['create login', 'create consent', 'create none', 'none create'])
       expect(responseParameters(await ask(agent, prompt))['error'], prompt).toBe('invalid_request');
   });
 
-  test('is off unless the operator wants it, and for the domains that the operator names (issue 6)', async () => {
+  test('is off by default, and allowed for the domains that the operator lists (issue 6)', async () => {
     const off = await startTestService();
     const some = await startTestService({
       environment: { SIGN_UP: 'on', SIGN_UP_DOMAINS: 'example.org, Example.NET' },
