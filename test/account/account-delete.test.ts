@@ -1,4 +1,4 @@
-// GET and POST /account/delete: people delete their own account, where the setting lets them, and only they themselves.
+// GET and POST /account/delete delete the account of the signed-in user, if the setting allows it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -24,7 +24,7 @@ async function remove(agent: UserAgent, username: string) {
 }
 const exists = async ({ sub }: User) => (await service.store.users.find(sub)) !== undefined;
 
-test('who types the own name is gone everywhere with all that was stored and issued; the trail keeps the number, not the name (issue 6, security R54, R101)', async () => {
+test('a user who types the user name is deleted with all stored data and tokens; the audit trail keeps the sub, not the name (issue 6, security R54, R101)', async () => {
   const user = await service.createUser({ email: 'grace@example.org', claims: { name: 'Grace Hopper' } });
   const agent = await signedIn(user);
   const other = await signedIn(user);
@@ -45,7 +45,8 @@ test('who types the own name is gone everywhere with all that was stored and iss
   expect(page.body).toContain(`<iframe src="${uri}?iss=`);
   expect(await exists(user)).toBe(false);
   expect(agent.cookies.has('JSESSIONOPENID')).toBe(false);
-  for (const left of [agent, other]) expect((await left.get(`${service.instances[1]!}/account`)).status).toBe(303);
+  for (const browser of [agent, other])
+    expect((await browser.get(`${service.instances[1]!}/account`)).status).toBe(303);
   expect((await userinfo(service.instances[1]!, tokens.access_token)).status).toBe(401);
   expect((await refresh(service.issuer, client, tokens.refresh_token)).status).toBe(400);
   expect((await new UserAgent(service).signIn(user)).status).toBe(400);
@@ -56,18 +57,18 @@ test('who types the own name is gone everywhere with all that was stored and iss
   expect(events).toEqual([{ actor: user.sub, located: true, detail: { admin: false } }]);
 });
 
-test('another name deletes nobody (issue 6)', async () => {
+test('another name deletes no user (issue 6)', async () => {
   const [user, bob] = [await service.createUser(), await service.createUser()];
   const agent = await signedIn(user);
-  for (const typed of ['', bob.username, user.username.toUpperCase(), `${user.username}x`]) {
-    const page = await remove(agent, typed);
+  for (const name of ['', bob.username, user.username.toUpperCase(), `${user.username}x`]) {
+    const page = await remove(agent, name);
     expect(page.status).toBe(400);
     expect(page.body).toContain('<a href="#username">');
   }
   expect([await exists(user), await exists(bob)]).toEqual([true, true]);
 });
 
-test('it takes a recent sign-in, which leads back to the page (security R91)', async () => {
+test('the deletion requires a recent sign-in, which continues to the page (security R91)', async () => {
   const user = await service.createUser();
   const agent = await signedIn(user);
   await service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '16 minutes' WHERE sub = $1`, [
@@ -82,7 +83,7 @@ test('it takes a recent sign-in, which leads back to the page (security R91)', a
   expect(await exists(user)).toBe(false);
 });
 
-test('the last administrator stays, and is told why (security R91)', async () => {
+test('the last administrator cannot be deleted, and learns why (security R91)', async () => {
   const first = await service.createUser({ admin: true });
   const agent = await signedIn(first);
   const refused = await remove(agent, first.username);
@@ -93,21 +94,21 @@ test('the last administrator stays, and is told why (security R91)', async () =>
   expect(await exists(first)).toBe(false);
 });
 
-test('a form of another page, person or site deletes nobody (security R55)', async () => {
+test('a form of another page, user or site deletes no user (security R55)', async () => {
   const user = await service.createUser();
   const agent = await signedIn(user);
   const { username } = user;
   const own = hiddenFields((await agent.get(path)).body)['csrf']!;
-  const bobs = hiddenFields((await (await signedIn(await service.createUser())).get(path)).body)['csrf']!;
+  const bobCsrf = hiddenFields((await (await signedIn(await service.createUser())).get(path)).body)['csrf']!;
   const data = hiddenFields((await agent.get('/account/data')).body)['csrf']!;
-  for (const csrf of [bobs, data, 'A'.repeat(43), ''])
+  for (const csrf of [bobCsrf, data, 'A'.repeat(43), ''])
     expect((await agent.post(path, { csrf, username })).status).toBe(400);
   expect((await agent.post(path, { csrf: own, username }, { origin: 'https://evil.example' })).status).toBe(403);
   expect((await new UserAgent(service).post(path, { csrf: own, username })).location).toBe(`${service.issuer}/login`);
   expect(await exists(user)).toBe(true);
 });
 
-test('where the setting is off, as it is by default, there is no such page and no such act (issue 6)', async () => {
+test('where the setting is off, as by default, there is no such page and no such operation (issue 6)', async () => {
   const closed = await startTestService();
   try {
     const user = await closed.createUser();

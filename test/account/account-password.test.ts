@@ -1,4 +1,4 @@
-// GET and POST /account/password: a person changes the own password, and everybody else who had the old one is out.
+// GET and POST /account/password change the user's password, and end all other sessions.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -7,7 +7,7 @@ import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
 type User = Awaited<ReturnType<TestService['createUser']>>;
 
 const path = '/account/password';
-const fresh = 'three umbrellas under a lighthouse';
+const newPassword = 'three umbrellas under a lighthouse';
 const failures = 3;
 
 let service: TestService;
@@ -26,14 +26,14 @@ async function change(agent: UserAgent, current: string, chosen: string, base = 
   return agent.post(base + path, { ...fields, current_password: current, new_password: chosen });
 }
 const isSignedIn = async (agent: UserAgent) => (await agent.get(`${service.instances[1]!}/account`)).status === 200;
-const takes = async (user: User, password: string) => isSignedIn(await signedIn({ ...user, password }));
+const canSignIn = async (user: User, password: string) => isSignedIn(await signedIn({ ...user, password }));
 const eventsOf = ({ sub }: User, type: string) =>
   service.database.sql(
     'SELECT actor, outcome, address IS NOT NULL AS located, detail FROM audit_events WHERE sub = $1 AND type = $2',
     [sub, type],
   );
 
-test('with the change all other sessions end with what came of them, on all instances; this one goes on under a new cookie, in a browser that stays known (security R52, R54)', async () => {
+test('a new password ends all other sessions and their tokens on all instances; this session continues under a new cookie, in a browser that stays known (security R52, R54)', async () => {
   const user = await service.createUser();
   const here = await signedIn(user);
   const there = await signedIn(user);
@@ -42,14 +42,14 @@ test('with the change all other sessions end with what came of them, on all inst
   const lost = await obtainTokens(service, client, undefined, { scope }, there);
   const kept = await obtainTokens(service, client, undefined, { scope: 'openid' }, here);
   const before = new Map(here.cookies);
-  const page = await change(here, user.password, fresh, service.instances[1]);
+  const page = await change(here, user.password, newPassword, service.instances[1]);
   expect([page.status, page.location]).toEqual([
     303,
     `${service.instances[1]!}/account/security?done=password-changed`,
   ]);
 
   expect([await isSignedIn(here), await isSignedIn(there)]).toEqual([true, false]);
-  // what another tab had sent before takes nothing of the new session along, whichever answer the browser gets last
+  // a request that another tab sent before does not clear the new session's cookie, whichever response arrives last
   const stale = { cookie: [...before].map(([name, value]) => `${name}=${value}`).join('; ') };
   for (const late of [await here.get('/account', stale), await here.post(path, { csrf: 'x' }, stale)])
     expect(late.location).toContain('/login');
@@ -60,7 +60,7 @@ test('with the change all other sessions end with what came of them, on all inst
   expect((await userinfo(service.issuer, lost.access_token)).status).toBe(401);
   expect((await refresh(service.issuer, client, lost.refresh_token)).status).toBe(400);
   expect((await userinfo(service.issuer, kept.access_token)).status).toBe(200);
-  expect([await takes(user, user.password), await takes(user, fresh)]).toEqual([false, true]);
+  expect([await canSignIn(user, user.password), await canSignIn(user, newPassword)]).toEqual([false, true]);
 
   const known = 'GATEHOUSE_KNOWN_BROWSER';
   expect(here.cookies.get(known)).not.toBe(before.get(known));
@@ -68,14 +68,14 @@ test('with the change all other sessions end with what came of them, on all inst
     'SELECT count(*)::int AS n FROM known_browsers WHERE sub = $1',
     [user.sub],
   );
-  // this one, and the one that signed in since
+  // this browser, and the one that signed in afterwards
   expect(row!.n).toBe(2);
   expect(await eventsOf(user, 'user.password_changed')).toEqual([
     { actor: user.sub, outcome: 'success', located: true, detail: { members: ['password'] } },
   ]);
 });
 
-test('the page says the rule and what follows, and tells a password manager which password is which (issue 6)', async () => {
+test('the page states the rule and the consequences, and marks both fields for password managers (issue 6)', async () => {
   const user = await service.createUser({ username: 'ada & co' });
   const agent = await signedIn(user);
   expect((await agent.get('/account/security')).body).toContain(`href="${path}"`);
@@ -87,25 +87,25 @@ test('the page says the rule and what follows, and tells a password manager whic
   expect(body).toMatch(/name="new_password" type="password" autocomplete="new-password"/);
 });
 
-test('a wrong current password counts as a failed sign-in, on all instances, and the account pauses as one (security R64, A79)', async () => {
+test('a wrong current password counts as a failed sign-in on all instances, and the account is delayed as after any other (security R64, A79)', async () => {
   const user = await service.createUser();
   const agent = await signedIn(user);
-  // as in a browser that somebody copied the session's cookie to
+  // as in a browser with a copy of the session cookie
   agent.cookies.delete('GATEHOUSE_KNOWN_BROWSER');
   for (let count = 0; count < failures; count++) {
-    const page = await change(agent, 'not the password', fresh, service.instances[count % 2]);
+    const page = await change(agent, 'not the password', newPassword, service.instances[count % 2]);
     expect([page.status, page.body]).toEqual([400, expect.stringContaining('Enter your current password again.')]);
     expect(page.body).toContain('id="current-fault"');
   }
-  // not looked at any more, neither here nor at sign-in
-  expect((await change(agent, user.password, fresh)).status).toBe(400);
-  expect([await takes(user, user.password), await isSignedIn(agent)]).toEqual([false, true]);
+  // the password is no longer checked, neither here nor at sign-in
+  expect((await change(agent, user.password, newPassword)).status).toBe(400);
+  expect([await canSignIn(user, user.password), await isSignedIn(agent)]).toEqual([false, true]);
   expect(await eventsOf(user, 'user.locked_out')).toHaveLength(2);
   expect(await eventsOf(user, 'user.sign_in_failed')).toHaveLength(failures + 2);
   expect(await eventsOf(user, 'user.password_changed')).toEqual([]);
 });
 
-test('a common, short, long, missing or present password is refused with a sentence at the field, and nothing of what was typed comes back (security R59)', async () => {
+test('a common, short, long, missing or unchanged password is refused with a sentence at the field, and the response contains no password (security R59)', async () => {
   const user = await service.createUser({ username: 'hildegard' });
   const agent = await signedIn(user);
   service.logs.length = 0;
@@ -124,14 +124,14 @@ test('a common, short, long, missing or present password is refused with a sente
     for (const text of [page.body, JSON.stringify(service.logs)])
       for (const typed of [user.password, chosen || user.password]) expect(text).not.toContain(typed);
   }
-  expect([await takes(user, user.password), await eventsOf(user, 'user.password_changed')]).toEqual([true, []]);
+  expect([await canSignIn(user, user.password), await eventsOf(user, 'user.password_changed')]).toEqual([true, []]);
 });
 
 test('a form from another site, of another page or of another session changes nothing (security R55)', async () => {
   const user = await service.createUser();
   const agent = await signedIn(user);
   const other = await signedIn(user);
-  const passwords = { current_password: user.password, new_password: fresh };
+  const passwords = { current_password: user.password, new_password: newPassword };
   const csrf = async (from: UserAgent, page: string) => hiddenFields((await from.get(page)).body)['csrf']!;
   for (const token of [await csrf(agent, '/account'), await csrf(other, path), 'A'.repeat(43), ''])
     expect((await agent.post(path, { csrf: token, ...passwords })).status).toBe(400);
@@ -142,46 +142,48 @@ test('a form from another site, of another page or of another session changes no
   expect((await agent.get(path, { 'sec-fetch-dest': 'iframe' })).status).toBe(403);
   expect(await eventsOf(user, 'user.password_changed')).toEqual([]);
   expect((await agent.post(path, { csrf: own, ...passwords })).status).toBe(303);
-  // used once: the session behind it has another identifier
-  expect((await agent.post(path, { csrf: own, current_password: fresh, new_password: `${fresh}!` })).status).toBe(400);
+  // the token works once, since the session has a new identifier
+  expect(
+    (await agent.post(path, { csrf: own, current_password: newPassword, new_password: `${newPassword}!` })).status,
+  ).toBe(400);
 });
 
-test('nobody, and a person who was disabled meanwhile, is led to sign-in (security R55)', async () => {
+test('a signed-out browser and a user who was disabled meanwhile are redirected to the sign-in page (security R55)', async () => {
   const user = await service.createUser();
   const agent = await signedIn(user);
   const fields = hiddenFields((await agent.get(path)).body);
   await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [user.sub]);
-  for (const person of [agent, new UserAgent(service)]) {
+  for (const browser of [agent, new UserAgent(service)]) {
     const pages = [
-      await person.post(path, { ...fields, current_password: user.password, new_password: fresh }),
-      await person.get(path),
+      await browser.post(path, { ...fields, current_password: user.password, new_password: newPassword }),
+      await browser.get(path),
     ];
     for (const page of pages) expect([page.status, page.location]).toEqual([303, `${service.issuer}/login`]);
   }
   expect(await eventsOf(user, 'user.password_changed')).toEqual([]);
 });
 
-test('of two changes at the same moment one is made, and only its session lives on (security R54)', async () => {
+test('of two simultaneous changes one succeeds, and only its session stays (security R54)', async () => {
   const user = await service.createUser();
   const agents = [await signedIn(user), await signedIn(user)];
   await Promise.all(
-    agents.map((agent, index) => change(agent, user.password, `${fresh} ${index}`, service.instances[index])),
+    agents.map((agent, index) => change(agent, user.password, `${newPassword} ${index}`, service.instances[index])),
   );
-  const won = await Promise.all(agents.map((_, index) => takes(user, `${fresh} ${index}`)));
+  const won = await Promise.all(agents.map((_, index) => canSignIn(user, `${newPassword} ${index}`)));
   expect(won.filter(Boolean)).toHaveLength(1);
   expect(await Promise.all(agents.map(isSignedIn))).toEqual(won);
   expect(await eventsOf(user, 'user.password_changed')).toHaveLength(1);
 });
 
-test('too many tries are told to wait, and none of them is looked at (security R64)', async () => {
+test('too many attempts are asked to wait, and their passwords are not checked (security R64)', async () => {
   const limited = await startTestService({ environment: { LIMIT_SIGN_IN_PER_NETWORK: '1' } });
   try {
     const user = await limited.createUser();
     const agent = new UserAgent(limited);
     await agent.signIn(user);
-    // a known browser is a network of its own
-    expect((await change(agent, 'not the password', fresh, limited.issuer)).status).toBe(400);
-    const page = await change(agent, user.password, fresh, limited.issuer);
+    // a known browser counts as its own network
+    expect((await change(agent, 'not the password', newPassword, limited.issuer)).status).toBe(400);
+    const page = await change(agent, user.password, newPassword, limited.issuer);
     expect([page.status, page.headers.get('retry-after')]).toEqual([429, expect.stringMatching(/^\d+$/)]);
     expect(page.body).toMatch(/Your password has not been changed[^]*too many attempts from this network/);
     expect((await agent.get('/account')).status).toBe(200);

@@ -1,4 +1,4 @@
-// GET /account/profile and its form: people change what the setting lets them, and nothing else.
+// GET /account/profile and its form let users change the claims that the setting allows, and no others.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { obtainTokens, userinfo } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -28,7 +28,7 @@ async function signedIn(user: User): Promise<UserAgent> {
   await agent.signIn(user);
   return agent;
 }
-/** The values of the form's fields, as a browser sends them back. */
+/** Reads the values of the form's fields, as a browser sends them back. */
 function fieldsOf({ body }: Page): Record<string, string> {
   const fields = hiddenFields(body);
   for (const [, name, value] of body.matchAll(/<input id="\w+" name="(\w+)" type="\w+" value="([^"]*)"/g))
@@ -47,7 +47,7 @@ const eventsOf = ({ sub }: User) =>
     [sub],
   );
 
-test('what is typed is stored, seen by the applications that may, and told to the trail without the values (issue 6, security R101)', async () => {
+test('a change is stored, released to clients with the scope, and recorded without its values (issue 6, security R101)', async () => {
   const user = await service.createUser({ claims });
   const agent = await signedIn(user);
   const client = await service.createClient({ client_name: 'Harbour', scope: 'openid profile phone' });
@@ -85,7 +85,7 @@ test('what is typed is stored, seen by the applications that may, and told to th
   expect(await eventsOf(user)).toEqual([{ actor: user.sub, located: true, detail: { members } }]);
 });
 
-test('a form that was not touched changes nothing, and an emptied field takes the claim away (issue 6)', async () => {
+test('an unchanged form changes nothing, and an emptied field removes the claim (issue 6)', async () => {
   const user = await service.createUser({ claims });
   const agent = await signedIn(user);
   const untouched = await edit(agent, {});
@@ -95,7 +95,7 @@ test('a form that was not touched changes nothing, and an emptied field takes th
   expect(await claimsOf(user)).toEqual({ preferred_username: 'amazing', picture: claims.picture });
 });
 
-test('no form changes what the setting does not name, nor who one is (security R88)', async () => {
+test("the form changes neither claims that the setting does not list nor the user's identity (security R88)", async () => {
   const user = await service.createUser({ claims, email: 'grace@example.org', groups: ['navy'] });
   const agent = await signedIn(user);
   await edit(agent, {
@@ -121,7 +121,7 @@ test('no form changes what the setting does not name, nor who one is (security R
   });
 });
 
-describe('what cannot be', () => {
+describe('an invalid value', () => {
   let user: User;
   let agent: UserAgent;
   beforeAll(async () => {
@@ -142,7 +142,7 @@ describe('what cannot be', () => {
     ['name', 'x'.repeat(256), 'at most 255 characters'],
     ['name', 'a\u0007b', 'cannot be seen'],
     ['name', 'a\nb', 'cannot be seen'],
-  ])('%s is not stored as %j: the page says so, and what was typed stays (issue 6)', async (field, value, sentence) => {
+  ])('%s cannot be %j: the page says so, and keeps the other fields (issue 6)', async (field, value, sentence) => {
     const page = await edit(agent, { [field]: value, nickname: 'Typed <b>' });
     expect(page.status).toBe(400);
     expect(page.body).toContain(sentence);
@@ -152,7 +152,7 @@ describe('what cannot be', () => {
   });
 });
 
-test('what an administrator changed meanwhile is not written over unseen (issue 6)', async () => {
+test('a change by an administrator is not overwritten without notice (issue 6)', async () => {
   const user = await service.createUser({ claims });
   const agent = await signedIn(user);
   const fields = fieldsOf(await agent.get(editPath));
@@ -161,12 +161,12 @@ test('what an administrator changed meanwhile is not written over unseen (issue 
   expect(page.status).toBe(400);
   expect(page.body).toContain('Your profile was changed meanwhile');
   expect((await claimsOf(user))['name']).toBe('Rear Admiral Hopper');
-  // once more, having been told
+  // the user has seen the notice, and sends the form again
   expect((await agent.post(editPath, fieldsOf(page))).status).toBe(303);
   expect(await claimsOf(user)).toMatchObject({ name: 'Grace Hopper', nickname: 'Amazing' });
 });
 
-test('a form of another page, person or site changes nothing, nor one from before the last sign-in (security R55)', async () => {
+test('a form of another page, user or site or from before the last sign-in changes nothing (security R55)', async () => {
   const user = await service.createUser({ claims });
   const agent = await signedIn(user);
   const fields = fieldsOf(await agent.get(editPath));
@@ -184,7 +184,7 @@ test('a form of another page, person or site changes nothing, nor one from befor
   expect(await eventsOf(user)).toEqual([]);
 });
 
-test('where the setting says none, there is no form, and none is taken (issue 6)', async () => {
+test('where the setting is none, there is no form, and the service accepts none (issue 6)', async () => {
   const closed = await startTestService({ environment: { PROFILE_EDITABLE: 'none' } });
   try {
     const user = await closed.createUser({ claims });
@@ -200,7 +200,7 @@ test('where the setting says none, there is no form, and none is taken (issue 6)
   }
 });
 
-test('the word after an act is one of ours (security R93)', async () => {
+test("the page shows only the service's own messages after an operation (security R93)", async () => {
   const agent = await signedIn(await service.createUser());
   for (const done of ['<b>', 'unknown', '__proto__', 'constructor'])
     expect((await agent.get(`/account/security?done=${encodeURIComponent(done)}`)).body).not.toContain('role="status"');

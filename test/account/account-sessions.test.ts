@@ -1,4 +1,4 @@
-// The account's pages: sessions by device, what is stored and who sees it, and the download of all of it.
+// The account pages list the sessions by device, show the stored data and who can read it, and offer all of it for download.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call, obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -26,14 +26,14 @@ async function signedIn(user: User, userAgent = firefox): Promise<UserAgent> {
   await agent.post('/login', { csrf, username, password }, { 'user-agent': userAgent });
   return agent;
 }
-/** The token of one form of the page. */
+/** Reads the anti-forgery token of one form of the page. */
 function tokenOf({ body }: Page, action: string): string {
   const [, form = ''] = body.split(`action="${new URL(service.issuer).pathname.replace(/\/$/, '')}${action}"`);
   const token = /name="csrf" value="([^"]*)"/.exec(form)?.[1];
   if (token === undefined) throw new Error(`no form for ${action}`);
   return token;
 }
-/** The page on which a form is. */
+/** The page that contains each form. */
 const pageOf: Record<string, string> = {
   [endOne]: endOne,
   [endOthers]: endOne,
@@ -54,7 +54,7 @@ const eventsOf = ({ sub }: User, type: string) =>
     'SELECT actor, address IS NOT NULL AS located, detail FROM audit_events WHERE sub = $1 AND type = $2',
     [sub, type],
   );
-const grownOld = ({ sub }: User) =>
+const moveSignInIntoPast = ({ sub }: User) =>
   service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '16 minutes' WHERE sub = $1`, [sub]);
 
 describe('sessions', () => {
@@ -67,7 +67,7 @@ describe('sessions', () => {
     there = await signedIn(user, iphone);
   });
 
-  test('each is shown with its browser, its times and its applications, this one first (security R54)', async () => {
+  test('each session is listed with its browser, its times and its clients, the current one first (security R54)', async () => {
     const harbour = await service.createClient({ client_name: 'Harbour & Sons' });
     await there.authorize(harbour, undefined);
     const list = (await there.get(endOne)).body.split('id="sessions"')[1]!.split('</ul>')[0]!;
@@ -78,34 +78,34 @@ describe('sessions', () => {
     expect(list).not.toMatch(/gh[a-z]*_|token_hash/);
   });
 
-  test('the one that is chosen ends everywhere with all that came of it, and the trail names the person (security R54)', async () => {
+  test('the chosen session and its tokens end on every instance, and the audit trail names the user (security R54)', async () => {
     const client = await service.createClient({ scope: 'openid offline_access' });
-    const held = await obtainTokens(service, client, undefined, { scope: 'openid offline_access' }, there);
+    const tokens = await obtainTokens(service, client, undefined, { scope: 'openid offline_access' }, there);
     const [, sid] = await sidsOf(user);
     const page = await here.post(endOne, { csrf: await token(here, endOne), end: sid! });
     expect([page.status, page.location]).toEqual([303, `${service.issuer}/account/sessions?done=session-ended`]);
     expect([await isSignedIn(there), await isSignedIn(here)]).toEqual([false, true]);
-    expect((await userinfo(service.instances[1]!, held.access_token)).status).toBe(401);
-    expect((await refresh(service.issuer, client, held.refresh_token)).status).toBe(400);
+    expect((await userinfo(service.instances[1]!, tokens.access_token)).status).toBe(401);
+    expect((await refresh(service.issuer, client, tokens.refresh_token)).status).toBe(400);
     expect(await eventsOf(user, 'session.ended')).toEqual([
       { actor: user.sub, located: true, detail: { session: sid } },
     ]);
-    // a second press finds nothing left to end
+    // the second submission finds no session to end
     const again = await here.post(endOne, { csrf: await token(here, endOne), end: sid! });
     expect([again.status, again.location]).toEqual([303, `${service.issuer}/account/sessions`]);
     expect((await here.get(endOne)).body).not.toContain('id="end-others"');
   });
 
-  test('all others end at once, and what outlived earlier ones; this one stays (security R54)', async () => {
+  test('all other sessions and refresh tokens from earlier sessions end at once, and the current session stays (security R54)', async () => {
     const client = await service.createClient({ scope: 'openid offline_access' });
     const others = [await signedIn(user), await signedIn(user, iphone)];
-    const held = await obtainTokens(service, client, undefined, { scope: 'openid offline_access' }, others[0]);
+    const tokens = await obtainTokens(service, client, undefined, { scope: 'openid offline_access' }, others[0]);
     const kept = await obtainTokens(service, client, undefined, { scope: 'openid' }, here);
     const page = await here.post(endOthers, { csrf: await token(here, endOthers) });
     expect([page.status, page.location]).toEqual([303, `${service.issuer}/account/sessions?done=others-ended`]);
     expect((await here.follow(page)).body).toMatch(/role="status"[^]*Signed out of all other browsers/);
     expect(await Promise.all([here, ...others].map((agent) => isSignedIn(agent)))).toEqual([true, false, false]);
-    expect((await refresh(service.issuer, client, held.refresh_token)).status).toBe(400);
+    expect((await refresh(service.issuer, client, tokens.refresh_token)).status).toBe(400);
     expect((await userinfo(service.instances[1]!, kept.access_token)).status).toBe(200);
     expect(await eventsOf(user, 'session.ended')).toContainEqual({
       actor: user.sub,
@@ -114,33 +114,33 @@ describe('sessions', () => {
     });
   });
 
-  test('all of a user end at once, this one too, and what outlived earlier ones (security R54)', async () => {
-    const person = await service.createUser();
+  test('all sessions of a user end at once, with the current one and refresh tokens from earlier sessions (security R54)', async () => {
+    const newUser = await service.createUser();
     const client = await service.createClient({ scope: 'openid offline_access' });
-    const agents = [await signedIn(person), await signedIn(person, iphone), await signedIn(person)];
-    const held = await obtainTokens(service, client, undefined, { scope: 'openid offline_access' }, agents[1]);
-    // its session is over, and its refresh token lives on
-    await service.database.sql('DELETE FROM sessions WHERE sid = $1', [(await sidsOf(person))[1]]);
+    const agents = [await signedIn(newUser), await signedIn(newUser, iphone), await signedIn(newUser)];
+    const tokens = await obtainTokens(service, client, undefined, { scope: 'openid offline_access' }, agents[1]);
+    // the session of this token has ended, and the refresh token is still valid
+    await service.database.sql('DELETE FROM sessions WHERE sid = $1', [(await sidsOf(newUser))[1]]);
     const page = await agents[0]!.post(endAll, { csrf: await token(agents[0]!, endAll) });
     expect([page.status, page.location]).toEqual([303, `${service.issuer}/logout`]);
     expect(page.headers.getSetCookie().join()).toMatch(/JSESSIONOPENID=;/);
     expect((await agents[0]!.follow(page)).body).toContain('You are signed out');
     for (const base of service.instances)
       expect(await Promise.all(agents.map((agent) => isSignedIn(agent, base)))).toEqual([false, false, false]);
-    expect(await sidsOf(person)).toEqual([]);
-    expect((await refresh(service.issuer, client, held.refresh_token)).status).toBe(400);
-    expect(await eventsOf(person, 'session.ended')).toContainEqual({
-      actor: person.sub,
+    expect(await sidsOf(newUser)).toEqual([]);
+    expect((await refresh(service.issuer, client, tokens.refresh_token)).status).toBe(400);
+    expect(await eventsOf(newUser, 'session.ended')).toContainEqual({
+      actor: newUser.sub,
       located: true,
       detail: { sessions: 2 },
     });
     expect(await isSignedIn(here)).toBe(true);
-    // the form of one page is good for no other act
+    // the form of one page cannot be used for another operation
     const foreign = await here.post(endAll, { csrf: await token(here, download) });
     expect([foreign.status, await isSignedIn(here)]).toEqual([400, true]);
   });
 
-  test('this one ends only if it is chosen, and leads to the page that says so (security R54)', async () => {
+  test('the current session ends only if the user chooses it, and the next page says so (security R54)', async () => {
     const agent = await signedIn(user);
     const end = (await sidsOf(user)).at(-1)!;
     const page = await agent.post(endOne, { csrf: await token(agent, endOne), end });
@@ -149,7 +149,7 @@ describe('sessions', () => {
     expect([await isSignedIn(agent), await isSignedIn(here)]).toEqual([false, true]);
   });
 
-  test('with this one’s end the browser tells the applications that ask for it (decisions section 6)', async () => {
+  test('with the end of the current session, the browser notifies the clients by front-channel logout (decisions section 6)', async () => {
     const uri = 'https://harbour.example/bye';
     const client = await service.createClient({
       frontchannel_logout_uri: uri,
@@ -164,12 +164,12 @@ describe('sessions', () => {
     expect(await isSignedIn(agent)).toBe(false);
   });
 
-  test('another person’s session stays, whoever’s id the form holds (security R55)', async () => {
+  test('another user’s session does not end, even if the form contains its id (security R55)', async () => {
     const mallory = await service.createUser();
     const agent = await signedIn(mallory);
     const [sid] = await sidsOf(user);
     const page = await agent.post(endOne, { csrf: await token(agent, endOne), end: sid! });
-    // like one that is not there
+    // the answer is the same as for a session that does not exist
     const unknown = await agent.post(endOne, { csrf: await token(agent, endOne), end: 'unknown' });
     expect([page.status, page.location]).toEqual([unknown.status, unknown.location]);
     await agent.post(endOne, { csrf: await token(agent, endOne), end: `' OR 1=1 --` });
@@ -193,7 +193,7 @@ describe('a form', () => {
     [endOthers, endOne],
     [download, endOne],
     [endOne, download],
-  ])('for %s takes no token of %s, of another session or of nobody (security R55)', async (action, foreign) => {
+  ])('for %s accepts no token of %s, of another session or an invented one (security R55)', async (action, foreign) => {
     const end = (await sidsOf(user)).at(-1)!;
     const tokens = [await token(agent, foreign), await token(other, action), 'A'.repeat(43), ''];
     for (const csrf of tokens) expect((await agent.post(action, { csrf, end })).status).toBe(400);
@@ -202,7 +202,7 @@ describe('a form', () => {
   });
 
   test.each([endOne, endOthers, download])(
-    'for %s is worthless after the next sign-in there (security R55)',
+    'for %s is invalid after the next sign-in in that browser (security R55)',
     async (action) => {
       const csrf = await token(agent, action);
       await agent.signIn(user);
@@ -211,7 +211,7 @@ describe('a form', () => {
     },
   );
 
-  test.each([endOne, endOthers, download])('for %s is not taken from another site (security R55)', async (action) => {
+  test.each([endOne, endOthers, download])('for %s is refused from another site (security R55)', async (action) => {
     const end = (await sidsOf(user)).at(-1)!;
     const csrf = await token(agent, action);
     const foreign: Record<string, string>[] = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }];
@@ -224,7 +224,7 @@ describe('a form', () => {
   });
 
   test.each([endOne, endOthers, download])(
-    'for %s without a session leads to sign-in (security R55)',
+    'for %s without a session redirects to the sign-in page (security R55)',
     async (action) => {
       const page = await new UserAgent(service).post(action, { csrf: 'A'.repeat(43), end: 'x' });
       expect([page.status, page.location]).toEqual([303, `${service.issuer}/login`]);
@@ -233,7 +233,7 @@ describe('a form', () => {
   );
 });
 
-describe('what is stored', () => {
+describe('the stored data', () => {
   let user: User;
   let agent: UserAgent;
   beforeAll(async () => {
@@ -252,7 +252,7 @@ describe('what is stored', () => {
     await call(service.issuer + path, { method: 'PUT', token: access_token, body: { settings } });
   });
 
-  test('is shown claim by claim, with the applications whose grant covers it (issue 6)', async () => {
+  test('is shown claim by claim, with the clients whose grant covers each claim (issue 6)', async () => {
     const profile = (await agent.get('/account/profile')).body.split('id="profile"')[1]!.split('</dl>')[0]!;
     const row = (label: string) => profile.split('<dt>').find((part) => part.startsWith(`${label}<`)) ?? '';
     expect(row('Full name')).toMatch(/Grace &lt;i&gt;[^]*Visible to <bdi>Light &amp; House<\/bdi>/);
@@ -261,14 +261,14 @@ describe('what is stored', () => {
     expect(row('Groups')).toMatch(/navy[^]*Visible to none/);
   });
 
-  test('by an application is shown key by key, short values as they are and long ones by size (issue 6)', async () => {
+  test('of a client is shown key by key, with short values in full and long ones by size (issue 6)', async () => {
     const { body } = await agent.get('/account/applications');
     expect(body).toMatch(/theme[^]*&quot;dark &lt;b&gt;&quot;/);
     expect(body).toMatch(/layout[^]*2 kB/);
     expect(body).not.toContain('xxxx');
   });
 
-  test('is handed out as one file, without a secret and without anybody else (issue 6)', async () => {
+  test('is downloaded as one file, without secrets and without data of other users (issue 6)', async () => {
     const administrator = await service.createUser({ admin: true });
     const otherUser = await service.createUser({ email: 'eve@example.org' });
     await signedIn(otherUser);
@@ -314,7 +314,7 @@ describe('what is stored', () => {
     for (const cookie of agent.cookies.values()) expect(page.body).not.toContain(cookie);
   });
 
-  test('is whole also where it takes many pages (issue 6)', async () => {
+  test('is complete even if it spans many pages of the database (issue 6)', async () => {
     await service.database.sql(
       `INSERT INTO audit_events (type, outcome, sub, detail)
        SELECT 'user.sign_in_failed', 'failure', $1, jsonb_build_object('try', n) FROM generate_series(1, 450) AS n`,
@@ -326,8 +326,8 @@ describe('what is stored', () => {
     expect(tries.sort((a, b) => a - b)).toEqual(Array.from({ length: 450 }, (_, index) => index + 1));
   });
 
-  test('is handed out only after a recent sign-in, which leads back to it (issue 6)', async () => {
-    await grownOld(user);
+  test('is downloaded only after a recent sign-in, which continues to the page (issue 6)', async () => {
+    await moveSignInIntoPast(user);
     const refused = await agent.post(download, { csrf: await token(agent, download) });
     expect([refused.status, refused.location]).toEqual([303, `${service.issuer}/login?destination=data`]);
     expect(refused.headers.get('content-disposition')).toBeNull();

@@ -1,4 +1,4 @@
-// GET and POST /account, the other pages of their own, and the headers that every page carries.
+// GET and POST /account show the user's grants and withdraw them, and every page carries the security headers.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
@@ -13,9 +13,9 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function signedIn(person = user): Promise<UserAgent> {
+async function signedIn(as = user): Promise<UserAgent> {
   const agent = new UserAgent(service);
-  await agent.signIn(person);
+  await agent.signIn(as);
   return agent;
 }
 
@@ -31,7 +31,7 @@ async function accessToken(agent: UserAgent, client: TestClient): Promise<string
 const userinfo = (base: string, token: string) =>
   fetch(`${base}/user/info`, { headers: { authorization: `Bearer ${token}` } }).then(({ status }) => status);
 
-test('signed out, the page leads to sign-in and back (decisions section 3)', async () => {
+test('a signed-out user is redirected to the sign-in page and back (decisions section 3)', async () => {
   const agent = new UserAgent(service);
   const page = await agent.get('/account');
   expect([page.status, page.location]).toEqual([303, `${service.issuer}/login`]);
@@ -39,7 +39,7 @@ test('signed out, the page leads to sign-in and back (decisions section 3)', asy
   expect((await agent.get('/')).location).toBe(`${service.issuer}/account`);
 });
 
-test('it shows who one is and which applications were let in, as text (security R93)', async () => {
+test('the page shows the user and the authorized clients, as text (security R93)', async () => {
   const agent = await signedIn();
   const client = await service.createClient({ client_name: 'Harbour <script>' });
   await agent.authorize(client, undefined, { scope: 'openid email' });
@@ -49,7 +49,7 @@ test('it shows who one is and which applications were let in, as text (security 
     expect((await agent.get('/account/applications')).body).toContain(shown);
 });
 
-test('a withdrawn grant ends what came of it everywhere, and is asked for again (decisions section 3)', async () => {
+test('the withdrawal of a grant ends its tokens on every instance, and the user is asked for consent again (decisions section 3)', async () => {
   const agent = await signedIn();
   const [client, other] = [await service.createClient(), await service.createClient()];
   const [token, kept] = [await accessToken(agent, client), await accessToken(agent, other)];
@@ -71,7 +71,7 @@ test.each<[string, (csrf: string) => Record<string, string>, Record<string, stri
   ['with an invented token', () => ({ csrf: 'A'.repeat(43) }), {}],
   ['from a foreign origin', (csrf) => ({ csrf }), { origin: 'https://evil.example' }],
   ['from another site', (csrf) => ({ csrf }), { 'sec-fetch-site': 'cross-site' }],
-])('a form %s withdraws nothing (security R55)', async (_what, fields, headers) => {
+])('a form %s withdraws no grant (security R55)', async (_what, fields, headers) => {
   const agent = await signedIn();
   const client = await service.createClient();
   const token = await accessToken(agent, client);
@@ -81,7 +81,7 @@ test.each<[string, (csrf: string) => Record<string, string>, Record<string, stri
   expect(await userinfo(service.issuer, token)).toBe(200);
 });
 
-test('the token of another page, another person or an earlier session withdraws nothing (security R55)', async () => {
+test('the token of another page, another user or an earlier session withdraws no grant (security R55)', async () => {
   const agent = await signedIn();
   const client = await service.createClient();
   const token = await accessToken(agent, client);
@@ -94,12 +94,12 @@ test('the token of another page, another person or an earlier session withdraws 
   for (const csrf of tokens)
     expect((await agent.post('/account', { csrf, withdraw: client.clientId })).status).toBe(400);
   expect(await userinfo(service.issuer, token)).toBe(200);
-  // bob's form ends bob's grant alone
+  // bob's form withdraws bob's grant only
   await bob.submit(await bob.get('/account/applications'), { withdraw: client.clientId });
   expect(await userinfo(service.issuer, token)).toBe(200);
 });
 
-test('a withdrawal of what is not there, in any shape, is no error of the server (security R107)', async () => {
+test('the withdrawal of a grant that does not exist causes no server error, whatever the value (security R107)', async () => {
   const agent = await signedIn();
   await agent.authorize(await service.createClient(), undefined);
   const page = await agent.get('/account/applications');
@@ -110,13 +110,13 @@ test('a withdrawal of what is not there, in any shape, is no error of the server
   }
 });
 
-test('sub-resource loads and HEAD get nothing of the page (security R8)', async () => {
+test('sub-resource requests and HEAD requests do not get the page (security R8)', async () => {
   const agent = await signedIn();
   expect((await agent.get('/account', { 'sec-fetch-dest': 'iframe' })).status).toBe(403);
   expect((await agent.fetch('/account', { method: 'HEAD' })).status).toBe(405);
 });
 
-test('every page, errors and 404 included, forbids framing, sniffing, caching and foreign content (security R57, R96, A23)', async () => {
+test('every page, error pages and 404 included, forbids framing, sniffing, caching and foreign content (security R57, R96, A23)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   const consent = await agent.follow(await agent.get(authorizationUrl(service.issuer, client)));
@@ -187,14 +187,14 @@ test('every page, errors and 404 included, forbids framing, sniffing, caching an
   }
 });
 
-test('programs are answered with JSON, people with a page (decisions section 7)', async () => {
+test('scripts get JSON, and browsers get a page (decisions section 7)', async () => {
   const answer = await fetch(`${service.issuer}/consent`, { method: 'POST', body: new URLSearchParams({ x: '1' }) });
   expect(answer.status).toBe(400);
   expect(answer.headers.get('content-type')).toMatch('application/json');
   expect(await answer.json()).toMatchObject({ error: 'invalid_request' });
 });
 
-test('a foreign Host header appears in no page and no redirect (security A116, R98)', async () => {
+test('a foreign host name in a forwarding header appears in no page and no redirect (security A116, R98)', async () => {
   const agent = await signedIn();
   const client = await service.createClient({}, { firstParty: true });
   const forwarded = {

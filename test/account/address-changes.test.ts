@@ -1,4 +1,4 @@
-// A change of the e-mail address until it is confirmed: what ends it, and how the address before hears of it and stops it.
+// A change of the email address waits for confirmation, ends with its session, and can be stopped from the previous address.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
 import { call, withoutLimits } from '../helpers/grants.ts';
@@ -9,7 +9,7 @@ import { hiddenFields, UserAgent } from '../helpers/user-agent.ts';
 const bed = createMailBed();
 const { server, newUser, order, forgotten, linkTo, follow, eventsOf, quiet, mailsTo } = bed;
 type User = Awaited<ReturnType<typeof newUser>>;
-const fresh = 'three umbrellas under a lighthouse';
+const newPassword = 'three umbrellas under a lighthouse';
 let service: TestService;
 let admin: string;
 beforeAll(async () => {
@@ -23,21 +23,21 @@ const signedIn = async (user: { username: string; password: string }) => {
   return agent;
 };
 const emailOf = async ({ sub }: { sub: string }) => (await service.store.users.find(sub))?.email;
-const sidOf = async ({ sub }: User, place: 'first' | 'last') => {
+const sidOf = async ({ sub }: User, position: 'first' | 'last') => {
   const rows = await service.database.sql<{ sid: string }>('SELECT sid FROM sessions WHERE sub = $1 ORDER BY id', [
     sub,
   ]);
-  return rows.at(place === 'first' ? 0 : -1)!.sid;
+  return rows.at(position === 'first' ? 0 : -1)!.sid;
 };
-/** Presses the button of one of the forms of a page. */
-async function press(agent: UserAgent, path: string, action: string, fields: Record<string, string> = {}) {
+/** Submits one of the forms of a page. */
+async function submitForm(agent: UserAgent, path: string, action: string, fields: Record<string, string> = {}) {
   const [, form = ''] = (await agent.get(path)).body.split(
     `action="${new URL(service.issuer).pathname.replace(/\/$/, '')}${action}"`,
   );
   return agent.post(action, { ...hiddenFields(form.split('</form>')[0]!), ...fields });
 }
-/** A user with a change that waits, the browser that ordered it and another browser, in which the user signed in later. */
-async function pending() {
+/** Creates a user with a pending change, in the browser that ordered it, and signs the user in in another browser afterwards. */
+async function orderChange() {
   const user = await newUser();
   const agent = await signedIn(user);
   const other = await signedIn(user);
@@ -47,23 +47,30 @@ async function pending() {
   const stop = await linkTo(user.email, /email address was ordered/);
   return { user, agent, other, wanted, link, stop };
 }
-type Pending = Awaited<ReturnType<typeof pending>>;
+type PendingChange = Awaited<ReturnType<typeof orderChange>>;
 
-const endings: Record<string, (at: Pending) => Promise<unknown>> = {
-  'the browser that ordered it signs out': ({ agent }) => press(agent, '/logout', '/logout', { decision: 'sign-out' }),
+const endings: Record<string, (at: PendingChange) => Promise<unknown>> = {
+  'the browser that ordered it signs out': ({ agent }) =>
+    submitForm(agent, '/logout', '/logout', { decision: 'sign-out' }),
   'its user ends that session elsewhere': async ({ other, user }) =>
-    press(other, '/account/sessions', '/account/sessions', { end: await sidOf(user, 'first') }),
+    submitForm(other, '/account/sessions', '/account/sessions', { end: await sidOf(user, 'first') }),
   'its user ends all other sessions elsewhere': ({ other }) =>
-    press(other, '/account/sessions', '/account/other-sessions'),
+    submitForm(other, '/account/sessions', '/account/other-sessions'),
   'its user ends all other sessions where it was ordered': ({ agent }) =>
-    press(agent, '/account/sessions', '/account/other-sessions'),
+    submitForm(agent, '/account/sessions', '/account/other-sessions'),
   'its user changes the password where it was ordered': ({ agent, user }) =>
-    press(agent, '/account/password', '/account/password', { current_password: user.password, new_password: fresh }),
+    submitForm(agent, '/account/password', '/account/password', {
+      current_password: user.password,
+      new_password: newPassword,
+    }),
   'its user changes the password elsewhere': ({ other, user }) =>
-    press(other, '/account/password', '/account/password', { current_password: user.password, new_password: fresh }),
+    submitForm(other, '/account/password', '/account/password', {
+      current_password: user.password,
+      new_password: newPassword,
+    }),
   'its user chooses another password by a mailed link': async ({ user }) => {
     await forgotten(user.username);
-    await follow(await linkTo(user.email, /new password/), { new_password: fresh });
+    await follow(await linkTo(user.email, /new password/), { new_password: newPassword });
   },
   'an administrator ends all sessions by route': ({ user }) =>
     call(`${service.issuer}/admin/api/users/${user.sub}/sessions`, { method: 'DELETE', token: admin }),
@@ -74,27 +81,27 @@ const endings: Record<string, (at: Pending) => Promise<unknown>> = {
   'an administrator ends all sessions by command': ({ user }) =>
     runCommand(service, ['session', 'end-all', user.username]),
   'an administrator sets the password by command': ({ user }) =>
-    runCommand(service, ['user', 'set-password', user.username, '--password-stdin'], { stdin: fresh }),
+    runCommand(service, ['user', 'set-password', user.username, '--password-stdin'], { stdin: newPassword }),
   'the sessions are deleted by SQL': ({ user }) =>
     service.database.sql('DELETE FROM sessions WHERE sub = $1', [user.sub]),
-  'its session is over': ({ user }) =>
+  'the session has expired': ({ user }) =>
     service.database.sql('UPDATE sessions SET idle_expires_at = now() WHERE sub = $1', [user.sub]),
 };
 
-describe('a change of the address that waits', () => {
-  test.each(Object.keys(endings))('is dead once %s (security R118)', async (how) => {
-    const change = await pending();
+describe('a pending change of the email address', () => {
+  test.each(Object.keys(endings))('ends when %s (security R118)', async (how) => {
+    const change = await orderChange();
     const { user, link, stop } = change;
-    const telephone = new UserAgent(service);
-    const fields = hiddenFields((await telephone.get(link)).body);
+    const otherDevice = new UserAgent(service);
+    const fields = hiddenFields((await otherDevice.get(link)).body);
     await endings[how]!(change);
-    expect((await telephone.post('/account/email/confirm', fields)).status).toBe(410);
+    expect((await otherDevice.post('/account/email/confirm', fields)).status).toBe(410);
     expect((await follow(link)).status).toBe(410);
     expect(await emailOf(user)).toBe(user.email);
-    // nobody who has the new address gets in by a forgotten password
+    // the new address cannot be used to reset the password
     const asked = await follow(stop);
     expect([asked.status, asked.body]).toEqual([410, expect.stringContaining('nothing left to stop')]);
-    // what was still on its way to the queue concerns nobody any more
+    // a mail that is still on its way to the queue is not sent
     const data = { replaces: user.email };
     const [session] = await service.database.sql<{ id: string }>(
       `SELECT session_id::text AS id FROM mailed_links WHERE sub = $1 AND email = $2`,
@@ -110,28 +117,28 @@ describe('a change of the address that waits', () => {
     expect(mailsTo(`late-${user.email}`)).toEqual([]);
   });
 
-  test('lives on while another browser of its user signs out, and the proof of the present address with any (security R118)', async () => {
-    const { other, link, user, wanted } = await pending();
-    await press(other, '/logout', '/logout', { decision: 'sign-out' });
+  test('continues after a sign-out in another browser, and the confirmation of the current address after any sign-out (security R118)', async () => {
+    const { other, link, user, wanted } = await orderChange();
+    await submitForm(other, '/logout', '/logout', { decision: 'sign-out' });
     expect((await follow(link)).status).toBe(200);
     expect(await emailOf(user)).toBe(wanted);
     const unproven = await newUser({ emailVerified: false });
     const agent = await signedIn(unproven);
-    await press(agent, '/account/email', '/account/email/verification');
+    await submitForm(agent, '/account/email', '/account/email/verification');
     const proof = await linkTo(unproven.email, /Confirm/);
-    await press(agent, '/logout', '/logout', { decision: 'sign-out' });
+    await submitForm(agent, '/logout', '/logout', { decision: 'sign-out' });
     expect((await follow(proof)).status).toBe(200);
   });
 
-  test('is confirmed before its session ends or never, when both happen at once (security R118)', async () => {
+  test('is confirmed before the end of its session or not at all, if both happen at once (security R118)', async () => {
     for (let round = 0; round < 6; round++) {
-      const { agent, user, wanted, link } = await pending();
-      const telephone = new UserAgent(service);
-      const fields = hiddenFields((await telephone.get(link)).body);
+      const { agent, user, wanted, link } = await orderChange();
+      const otherDevice = new UserAgent(service);
+      const fields = hiddenFields((await otherDevice.get(link)).body);
       const [confirmed] = await Promise.all([
-        telephone.post(`${service.instances[1]!}/account/email/confirm`, fields),
+        otherDevice.post(`${service.instances[1]!}/account/email/confirm`, fields),
         round % 2 === 0
-          ? press(agent, '/logout', '/logout', { decision: 'sign-out' })
+          ? submitForm(agent, '/logout', '/logout', { decision: 'sign-out' })
           : call(`${service.issuer}/admin/api/users/${user.sub}/sessions`, { method: 'DELETE', token: admin }),
       ]);
       expect([200, 410]).toContain(confirmed.status);
@@ -158,13 +165,13 @@ describe('a change of the address that waits', () => {
   });
 });
 
-describe('the address before', () => {
+describe('the previous address', () => {
   test.each([
     ['en', /A change of your account's email address was ordered/, 'Stop the change', 'ltr'],
     ['de', /möchte die Adresse Ihres Benutzerkontos ändern/, 'Änderung stoppen', 'ltr'],
     ['ar', /طلب شخص ما تغيير عنوان/, 'إيقاف التغيير', 'rtl'],
   ])(
-    'is told when a change is ordered, and stops it by one button without signing in, in %s (security R118)',
+    'gets a mail about an ordered change, and stops it with one button and without sign-in, in %s (security R118)',
     async (locale, subject, words, dir) => {
       const user = await newUser({ claims: { locale } });
       const agent = await signedIn(user);
@@ -173,7 +180,7 @@ describe('the address before', () => {
       const mail = await server.find(user.email, subject);
       for (const part of [mail.text, mail.html]) {
         for (const text of [user.username, words]) expect(part).toContain(text);
-        // who reads it learns no address of somebody else
+        // the recipient does not learn the new address
         expect(part).not.toContain(wanted);
       }
       const stop = mail.link!.replace(service.issuer, '');
@@ -192,7 +199,7 @@ describe('the address before', () => {
       expect((await follow(stop, {}, otherBrowser)).status).toBe(200);
       expect((await follow(confirm)).status).toBe(410);
       expect(await emailOf(user)).toBe(user.email);
-      // it works once, and then says that there is nothing left
+      // the link works once, and then says that there is nothing to stop
       expect((await follow(stop)).status).toBe(410);
       expect(await eventsOf(user.sub, 'user.email_change_stopped')).toHaveLength(1);
       expect(await eventsOf(user.sub, 'link.used')).toEqual([{ detail: { purpose: 'stop_change' } }]);
@@ -202,28 +209,28 @@ describe('the address before', () => {
     },
   );
 
-  test('stops every change that waits by the link of any of them (security R118)', async () => {
-    const { agent, user, link, stop } = await pending();
+  test('stops all pending changes by the link of any of them (security R118)', async () => {
+    const { agent, user, link, stop } = await orderChange();
     await order('/account/email', { email: `second-${user.email}` }, agent);
     const second = await linkTo(`second-${user.email}`, /Confirm/);
     expect((await follow(stop)).body).toContain('The change is stopped');
     expect([(await follow(link)).status, (await follow(second)).status]).toEqual([410, 410]);
   });
 
-  test('finds nothing left to stop once the change is confirmed, and one of both wins at once (security R118)', async () => {
-    const done = await pending();
+  test('cannot stop a confirmed change, and if both happen at once, one of them takes effect (security R118)', async () => {
+    const done = await orderChange();
     expect((await follow(done.link)).status).toBe(200);
     expect((await follow(done.stop)).body).toContain('nothing left to stop');
     for (let round = 0; round < 4; round++) {
-      const { link, stop, user, wanted } = await pending();
+      const { link, stop, user, wanted } = await orderChange();
       const pages = await Promise.all([follow(link), follow(stop)]);
       expect(pages.map(({ status }) => status).sort()).toEqual([200, 410]);
       expect(await emailOf(user)).toBe(pages[0].status === 200 ? wanted : user.email);
     }
   });
 
-  test('can stop a change for longer than it can be confirmed, however late the mail with that link is sent (security R118)', async () => {
-    const { user } = await pending();
+  test('can stop a change for longer than it can be confirmed, however late the mail with the link is sent (security R118)', async () => {
+    const { user } = await orderChange();
     const [row] = await service.database.sql<{ longer: boolean }>(
       `SELECT max(expires_at) FILTER (WHERE purpose = 'stop_change')
                 > max(expires_at) FILTER (WHERE purpose = 'verify_address') + interval '1 day' AS longer
@@ -233,10 +240,10 @@ describe('the address before', () => {
     expect(row!.longer).toBe(true);
   });
 
-  test('is told though it was never confirmed, and where there is none nobody is (security R118)', async () => {
+  test('gets the mail even if it was never confirmed, and a user without a previous address gets none (security R118)', async () => {
     const unproven = await newUser({ emailVerified: false });
     const email = `new-${unproven.email}`;
-    await press(await signedIn(unproven), '/account/email', '/account/email', { email });
+    await submitForm(await signedIn(unproven), '/account/email', '/account/email', { email });
     expect((await follow(await linkTo(unproven.email, /email address was ordered/))).status).toBe(200);
     const none = await service.createUser();
     await order('/account/email', { email: 'first-address@example.com' }, await signedIn(none));
@@ -245,7 +252,7 @@ describe('the address before', () => {
     expect(await eventsOf(none.sub, 'link.sent')).toEqual([{ detail: { purpose: 'verify_address' } }]);
   });
 
-  test('hears of each change: past the limit of mails nothing is ordered (security R62, R118)', async () => {
+  test('gets a mail about each change: beyond the limit of mails no change is ordered (security R62, R118)', async () => {
     const limited = await startTestService({
       environment: { ...withoutLimits, LIMIT_MAILED_LINKS: '2', LIMIT_MAILED_LINKS_PER_NETWORK: '0' },
     });

@@ -1,4 +1,4 @@
-// GET and POST /account/passkeys and POST /login/passkey: an authenticator in software makes passkeys, signs in with them, and lies.
+// GET and POST /account/passkeys and POST /login/passkey accept valid passkeys of a software authenticator, and refuse invalid ones.
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Authenticator, cbor, type Lies, passkeyForm } from '../helpers/passkey.ts';
@@ -24,13 +24,13 @@ async function add(agent: UserAgent, key: Authenticator, lies: Lies = {}): Promi
   const { action, options, fields } = passkeyForm(await agent.get(path));
   return agent.post(action, { ...fields, credential: key.create(options, lies) });
 }
-/** A person with a passkey, and the browser that it was made in. */
+/** Creates a user with a passkey, and returns the browser that created it. */
 async function enrolled(): Promise<{ user: User; agent: UserAgent; key: Authenticator }> {
   const user = await service.createUser();
   const agent = await signedIn(user);
   const key = new Authenticator(service.issuer);
   const page = await add(agent, key);
-  // with the first one come recovery codes
+  // the first passkey comes with recovery codes
   expect([page.status, page.body]).toEqual([200, expect.stringContaining(`href="${path}?done=added"`)]);
   return { user, agent, key };
 }
@@ -38,25 +38,25 @@ async function signInWith(key: Authenticator, lies: Lies = {}, agent = new UserA
   const { action, options, fields } = passkeyForm(await agent.get('/login'));
   return agent.post(action, { ...fields, credential: key.get(options, lies) });
 }
-/** An hour ago the person signed in last. */
-const age = (user: User) =>
+/** Moves the last sign-in one hour into the past. */
+const moveSignInIntoPast = (user: User) =>
   service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '1 hour' WHERE sub = $1`, [user.sub]);
 const eventsOf = ({ sub }: User, type: string) =>
   service.database.sql<{ outcome: string; detail: Record<string, unknown> }>(
     'SELECT outcome, detail FROM audit_events WHERE sub = $1 AND type = $2 ORDER BY id',
     [sub, type],
   );
-const isIn = (page: Page) => page.status === 303 && page.location === `${service.issuer}/account`;
+const hasSignedIn = (page: Page) => page.status === 303 && page.location === `${service.issuer}/account`;
 const refused = 'That passkey did not sign you in';
 
 describe('a passkey', () => {
-  test('is made on the account page, and signs in alone, also where there is no password any more (Web Authentication 7.1, 7.2)', async () => {
+  test('is created on the account page, and signs in without other factors, also if the account has no password (Web Authentication 7.1, 7.2)', async () => {
     const { user, agent, key } = await enrolled();
     const list = (await agent.get(`${path}?done=added`)).body;
     expect(list).toMatch(/Passkey added[^]*Not used yet/);
     await service.database.sql('UPDATE users SET password_hash = NULL WHERE sub = $1', [user.sub]);
     const browser = new UserAgent(service);
-    expect(isIn(await signInWith(key, {}, browser))).toBe(true);
+    expect(hasSignedIn(await signInWith(key, {}, browser))).toBe(true);
     expect((await browser.get('/account')).body).toContain(user.username);
     const [session] = await service.database.sql('SELECT amr FROM sessions WHERE sub = $1 ORDER BY id DESC LIMIT 1', [
       user.sub,
@@ -66,21 +66,21 @@ describe('a passkey', () => {
     expect((await agent.get(path)).body).not.toContain('Not used yet');
   });
 
-  test('that may be copied to other devices is no key of hardware (RFC 8176)', async () => {
+  test('that can be synchronized to other devices is not hardware-bound (RFC 8176)', async () => {
     const user = await service.createUser();
     const key = new Authenticator(service.issuer);
     key.flags = 5 | 8 | 16;
     const agent = await signedIn(user);
     await add(agent, key);
     expect((await agent.get(path)).body).toContain('Kept on several of your devices');
-    expect(isIn(await signInWith(key))).toBe(true);
+    expect(hasSignedIn(await signInWith(key))).toBe(true);
     const rows = await service.database.sql(`SELECT 1 FROM sessions WHERE sub = $1 AND amr = '{swk,user,mfa}'`, [
       user.sub,
     ]);
     expect(rows).toHaveLength(1);
   });
 
-  test('signs in on the way to an application, which learns how (OpenID Connect Core 2)', async () => {
+  test('signs the user in for a client, whose tokens say how (OpenID Connect Core 2)', async () => {
     const { key } = await enrolled();
     const client = await service.createClient({}, { firstParty: true });
     const agent = new UserAgent(service);
@@ -97,7 +97,7 @@ describe('a passkey', () => {
     expect(after.location).toMatch(/^https:\/\/rp\.example\.com\/callback\?.*code=/);
   });
 
-  test('is asked for without a name, with the person verified, by a page that stores nothing (Web Authentication 5.5)', async () => {
+  test('is requested without a user name, with user verification, by a page that stores nothing (Web Authentication 5.5)', async () => {
     const count = async () =>
       (await service.database.sql('SELECT count(*)::int AS n FROM used_challenges'))[0] as { n: number };
     const before = await count();
@@ -110,7 +110,7 @@ describe('a passkey', () => {
     expect(passkeyForm(await agent.get('/login')).options.challenge).not.toBe(options.challenge);
   });
 
-  test('is asked to be one that is found without a name; the name of the account there is no sub (Web Authentication 5.4.3, 14.6.1)', async () => {
+  test('is created as discoverable, and its user handle does not reveal the sub (Web Authentication 5.4.3, 14.6.1)', async () => {
     const { user, agent, key } = await enrolled();
     const { options } = passkeyForm(await agent.get(path));
     expect(options).toMatchObject({
@@ -123,41 +123,41 @@ describe('a passkey', () => {
     const handle = Buffer.from(options.user!.id, 'base64url');
     expect(handle).toHaveLength(64);
     expect(handle.toString()).not.toContain(user.sub);
-    // the same for the next one
+    // the handle is the same for the next passkey
     expect(options.user!.id).toBe(key.userHandle);
   });
 });
 
 describe('a sign-in', () => {
-  let person: Awaited<ReturnType<typeof enrolled>>;
+  let enrolment: Awaited<ReturnType<typeof enrolled>>;
   beforeAll(async () => {
-    person = await enrolled();
+    enrolment = await enrolled();
   });
 
   test.each<[string, Lies]>([
-    ['a page of another origin asked for (Web Authentication 7.2 step 9)', { origin: 'https://evil.example' }],
-    ['another relying party asked for (Web Authentication 7.2 step 14)', { rpId: 'evil.example' }],
-    ['makes a passkey (Web Authentication 7.2 step 7)', { type: 'webauthn.create' }],
-    ['nobody was present at (Web Authentication 7.2 step 15)', { flags: 4 }],
-    ['verified nobody (Web Authentication 7.2 step 16)', { flags: 1 }],
-    ['is of a key that may suddenly be copied (Web Authentication 7.2 step 18)', { flags: 5 | 8 }],
-    ['says to be backed up but cannot be (Web Authentication 7.2 step 17)', { flags: 5 | 16 }],
-    ['names nobody (Web Authentication 7.2 step 6)', { userHandle: undefined }],
-    ['names another account (Web Authentication 7.2 step 6)', { userHandle: Buffer.alloc(64).toString('base64url') }],
+    ['of another origin (Web Authentication 7.2 step 9)', { origin: 'https://evil.example' }],
+    ['of another relying party (Web Authentication 7.2 step 14)', { rpId: 'evil.example' }],
+    ['that creates a passkey (Web Authentication 7.2 step 7)', { type: 'webauthn.create' }],
+    ['without user presence (Web Authentication 7.2 step 15)', { flags: 4 }],
+    ['without user verification (Web Authentication 7.2 step 16)', { flags: 1 }],
+    ['of a device-bound passkey that becomes eligible for backup (Web Authentication 7.2 step 18)', { flags: 5 | 8 }],
+    ['that is backed up but not eligible for backup (Web Authentication 7.2 step 17)', { flags: 5 | 16 }],
+    ['without a user handle (Web Authentication 7.2 step 6)', { userHandle: undefined }],
     [
-      'has a challenge of its own (Web Authentication 7.2 step 8)',
+      'with the user handle of another account (Web Authentication 7.2 step 6)',
+      { userHandle: Buffer.alloc(64).toString('base64url') },
+    ],
+    [
+      'with an invented challenge (Web Authentication 7.2 step 8)',
       { challenge: Buffer.alloc(52).toString('base64url') },
     ],
     [
-      'signs with another key (Web Authentication 7.2 step 21)',
+      'with the signature of another key (Web Authentication 7.2 step 21)',
       { key: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey },
     ],
-    [
-      'is of a passkey that nobody has (Web Authentication 7.2 step 5)',
-      { id: Buffer.alloc(32, 1).toString('base64url') },
-    ],
-  ])('that %s is refused as any other', async (_, lies) => {
-    const { user, key } = person;
+    ['of an unknown passkey (Web Authentication 7.2 step 5)', { id: Buffer.alloc(32, 1).toString('base64url') }],
+  ])('%s gets the common refusal', async (_, lies) => {
+    const { user, key } = enrolment;
     const failures = (await eventsOf(user, 'user.sign_in_failed')).length;
     const page = await signInWith(key, lies);
     expect([page.status, page.location, page.headers.get('set-cookie') ?? '']).toEqual([
@@ -166,35 +166,35 @@ describe('a sign-in', () => {
       expect.not.stringContaining('JSESSIONOPENID'),
     ]);
     expect(page.body).toContain(refused);
-    // and the next honest one is taken
-    expect(isIn(await signInWith(key))).toBe(true);
+    // the next valid sign-in succeeds
+    expect(hasSignedIn(await signInWith(key))).toBe(true);
     expect(await eventsOf(user, 'user.sign_in_failed')).toHaveLength(failures + ('id' in lies ? 0 : 1));
   });
 
-  test('reads the same for an unknown passkey and for a wrong signature (security R60)', async () => {
-    const { key } = person;
+  test('gets the same refusal for an unknown passkey and for a wrong signature (security R60)', async () => {
+    const { key } = enrolment;
     const strip = ({ body }: Page) => body.replace(/(value|data-options)="[^"]*"/g, '');
     const unknown = await signInWith(new Authenticator(service.issuer), { userHandle: key.userHandle });
     const wrong = await signInWith(key, { key: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey });
     expect([unknown.status, strip(unknown)]).toEqual([wrong.status, strip(wrong)]);
   });
 
-  test('is sent once: again, in the same browser, it is a replay (Web Authentication 13.4.3)', async () => {
+  test('works once: when it is sent again in the same browser, it is a replay (Web Authentication 13.4.3)', async () => {
     const { user, key } = await enrolled();
     const agent = new UserAgent(service);
     const { action, options, fields } = passkeyForm(await agent.get('/login'));
     const credential = key.get(options);
     const cookies = new Map(agent.cookies);
-    expect(isIn(await agent.post(action, { ...fields, credential }))).toBe(true);
-    // as whoever copied the request
-    const thief = new UserAgent(service);
-    for (const [name, value] of cookies) thief.cookies.set(name, value);
-    const again = await thief.post(action, { ...fields, credential });
+    expect(hasSignedIn(await agent.post(action, { ...fields, credential }))).toBe(true);
+    // an attacker has a copy of the request
+    const attacker = new UserAgent(service);
+    for (const [name, value] of cookies) attacker.cookies.set(name, value);
+    const again = await attacker.post(action, { ...fields, credential });
     expect([again.status, again.body]).toEqual([400, expect.stringContaining(refused)]);
     expect(await eventsOf(user, 'user.sign_in_failed')).toMatchObject([{ detail: { reason: 'replayed' } }]);
   });
 
-  test('sent to two instances at once makes one session (Web Authentication 13.4.3)', async () => {
+  test('that is sent to two instances at once creates one session (Web Authentication 13.4.3)', async () => {
     const { user, key } = await enrolled();
     const agent = new UserAgent(service);
     const { action, options, fields } = passkeyForm(await agent.get('/login'));
@@ -210,8 +210,8 @@ describe('a sign-in', () => {
     expect(rows).toHaveLength(1);
   });
 
-  test('answers the challenge of its own browser, and for what it was given (Web Authentication 13.4.3)', async () => {
-    const { agent, key } = person;
+  test('must answer the challenge of its own browser, and for the same purpose (Web Authentication 13.4.3)', async () => {
+    const { agent, key } = enrolment;
     const other = passkeyForm(await new UserAgent(service).get('/login'));
     const adding = passkeyForm(await agent.get(path));
     for (const { challenge } of [other.options, adding.options]) {
@@ -220,12 +220,12 @@ describe('a sign-in', () => {
     }
   });
 
-  test('comes within five minutes (Web Authentication 13.4.3)', async () => {
-    const { key } = person;
+  test('must arrive within five minutes (Web Authentication 13.4.3)', async () => {
+    const { key } = enrolment;
     const agent = new UserAgent(service);
     const { action, options, fields } = passkeyForm(await agent.get('/login'));
     const credential = key.get(options);
-    // the instances go by the time of the database: both their clocks are put forward
+    // the instances use the time of the database: both their clocks are set forward
     const real = Date.now;
     Date.now = () => real() + 5 * 60_000 + 1000;
     try {
@@ -234,30 +234,30 @@ describe('a sign-in', () => {
     } finally {
       Date.now = real;
     }
-    expect(isIn(await signInWith(key, {}, agent))).toBe(true);
+    expect(hasSignedIn(await signInWith(key, {}, agent))).toBe(true);
   });
 
-  test('whose count does not grow is one of a copy, refused and recorded; one that never counts is not (Web Authentication 7.2 step 22)', async () => {
+  test('whose signature counter does not grow is a copy, which is refused and recorded, unless the passkey never counts (Web Authentication 7.2 step 22)', async () => {
     const { user, key } = await enrolled();
-    for (const signCount of [0, 0, 7, 8]) expect(isIn(await signInWith(key, { signCount }))).toBe(true);
+    for (const signCount of [0, 0, 7, 8]) expect(hasSignedIn(await signInWith(key, { signCount }))).toBe(true);
     for (const signCount of [8, 3, 0]) {
       const page = await signInWith(key, { signCount });
       expect([page.status, page.body]).toEqual([400, expect.stringContaining(refused)]);
     }
-    expect(isIn(await signInWith(key, { signCount: 9 }))).toBe(true);
+    expect(hasSignedIn(await signInWith(key, { signCount: 9 }))).toBe(true);
     const failure = { outcome: 'failure', detail: { reason: 'sign count' } };
     expect(await eventsOf(user, 'user.sign_in_failed')).toMatchObject([failure, failure, failure]);
   });
 
-  test('of a disabled account is refused as any other (security R60)', async () => {
+  test('to a disabled account gets the common refusal (security R60)', async () => {
     const { user, key } = await enrolled();
     await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [user.sub]);
     const page = await signInWith(key);
     expect([page.status, page.body]).toEqual([400, expect.stringContaining(refused)]);
   });
 
-  test('from another site, or without the token of the page, is none (security R55)', async () => {
-    const { key } = person;
+  test("from another site or without the page's anti-forgery token is refused (security R55)", async () => {
+    const { key } = enrolment;
     const agent = new UserAgent(service);
     const { action, options, fields } = passkeyForm(await agent.get('/login'));
     const credential = key.get(options);
@@ -265,11 +265,11 @@ describe('a sign-in', () => {
     expect(foreign.status).toBe(403);
     const forged = await agent.post(action, { ...fields, csrf: 'x', credential });
     expect([forged.status, forged.body]).toEqual([400, expect.stringContaining('where this form came from')]);
-    expect(isIn(await agent.post(action, { ...fields, credential }))).toBe(true);
+    expect(hasSignedIn(await agent.post(action, { ...fields, credential }))).toBe(true);
   });
 
-  test('of whatever JSON never fails here (security R107)', async () => {
-    const { key } = person;
+  test('with any JSON causes no server error (security R107)', async () => {
+    const { key } = enrolment;
     const agent = new UserAgent(service);
     const { action, options, fields } = passkeyForm(await agent.get('/login'));
     const good = JSON.parse(key.get(options)) as Record<string, Record<string, unknown>>;
@@ -293,30 +293,30 @@ describe('a sign-in', () => {
       expect([page.status, credential]).toEqual([400, credential]);
     }
     expect((await agent.post(action, { ...fields, credential: 'x'.repeat(70_000) })).status).toBe(413);
-    expect(isIn(await agent.post(action, { ...fields, credential: JSON.stringify(good) }))).toBe(true);
+    expect(hasSignedIn(await agent.post(action, { ...fields, credential: JSON.stringify(good) }))).toBe(true);
   });
 });
 
 describe('the page of passkeys', () => {
-  let newcomer: UserAgent;
+  let newAgent: UserAgent;
   beforeAll(async () => {
-    newcomer = await signedIn(await service.createUser());
+    newAgent = await signedIn(await service.createUser());
   });
 
-  test('adds and removes after a recent sign-in only, and takes the person there and back (security R91)', async () => {
+  test('adds and removes passkeys only after a recent sign-in, which continues to the page (security R91)', async () => {
     const { user, agent, key } = await enrolled();
     const page = await agent.get(path);
     const { action, options, fields } = passkeyForm(page);
-    await age(user);
+    await moveSignInIntoPast(user);
     expect((await agent.get(path)).body).toContain('href="/login?destination=passkeys"');
-    // the forms of before are not good either
+    // the earlier form is refused, too
     const made = await agent.post(action, { ...fields, credential: new Authenticator(service.issuer).create(options) });
     expect(made.status).toBe(400);
     const stale = await agent.get(path);
     const passkey = /name="passkey" value="([^"]*)"/.exec(stale.body)![1]!;
     const gone = await agent.post(`${path}/remove`, { ...formOf(stale, `${path}/remove`), passkey });
     expect(gone.location).toBe(`${service.issuer}/login?destination=passkeys`);
-    expect(isIn(await signInWith(key))).toBe(true);
+    expect(hasSignedIn(await signInWith(key))).toBe(true);
     const { username, password } = user;
     const second = passkeyForm(
       await agent.submit(await agent.get('/login?destination=passkeys'), { username, password }),
@@ -326,7 +326,7 @@ describe('the page of passkeys', () => {
     expect([back.url, back.body]).toEqual([`${service.issuer}${path}`, expect.stringContaining('id="use-passkey"')]);
   });
 
-  test('renames, in as many characters as there are, and removes what signs in no more (issue 6)', async () => {
+  test('limits names by characters, and a removed passkey no longer signs in (issue 6)', async () => {
     const { user, agent, key } = await enrolled();
     const page = await agent.get(path);
     const passkey = /name="passkey" value="([^"]*)"/.exec(page.body)![1]!;
@@ -336,7 +336,7 @@ describe('the page of passkeys', () => {
     const otherUser = await enrolled();
     const theirs = formOf(await otherUser.agent.get(path), `${path}/remove`);
     await otherUser.agent.post(`${path}/remove`, { ...theirs, passkey });
-    expect(isIn(await signInWith(key))).toBe(true);
+    expect(hasSignedIn(await signInWith(key))).toBe(true);
     const removed = await agent.post(`${path}/remove`, { ...formOf(page, `${path}/remove`), passkey });
     expect(removed.location).toBe(`${service.issuer}${path}?done=removed`);
     expect((await signInWith(key)).body).toContain(refused);
@@ -352,18 +352,18 @@ describe('the page of passkeys', () => {
     const passkey = /name="passkey" value="([^"]*)"/.exec(page.body)![1]!;
     const kept = await agent.post(`${path}/remove`, { ...formOf(page, `${path}/remove`), passkey });
     expect([kept.status, kept.body]).toEqual([409, expect.stringContaining('your account has no password'.slice(5))]);
-    expect(isIn(await signInWith(key))).toBe(true);
+    expect(hasSignedIn(await signInWith(key))).toBe(true);
   });
 
   test.each<[string, Lies]>([
     ['of another origin (Web Authentication 7.1 step 9)', { origin: 'https://evil.example' }],
     ['of another relying party (Web Authentication 7.1 step 14)', { rpId: 'evil.example' }],
-    ['that verified nobody (Web Authentication 7.1 step 16)', { flags: 1 | 64 }],
-    ['that signs instead (Web Authentication 7.1 step 7)', { type: 'webauthn.get' }],
-    ['that answers nothing of ours (Web Authentication 7.1 step 8)', { challenge: 'AAAA' }],
-    ['that is no CBOR', { attestation: Buffer.from('{}') }],
+    ['without user verification (Web Authentication 7.1 step 16)', { flags: 1 | 64 }],
+    ['that is an assertion (Web Authentication 7.1 step 7)', { type: 'webauthn.get' }],
+    ['for a foreign challenge (Web Authentication 7.1 step 8)', { challenge: 'AAAA' }],
+    ['that is not CBOR', { attestation: Buffer.from('{}') }],
     [
-      'with certificates of its maker, which nobody asked for (Web Authentication 5.4.7)',
+      'with certificates of the manufacturer, which were not requested (Web Authentication 5.4.7)',
       {
         attestation: cbor(
           new Map<string, unknown>([
@@ -374,15 +374,15 @@ describe('the page of passkeys', () => {
         ),
       },
     ],
-  ])('takes no passkey %s', async (_, lies) => {
-    const page = await add(newcomer, new Authenticator(service.issuer), lies);
+  ])('accepts no passkey %s', async (_, lies) => {
+    const page = await add(newAgent, new Authenticator(service.issuer), lies);
     expect([page.status, page.body]).toEqual([
       400,
       expect.stringContaining('What your browser sent could not be used'),
     ]);
   });
 
-  test('takes what was made once, and a passkey that somebody has not again (Web Authentication 7.1 step 26)', async () => {
+  test('accepts a credential once, and no passkey of another account (Web Authentication 7.1 step 26)', async () => {
     const { agent, key } = await enrolled();
     const { action, options, fields } = passkeyForm(await agent.get(path));
     expect((await agent.post(action, { ...fields, credential: key.create(options) })).status).toBe(409);
@@ -390,12 +390,12 @@ describe('the page of passkeys', () => {
     const credential = other.create(options);
     expect((await agent.post(action, { ...fields, credential })).status).toBe(400);
     const { userHandle } = key;
-    const thief = await signedIn(await service.createUser());
-    expect((await add(thief, key)).status).toBe(409);
-    expect(isIn(await signInWith(key, { userHandle }))).toBe(true);
+    const otherAgent = await signedIn(await service.createUser());
+    expect((await add(otherAgent, key)).status).toBe(409);
+    expect(hasSignedIn(await signInWith(key, { userHandle }))).toBe(true);
   });
 
-  test('holds twenty at most (security R105)', async () => {
+  test('limits an account to twenty passkeys (security R105)', async () => {
     const { user, agent } = await enrolled();
     await service.database.sql(
       `INSERT INTO passkeys (id, credential_id, sub, public_key, sign_count, transports, aaguid, backup_eligible, backed_up, name)
@@ -410,14 +410,14 @@ describe('the page of passkeys', () => {
         agent.post(service.instances[index]! + action, { ...fields, credential: keys[index]!.create(options) }),
       ),
     );
-    // the session of whoever adds one is renewed: the other request may find its own gone, and be sent to sign in
+    // the first addition renews the session: the other request may find its session ended, and be redirected to sign-in
     expect(pages.filter(({ headers }) => headers.get('location')?.includes(path) ?? false)).toHaveLength(1);
     expect(await service.store.passkeys.list(user.sub)).toHaveLength(20);
     const refused = pages.find(({ status }) => status === 409);
     if (refused) expect(refused.body).toContain('as many passkeys as an account may have');
   });
 
-  test('stands in the download of what is stored, without keys (issue 6)', async () => {
+  test('includes passkeys in the download of stored data, without keys (issue 6)', async () => {
     const { agent, key } = await enrolled();
     expect((await agent.get('/account/security')).body).toContain(`href="${path}"`);
     const { body } = await agent.post('/account/data', formOf(await agent.get('/account/data'), '/account/data'));
@@ -433,7 +433,7 @@ describe('a passkey after the password', () => {
     return { agent, ...passkeyForm(page) };
   }
 
-  test('is asked for, one of the person, and lets in, also where it verifies nobody: the password did (RFC 8176)', async () => {
+  test('is requested from those of the user, and accepted without user verification, since the password verified the user (RFC 8176)', async () => {
     const { user, key } = await enrolled();
     const { agent, action, options, fields } = await afterPassword(user);
     expect(options).toMatchObject({
@@ -441,14 +441,14 @@ describe('a passkey after the password', () => {
       allowCredentials: [{ type: 'public-key', id: key.credentialId.toString('base64url'), transports: ['internal'] }],
     });
     const credential = key.get(options, { flags: 1, userHandle: undefined });
-    expect(isIn(await agent.post(action, { ...fields, credential }))).toBe(true);
+    expect(hasSignedIn(await agent.post(action, { ...fields, credential }))).toBe(true);
     const rows = await service.database.sql(`SELECT 1 FROM sessions WHERE sub = $1 AND amr @> '{pwd,hwk,user,mfa}'`, [
       user.sub,
     ]);
     expect(rows).toHaveLength(1);
   });
 
-  test('of somebody else, or for the sign-in alone, or sent again is refused (Web Authentication 7.2 steps 5, 6, 8)', async () => {
+  test('of another user, for a sign-in without a password, or sent again is refused (Web Authentication 7.2 steps 5, 6, 8)', async () => {
     const { user, key } = await enrolled();
     const otherUser = await enrolled();
     const { agent, action, options, fields } = await afterPassword(user);
@@ -460,14 +460,14 @@ describe('a passkey after the password', () => {
     }
     const cookies = new Map(agent.cookies);
     const credential = key.get(options);
-    expect(isIn(await agent.post(action, { ...fields, credential }))).toBe(true);
-    const thief = new UserAgent(service);
-    for (const [name, value] of cookies) thief.cookies.set(name, value);
-    expect((await thief.post(action, { ...fields, credential })).status).toBe(400);
+    expect(hasSignedIn(await agent.post(action, { ...fields, credential }))).toBe(true);
+    const attacker = new UserAgent(service);
+    for (const [name, value] of cookies) attacker.cookies.set(name, value);
+    expect((await attacker.post(action, { ...fields, credential })).status).toBe(400);
     expect(await eventsOf(user, 'user.sign_in_failed')).toHaveLength(4);
   });
 
-  test('is not asked for once it is removed (issue 6)', async () => {
+  test('is not requested once it is removed (issue 6)', async () => {
     const { user, agent } = await enrolled();
     const page = await agent.get(path);
     const passkey = /name="passkey" value="([^"]*)"/.exec(page.body)![1]!;
@@ -478,8 +478,8 @@ describe('a passkey after the password', () => {
   });
 });
 
-describe('by SQL', () => {
-  test('a passkey that comes or goes is in the trail, but not beside its user (issue 6)', async () => {
+describe('an SQL statement', () => {
+  test('that adds or removes a passkey is recorded, but not beside the deletion of its user (issue 6)', async () => {
     const { user } = await enrolled();
     await service.database.sql('DELETE FROM passkeys WHERE sub = $1', [user.sub]);
     expect(await eventsOf(user, 'user.second_factor_removed')).toHaveLength(1);
@@ -490,7 +490,7 @@ describe('by SQL', () => {
   });
 });
 
-test('where the service has an address for a name no passkey is asked for (Web Authentication 4, RP ID)', async () => {
+test('a service whose host is an IP address requests no passkey (Web Authentication 4, RP ID)', async () => {
   const bare = await startTestService({ host: '127.0.0.1' });
   try {
     const agent = new UserAgent(bare);
@@ -503,7 +503,7 @@ test('where the service has an address for a name no passkey is asked for (Web A
   }
 });
 
-/** The hidden fields of one form of a page. */
+/** Reads the hidden fields of one form of a page. */
 function formOf(page: Page, action: string): Record<string, string> {
   const form = new RegExp(`<form[^>]* action="${action}"[^>]*>([^]*?)</form>`).exec(page.body)?.[1];
   if (form === undefined) throw new Error(`no form for ${action} on ${page.url} (${page.status})`);

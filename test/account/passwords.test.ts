@@ -1,4 +1,4 @@
-// Which passwords may be chosen, and what a stored hash may ask for.
+// New passwords must not be common, derived from names or known from a breach, and stored hashes have a cost limit.
 import { createHash } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,16 +13,16 @@ let service: TestService;
 let token: string;
 let ranges: Server;
 let address: string;
-/** What the range service heard, and what it knows: passwords with how often they were seen. */
-let heard: { url: string | undefined; padding: string | string[] | undefined }[];
+/** The requests to the range service, and the passwords that it knows, with their counts. */
+let requests: { url: string | undefined; padding: string | string[] | undefined }[];
 let breached: Record<string, number>;
 let broken: boolean;
 const hashOf = (password: string) => createHash('sha1').update(password).digest('hex').toUpperCase();
 beforeAll(async () => {
   ranges = createServer((request, response) => {
-    heard.push({ url: request.url, padding: request.headers['add-padding'] });
+    requests.push({ url: request.url, padding: request.headers['add-padding'] });
     const known = Object.entries(breached).map(([password, count]) => `${hashOf(password).slice(5)}:${count}`);
-    // as long as a range may be, and with a byte order mark
+    // as long as a range may be, with a byte order mark
     const padding = Array.from({ length: 2500 }, (_, n) => `${hashOf(String(n)).slice(5)}:0`);
     response
       .writeHead(broken ? 500 : 200, { 'content-type': 'text/plain' })
@@ -42,7 +42,7 @@ afterAll(async () => {
   ranges?.close();
 });
 beforeEach(() => {
-  [heard, breached, broken] = [[], {}, false];
+  [requests, breached, broken] = [[], {}, false];
 });
 
 let made = 0;
@@ -54,7 +54,7 @@ const create = (password: string, username = `person-${made++}`): Promise<Answer
 const change = (sub: string, password: string): Promise<Answer> =>
   call(`${service.issuer}/admin/api/users/${sub}`, { method: 'PATCH', token, body: { password } });
 
-test('12 to 128 characters of any kind are taken as they are, and others are refused (security R59, A80)', async () => {
+test('12 to 128 characters of any kind are accepted unchanged, and others are refused (security R59, A80)', async () => {
   for (const password of [
     '🙂🌊⚓🐟🦀🐙🚢⛵🏝🌅🌙x',
     'Ünïcödé-ïs-fïné',
@@ -74,7 +74,7 @@ test('12 to 128 characters of any kind are taken as they are, and others are ref
     expect(await create(password)).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
 });
 
-test('what is made of common words, names or rows of keys is refused by routes and commands (security R59)', async () => {
+test('passwords of common words, names or keyboard rows are refused by routes and commands (security R59)', async () => {
   const user = await service.createUser({ username: 'hildegard', email: 'hilde@harbour.example' });
   for (const password of [
     'Password1234',
@@ -100,7 +100,7 @@ test('what is made of common words, names or rows of keys is refused by routes a
   expect([command.code, command.stderr]).toEqual([1, expect.stringContaining('choose another')]);
 });
 
-test('a list that finds something in everything would be none: sentences and random ones pass (security R59)', () => {
+test('sentences and random passwords are accepted (security R59)', () => {
   for (const password of [
     'correct horse battery staple',
     'a long enough password',
@@ -111,19 +111,19 @@ test('a list that finds something in everything would be none: sentences and ran
     expect(isCommonPassword(password, ['alice', 'gatehouse']), password).toBe(false);
 });
 
-test('of a password only five digits of its digest leave for the range service, and one that it has seen is refused (security R59)', async () => {
+test("only five digits of a password's digest are sent to the range service, and a known password is refused (security R59)", async () => {
   const password = 'an umbrella that leaked';
   breached = { [password]: 3, 'an umbrella that did not': 0 };
   expect(await create(password)).toMatchObject({
     status: 400,
     body: { error_description: 'the password is known from a data breach: choose another' },
   });
-  expect(heard).toEqual([{ url: `/range/${hashOf(password).slice(0, 5)}`, padding: 'true' }]);
-  // padding has a count of 0
+  expect(requests).toEqual([{ url: `/range/${hashOf(password).slice(0, 5)}`, padding: 'true' }]);
+  // padding entries have a count of 0
   expect((await create('an umbrella that did not')).status).toBe(201);
 });
 
-test('when the range service does not answer, the list decides, and a line in the log says so (security R59)', async () => {
+test('when the range service does not answer, the built-in list decides, and the log says so (security R59)', async () => {
   broken = true;
   service.logs.length = 0;
   expect((await create('an umbrella in the rain')).status).toBe(201);
@@ -138,16 +138,16 @@ test('when the range service does not answer, the list decides, and a line in th
   );
 });
 
-test('a stored hash that asks for too much is not computed, and is said to be there; one within bounds is upgraded (security R58)', async () => {
+test('a stored hash that costs too much is not computed, and is logged; one within the limits is upgraded (security R58)', async () => {
   const argon2 = (await import('argon2')).default;
   const user = await service.createUser();
   const store = (hash: string) =>
     service.database.sql('UPDATE users SET password_hash = $2 WHERE sub = $1', [user.sub, hash]);
   const signIn = async () => (await new UserAgent(service).signIn(user)).status;
-  const greedy = await argon2.hash(user.password, { memoryCost: 131_080, timeCost: 1, parallelism: 1 });
-  await store(greedy);
+  const expensive = await argon2.hash(user.password, { memoryCost: 131_080, timeCost: 1, parallelism: 1 });
+  await store(expensive);
   expect(await signIn()).toBe(400);
-  await store(greedy.replace('m=131080', `m=${4 * 1024 * 1024}`).replace('t=1', 't=4000000000'));
+  await store(expensive.replace('m=131080', `m=${4 * 1024 * 1024}`).replace('t=1', 't=4000000000'));
   expect(await signIn()).toBe(400);
   expect(
     service.logs.filter(({ msg, sub }) => sub === user.sub && /more than is computed/.test(String(msg))),

@@ -1,4 +1,4 @@
-// Second factors: setting one up, the second step of a sign-in, recovery codes, and what guessing meets.
+// Users set up second factors, prove them in the second step of a sign-in, replace them by recovery codes, and wrong codes are limited.
 import { randomBytes } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import pg from 'pg';
@@ -21,7 +21,7 @@ afterAll(() => service?.stop());
 const isSecondStep = (page: Page) => page.body.includes('id="code"') && page.url.includes('/login/second-factor');
 const isSignedIn = async (agent: UserAgent) => (await agent.get('/account')).status === 200;
 
-/** Somebody with an authenticator whose code of the present half minute is used up. */
+/** Creates a user with an authenticator whose current code is used up. */
 async function enrolled() {
   const user = await service.createUser();
   const agent = new UserAgent(service);
@@ -29,8 +29,8 @@ async function enrolled() {
   return { user, agent, ...(await setUpAuthenticator(agent)) };
 }
 
-/** So many half minutes pass for all authenticators of somebody. */
-const later = (sub: string, steps = 3) =>
+/** Moves the authenticators of a user this number of time steps forward. */
+const advanceTime = (sub: string, steps = 3) =>
   service.database.sql('UPDATE authenticators SET last_step = last_step - $2 WHERE sub = $1', [sub, steps]);
 
 const eventsOf = async (sub: string, type: string) =>
@@ -42,7 +42,7 @@ const eventsOf = async (sub: string, type: string) =>
   ).map(({ detail }) => detail);
 
 describe('an authenticator', () => {
-  test('counts only once its code was typed, and the recovery codes are shown with the first one (RFC 6238 5.1)', async () => {
+  test('is stored only after its code was entered, and the first one comes with recovery codes (RFC 6238 5.1)', async () => {
     const user = await service.createUser();
     const agent = new UserAgent(service);
     await agent.signIn(user);
@@ -51,7 +51,7 @@ describe('an authenticator', () => {
     expect(await service.store.secondFactors.list(user.sub)).toEqual([]);
     const wrong = await agent.submit(start, { code: '12345', name: 'Telephone' });
     expect([wrong.status, wrong.body.includes('value="Telephone"')]).toEqual([400, true]);
-    // the key stays: nothing has to be scanned again
+    // the key stays, so that the user need not scan it again
     expect(wrong.body).toContain(/id="open-app" href="([^"]*)"/.exec(start.body)![1]);
     expect(await service.store.secondFactors.list(user.sub)).toEqual([]);
 
@@ -71,7 +71,7 @@ describe('an authenticator', () => {
     expect((await agent.get('/account/security')).body).toContain('Recovery codes left: 10');
   });
 
-  test('is set up, and taken away, only after a sign-in of the last 15 minutes (security R91)', async () => {
+  test('is set up and removed only after a sign-in within the last 15 minutes (security R91)', async () => {
     const { user, agent } = await enrolled();
     const list = await agent.get('/account/second-factors');
     const fields = hiddenFields(list.body);
@@ -86,7 +86,7 @@ describe('an authenticator', () => {
       await agent.post('/account/recovery-codes', { csrf: await csrfOf('/account/recovery-codes') }),
     ];
     for (const answer of answers) expect(answer.location).toContain('/login?destination=');
-    // a form from before
+    // a form from before the sign-in expired
     expect((await agent.post('/account/authenticator', hiddenFields(page.body))).status).toBe(400);
     expect(await service.store.secondFactors.list(user.sub)).toHaveLength(1);
     expect(fields['csrf']).toBeDefined();
@@ -97,7 +97,7 @@ describe('an authenticator', () => {
     }
   });
 
-  test('that goes leaves the password alone, and takes the recovery codes with it', async () => {
+  test('that is removed keeps the password, and removes the recovery codes', async () => {
     const { user, agent } = await enrolled();
     const list = await agent.get('/account/second-factors');
     const id = (await service.store.secondFactors.list(user.sub))[0]!.id;
@@ -105,21 +105,21 @@ describe('an authenticator', () => {
     const other = await service.createUser();
     await otherBrowser.signIn(other);
     await setUpAuthenticator(otherBrowser);
-    // somebody else's stays
+    // another user cannot remove it
     await otherBrowser.submit(await otherBrowser.get('/account/second-factors'), { remove: id });
     expect(await service.store.secondFactors.list(user.sub)).toHaveLength(1);
     expect((await agent.submit(list, { remove: id })).body).toContain('role="status"');
     expect(await service.store.secondFactors.list(user.sub)).toEqual([]);
     expect(await service.store.recoveryCodes.count(user.sub)).toBe(0);
     expect(await eventsOf(user.sub, 'user.second_factor_removed')).toEqual([{ kinds: ['authenticator'], names: [''] }]);
-    const anew = new UserAgent(service);
-    await anew.signIn(user);
-    expect(await isSignedIn(anew)).toBe(true);
+    const newBrowser = new UserAgent(service);
+    await newBrowser.signIn(user);
+    expect(await isSignedIn(newBrowser)).toBe(true);
   });
 });
 
 describe('the second step', () => {
-  test('comes after the right password alone, and nothing before tells that there is one (security R60)', async () => {
+  test('is shown only after the correct password, and earlier pages do not reveal it (security R60)', async () => {
     const { user, app } = await enrolled();
     const agent = new UserAgent(service);
     const wrong = await agent.signIn({ ...user, password: 'not the password' });
@@ -143,12 +143,12 @@ describe('the second step', () => {
     expect((await eventsOf(user.sub, 'user.signed_in')).at(-1)).toEqual({ amr: ['pwd', 'otp', 'mfa'] });
   });
 
-  test('goes on to the client that asked, with amr and acr in its tokens (RFC 8176, OpenID Connect Core 2)', async () => {
+  test('continues to the client that sent the request, with amr and acr in its tokens (RFC 8176, OpenID Connect Core 2)', async () => {
     const { user, app } = await enrolled();
     const agent = new UserAgent(service);
     const step = await agent.authorize(client, user, { scope: 'openid' });
     expect(step.body).toContain('Harbour');
-    // browsers hold the whole way that a form leads against it
+    // browsers apply the directive to every redirect after a form
     expect(step.headers.get('content-security-policy')).toContain(
       `form-action 'self' ${new URL(client.redirectUri).origin}`,
     );
@@ -180,7 +180,7 @@ describe('the second step', () => {
     }
   });
 
-  test('is missed by nobody: the password alone makes no session where there is a second factor since a moment ago (security R91)', async () => {
+  test('cannot be bypassed: the password alone creates no session as soon as a second factor exists (security R91)', async () => {
     const { user, agent } = await enrolled();
     const { passwordHash } = (await service.store.users.find(user.sub))!;
     const signIn = signInOf(
@@ -193,7 +193,7 @@ describe('the second step', () => {
     expect(await isSignedIn(agent)).toBe(true);
   });
 
-  test('is missed by nobody who signs in while it is being set up, either (security R91)', async () => {
+  test('cannot be bypassed by a sign-in while the second factor is being set up (security R91)', async () => {
     const { user } = await enrolled();
     const { passwordHash } = (await service.store.users.find(user.sub))!;
     const holder = new pg.Client(service.database.connection);
@@ -201,7 +201,7 @@ describe('the second step', () => {
     try {
       await holder.query(`CREATE TEMP TABLE kept AS SELECT * FROM authenticators WHERE sub = '${user.sub}'`);
       await holder.query(`DELETE FROM authenticators WHERE sub = '${user.sub}'`);
-      // as the page that sets one up: the user's row first
+      // as the page does that sets one up: it locks the user's row first
       await holder.query(`BEGIN; SELECT FROM users WHERE sub = '${user.sub}' FOR NO KEY UPDATE`);
       await holder.query('INSERT INTO authenticators SELECT * FROM kept');
       const made = service.store.signIns.insert(
@@ -221,17 +221,17 @@ describe('the second step', () => {
     }
   });
 
-  test('belongs to the browser that showed the password, for five minutes, and to that password (security R4)', async () => {
+  test('belongs to the browser that sent the password, for five minutes, and to that password (security R4)', async () => {
     const { user, app } = await enrolled();
     const agent = new UserAgent(service);
     const step = await agent.signIn(user);
-    const thief = new UserAgent(service);
-    await thief.get('/login');
+    const attacker = new UserAgent(service);
+    await attacker.get('/login');
     const cookie = agent.cookies.get('GATEHOUSE_SECOND_STEP')!;
-    thief.cookies.set('GATEHOUSE_SECOND_STEP', cookie);
-    expect((await thief.get('/login/second-factor')).location).toBe(`${service.issuer}/login`);
+    attacker.cookies.set('GATEHOUSE_SECOND_STEP', cookie);
+    expect((await attacker.get('/login/second-factor')).location).toBe(`${service.issuer}/login`);
     expect((await new UserAgent(service).get('/login/second-factor')).location).toBe(`${service.issuer}/login`);
-    // another person's form
+    // the form of another user
     const other = new UserAgent(service);
     expect((await other.post('/login/second-factor', { ...hiddenFields(step.body), code: app.code(1) })).status).toBe(
       303,
@@ -246,7 +246,7 @@ describe('the second step', () => {
     expect((await agent.get('/login/second-factor')).location).toBe(`${service.issuer}/login`);
   });
 
-  test('takes a code once, and of two at once on two instances exactly one (RFC 6238 5.2)', async () => {
+  test('accepts a code once, and exactly one of two simultaneous requests on two instances (RFC 6238 5.2)', async () => {
     const { user, app } = await enrolled();
     const agents = [new UserAgent(service), new UserAgent(service)] as const;
     const steps = [await agents[0].signIn(user), await agents[1].signIn(user)];
@@ -259,95 +259,95 @@ describe('the second step', () => {
     expect(ends.map(({ status }) => status).sort()).toEqual([303, 400]);
     const late = new UserAgent(service);
     expect((await late.submit(await late.signIn(user), { code })).status).toBe(400);
-    // nor one from before
+    // nor an earlier code
     await late.submit(await late.get('/login/second-factor'), { code: app.code() });
     expect(await isSignedIn(late)).toBe(false);
   });
 
-  test('counts wrong codes against the account, whatever is done with the password in between (security R62, R63)', async () => {
+  test('counts wrong codes against the account, whatever happens with the password in between (security R62, R63)', async () => {
     const { user, app } = await enrolled();
     const agent = new UserAgent(service);
     for (let n = 0; n < 3; n++) {
       const step = await agent.signIn(user);
       expect((await agent.submit(step, { code: app.wrong() })).status).toBe(400);
     }
-    await later(user.sub);
-    // the right one now has to wait, and reads as a wrong one
-    const held = await agent.submit(await agent.signIn(user), { code: app.code() });
-    expect([held.status, await isSignedIn(agent)]).toEqual([400, false]);
+    await advanceTime(user.sub);
+    // the correct code is delayed now, and gets the same answer as a wrong one
+    const delayed = await agent.submit(await agent.signIn(user), { code: app.code() });
+    expect([delayed.status, await isSignedIn(agent)]).toEqual([400, false]);
     expect(await eventsOf(user.sub, 'user.locked_out')).toEqual([{ second_factor: true }]);
     await service.database.sql(`UPDATE sign_in_failures SET held_until = now() WHERE sub = $1`, [user.sub]);
-    await agent.submit(held, { code: app.code() });
+    await agent.submit(delayed, { code: app.code() });
     expect(await isSignedIn(agent)).toBe(true);
     expect(await service.database.sql('SELECT FROM sign_in_failures WHERE sub = $1', [user.sub])).toEqual([]);
   });
 });
 
-describe('somebody else who knows the password', () => {
-  /** Wrong codes after the right password, until strangers have to wait. */
+describe('an attacker who knows the password', () => {
+  /** Sends wrong codes after the correct password, until unknown browsers are delayed. */
   async function guess(user: { username: string; password: string }, app: { wrong(): string }) {
-    const thief = new UserAgent(service);
+    const attacker = new UserAgent(service);
     for (let n = 0; n < 3; n++) {
-      const step = await thief.signIn(user);
-      expect((await thief.submit(step, { code: app.wrong() })).status).toBe(400);
+      const step = await attacker.signIn(user);
+      expect((await attacker.submit(step, { code: app.wrong() })).status).toBe(400);
     }
-    return thief;
+    return attacker;
   }
 
-  test('does not hold up the person in a known browser by wrong codes (security R63)', async () => {
-    const { user, agent: home, app } = await enrolled();
-    const thief = await guess(user, app);
-    await later(user.sub);
-    await home.submit(await home.get('/logout'), { decision: 'sign-out' });
-    expect(await isSignedIn(home)).toBe(false);
-    await home.submit(await home.signIn(user), { code: app.code() });
-    expect(await isSignedIn(home)).toBe(true);
-    // the others go on waiting
-    await later(user.sub);
-    await thief.submit(await thief.signIn(user), { code: app.code() });
-    expect(await isSignedIn(thief)).toBe(false);
+  test('does not delay the user in a known browser by wrong codes (security R63)', async () => {
+    const { user, agent: knownBrowser, app } = await enrolled();
+    const attacker = await guess(user, app);
+    await advanceTime(user.sub);
+    await knownBrowser.submit(await knownBrowser.get('/logout'), { decision: 'sign-out' });
+    expect(await isSignedIn(knownBrowser)).toBe(false);
+    await knownBrowser.submit(await knownBrowser.signIn(user), { code: app.code() });
+    expect(await isSignedIn(knownBrowser)).toBe(true);
+    // other browsers are still delayed
+    await advanceTime(user.sub);
+    await attacker.submit(await attacker.signIn(user), { code: app.code() });
+    expect(await isSignedIn(attacker)).toBe(false);
   });
 
-  test('guesses no more in a browser that was known, and whose cookie may be stolen (security R63)', async () => {
-    const { user, agent: home, app } = await enrolled();
-    const step = await home.signIn(user);
-    for (let n = 0; n < 3; n++) expect((await home.submit(step, { code: app.wrong() })).status).toBe(400);
-    await home.submit(await home.get('/logout'), { decision: 'sign-out' });
-    await later(user.sub);
-    const again = await home.signIn(user);
-    expect((await home.submit(again, { code: app.code() })).status).toBe(400);
+  test('cannot guess in a known browser either, whose cookie may be stolen (security R63)', async () => {
+    const { user, agent: knownBrowser, app } = await enrolled();
+    const step = await knownBrowser.signIn(user);
+    for (let n = 0; n < 3; n++) expect((await knownBrowser.submit(step, { code: app.wrong() })).status).toBe(400);
+    await knownBrowser.submit(await knownBrowser.get('/logout'), { decision: 'sign-out' });
+    await advanceTime(user.sub);
+    const again = await knownBrowser.signIn(user);
+    expect((await knownBrowser.submit(again, { code: app.code() })).status).toBe(400);
     expect(await eventsOf(user.sub, 'user.locked_out')).not.toEqual([]);
   });
 
-  test('leaves a mark in the audit trail, and the person is told of wrong codes once (security R101)', async () => {
+  test('is recorded in the audit trail, and the user gets one mail about wrong codes (security R101)', async () => {
     const user = await service.createUser({ email: 'told@example.com', emailVerified: true });
-    const home = new UserAgent(service);
-    await home.signIn(user);
-    const { app } = await setUpAuthenticator(home);
-    const thief = new UserAgent(service);
-    await thief.signIn(user);
-    const seen = await service.database.sql(
+    const knownBrowser = new UserAgent(service);
+    await knownBrowser.signIn(user);
+    const { app } = await setUpAuthenticator(knownBrowser);
+    const attacker = new UserAgent(service);
+    await attacker.signIn(user);
+    const events = await service.database.sql(
       `SELECT outcome, actor, detail FROM audit_events WHERE sub = $1 AND type = 'user.first_factor_shown'`,
       [user.sub],
     );
-    expect(seen).toEqual([{ outcome: 'success', actor: null, detail: { amr: ['pwd'] } }]);
+    expect(events).toEqual([{ outcome: 'success', actor: null, detail: { amr: ['pwd'] } }]);
     await guess(user, app);
     await guess(user, app);
-    const told = async () =>
+    const mails = async () =>
       (await mailsIn(service.dataDir)).filter(
         ({ parsed }) => parsed.subject === 'Wrong codes at a sign-in to your account',
       );
-    await vi.waitUntil(async () => (await told()).length > 0, { timeout: 10_000, interval: 20 });
-    await vi.waitUntil(async () => (await service.database.sql('SELECT FROM outbox')).length === 0, {
+    await vi.waitUntil(async () => (await mails()).length > 0, { timeout: 10_000, interval: 20 });
+    await vi.waitUntil(async () => (await service.database.sql('SELECT FROM mails')).length === 0, {
       timeout: 10_000,
       interval: 20,
     });
-    expect(await told()).toMatchObject([{ text: expect.stringContaining(user.username) as string }]);
+    expect(await mails()).toMatchObject([{ text: expect.stringContaining(user.username) as string }]);
   });
 });
 
 describe('a recovery code', () => {
-  test('lets in once, however it is typed, and is recorded', async () => {
+  test('signs in once, in any notation, and is recorded', async () => {
     const { user, recoveryCodes } = await enrolled();
     const [code] = recoveryCodes as [string];
     const agents = [new UserAgent(service), new UserAgent(service)] as const;
@@ -366,7 +366,7 @@ describe('a recovery code', () => {
     expect((await eventsOf(user.sub, 'user.signed_in')).at(-1)).toEqual({ amr: ['pwd', 'otp', 'mfa'] });
   });
 
-  test('is no longer good after new ones were made, and another person’s is good for nobody else', async () => {
+  test('is invalid after new ones were created, and for every other user', async () => {
     const { user, agent, recoveryCodes } = await enrolled();
     const list = await agent.get('/account/second-factors');
     const form = list.body.slice(list.body.indexOf('action="/account/recovery-codes"'));
@@ -374,18 +374,18 @@ describe('a recovery code', () => {
     expect(renewed).toHaveLength(10);
     expect(await eventsOf(user.sub, 'user.recovery_codes_renewed')).toHaveLength(1);
     const { recoveryCodes: others } = await enrolled();
-    const anew = new UserAgent(service);
-    let step = await anew.signIn(user);
+    const newBrowser = new UserAgent(service);
+    let step = await newBrowser.signIn(user);
     for (const code of [recoveryCodes[0]!, others[0]!]) {
-      step = await anew.submit(step, { recovery_code: code });
+      step = await newBrowser.submit(step, { recovery_code: code });
       expect(step.status).toBe(400);
     }
-    await anew.submit(step, { recovery_code: renewed[0]! });
-    expect(await isSignedIn(anew)).toBe(true);
+    await newBrowser.submit(step, { recovery_code: renewed[0]! });
+    expect(await isSignedIn(newBrowser)).toBe(true);
   });
 });
 
-test('neither the key of an authenticator nor a recovery code stands in the database or the log (security R26)', async () => {
+test('neither the database nor the log contains the key of an authenticator or a recovery code (security R26)', async () => {
   const { app, recoveryCodes, user } = await enrolled();
   const found = () =>
     secretsIn({ query: async (text: string) => ({ rows: await service.database.sql(text) }) } as never);

@@ -24,7 +24,7 @@ afterAll(() => service?.stop());
 const asksSecondFactor = (page: Page) => page.url.includes('/login/second-factor?') && page.body.includes('id="code"');
 const asksSetUp = (page: Page) => page.url.includes('/login/authenticator') && page.body.includes('id="qr"');
 const asksPassword = (page: Page) => page.body.includes('id="password"');
-const useNextCode = (sub: string) =>
+const advanceTime = (sub: string) =>
   service.database.sql('UPDATE authenticators SET last_step = last_step - 3 WHERE sub = $1', [sub]);
 
 async function signedIn(values: Parameters<TestService['createUser']>[0] = {}) {
@@ -40,7 +40,7 @@ async function enrolledAfterSignIn() {
   const otherBrowser = new UserAgent(service);
   await otherBrowser.signIn(user);
   const { app } = await setUpAuthenticator(otherBrowser);
-  await useNextCode(user.sub);
+  await advanceTime(user.sub);
   return { user, agent, app };
 }
 
@@ -141,7 +141,7 @@ describe('a client requires an acr', () => {
     expect(asksSecondFactor(step)).toBe(true);
     let page = await agent.submit(step, { code: app.code() });
     if (asksPassword(page)) {
-      await useNextCode(user.sub);
+      await advanceTime(user.sub);
       page = await agent.submit(await agent.signIn(user, page), { code: app.code() });
     }
     expect(page.url).toContain('/account/passkeys?transaction=');
@@ -204,7 +204,7 @@ describe('a request asks for an acr', () => {
     const step = await agent.signIn(user, login);
     expect(asksSecondFactor(step)).toBe(true);
     expect(await idToken(await agent.submit(step, { code: app.code() }))).toMatchObject({ acr: mfa });
-    await useNextCode(user.sub);
+    await advanceTime(user.sub);
     const again = await ask(agent, { acr_values: mfa, max_age: '0' });
     expect(asksPassword(again)).toBe(true);
     const end = await agent.submit(await agent.signIn(user, again), { code: app.code() });
