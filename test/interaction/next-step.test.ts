@@ -1,4 +1,4 @@
-// What comes next for an authorization request, as a table: every rule of sign-in and consent on its own.
+// The policy decides the next step of an authorization request: a table with a case for each rule of sign-in and consent.
 import { describe, expect, test } from 'vitest';
 import { type Asked, decide, type Facts } from '../../src/interaction/next-step.ts';
 
@@ -6,13 +6,13 @@ const start = new Date('2026-01-01T12:00:00Z');
 const at = (seconds: number) => new Date(start.getTime() + seconds * 1000);
 const redirectUri = 'https://rp.example.com/cb';
 
-function session(authTime: Date, ...shown: string[]): NonNullable<Facts['session']> {
+function session(authTime: Date, ...methods: string[]): NonNullable<Facts['session']> {
   const user = { sub: 'alice', admin: false, groups: ['staff'] };
-  return { user, authTime, now: at(10), amr: ['pwd', ...shown], enrolled: false };
+  return { user, authTime, now: at(10), amr: ['pwd', ...methods], enrolled: false };
 }
 
-/** Signed in a minute ago, granted before, nothing special asked: a code is issued. */
-const usual: Facts & Asked = {
+/** The user signed in a minute ago and has granted the scopes, and the request has no conditions: a code is issued. */
+const ordinary: Facts & Asked = {
   prompts: [],
   maxAge: undefined,
   expectedSubs: undefined,
@@ -34,14 +34,14 @@ const denied = { createdAt: start, decision: { allowed: false, sub: 'alice' } };
 const freshSession = session(at(5));
 const bothFactors = session(at(5), 'otp', 'mfa');
 const enrolled = { ...session(at(-60)), enrolled: true };
-const demanded = { acr: { values: ['urn:gatehouse:acr:mfa'], essential: true } };
-const voluntary = { acr: { values: ['urn:gatehouse:acr:mfa'], essential: false } };
-/** A level that two factors do not reach without a passkey. */
-const passkeyDemanded = { acr: { values: ['phr'], essential: true } };
-const firstParty = { client: { ...usual.client, firstParty: true } };
-const selfRegistered = { client: { ...usual.client, selfRegistered: true } };
+const essentialAcr = { acr: { values: ['urn:gatehouse:acr:mfa'], essential: true } };
+const voluntaryAcr = { acr: { values: ['urn:gatehouse:acr:mfa'], essential: false } };
+/** An acr that two factors do not satisfy without a passkey. */
+const passkeyRequired = { acr: { values: ['phr'], essential: true } };
+const firstParty = { client: { ...ordinary.client, firstParty: true } };
+const selfRegistered = { client: { ...ordinary.client, selfRegistered: true } };
 
-const told = (code: string) => ({ step: 'error', code });
+const errorStep = (code: string) => ({ step: 'error', code });
 const issue = { step: 'issue', recordGrant: false };
 const login = { step: 'login' };
 const signUp = { step: 'sign-up' };
@@ -51,37 +51,41 @@ const consent = { step: 'consent' };
 type Case = [what: string, change: Partial<Facts & Asked>, expected: object];
 const run = (cases: Case[], clause: string) =>
   test.each(cases)(`%s (${clause})`, (_what, change, expected) => {
-    const all = { ...usual, ...change };
+    const all = { ...ordinary, ...change };
     expect(decide(all, all)).toMatchObject(expected);
   });
 
 describe('sign-in', () => {
   run(
     [
-      ['a passkey is demanded, and there is none yet', { ...passkeyDemanded, passkeys: 'none' }, { step: 'passkey' }],
       [
-        'a passkey is demanded, and none was used yet',
-        { ...passkeyDemanded, passkeys: 'some', transaction: waiting, session: bothFactors },
+        'a required passkey that the user does not have is created',
+        { ...passkeyRequired, passkeys: 'none' },
+        { step: 'passkey' },
+      ],
+      [
+        'a required passkey that has not been used is requested',
+        { ...passkeyRequired, passkeys: 'some', transaction: waiting, session: bothFactors },
         stepUp,
       ],
       [
-        'a passkey is demanded, silent',
-        { ...passkeyDemanded, passkeys: 'none', prompts: ['none'] },
-        told('login_required'),
+        'a required passkey is login_required with prompt=none',
+        { ...passkeyRequired, passkeys: 'none', prompts: ['none'] },
+        errorStep('login_required'),
       ],
     ],
     'RFC 9470 5',
   );
   run(
     [
-      ['an account is wanted, and nobody is signed in', { session: undefined, prompts: ['create'] }, signUp],
+      ['prompt=create shows sign-up to a signed-out user', { session: undefined, prompts: ['create'] }, signUp],
       [
-        'an account is wanted, and somebody is signed in from before',
+        'prompt=create shows sign-up to a user who signed in before the request',
         { prompts: ['create'], transaction: waiting },
         signUp,
       ],
       [
-        'an account is wanted, and somebody signed in for it',
+        'prompt=create continues after a sign-in for the request',
         { prompts: ['create'], transaction: waiting, session: freshSession },
         issue,
       ],
@@ -90,84 +94,124 @@ describe('sign-in', () => {
   );
   run(
     [
-      ['a signed-in person with a grant is asked nothing', {}, issue],
-      ['nobody is signed in', { session: undefined, grant: undefined }, login],
-      ['nobody is signed in, silent', { session: undefined, prompts: ['none'] }, told('login_required')],
-      ['silent, and nothing is to ask', { prompts: ['none'] }, issue],
+      ['a signed-in user with a grant sees no page', {}, issue],
+      ['a signed-out user signs in', { session: undefined, grant: undefined }, login],
+      [
+        'prompt=none for a signed-out user is login_required',
+        { session: undefined, prompts: ['none'] },
+        errorStep('login_required'),
+      ],
+      ['prompt=none is satisfied if no page is needed', { prompts: ['none'] }, issue],
     ],
     'OpenID Connect Core 3.1.2.1',
   );
   run(
     [
-      ['prompt=login before any page', { prompts: ['login'] }, login],
-      ['prompt=login, session from before the request', { prompts: ['login'], transaction: waiting }, login],
+      ['prompt=login asks for a sign-in before any page', { prompts: ['login'] }, login],
       [
-        'prompt=login, session from after it',
+        'prompt=login is not satisfied by a session from before the request',
+        { prompts: ['login'], transaction: waiting },
+        login,
+      ],
+      [
+        'prompt=login is satisfied by a session from after the request',
         { prompts: ['login'], transaction: waiting, session: freshSession },
         issue,
       ],
       [
-        'prompt=login, session of the very moment',
+        'prompt=login is not satisfied by a session of the same moment',
         { prompts: ['login'], transaction: waiting, session: { ...freshSession, authTime: start } },
         login,
       ],
-      ['prompt=login is not met by a decision', { prompts: ['login'], transaction: allowed }, login],
-      ['prompt=select_account before any page', { prompts: ['select_account'] }, login],
+      ['prompt=login is not satisfied by a decision', { prompts: ['login'], transaction: allowed }, login],
+      ['prompt=select_account asks for a sign-in before any page', { prompts: ['select_account'] }, login],
       [
-        'prompt=select_account after a sign-in',
+        'prompt=select_account is satisfied by a sign-in',
         { prompts: ['select_account'], transaction: waiting, session: freshSession },
         issue,
       ],
-      ['max_age older than the sign-in', { maxAge: 71 }, issue],
-      ['max_age equal to its age', { maxAge: 70 }, issue],
-      ['max_age younger than it', { maxAge: 69 }, login],
-      ['max_age=0', { maxAge: 0 }, login],
-      ['max_age=0 after a sign-in', { maxAge: 0, transaction: waiting, session: freshSession }, issue],
-      ['max_age, silent', { maxAge: 1, prompts: ['none'] }, told('login_required')],
-      ['max_age is not met by a decision', { maxAge: 1, transaction: allowed }, login],
+      ['a max_age above the age of the sign-in is satisfied', { maxAge: 71 }, issue],
+      ['a max_age equal to the age of the sign-in is satisfied', { maxAge: 70 }, issue],
+      ['a max_age below the age of the sign-in asks for a sign-in', { maxAge: 69 }, login],
+      ['max_age=0 asks for a sign-in', { maxAge: 0 }, login],
+      [
+        'max_age=0 is satisfied by a sign-in for the request',
+        { maxAge: 0, transaction: waiting, session: freshSession },
+        issue,
+      ],
+      [
+        'an exceeded max_age is login_required with prompt=none',
+        { maxAge: 1, prompts: ['none'] },
+        errorStep('login_required'),
+      ],
+      ['max_age is not satisfied by a decision', { maxAge: 1, transaction: allowed }, login],
     ],
     'security R9',
   );
   run(
     [
-      ['the hint names who is signed in', { expectedSubs: ['alice'] }, issue],
-      ['the hint names somebody else', { expectedSubs: ['bob'] }, login],
-      ['the hint names somebody else, silent', { expectedSubs: ['bob'], prompts: ['none'] }, told('login_required')],
+      ['a hint that names the signed-in user is satisfied', { expectedSubs: ['alice'] }, issue],
+      ['a hint that names another user asks for a sign-in', { expectedSubs: ['bob'] }, login],
       [
-        'somebody else signed in for it',
-        { expectedSubs: ['bob'], transaction: waiting, session: freshSession },
-        told('login_required'),
+        'a hint that names another user is login_required with prompt=none',
+        { expectedSubs: ['bob'], prompts: ['none'] },
+        errorStep('login_required'),
       ],
       [
-        'the hinted one signed in for it',
+        'a sign-in of another user than the hint names is login_required',
+        { expectedSubs: ['bob'], transaction: waiting, session: freshSession },
+        errorStep('login_required'),
+      ],
+      [
+        'a sign-in of the user whom the hint names is accepted',
         { expectedSubs: ['alice'], transaction: waiting, session: freshSession },
         issue,
       ],
-      ['a decision does not make up for it', { expectedSubs: ['bob'], transaction: allowed }, login],
-      ['one of several is signed in', { expectedSubs: ['bob', 'alice'] }, issue],
-      ['hint and claims agree on nobody', { expectedSubs: [], prompts: ['none'] }, told('login_required')],
+      [
+        'a decision does not replace the sign-in of the user whom the hint names',
+        { expectedSubs: ['bob'], transaction: allowed },
+        login,
+      ],
+      ['a claims parameter with several subjects accepts one of them', { expectedSubs: ['bob', 'alice'] }, issue],
+      [
+        'a hint and a claims parameter with no common subject are login_required with prompt=none',
+        { expectedSubs: [], prompts: ['none'] },
+        errorStep('login_required'),
+      ],
     ],
     'security A6',
   );
   run(
     [
-      ['a password alone is asked for a second factor', { ...demanded }, stepUp],
-      ['not with prompt=none', { ...demanded, prompts: ['none'] }, told('login_required')],
-      ['by a page of the request too', { ...demanded, transaction: waiting }, stepUp],
-      ['right after the password', { ...demanded, transaction: waiting, session: freshSession }, stepUp],
-      ['two factors from before the request are asked again', { ...passkeyDemanded, session: bothFactors }, stepUp],
+      ['an essential acr asks a user with the password only for a second factor', { ...essentialAcr }, stepUp],
       [
-        'two factors that do not reach it either end it',
-        { ...passkeyDemanded, transaction: waiting, session: bothFactors },
-        told('unmet_authentication_requirements'),
+        'an essential acr is login_required with prompt=none',
+        { ...essentialAcr, prompts: ['none'] },
+        errorStep('login_required'),
       ],
-      ['nor does a decision make up for it', { ...demanded, transaction: allowed }, stepUp],
-      ['an older sign-in than max_age begins with the password', { ...demanded, maxAge: 1 }, login],
-      ['a voluntary level is asked for as well', { ...voluntary, session: enrolled }, stepUp],
-      ['but not of a user without a second factor', { ...voluntary }, issue],
-      ['but keeps nobody out with prompt=none', { ...voluntary, session: enrolled, prompts: ['none'] }, issue],
       [
-        'nor after two factors',
+        'an essential acr asks for a second factor on a page of the request, too',
+        { ...essentialAcr, transaction: waiting },
+        stepUp,
+      ],
+      [
+        'an essential acr asks for a second factor right after the password',
+        { ...essentialAcr, transaction: waiting, session: freshSession },
+        stepUp,
+      ],
+      ['two factors from before the request are requested again', { ...passkeyRequired, session: bothFactors }, stepUp],
+      [
+        'two factors that still do not satisfy the acr are unmet_authentication_requirements',
+        { ...passkeyRequired, transaction: waiting, session: bothFactors },
+        errorStep('unmet_authentication_requirements'),
+      ],
+      ['a decision does not replace the second factor', { ...essentialAcr, transaction: allowed }, stepUp],
+      ['a sign-in over max_age begins with the password', { ...essentialAcr, maxAge: 1 }, login],
+      ['a voluntary acr asks an enrolled user for a second factor', { ...voluntaryAcr, session: enrolled }, stepUp],
+      ['a voluntary acr does not ask a user without a second factor', { ...voluntaryAcr }, issue],
+      ['a voluntary acr is ignored with prompt=none', { ...voluntaryAcr, session: enrolled, prompts: ['none'] }, issue],
+      [
+        'a voluntary acr is ignored after two factors',
         {
           acr: { values: ['phr'], essential: false },
           transaction: waiting,
@@ -180,24 +224,40 @@ describe('sign-in', () => {
   );
   run(
     [
-      ['the client demands two factors', { client: { ...usual.client, requiredAcr: 'urn:gatehouse:acr:mfa' } }, stepUp],
-      ['the service demands two factors of everybody', { secondFactor: { of: 'everyone', groups: [] } }, stepUp],
-      ['of the members of a group', { secondFactor: { of: 'off', groups: ['staff'] } }, stepUp],
-      ['but not of the members of another one', { secondFactor: { of: 'off', groups: ['guests'] } }, issue],
-      ['nor of a user who is no administrator', { secondFactor: { of: 'administrators', groups: [] } }, issue],
       [
-        'and is content with two factors',
+        'a client can require two factors',
+        { client: { ...ordinary.client, requiredAcr: 'urn:gatehouse:acr:mfa' } },
+        stepUp,
+      ],
+      ['the service can require two factors of every user', { secondFactor: { of: 'everyone', groups: [] } }, stepUp],
+      [
+        'the service can require two factors of the members of a group',
+        { secondFactor: { of: 'off', groups: ['staff'] } },
+        stepUp,
+      ],
+      [
+        'the requirement for a group does not apply to members of another group',
+        { secondFactor: { of: 'off', groups: ['guests'] } },
+        issue,
+      ],
+      [
+        'the requirement for administrators does not apply to other users',
+        { secondFactor: { of: 'administrators', groups: [] } },
+        issue,
+      ],
+      [
+        'a requirement for two factors is satisfied by two factors',
         { secondFactor: { of: 'everyone', groups: [] }, session: bothFactors },
         issue,
       ],
       [
-        'a session from long ago makes no passkey',
-        { ...passkeyDemanded, passkeys: 'none', session: session(at(-3600)) },
+        'a session with an old sign-in cannot create a passkey',
+        { ...passkeyRequired, passkeys: 'none', session: session(at(-3600)) },
         stepUp,
       ],
       [
-        'nor does one by the password alone where a second factor was set up',
-        { ...passkeyDemanded, passkeys: 'none', session: enrolled },
+        'a session with the password only cannot create a passkey if the user has a second factor',
+        { ...passkeyRequired, passkeys: 'none', session: enrolled },
         stepUp,
       ],
     ],
@@ -208,74 +268,102 @@ describe('sign-in', () => {
 describe('consent', () => {
   run(
     [
-      ['no grant', { grant: undefined }, consent],
-      ['a grant of less', { grant: { scope: ['openid'], claims: [], redirectUris: [redirectUri] } }, consent],
+      ['a user without a grant is asked for consent', { grant: undefined }, consent],
       [
-        'a grant of less, silent',
-        { prompts: ['none'], grant: { scope: ['openid'], claims: [], redirectUris: [] } },
-        told('consent_required'),
+        'a user with a narrower grant is asked for consent',
+        { grant: { scope: ['openid'], claims: [], redirectUris: [redirectUri] } },
+        consent,
       ],
-      ['a claim beside the scopes', { claims: ['phone_number'] }, consent],
-      ['a claim beside the scopes, silent', { claims: ['phone_number'], prompts: ['none'] }, told('consent_required')],
       [
-        'a claim that was granted',
-        { claims: ['phone_number'], grant: { ...usual.grant!, claims: ['phone_number'] } },
+        'a narrower grant is consent_required with prompt=none',
+        { prompts: ['none'], grant: { scope: ['openid'], claims: [], redirectUris: [] } },
+        errorStep('consent_required'),
+      ],
+      ['a claim beside the scopes needs consent', { claims: ['phone_number'] }, consent],
+      [
+        'a claim beside the scopes is consent_required with prompt=none',
+        { claims: ['phone_number'], prompts: ['none'] },
+        errorStep('consent_required'),
+      ],
+      [
+        'a claim in the grant needs no consent',
+        { claims: ['phone_number'], grant: { ...ordinary.grant!, claims: ['phone_number'] } },
         issue,
       ],
-      ['a claim of a scope that was granted', { claims: ['nickname'] }, { step: 'issue', recordGrant: true }],
-      ['prompt=consent though granted', { prompts: ['consent'] }, consent],
-      ['prompt=consent after yes', { prompts: ['consent'], transaction: allowed }, issue],
       [
-        'prompt=login consent after a sign-in',
+        'a claim of a granted scope is added to the grant without consent',
+        { claims: ['nickname'] },
+        { step: 'issue', recordGrant: true },
+      ],
+      ['prompt=consent asks for consent in spite of a grant', { prompts: ['consent'] }, consent],
+      ['prompt=consent is satisfied when the user allows', { prompts: ['consent'], transaction: allowed }, issue],
+      [
+        'prompt=login consent asks for consent after the sign-in',
         { prompts: ['login', 'consent'], transaction: waiting, session: freshSession },
         consent,
       ],
-      ['yes', { transaction: allowed }, issue],
-      ['yes, but the grant was withdrawn meanwhile', { transaction: allowed, grant: undefined }, consent],
-      ['no, without a grant', { transaction: denied, grant: undefined }, told('access_denied')],
-      ['no, with a grant from before', { transaction: denied }, told('access_denied')],
+      ['a user who allows continues to the client', { transaction: allowed }, issue],
       [
-        "another person's yes",
+        'a user who allows is asked again if the grant was withdrawn meanwhile',
+        { transaction: allowed, grant: undefined },
+        consent,
+      ],
+      [
+        'a denial without a grant is access_denied',
+        { transaction: denied, grant: undefined },
+        errorStep('access_denied'),
+      ],
+      ['a denial with an earlier grant is access_denied', { transaction: denied }, errorStep('access_denied')],
+      [
+        "another user's consent does not count",
         { grant: undefined, transaction: { ...allowed, decision: { allowed: true, sub: 'bob' } } },
         consent,
       ],
-      ["another person's no", { transaction: { ...denied, decision: { allowed: false, sub: 'bob' } } }, issue],
-      ['nobody signed in, after yes', { session: undefined, transaction: allowed }, login],
+      [
+        "another user's denial does not count",
+        { transaction: { ...denied, decision: { allowed: false, sub: 'bob' } } },
+        issue,
+      ],
+      ['a user who is signed out after consent signs in again', { session: undefined, transaction: allowed }, login],
     ],
     'decisions section 3',
   );
   run(
     [
       [
-        'a first-party client without a grant',
+        'a first-party client needs no grant',
         { ...firstParty, grant: undefined },
         { step: 'issue', recordGrant: true },
       ],
       [
-        'a first-party client, silent',
+        'a first-party client needs no grant with prompt=none',
         { ...firstParty, grant: undefined, prompts: ['none'] },
         { step: 'issue', recordGrant: true },
       ],
-      ['a first-party client with a grant', { ...firstParty }, issue],
-      ['a first-party client, nobody signed in', { ...firstParty, session: undefined }, login],
-      ['a first-party client with prompt=login', { ...firstParty, prompts: ['login'] }, login],
+      ['a first-party client with a grant gets a code', { ...firstParty }, issue],
+      ['a signed-out user signs in for a first-party client', { ...firstParty, session: undefined }, login],
+      ['prompt=login of a first-party client asks for a sign-in', { ...firstParty, prompts: ['login'] }, login],
     ],
     'decisions section 3',
   );
   run(
     [
-      ['a self-registered client at its granted address', { ...selfRegistered }, issue],
+      ['a self-registered client needs no consent at the granted redirect URI', { ...selfRegistered }, issue],
       [
-        'a self-registered client at another address',
+        'a self-registered client needs consent at another redirect URI',
         { ...selfRegistered, redirectUri: 'https://rp.example.com/2' },
         consent,
       ],
       [
-        'the same, silent',
+        'a self-registered client at another redirect URI is consent_required with prompt=none',
         { ...selfRegistered, redirectUri: 'https://rp.example.com/2', prompts: ['none'] },
-        told('consent_required'),
+        errorStep('consent_required'),
       ],
-      ['a looked-at client at another address', { redirectUri: 'https://rp.example.com/2' }, issue],
+      [
+        'an approved client needs no consent at another redirect URI',
+        { redirectUri: 'https://rp.example.com/2' },
+        issue,
+      ],
     ],
     'security A25',
   );
