@@ -1,4 +1,4 @@
-// The parameter `claims` as tables: what is read of it, what is refused, and what a client may get of it.
+// The claims parameter is parsed, refused if malformed, and limited to the claims of registered scopes: tables of cases.
 import { expect, test } from 'vitest';
 import { acrOf, acrValues, multiFactor, preferredAcr } from '../../src/oauth/acr.ts';
 import {
@@ -20,7 +20,7 @@ test.each<[string, unknown, Partial<ClaimsRequest>]>([
     { userinfo: ['name', 'nickname'] },
   ],
   [
-    'the two members apart',
+    'both members are separate',
     { userinfo: { name: null }, id_token: { picture: null } },
     { userinfo: ['name'], idToken: ['picture'] },
   ],
@@ -30,8 +30,8 @@ test.each<[string, unknown, Partial<ClaimsRequest>]>([
     { userinfo: { shoe_size: null, 'name#de': null, __proto__x: null }, x: { name: null } },
     {},
   ],
-  ['what no scope makes', { id_token: { auth_time: { essential: true }, nonce: null, iss: null } }, {}],
-  ['a value, which is no condition', { userinfo: { name: { value: 'Ada' } } }, { userinfo: ['name'] }],
+  ['claims of no scope are ignored', { id_token: { auth_time: { essential: true }, nonce: null, iss: null } }, {}],
+  ['a requested value is not required', { userinfo: { name: { value: 'Ada' } } }, { userinfo: ['name'] }],
   ['one subject', { id_token: { sub: { value: 'a' } } }, { subjects: ['a'] }],
   ['several subjects', { userinfo: { sub: { values: ['a', 'b'] } } }, { subjects: ['a', 'b'] }],
   ['a subject without a value', { id_token: { sub: null } }, {}],
@@ -40,7 +40,7 @@ test.each<[string, unknown, Partial<ClaimsRequest>]>([
     { id_token: { acr: { essential: true, values: ['x', 'y'] } } },
     { acr: { values: ['x', 'y'], essential: true } },
   ],
-  ['a wish for an acr', { id_token: { acr: { value: 'x' } } }, { acr: { values: ['x'], essential: false } }],
+  ['a voluntary acr', { id_token: { acr: { value: 'x' } } }, { acr: { values: ['x'], essential: false } }],
   ['any acr', { id_token: { acr: { essential: true } } }, {}],
   ['null members', { userinfo: null, id_token: null }, {}],
 ])('%s (OpenID Connect Core 5.5)', (_what, sent, expected) => {
@@ -49,17 +49,17 @@ test.each<[string, unknown, Partial<ClaimsRequest>]>([
 
 const deep = (levels: number): unknown => (levels === 0 ? 1 : { x: deep(levels - 1) });
 test.each<[string, string]>([
-  ['no JSON', 'name'],
-  ['half of it', '{"userinfo":{'],
+  ['not JSON', 'name'],
+  ['incomplete JSON', '{"userinfo":{'],
   ['a list', '[]'],
-  ['text', '"name"'],
+  ['a string', '"name"'],
   ['null', 'null'],
   ['a member that is a list', '{"userinfo":["name"]}'],
-  ['a member that is text', '{"id_token":"name"}'],
+  ['a member that is a string', '{"id_token":"name"}'],
   ['a claim that is true', '{"userinfo":{"name":true}}'],
   ['a claim that is a list', '{"userinfo":{"name":["x"]}}'],
   ['a subject that is a number', '{"id_token":{"sub":{"value":5}}}'],
-  ['levels that are numbers', '{"id_token":{"acr":{"values":[1]}}}'],
+  ['acr values that are numbers', '{"id_token":{"acr":{"values":[1]}}}'],
   ['too deep', JSON.stringify(deep(17))],
   [
     'too many members',
@@ -71,7 +71,7 @@ test.each<[string, string]>([
   expect(() => parseClaimsRequest(sent)).toThrow(/^invalid_request/);
 });
 
-test('a claim is for a client that registered a scope which releases it, and beside what the request has (security R12)', () => {
+test('a client gets the claims of its registered scopes, beside those that the request already has (security R12)', () => {
   const asked = { ...nothing, userinfo: ['name', 'email', 'phone_number'], idToken: ['nickname', 'email'] };
   const registered = ['openid', 'profile', 'email'];
   const both = { userinfo: true, idToken: true };
@@ -81,14 +81,14 @@ test('a claim is for a client that registered a scope which releases it, and bes
     beside: ['name', 'nickname'],
   });
   expect(singleClaims(asked, ['openid'], ['openid'], both)).toEqual({ userinfo: [], idToken: [], beside: [] });
-  // where no UserInfo can be asked, nothing is to be granted for it
+  // without UserInfo no claim is granted for it
   expect(singleClaims(asked, ['openid'], registered, { userinfo: false, idToken: true }).beside).toEqual([
     'nickname',
     'email',
   ]);
 });
 
-test('what a client session keeps is small, and nothing where nothing was asked (OpenID Connect Core 5.5)', () => {
+test('a client session stores only the requested claims, and nothing without a request (OpenID Connect Core 5.5)', () => {
   const none = { userinfo: [], idToken: [], beside: [] };
   expect(requestedClaims(none, undefined)).toBeUndefined();
   expect(requestedClaims(none, password)).toEqual({ acr: password });
@@ -98,9 +98,9 @@ test('what a client session keeps is small, and nothing where nothing was asked 
   });
 });
 
-test('a level is reached by the methods that it needs (OpenID Connect Core 2, RFC 8176)', () => {
+test('an acr is satisfied by its authentication methods (OpenID Connect Core 2, RFC 8176)', () => {
   expect(acrValues).toEqual([password, multiFactor, 'phr', 'phrh']);
-  const strongest = [
+  const cases = [
     [['otp'], undefined],
     [['pwd'], password],
     [['otp', 'pwd'], password],
@@ -108,11 +108,11 @@ test('a level is reached by the methods that it needs (OpenID Connect Core 2, RF
     [['pwd', 'swk', 'mfa'], 'phr'],
     [['swk', 'user', 'mfa'], 'phr'],
     [['hwk', 'user', 'mfa'], 'phrh'],
-    // possession alone: nobody knows who holds it
+    // possession alone does not identify the holder
     [['hwk'], undefined],
   ] as const;
-  for (const [amr, acr] of strongest) expect(acrOf(amr), amr.join()).toBe(acr);
-  // a stronger sign-in is good for whoever asks for less
+  for (const [amr, acr] of cases) expect(acrOf(amr), amr.join()).toBe(acr);
+  // a stronger sign-in satisfies a weaker acr
   for (const acr of acrValues) expect(preferredAcr([acr], ['hwk', 'user', 'mfa'])).toBe(acr);
   expect(preferredAcr(['1', password], ['pwd'])).toBe(password);
   expect(preferredAcr(['1', '2'], ['pwd'])).toBeUndefined();

@@ -1,4 +1,4 @@
-// The claims that scopes release, as tables: standard types, nothing empty, nothing that was not asked.
+// Scopes release claims in standard types, without empty values and without claims of other scopes: tables of cases.
 import { expect, test } from 'vitest';
 import { address, releasedClaims, storableClaims, type Subject, supportedClaims } from '../../src/oauth/claims.ts';
 
@@ -19,7 +19,7 @@ const subject: Subject = {
   },
   updatedAt: new Date('2026-01-02T03:04:05.678Z'),
 };
-const bare: Subject = { ...subject, email: undefined, emailVerified: false, groups: [], claims: {} };
+const withoutClaims: Subject = { ...subject, email: undefined, emailVerified: false, groups: [], claims: {} };
 
 test.each<[string, Subject, string[], Record<string, unknown>]>([
   ['openid alone releases nothing more', subject, ['openid'], {}],
@@ -32,18 +32,23 @@ test.each<[string, Subject, string[], Record<string, unknown>]>([
     ['email'],
     { email: 'alice@example.com', email_verified: false },
   ],
-  ['without an email there is neither', bare, ['email'], {}],
-  ['an empty email counts as none known', { ...bare, email: undefined }, ['openid', 'email'], {}],
+  ['without an email there is neither', withoutClaims, ['email'], {}],
+  ['an unknown email is left out', { ...withoutClaims, email: undefined }, ['openid', 'email'], {}],
   [
-    'profile leaves out what is empty or unknown, and updated_at is in whole seconds',
+    'profile leaves out empty and unknown claims, and updated_at is in whole seconds',
     subject,
     ['profile'],
     { name: 'Alice Adams', given_name: 'Alice', preferred_username: 'alice', updated_at: 1_767_323_045 },
   ],
-  ['profile of a bare account', bare, ['profile'], { preferred_username: 'alice', updated_at: 1_767_323_045 }],
   [
-    'a stored preferred_username wins over the user name',
-    { ...bare, claims: { preferred_username: 'ali' } },
+    'profile of an account without claims releases the user name',
+    withoutClaims,
+    ['profile'],
+    { preferred_username: 'alice', updated_at: 1_767_323_045 },
+  ],
+  [
+    'a stored preferred_username replaces the user name',
+    { ...withoutClaims, claims: { preferred_username: 'ali' } },
     ['scope'],
     { preferred_username: 'ali', groups: [] },
   ],
@@ -54,21 +59,26 @@ test.each<[string, Subject, string[], Record<string, unknown>]>([
     { preferred_username: 'alice', groups: ['staff', 'crew'] },
   ],
   [
-    'a telephone number comes with its state',
+    'a telephone number comes with phone_number_verified',
     subject,
     ['phone'],
     { phone_number: '+32 9 123', phone_number_verified: false },
   ],
   [
-    'a confirmed telephone number',
+    'a verified telephone number is released as verified',
     { ...subject, claims: { phone_number: '+32', phone_number_verified: true } },
     ['phone'],
     { phone_number: '+32', phone_number_verified: true },
   ],
-  ['a state without a number is left out', { ...bare, claims: { phone_number_verified: true } }, ['phone'], {}],
-  ['no address, no claim', bare, ['address'], {}],
   [
-    'scopes add up',
+    'phone_number_verified is left out without a number',
+    { ...withoutClaims, claims: { phone_number_verified: true } },
+    ['phone'],
+    {},
+  ],
+  ['an account without an address releases no claim', withoutClaims, ['address'], {}],
+  [
+    'the claims of several scopes are combined',
     subject,
     ['email', 'scope'],
     { email: 'alice@example.com', email_verified: true, preferred_username: 'alice', groups: ['staff', 'crew'] },
@@ -113,7 +123,7 @@ test.each<[unknown, Record<string, string> | undefined]>([
   expect(address(stored)).toEqual(expected);
 });
 
-test('every claim of the discovery document is one of the standard or of decisions, once (OpenID Connect Discovery 3)', () => {
+test('the discovery document lists each claim of the standard and of decisions once (OpenID Connect Discovery 3)', () => {
   expect(new Set(supportedClaims).size).toBe(supportedClaims.length);
   expect(supportedClaims).toContain('sub');
   expect(supportedClaims).toContain('groups');

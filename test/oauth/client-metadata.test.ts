@@ -1,4 +1,4 @@
-// Client metadata as tables: what registers, with which defaults, what is refused with which code, and what widens.
+// Client metadata is accepted with defaults or refused with a code, and changes that need approval are recognized: tables of cases.
 import { describe, expect, test } from 'vitest';
 import {
   displayName,
@@ -20,7 +20,7 @@ const publicKey = {
   y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
 };
 
-/** The code of the refusal, or undefined when it is accepted. */
+/** Returns the code of the refusal, or undefined if the metadata is accepted. */
 function refused(input: Record<string, unknown>, options = {}): string | undefined {
   try {
     parseClientMetadata({ redirect_uris, ...input }, options);
@@ -33,7 +33,7 @@ function refused(input: Record<string, unknown>, options = {}): string | undefin
   }
 }
 
-test('what is left out gets the default of the standard or of decisions (RFC 7591 2, decisions section 2)', () => {
+test('a missing member gets the default of the standard or of decisions (RFC 7591 2, decisions section 2)', () => {
   expect(parseClientMetadata({ redirect_uris })).toEqual({
     redirect_uris,
     response_types: ['code'],
@@ -49,7 +49,7 @@ test('what is left out gets the default of the standard or of decisions (RFC 759
   });
 });
 
-test('unknown members, and those that an administrator sets, are dropped (RFC 7591 2, security R48)', () => {
+test('unknown members and members that only an administrator sets are dropped (RFC 7591 2, security R48)', () => {
   const metadata = parseClientMetadata({
     redirect_uris,
     first_party: true,
@@ -63,10 +63,10 @@ test('unknown members, and those that an administrator sets, are dropped (RFC 75
   expect(metadata).toEqual(parseClientMetadata({ redirect_uris }));
 });
 
-describe('accepted', () => {
+describe('accepted metadata', () => {
   test.each<[string, Record<string, unknown>]>([
     [
-      'a native client with a scheme of its own',
+      'a native client with a private-use scheme',
       { application_type: 'native', redirect_uris: ['com.example.app:/cb'] },
     ],
     ['a native client on loopback', { application_type: 'native', redirect_uris: ['http://127.0.0.1/cb'] }],
@@ -76,13 +76,13 @@ describe('accepted', () => {
       'private_key_jwt with jwks_uri',
       { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: 'https://rp.example.com/jwks' },
     ],
-    ['client credentials without an address', { grant_types: ['client_credentials'], redirect_uris: [] }],
+    ['client credentials without a redirect URI', { grant_types: ['client_credentials'], redirect_uris: [] }],
     ['every registrable scope', { scope: 'openid profile email address phone scope groups offline_access' }],
-    ['twenty addresses', { redirect_uris: Array.from({ length: 20 }, (_, n) => `https://rp.example.com/${n}`) }],
+    ['twenty redirect URIs', { redirect_uris: Array.from({ length: 20 }, (_, n) => `https://rp.example.com/${n}`) }],
     ['a name of 100 characters of any script', { client_name: '名'.repeat(100) }],
     ['HS256 ID Tokens with a secret', { id_token_signed_response_alg: 'HS256' }],
-    ['a login to initiate', { initiate_login_uri: 'https://rp.example.com/login?tenant=1' }],
-    ['levels of authentication, unknown ones too', { default_acr_values: ['urn:mace:incommon:iap:silver', '1'] }],
+    ['an initiate_login_uri', { initiate_login_uri: 'https://rp.example.com/login?tenant=1' }],
+    ['default_acr_values, known or not', { default_acr_values: ['urn:mace:incommon:iap:silver', '1'] }],
     ['HS256 request objects with a secret', { request_object_signing_alg: 'HS256' }],
     ['ES256 request objects with keys', { request_object_signing_alg: 'ES256', jwks: { keys: [publicKey] } }],
     [
@@ -93,12 +93,12 @@ describe('accepted', () => {
     expect(refused(input)).toBeUndefined();
   });
 
-  test('the scope admin from an administrator only (decisions section 2)', () => {
+  test('contains the scope admin only from an administrator (decisions section 2)', () => {
     expect(refused({ scope: 'openid admin' })).toBe('invalid_client_metadata');
     expect(refused({ scope: 'openid admin' }, { admin: true })).toBeUndefined();
   });
 
-  test('unsigned request objects only where the service accepts them, or from an administrator (RFC 9101 10.5)', () => {
+  test('contains unsigned request objects only if the service accepts them, or from an administrator (RFC 9101 10.5)', () => {
     const input = { request_object_signing_alg: 'none' };
     expect(refused(input)).toBe('invalid_client_metadata');
     for (const options of [{ unsigned: true }, { admin: true }]) {
@@ -107,17 +107,17 @@ describe('accepted', () => {
     }
   });
 
-  test('names are composed and trimmed, scopes lose their doubles (security R48)', () => {
+  test('is normalized: names are composed and trimmed, and scopes are unique (security R48)', () => {
     const metadata = parseClientMetadata({ redirect_uris, client_name: '  Cafe\u0301 ', scope: 'openid email openid' });
     expect(metadata.client_name).toBe('Café');
     expect(metadata.scope).toBe('openid email');
   });
 });
 
-describe('refused', () => {
+describe('refused metadata', () => {
   test.each<[string, unknown]>([
-    ['none', []],
-    ['no list', 'https://rp.example.com/cb'],
+    ['no URI', []],
+    ['a string instead of a list', 'https://rp.example.com/cb'],
     ['a number', [1]],
     ['null', null],
     ['a script', ['javascript:alert(1)']],
@@ -125,8 +125,8 @@ describe('refused', () => {
     ['a fragment', ['https://rp.example.com/cb#x']],
     ['user information', ['https://rp@evil.example/cb']],
     ['a wildcard', ['https://*.example.com/cb']],
-    ['a scheme of its own in a web client', ['com.example.app:/cb']],
-    ['one good and one bad', [...redirect_uris, 'data:text/html,x']],
+    ['a private-use scheme in a web client', ['com.example.app:/cb']],
+    ['one valid and one invalid URI', [...redirect_uris, 'data:text/html,x']],
     ['too many', Array.from({ length: 21 }, (_, n) => `https://rp.example.com/${n}`)],
   ])('redirect_uris with %s is invalid_redirect_uri (security R24, RFC 7591 3.2.2)', (_what, value) => {
     expect(refused({ redirect_uris: value })).toBe('invalid_redirect_uri');
@@ -134,16 +134,16 @@ describe('refused', () => {
 
   test.each<[string, Record<string, unknown>]>([
     ['a post-logout script', { post_logout_redirect_uris: ['javascript:alert(1)'] }],
-    ['a logo by http', { logo_uri: 'http://rp.example.com/logo.png' }],
+    ['a logo over http', { logo_uri: 'http://rp.example.com/logo.png' }],
     ['a policy as data', { policy_uri: 'data:text/html,x' }],
     ['terms as a script', { tos_uri: 'javascript:alert(1)' }],
     ['a home page with a fragment', { client_uri: 'https://rp.example.com/#x' }],
-    ['keys by http', { jwks_uri: 'http://rp.example.com/jwks' }],
+    ['keys over http', { jwks_uri: 'http://rp.example.com/jwks' }],
     ['keys twice', { jwks_uri: 'https://rp.example.com/jwks', jwks: { keys: [publicKey] } }],
     ['a private key', { jwks: { keys: [{ ...publicKey, d: 'secret' }] } }],
     ['a symmetric key', { jwks: { keys: [{ kty: 'oct', k: 'secret' }] } }],
     ['no keys', { jwks: { keys: [] } }],
-    ['keys that are none', { jwks: 'keys' }],
+    ['keys that are not a set', { jwks: 'keys' }],
     ['private_key_jwt without keys', { token_endpoint_auth_method: 'private_key_jwt' }],
     ['an unknown method', { token_endpoint_auth_method: 'tls_client_auth' }],
     ['an unknown grant type', { grant_types: ['password'] }],
@@ -170,7 +170,7 @@ describe('refused', () => {
     ],
     ['uma_profile of a public client', { token_endpoint_auth_method: 'none', uma_profile: true }],
     [
-      'HS256 assertions by key',
+      'HS256 assertions with a key',
       {
         token_endpoint_auth_method: 'private_key_jwt',
         jwks: { keys: [publicKey] },
@@ -178,15 +178,15 @@ describe('refused', () => {
       },
     ],
     [
-      'RS256 assertions by secret',
+      'RS256 assertions with a secret',
       { token_endpoint_auth_method: 'client_secret_jwt', token_endpoint_auth_signing_alg: 'RS256' },
     ],
-    ['a login to initiate by http', { initiate_login_uri: 'http://rp.example.com/login' }],
-    ['a login to initiate by http on loopback', { initiate_login_uri: 'http://127.0.0.1/login' }],
-    ['a login to initiate as a script', { initiate_login_uri: 'javascript:alert(1)' }],
-    ['a login to initiate with a fragment', { initiate_login_uri: 'https://rp.example.com/login#x' }],
-    ['levels of authentication in words', { default_acr_values: '1 2' }],
-    ['a level of authentication with a space', { default_acr_values: ['1 2'] }],
+    ['an initiate_login_uri over http', { initiate_login_uri: 'http://rp.example.com/login' }],
+    ['an initiate_login_uri over http on loopback', { initiate_login_uri: 'http://127.0.0.1/login' }],
+    ['an initiate_login_uri as a script', { initiate_login_uri: 'javascript:alert(1)' }],
+    ['an initiate_login_uri with a fragment', { initiate_login_uri: 'https://rp.example.com/login#x' }],
+    ['default_acr_values as a string', { default_acr_values: '1 2' }],
+    ['an acr with a space', { default_acr_values: ['1 2'] }],
     ['an unknown algorithm of request objects', { request_object_signing_alg: 'RS1' }],
     ['signed request objects without keys', { request_object_signing_alg: 'RS256' }],
     [
@@ -201,23 +201,23 @@ describe('refused', () => {
         request_object_signing_alg: 'HS256',
       },
     ],
-    ['a request object by http', { request_uris: ['http://rp.example.com/object'] }],
-    ['a request object with user information', { request_uris: ['https://rp@rp.example.com/object'] }],
-    ['a request object by a name of the push', { request_uris: ['urn:ietf:params:oauth:request_uri:x'] }],
-    ['a request object at no list', { request_uris: 'https://rp.example.com/object' }],
-    ['a demand for signed requests in words', { require_signed_request_object: 'true' }],
-    ['a demand for pushed requests in words', { require_pushed_authorization_requests: 'true' }],
+    ['a request_uri over http', { request_uris: ['http://rp.example.com/object'] }],
+    ['a request_uri with user information', { request_uris: ['https://rp@rp.example.com/object'] }],
+    ['the request_uri of a pushed request', { request_uris: ['urn:ietf:params:oauth:request_uri:x'] }],
+    ['request_uris that are not a list', { request_uris: 'https://rp.example.com/object' }],
+    ['require_signed_request_object as a string', { require_signed_request_object: 'true' }],
+    ['require_pushed_authorization_requests as a string', { require_pushed_authorization_requests: 'true' }],
     ['an unknown scope', { scope: 'openid everything' }],
     ['the scope admin', { scope: 'admin' }],
-    ['a scope that is no text', { scope: ['openid'] }],
+    ['a scope that is not a string', { scope: ['openid'] }],
     ['a negative default_max_age', { default_max_age: -1 }],
     ['a fractional default_max_age', { default_max_age: 1.5 }],
-    ['a default_max_age in words', { default_max_age: '60' }],
-    ['require_pkce in words', { require_pkce: 'true' }],
-    ['id_token_claims in words', { id_token_claims: 'yes' }],
+    ['a default_max_age as a string', { default_max_age: '60' }],
+    ['require_pkce as a string', { require_pkce: 'true' }],
+    ['id_token_claims as a string', { id_token_claims: 'yes' }],
     ['a name of 101 characters', { client_name: 'x'.repeat(101) }],
     ['an empty name', { client_name: ' ' }],
-    ['a name that is no text', { client_name: 1 }],
+    ['a name that is not a string', { client_name: 1 }],
     ['too many contacts', { contacts: Array.from({ length: 11 }, () => 'a@example.com') }],
   ])('%s is invalid_client_metadata (RFC 7591 3.2.2)', (_what, input) => {
     expect(refused(input)).toBe('invalid_client_metadata');
@@ -231,7 +231,7 @@ describe('refused', () => {
   );
 });
 
-describe('what an administrator did not look at', () => {
+describe('a change that an administrator has not reviewed', () => {
   const approved = {
     redirect_uris,
     grant_types: ['authorization_code'],
@@ -249,31 +249,31 @@ describe('what an administrator did not look at', () => {
     ['one more grant type', { grant_types: ['authorization_code', 'refresh_token'] }],
     ['auth method none', { token_endpoint_auth_method: 'none', request_object_signing_alg: undefined }],
     ['keys', { jwks: { keys: [publicKey] } }],
-    ['an address of keys', { jwks_uri: 'https://rp.example.com/jwks' }],
+    ['a jwks_uri', { jwks_uri: 'https://rp.example.com/jwks' }],
     ['uma_profile', { uma_profile: true }],
     ['one more scope', { scope: 'openid profile email phone' }],
     ['a post-logout address', { post_logout_redirect_uris: ['https://rp.example.com/bye'] }],
     ['web to native', { application_type: 'native' }],
-    ['no PKCE any more', { require_pkce: false }],
-    ['an address of request objects', { request_uris: ['https://rp.example.com/object'] }],
-    ['no signed requests any more', { require_signed_request_object: false }],
-    ['no pushed requests any more', { require_pushed_authorization_requests: undefined }],
-    ['signed requests left out', { require_signed_request_object: undefined }],
+    ['no required PKCE', { require_pkce: false }],
+    ['a request_uri', { request_uris: ['https://rp.example.com/object'] }],
+    ['no required signature of requests', { require_signed_request_object: false }],
+    ['no required push of requests', { require_pushed_authorization_requests: undefined }],
+    ['no setting for signed requests', { require_signed_request_object: undefined }],
     ['any algorithm of request objects', { request_object_signing_alg: undefined }],
-    ['none of them', { request_object_signing_alg: 'none', require_signed_request_object: undefined }],
-  ])('%s widens (decisions section 2, security R45)', (_what, change) => {
+    ['unsigned request objects', { request_object_signing_alg: 'none', require_signed_request_object: undefined }],
+  ])('%s needs approval (decisions section 2, security R45)', (_what, change) => {
     expect(widens(current, next(change))).toBe(true);
   });
 
   test.each<[string, Record<string, unknown>]>([
     ['another name', { client_name: 'Quay' }],
-    ['no name any more', { client_name: undefined }],
+    ['no name', { client_name: undefined }],
     ['a logo', { logo_uri: 'https://rp.example.com/logo.png' }],
     ['another home page', { client_uri: 'https://rp.example.com/new' }],
     ['a policy', { policy_uri: 'https://rp.example.com/policy' }],
     ['terms', { tos_uri: 'https://rp.example.com/terms' }],
     ['another contact', { contacts: ['ops@rp.example.com'] }],
-  ])('%s is what people see, and waits (decisions section 2, security R117)', (_what, change) => {
+  ])('%s is shown to users, and needs approval (decisions section 2, security R117)', (_what, change) => {
     const named = { ...approved, client_name: 'Harbour', client_uri: 'https://rp.example.com/' };
     const before = parseClientMetadata({ ...named, contacts: ['desk@rp.example.com'] });
     expect(widens(before, parseClientMetadata({ ...named, contacts: ['desk@rp.example.com'], ...change }))).toBe(true);
@@ -281,10 +281,10 @@ describe('what an administrator did not look at', () => {
 
   test.each<[string, Record<string, unknown>]>([
     ['encrypted ID Tokens', { id_token_encrypted_response_alg: undefined }],
-    ['ID Tokens by a key of the service', { id_token_signed_response_alg: 'HS256' }],
-    ['the level of the sign-in', { default_acr_values: undefined }],
-    ['the age of the sign-in', { default_max_age: 7200 }],
-  ])('%s is a protection, and giving it up waits (decisions section 2, security R117)', (_what, change) => {
+    ['ID Tokens with a key of the service', { id_token_signed_response_alg: 'HS256' }],
+    ['required acr values', { default_acr_values: undefined }],
+    ['the maximum age of the sign-in', { default_max_age: 7200 }],
+  ])('%s: the removal of this protection needs approval (decisions section 2, security R117)', (_what, change) => {
     const encryptionKey = { ...publicKey, use: 'enc' };
     const guarded = {
       ...{ redirect_uris, jwks: { keys: [encryptionKey] }, id_token_encrypted_response_alg: 'ECDH-ES' },
@@ -304,7 +304,7 @@ describe('what an administrator did not look at', () => {
     ['client_secret_jwt', 'client_secret_basic', false],
     ['client_secret_post', 'private_key_jwt', false],
     ['none', 'client_secret_basic', false],
-  ] as const)('from %s to %s lowers a protection: %s (decisions section 2, security R117)', (from, to, lowers) => {
+  ] as const)('from %s to %s lowers the protection: %s (decisions section 2, security R117)', (from, to, lowers) => {
     const by = (token_endpoint_auth_method: string) =>
       parseClientMetadata({ redirect_uris, jwks: { keys: [publicKey] }, token_endpoint_auth_method });
     expect(widens(by(from), by(to))).toBe(lowers);
@@ -314,10 +314,10 @@ describe('what an administrator did not look at', () => {
     ['nothing', {}],
     ['fewer scopes', { scope: 'openid' }],
     ['the same scopes in another order', { scope: 'email openid profile' }],
-    ['the claims in ID Tokens, which UserInfo gives anyway', { id_token_claims: true }],
+    ['the claims in ID Tokens, which UserInfo returns, too', { id_token_claims: true }],
     ['another confidential method', { token_endpoint_auth_method: 'client_secret_post' }],
     ['a stronger method', { token_endpoint_auth_method: 'client_secret_jwt' }],
-  ])('%s does not (decisions section 2)', (_what, change) => {
+  ])('%s needs no approval (decisions section 2)', (_what, change) => {
     expect(widens(current, next(change))).toBe(false);
   });
 });
@@ -344,11 +344,11 @@ test.each([
   ['https://rp.example.com:8443/cb', 'rp.example.com:8443'],
   ['http://127.0.0.1:5000/cb', '127.0.0.1:5000'],
   ['com.example.app:/cb', 'com.example.app:'],
-])('people see %s as %s (security R11)', (uri, host) => {
+])('users see %s as %s (security R11)', (uri, host) => {
   expect(redirectHost(uri)).toBe(host);
 });
 
-test('a client without a name is called by its id (decisions section 2)', () => {
+test('a client without a name is shown by its client_id (decisions section 2)', () => {
   expect(displayName('c-1', parseClientMetadata({ redirect_uris }))).toBe('c-1');
   expect(displayName('c-1', parseClientMetadata({ redirect_uris, client_name: 'Harbour' }))).toBe('Harbour');
 });

@@ -1,4 +1,4 @@
-// Redirect URIs as tables of cases: what may be registered, what matches, and how a response is put into one.
+// Redirect URIs are accepted for registration, compared with requests, and extended with response parameters: tables of cases.
 import { describe, expect, test } from 'vitest';
 import {
   isPrivateUseUri,
@@ -17,7 +17,7 @@ const advice = (uri: string, type: 'web' | 'native', localhost?: boolean) => {
   return sentence.slice(begin.length);
 };
 
-describe('what may be registered', () => {
+describe('a redirect URI', () => {
   test.each([
     'https://rp.example.com',
     'https://rp.example.com/',
@@ -30,14 +30,14 @@ describe('what may be registered', () => {
     'http://localhost/cb',
     'http://localhost:8080/cb?x=1',
     `https://rp.example.com/${'x'.repeat(1975)}`,
-  ])('%s by web and native clients (security R24)', (uri) => {
+  ])('%s may be registered by web and native clients (security R24)', (uri) => {
     expect(isRedirectUri(uri, 'web')).toBe(true);
     expect(isRedirectUri(uri, 'native')).toBe(true);
     expect(isWebUri(uri)).toBe(true);
   });
 
   test.each(['com.example.app:/cb', 'com.example.app:/oauth/cb?x=1', 'org.example-2.app:/'])(
-    '%s by native clients only (RFC 8252 7.1)',
+    '%s may be registered by native clients only (RFC 8252 7.1)',
     (uri) => {
       expect(isRedirectUri(uri, 'native')).toBe(true);
       expect(isRedirectUri(uri, 'web')).toBe(false);
@@ -46,7 +46,7 @@ describe('what may be registered', () => {
   );
 
   test.each(['http://localhost', 'http://localhost/cb', 'http://localhost:8080/cb?x=1'])(
-    '%s by nobody without LOOPBACK_LOCALHOST (security R24)',
+    '%s may not be registered without LOOPBACK_LOCALHOST (security R24)',
     (uri) => {
       expect(isRedirectUri(uri, 'native', false)).toBe(false);
       expect(isRedirectUri(uri, 'web', false)).toBe(false);
@@ -117,14 +117,14 @@ describe('what may be registered', () => {
     'COM.example.app:/cb',
     'com.example.app:/cb#x',
     `https://rp.example.com/${'x'.repeat(2000)}`,
-  ])('%j by nobody (security R24)', (uri) => {
+  ])('%j may not be registered (security R24)', (uri) => {
     expect(isRedirectUri(uri, 'web')).toBe(false);
     expect(isRedirectUri(uri, 'native')).toBe(false);
     expect(isWebUri(uri)).toBe(false);
   });
 });
 
-describe('what matches', () => {
+describe('a requested redirect URI', () => {
   const registered = [
     'https://rp.example.com/cb',
     'https://rp.example.com/cb?tenant=1',
@@ -135,7 +135,7 @@ describe('what matches', () => {
     'com.example.app:/cb',
   ];
 
-  test.each(registered)('%s as it was registered (security R23)', (requested) => {
+  test.each(registered)('%s matches as it was registered (security R23)', (requested) => {
     expect(matchesRedirectUri(registered, requested, 'native')).toBe(true);
     expect(matchesRedirectUri(registered, requested, 'web')).toBe(true);
   });
@@ -148,7 +148,7 @@ describe('what matches', () => {
     'http://[::1]:8/cb?a=1',
     'http://localhost/cb',
     'http://localhost:51004/cb',
-  ])('%s for native clients, and not for others (RFC 8252 7.3, decisions section 3)', (requested) => {
+  ])('%s matches for native clients only (RFC 8252 7.3, decisions section 3)', (requested) => {
     expect(matchesRedirectUri(registered, requested, 'native')).toBe(true);
     expect(matchesRedirectUri(registered, requested, 'web')).toBe(false);
   });
@@ -203,12 +203,12 @@ describe('what matches', () => {
     ' http://127.0.0.1/cb',
     'com.example.app:/CB',
     'com.example.app:/cb?x',
-  ])('not %j (security R23, A42)', (requested) => {
+  ])('%j does not match (security R23, A42)', (requested) => {
     expect(matchesRedirectUri(registered, requested, 'native')).toBe(false);
     expect(matchesRedirectUri(registered, requested, 'web')).toBe(false);
   });
 
-  test('the port of localhost is compared without LOOPBACK_LOCALHOST, and that of an address is not (security R23)', () => {
+  test('must have the registered port of localhost without LOOPBACK_LOCALHOST, and not that of a loopback address (security R23)', () => {
     for (const [uri, expected] of [
       ['http://localhost:8080/cb', true],
       ['http://localhost:51004/cb', false],
@@ -217,7 +217,7 @@ describe('what matches', () => {
       expect(matchesRedirectUri(registered, uri, 'native', false)).toBe(expected);
   });
 
-  test('nothing matches where nothing is registered (security R23)', () => {
+  test('matches nothing if no URI is registered (security R23)', () => {
     for (const uri of ['', 'http://127.0.0.1/cb', 'https://rp.example.com/cb'])
       expect(matchesRedirectUri([], uri, 'native')).toBe(false);
   });

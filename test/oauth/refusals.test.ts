@@ -1,4 +1,4 @@
-// Refusals of client metadata as a table: each has its code, its member, its sentence, and its words on the console's form.
+// Each refusal of client metadata has its code, its member, its sentence, and its message on the console's form: a table of cases.
 import { expect, test } from 'vitest';
 import { fieldFault, fieldOf } from '../../src/admin/console/clients/faults.ts';
 import { fieldsOf } from '../../src/admin/console/clients/fields.ts';
@@ -98,7 +98,7 @@ const refused: [RefusalCode, string, Record<string, unknown>][] = [
 ];
 const languages = ['en', 'de', 'ar'];
 
-/** What holds of every refusal that a form can cause. */
+/** Checks the properties of every refusal that a form can cause. */
 function expectWords(error: OAuthError): void {
   const refusal = error.refusal!;
   expect(error.description).toMatch(/^[ !#-[\]-z|}~]+$/);
@@ -122,7 +122,7 @@ function refusalOf(run: () => unknown): OAuthError {
   throw new Error('nothing was refused');
 }
 
-test.each(refused)('%s is told at %s, in words of every language (issue 6)', (code, member, input) => {
+test.each(refused)('%s is reported at %s, with a message in every language (issue 6)', (code, member, input) => {
   const error = refusalOf(() => parseClientMetadata({ redirect_uris, ...input }, {}, noLocalhost));
   expect(error).toBeInstanceOf(OAuthError);
   expect(error.refusal).toMatchObject({ code, member } satisfies Partial<Refusal>);
@@ -133,7 +133,7 @@ test.each<[RefusalCode, string]>([
   ['sector-document.answer', 'no JSON'],
   ['sector-document.array', '{}'],
   ['sector-document.entries', '[]'],
-])('%s is told at sector_identifier_uri, in words of every language (issue 6)', async (code, document) => {
+])('%s is reported at sector_identifier_uri, with a message in every language (issue 6)', async (code, document) => {
   const check = createSectorCheck(() => Promise.resolve(document));
   const metadata = parseClientMetadata({ redirect_uris, sector_identifier_uri: 'https://rp.example/sector' });
   const error = await check(metadata).catch((refused: unknown) => refused);
@@ -141,7 +141,7 @@ test.each<[RefusalCode, string]>([
   expectWords(error as OAuthError);
 });
 
-test('each refusal of client metadata is in the tables above (issue 20)', () => {
+test('the tables above contain every refusal of client metadata (issue 20)', () => {
   const reached = [...refused.map(([code]) => code), 'sector-document.answer', 'sector-document.array'];
   expect([...new Set([...reached, 'sector-document.entries'])]).toEqual(
     expect.arrayContaining([...Object.keys(clientRules), ...Object.keys(combinationRules)]),

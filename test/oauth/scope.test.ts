@@ -1,4 +1,4 @@
-// Scope values and PKCE's shapes as tables of cases.
+// Scopes are parsed, registrable scopes are listed, and PKCE values are checked for their form: tables of cases.
 import { expect, test } from 'vitest';
 import { codeChallenge, isCodeChallenge, isCodeVerifier } from '../../src/oauth/pkce.ts';
 import { isScope, registrableScopes, scopeClaims, splitScope } from '../../src/oauth/scope.ts';
@@ -30,17 +30,17 @@ test.each([
 });
 
 test.each(['', ' ', ' openid', 'openid ', 'a"b', 'a\\b', 'a\tb', 'a\nb', 'openid\r\n', 'a\0b', 'é', '✓', '\x7f'])(
-  '%j has not (RFC 6749 appendix A.4)',
+  '%j does not have the characters of a scope (RFC 6749 appendix A.4)',
   (scope) => {
     expect(isScope(scope)).toBe(false);
   },
 );
 
-test('a long run of spaces is decided at once (security R103)', () => {
+test('a long run of spaces is checked at once (security R103)', () => {
   expect(isScope(`a${' '.repeat(100_000)}"`)).toBe(false);
 });
 
-test('what a client may register is what decisions name, and never admin (decisions section 2)', () => {
+test('clients may register the scopes of decisions, and never admin (decisions section 2)', () => {
   expect(registrableScopes().sort()).toEqual([
     'address',
     'email',
@@ -65,7 +65,7 @@ test.each([
   expect(scopeClaims[scope]).toEqual(claims);
 });
 
-test('the challenge is the one of the standard (RFC 7636 appendix B)', () => {
+test("the challenge is that of the standard's example (RFC 7636 appendix B)", () => {
   const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
   expect(codeChallenge(verifier)).toBe('E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM');
   expect(isCodeVerifier(verifier)).toBe(true);

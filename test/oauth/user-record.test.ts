@@ -1,4 +1,4 @@
-// Users as the rows of a table: what is written is read again as it was, whatever stands in it.
+// Users are written to a table and read back unchanged, whatever their values contain.
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -14,7 +14,7 @@ async function written(record: Record<string, unknown>): Promise<unknown> {
   return undefined;
 }
 
-/** What separates, escapes, quotes and begins formulas, more often than chance would bring it. */
+/** Characters that separate, escape, quote and begin formulas, with more weight than by chance. */
 const odd = fc.constantFrom(';', '\\', "'", '"', ',', '=', '+', '-', '@', ' ', 'a', 'ü', '＝', '＋', '－', '＠');
 const word = fc
   .array(fc.oneof({ weight: 3, arbitrary: odd }, fc.string({ unit: 'grapheme', minLength: 1, maxLength: 3 })), {
@@ -24,7 +24,7 @@ const word = fc
   .map((parts) => parts.join('').normalize('NFC').trim())
   .filter((text) => text !== '' && !/^\.{1,2}$/.test(text) && !/\p{Cc}|\ufffd/u.test(text) && text.isWellFormed());
 
-test('any groups and names are read from a table as they were written into it (RFC 4180, issue 6)', async () => {
+test('any groups and names are read from a table as they were written (RFC 4180, issue 6)', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uniqueArray(word, { minLength: 1, maxLength: 4 }), word, async (groups, username) => {
       expect(await written({ username, groups })).toEqual({ username, groups });
@@ -33,7 +33,7 @@ test('any groups and names are read from a table as they were written into it (R
   );
 });
 
-test('no cell of a table begins a formula, whatever stands before it, and each is read as it was written (security R126)', () => {
+test('no cell of a table begins a formula, whatever precedes it, and each is read as it was written (security R126)', () => {
   const before = fc.array(
     fc.constantFrom("'", ' ', '\t', '\r', '\n', '\u00a0', '\u200b', '\ufeff', '\u3000', 'a', ';'),
     {
@@ -45,7 +45,7 @@ test('no cell of a table begins a formula, whatever stands before it, and each i
     .map(([spaces, sign, rest]) => spaces.join('') + sign + rest);
   fc.assert(
     fc.property(text, (cell) => {
-      // behind a semicolon too, at which spreadsheets in many languages split a file
+      // nor after a semicolon, at which spreadsheets in many languages split a file
       expect(markedCell(cell)).not.toMatch(/(^|[;\t\r\n])[\s\u200b\ufeff]*[=+\-@＝＋－＠]|^[\t\r]/);
       expect(unmarkedCell(markedCell(cell))).toBe(cell);
     }),
@@ -53,15 +53,15 @@ test('no cell of a table begins a formula, whatever stands before it, and each i
   );
 });
 
-test('a cell of another program is read as it looks: a lone backslash is one, and empty names are none (issue 6)', () => {
+test('a cell of another program is read literally: a single backslash is one, and empty names are ignored (issue 6)', () => {
   const groups = (cell: string) => (readUserRow({ username: 'x', groups: cell }) as { groups?: string[] }).groups;
   expect(groups('a; b ;;c')).toEqual(['a', 'b', 'c']);
   expect(groups('a\\b;c')).toEqual(['a\\b', 'c']);
   expect(groups('a\\;b;c\\\\;d')).toEqual(['a;b', 'c\\', 'd']);
 });
 
-test('the English page says why a row is refused as the command line does (issue 6)', () => {
-  const said = (name: string) => translation('en')[`console.users-import.reason.${name}`];
+test('the English page and the command line give the same reason for a refused row (issue 6)', () => {
+  const message = (name: string) => translation('en')[`console.users-import.reason.${name}`];
   for (const [name, reason] of Object.entries(importReasons))
-    expect(said(name)).toBe(reason[0]!.toUpperCase() + reason.slice(1));
+    expect(message(name)).toBe(reason[0]!.toUpperCase() + reason.slice(1));
 });
