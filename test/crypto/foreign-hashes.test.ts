@@ -1,4 +1,4 @@
-// Hashes of other systems: made here by what those systems compute, verified, and refused when they ask for too much.
+// Password hashes of other systems are verified like those systems compute them, and refused if they cost too much.
 import { pbkdf2Sync, scryptSync } from 'node:crypto';
 import argon2 from 'argon2';
 import bcrypt from 'bcrypt';
@@ -27,7 +27,7 @@ const kinds = {
   'PBKDF2 of Django': `pbkdf2_sha256$1000$0123456789abcdef$${pbkdf2('sha256', 32).toString('base64')}`,
 };
 
-test.each(Object.entries(kinds))('%s is verified, and asks to be replaced (issue 6)', async (_kind, stored) => {
+test.each(Object.entries(kinds))('%s is verified, and marked for an upgrade (issue 6)', async (_kind, stored) => {
   const passwords = createPasswordHashing();
   expect(isUsableHash(stored)).toBe(true);
   expect(await passwords.verify(stored, password)).toBe(true);
@@ -44,11 +44,11 @@ test.each([
     `$scrypt$ln=14,r=8,p=1$U29kaXVtQ2hsb3JpZGU$${base64(Buffer.from('7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887', 'hex'))}`,
   ],
   ['bcrypt (crypt_blowfish)', 'U*U', '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'],
-])('the published vector of %s is verified', async (_kind, known, stored) => {
+])('the published test vector of %s is verified', async (_kind, known, stored) => {
   expect(await createPasswordHashing().verify(stored, known)).toBe(true);
 });
 
-test('a hash that asks for more than is sensible is nobody’s password (security R58)', async () => {
+test('a hash that costs more than the limit is not usable (security R58)', async () => {
   const end = `${base64(salt)}$${base64(Buffer.alloc(32))}`;
   for (const stored of [
     blowfish.replace('$04$', '$14$'),

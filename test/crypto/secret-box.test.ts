@@ -1,4 +1,4 @@
-// Encrypted values and keyed digests: which bytes, associated data and keys they are good for.
+// Encrypted values and keyed digests depend on their bytes, associated data and keys.
 import { describe, expect, test } from 'vitest';
 import { createSecretBox } from '../../src/crypto/secret-box.ts';
 import { parseSecretKey } from '../../src/crypto/secret-key.ts';
@@ -32,7 +32,7 @@ describe('an encrypted value', () => {
     expect(() => open(sealed)).toThrow();
   });
 
-  test('is encrypted by the first key of the list and decrypted by all, and names its key (decisions section 8)', () => {
+  test('is encrypted with the first key of the list, decrypted with all keys, and names its key (decisions section 8)', () => {
     expect(sealed.toString('hex', 1, 9)).toBe(first.id);
     expect(createSecretBox([second, first]).open(sealed, row).toString()).toBe('a secret');
     expect(createSecretBox([second, first]).seal('a secret', row).toString('hex', 1, 9)).toBe(second.id);
@@ -40,7 +40,7 @@ describe('an encrypted value', () => {
   });
 });
 
-test('a digest is made with the first key and recognised under all (decisions section 8)', () => {
+test('a digest is computed with the first key and recognized with all keys (decisions section 8)', () => {
   const [first, second] = [newKey(), newKey()];
   const before = createSecretBox([first, second]);
   const after = createSecretBox([second, first]);
@@ -49,7 +49,7 @@ test('a digest is made with the first key and recognised under all (decisions se
   expect(createSecretBox([second]).macs('form', 'a', 'b')).not.toContain(before.mac('form', 'a', 'b'));
 });
 
-test('the keys that are derived from a key of SECRET_KEY are a stored format (security R29)', () => {
+test('the keys that are derived from a key of SECRET_KEY do not change between versions (security R29)', () => {
   const key = parseSecretKey('AAcOFRwjKjE4P0ZNVFtiaXB3foWMk5qhqK-2vcTL0tk');
   const stored = Buffer.from(
     '03fb116f002224b1354e2a3399789e94084124e3ce821041bd7757fcf7b66d6e8b904ee9f756fe64542248fb50',
@@ -57,6 +57,6 @@ test('the keys that are derived from a key of SECRET_KEY are a stored format (se
   );
   expect(key.id).toBe('fb116f002224b135');
   expect(createSecretBox([key]).open(stored, row).toString()).toBe('a secret');
-  // made by the version before data keys
+  // computed by the version before data keys
   expect(createSecretBox([key]).mac('form', 'a', 'b')).toBe('16qoIAwcnBsB67IoW7YBIdZrqFuxxYfR5c3piOtlwbg');
 });

@@ -1,8 +1,8 @@
-// Random identifiers and secrets: their form.
+// Random identifiers and secrets have a fixed form.
 import { expect, test } from 'vitest';
 import { randomId, randomSecret } from '../../src/crypto/secrets.ts';
 
-test('no identifier reads as an option on a command line (decisions section 8)', () => {
+test('no identifier can be mistaken for an option on a command line (decisions section 8)', () => {
   const ids = Array.from({ length: 5000 }, randomId);
   expect(ids.filter((id) => !/^[A-Za-z0-9_][A-Za-z0-9_-]{21}$/.test(id))).toEqual([]);
   expect(new Set(ids).size).toBe(ids.length);

@@ -1,12 +1,14 @@
-// The threads that hash passwords give way to the one that serves: in a process of their own, so that this one stays as it is.
+// The threads that hash passwords have a lower priority than the serving thread: in a separate process, so that the test process keeps its priorities.
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 
-// the name of a thread of the pool is known from libuv 1.49 on
-const named = process.platform === 'linux' && !/^(20|22)\./.test(process.versions.node);
+// libuv names the threads of its pool since version 1.49
+const threadsHaveNames = process.platform === 'linux' && !/^(20|22)\./.test(process.versions.node);
 
-test.runIf(named)('the threads of the pool give way, the thread that serves does not (security R102)', () => {
-  const program = `
+test.runIf(threadsHaveNames)(
+  'the threads of the pool get a lower priority, and the serving thread does not (security R102)',
+  () => {
+    const program = `
     import { readFile } from 'node:fs/promises';
     import { getPriority } from 'node:os';
     import { letPoolThreadsGiveWay } from './src/crypto/thread-priority.ts';
@@ -14,12 +16,13 @@ test.runIf(named)('the threads of the pool give way, the thread that serves does
     const before = getPriority();
     const count = letPoolThreadsGiveWay();
     console.log(JSON.stringify({ count, served: getPriority() - before }));`;
-  const printed = execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
-  expect(JSON.parse(printed)).toEqual({ count: 4, served: 0 });
-});
+    const printed = execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
+    expect(JSON.parse(printed)).toEqual({ count: 4, served: 0 });
+  },
+);
 
 test.runIf(process.platform === 'linux')(
-  'a system that lists no threads is no reason not to start (security R102)',
+  'a system that lists no threads does not prevent the start (security R102)',
   () => {
     const program = `
     import fs from 'node:fs';

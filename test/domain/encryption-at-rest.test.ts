@@ -1,4 +1,4 @@
-// Encryption at rest on a real database: which SECRET_KEY opens it, and what moves its values to another key.
+// A database accepts only a SECRET_KEY with the keys of all its encrypted values, which the re-encryption moves to the first key.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseSecretKey } from '../../src/crypto/secret-key.ts';
@@ -47,7 +47,7 @@ afterAll(async () => {
 const run = async (keys = both) => reencrypt(store, await openEncryption(store, keys), by, () => undefined);
 const keyIds = () => store.sealedValues.keyIds();
 
-test('every encrypted column is known to the re-encryption, and indexed by its key (security R29)', async () => {
+test('the re-encryption covers every encrypted column, and each has an index by key (security R29)', async () => {
   const columns = await database.sql<{ name: string }>(
     `SELECT table_name || '.' || column_name AS name FROM information_schema.columns
       WHERE table_schema = 'public' AND column_name LIKE '%encrypted'`,
@@ -61,7 +61,7 @@ test('every encrypted column is known to the re-encryption, and indexed by its k
   expect(indexes.map(({ name }) => name).sort()).toEqual(names);
 });
 
-test('a SECRET_KEY without the key of one stored value is refused with a sentence that shows ids only (decisions section 8)', async () => {
+test('a SECRET_KEY without the key of a stored value is refused with a sentence that shows only key ids (decisions section 8)', async () => {
   expect(await keyIds()).toEqual([oldId]);
   const refusal = openEncryption(store, [newKey]);
   await expect(refusal).rejects.toThrow(`lacks the key ${oldId}`);
@@ -71,13 +71,13 @@ test('a SECRET_KEY without the key of one stored value is refused with a sentenc
   await openEncryption(store, [oldKey, newKey]);
 });
 
-test('the re-encryption refuses while an instance encrypts with another key, and counts no instance that is gone (decisions section 8)', async () => {
+test('the re-encryption refuses while an instance encrypts with another key, and ignores instances that have ended (decisions section 8)', async () => {
   const instances = [randomUUID(), randomUUID(), randomUUID()] as const;
   for (const id of instances) await store.instances.heartbeat(id, oldId);
   await expect(run()).rejects.toThrow(
     `3 instances encrypt with the key ${oldId}, and this command with the key ${newId}`,
   );
-  // one stops, one is restarted with another first key, and one was killed
+  // one instance stops, one restarts with another first key, and one was killed
   await store.instances.remove(instances[0]);
   await store.instances.remove(instances[1]);
   await store.instances.heartbeat(randomUUID(), newId);
@@ -90,7 +90,7 @@ test('the re-encryption refuses while an instance encrypts with another key, and
   expect(await database.sql(`SELECT FROM audit_events WHERE type = 'secret_key.reencrypted'`)).toHaveLength(0);
 });
 
-test('a value that was altered stops the re-encryption with a sentence that names its row, and the others keep what they have (security R29)', async () => {
+test('an altered value stops the re-encryption with a sentence that names its row, and the other values do not change (security R29)', async () => {
   const set = 'UPDATE signing_keys SET private_key_encrypted = $1 WHERE alg = $2';
   const [kept] = await database.sql<{ kid: string; value: Buffer }>(
     `SELECT kid, private_key_encrypted AS value FROM signing_keys WHERE alg = 'EdDSA'`,
@@ -102,7 +102,7 @@ test('a value that was altered stops the re-encryption with a sentence that name
   await database.sql(set, [kept!.value, 'EdDSA']);
 });
 
-test('the re-encryption moves every value to the first key, is one event, and is no new version of a client (decisions section 8)', async () => {
+test('the re-encryption moves every value to the first key, records one event, and changes no client version (decisions section 8)', async () => {
   const versions = () => database.sql('SELECT client_id, version, updated_at FROM clients');
   const before = await versions();
   expect(await run()).toEqual({ values: 6, notNeeded: [oldId] });
@@ -115,12 +115,12 @@ test('the re-encryption moves every value to the first key, is one event, and is
   await expect(openEncryption(store, [oldKey])).rejects.toThrow(`lacks the key ${newId}`);
 });
 
-test('a value that is encrypted with another key meanwhile is noticed (decisions section 8)', async () => {
+test('a value that is encrypted with another key during the re-encryption is detected (decisions section 8)', async () => {
   const late = (await openEncryption(store, [oldKey, newKey])).secretBox.seal(
     'late',
     'clients.shared_secret_encrypted.harbour',
   );
-  // as if an instance stored it right after the batch
+  // as if an instance stored the value right after the batch
   await database.sql(
     `CREATE FUNCTION store_late() RETURNS trigger LANGUAGE plpgsql AS $$
      BEGIN NEW.shared_secret_encrypted := '\\x${late.toString('hex')}'; RETURN NEW; END $$;

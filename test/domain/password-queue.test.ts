@@ -1,4 +1,4 @@
-// The queue before password hashing: how many run, how many wait, who comes first, and that the rest is refused at once.
+// The queue of password hashes limits running and waiting hashes, prefers known browsers, and refuses further hashes at once.
 import { expect, test } from 'vitest';
 import {
   createPasswordQueue,
@@ -6,13 +6,13 @@ import {
   type PasswordSlot,
 } from '../../src/domain/rate-limits/password-queue.ts';
 
-test('no more hashes run than may, no more wait than may, and the rest is refused before anything is done (security R102)', async () => {
+test('no more hashes run or wait than the limits allow, and further ones are refused before any work (security R102)', async () => {
   const passwords = createPasswordQueue({ concurrency: 2, queue: 4 });
   let acquired = 0;
-  let most = { running: 0, waiting: 0 };
+  let max = { running: 0, waiting: 0 };
   const sample = () => {
     const { running, waiting } = passwords.load();
-    most = { running: Math.max(most.running, running), waiting: Math.max(most.waiting, waiting) };
+    max = { running: Math.max(max.running, running), waiting: Math.max(max.waiting, waiting) };
   };
   const work = async (slot: PasswordSlot) => {
     acquired++;
@@ -24,17 +24,17 @@ test('no more hashes run than may, no more wait than may, and the rest is refuse
   const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
   expect(refused.every(({ reason }) => reason instanceof PasswordQueueFull)).toBe(true);
   expect([acquired, refused.length]).toEqual([6, 14]);
-  expect(most).toEqual({ running: 2, waiting: 4 });
+  expect(max).toEqual({ running: 2, waiting: 4 });
   expect(passwords.load()).toEqual({ running: 0, waiting: 0 });
   expect(await passwords.verify(await passwords.hash('a password'), 'a password')).toBe(true);
 });
 
-test('a full queue has room for those who come first, and they are served before those who wait (security R63, R102)', async () => {
+test('a full queue still accepts preferred hashes, which run before the waiting ones (security R63, R102)', async () => {
   const passwords = createPasswordQueue({ concurrency: 1, queue: 2 });
   const served: string[] = [];
   const verify = (who: string) => (slot: PasswordSlot) => slot.verify(undefined, who).then(() => served.push(who));
-  const strangers = ['1', '2', '3'].map((who) => passwords.acquire(verify(who)));
+  const others = ['1', '2', '3'].map((who) => passwords.acquire(verify(who)));
   await expect(passwords.acquire(verify('4'))).rejects.toThrow(PasswordQueueFull);
-  await Promise.all([...strangers, passwords.acquire(verify('known'), { first: true })]);
+  await Promise.all([...others, passwords.acquire(verify('known'), { first: true })]);
   expect(served).toEqual(['1', 'known', '2', '3']);
 });
