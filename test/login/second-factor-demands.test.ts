@@ -44,12 +44,12 @@ async function enrolledAfterSignIn() {
   return { user, agent, app };
 }
 
-const ask = async (agent: UserAgent, parameters: Record<string, string> = {}, of = client) =>
-  agent.follow(await agent.get(authorizationUrl(service.issuer, of, parameters)));
+const ask = async (agent: UserAgent, parameters: Record<string, string> = {}, rp = client) =>
+  agent.follow(await agent.get(authorizationUrl(service.issuer, rp, parameters)));
 
 /** Redeems the code of the page, and returns the ID Token. */
-async function idToken(page: Page, of = client) {
-  const { body } = await redeem(service.issuer, of, responseParameters(page)['code']!);
+async function idToken(page: Page, rp = client) {
+  const { body } = await redeem(service.issuer, rp, responseParameters(page)['code']!);
   return decodeJwt(body['id_token'] as string);
 }
 
@@ -100,9 +100,9 @@ describe('the service requires a second factor', () => {
 
 describe('a client requires an acr', () => {
   test('that an administrator set, and a session with a password only needs just the missing factor (RFC 9470 5)', async () => {
-    const of = await service.createClient({ client_name: 'Vault' }, { firstParty: true });
+    const rp = await service.createClient({ client_name: 'Vault' }, { firstParty: true });
     const admin = await adminToken(service);
-    const path = `${service.issuer}/admin/api/clients/${of.clientId}`;
+    const path = `${service.issuer}/admin/api/clients/${rp.clientId}`;
     expect(await call(path, { method: 'PATCH', token: admin, body: { required_acr: 'urn:x' } })).toMatchObject({
       status: 400,
     });
@@ -112,32 +112,32 @@ describe('a client requires an acr', () => {
     });
     const { user, agent, app } = await enrolledAfterSignIn();
     expect(responseParameters(await ask(agent, {}))['code']).toBeDefined();
-    expect(responseParameters(await ask(agent, { prompt: 'none' }, of))['error']).toBe('login_required');
-    const step = await ask(agent, {}, of);
+    expect(responseParameters(await ask(agent, { prompt: 'none' }, rp))['error']).toBe('login_required');
+    const step = await ask(agent, {}, rp);
     expect([asksSecondFactor(step), asksPassword(step)]).toEqual([true, false]);
     const end = await agent.submit(step, { code: app.code() });
-    expect(await idToken(end, of)).toMatchObject({ acr: mfa, amr: ['pwd', 'otp', 'mfa'], sub: user.sub });
+    expect(await idToken(end, rp)).toMatchObject({ acr: mfa, amr: ['pwd', 'otp', 'mfa'], sub: user.sub });
     // the session keeps the level
-    expect(responseParameters(await ask(agent, { prompt: 'none' }, of))['code']).toBeDefined();
+    expect(responseParameters(await ask(agent, { prompt: 'none' }, rp))['code']).toBeDefined();
 
-    const { code, stdout } = await runCommand(service, ['client', 'require-acr', of.clientId, 'none', '--json']);
+    const { code, stdout } = await runCommand(service, ['client', 'require-acr', rp.clientId, 'none', '--json']);
     expect([code, JSON.parse(stdout)['required_acr']]).toEqual([0, undefined]);
-    expect((await runCommand(service, ['client', 'require-acr', of.clientId, 'urn:x'])).code).not.toBe(0);
+    expect((await runCommand(service, ['client', 'require-acr', rp.clientId, 'urn:x'])).code).not.toBe(0);
     const other = await signedIn();
     // once the change has reached the instance
     await vi.waitFor(
-      async () => expect(await idToken(await ask(other.agent, {}, of), of)).toMatchObject({ acr: password }),
+      async () => expect(await idToken(await ask(other.agent, {}, rp), rp)).toMatchObject({ acr: password }),
       { timeout: 10_000 },
     );
   });
 
   test('that needs a passkey, and a user without one creates it after all other factors were verified (RFC 9470 5, security R91)', async () => {
-    const of = await service.createClient({ client_name: 'Vault' }, { firstParty: true });
-    await runCommand(service, ['client', 'require-acr', of.clientId, 'phr']);
+    const rp = await service.createClient({ client_name: 'Vault' }, { firstParty: true });
+    await runCommand(service, ['client', 'require-acr', rp.clientId, 'phr']);
     const { user, agent, app } = await enrolledAfterSignIn();
-    expect(responseParameters(await ask(agent, { prompt: 'none' }, of))['error']).toBe('login_required');
+    expect(responseParameters(await ask(agent, { prompt: 'none' }, rp))['error']).toBe('login_required');
     // the password alone does not create a passkey
-    const step = await ask(agent, { state: 's' }, of);
+    const step = await ask(agent, { state: 's' }, rp);
     expect(asksSecondFactor(step)).toBe(true);
     let page = await agent.submit(step, { code: app.code() });
     if (asksPassword(page)) {
@@ -156,14 +156,14 @@ describe('a client requires an acr', () => {
     const { action, options, fields } = passkeyForm(added);
     const end = await agent.follow(await agent.post(action, { ...fields, credential: key.get(options) }));
     expect(responseParameters(end)['state']).toBe('s');
-    expect(await idToken(end, of)).toMatchObject({ sub: user.sub, acr: 'phrh' });
+    expect(await idToken(end, rp)).toMatchObject({ sub: user.sub, acr: 'phrh' });
   });
 
   test('that no passkey of the user satisfies, so that it gets unmet_authentication_requirements (OpenID Connect Core Unmet Authentication Requirements 1.0)', async () => {
-    const of = await service.createClient({}, { firstParty: true });
-    await runCommand(service, ['client', 'require-acr', of.clientId, 'phrh']);
+    const rp = await service.createClient({}, { firstParty: true });
+    await runCommand(service, ['client', 'require-acr', rp.clientId, 'phrh']);
     const { agent } = await signedIn();
-    const made = passkeyForm(await ask(agent, { state: 's' }, of));
+    const made = passkeyForm(await ask(agent, { state: 's' }, rp));
     // the passkey can be synchronized to other devices
     const key = new Passkey(service.issuer);
     key.flags |= 8;

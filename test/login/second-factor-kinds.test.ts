@@ -21,8 +21,8 @@ const plant = (service: TestService, { sub }: { sub: string }) =>
     randomBytes(8).toString('hex'),
   ]);
 
-const ask = async (service: TestService, agent: UserAgent, of: TestClient, parameters: Record<string, string> = {}) =>
-  agent.follow(await agent.get(authorizationUrl(service.issuer, of, parameters)));
+const ask = async (service: TestService, agent: UserAgent, rp: TestClient, parameters: Record<string, string> = {}) =>
+  agent.follow(await agent.get(authorizationUrl(service.issuer, rp, parameters)));
 
 describe.each([
   ['not required', {}],

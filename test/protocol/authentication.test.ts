@@ -112,7 +112,7 @@ test('an unknown, a disabled and a public client and a wrong redirect URI get th
   const agent = await signedIn();
   for (const browser of [agent, new UserAgent(service)]) {
     const answers = [];
-    for (const of of [
+    for (const rp of [
       { clientId: 'unknown', redirectUri: client.redirectUri },
       await service.createClient({}, { status: 'disabled' }),
       await service.createClient({ token_endpoint_auth_method: 'none' }),
@@ -120,7 +120,7 @@ test('an unknown, a disabled and a public client and a wrong redirect URI get th
       { clientId: client.clientId, redirectUri: `${client.redirectUri}/` },
     ]) {
       for (const more of [{}, challenge] as Record<string, string>[]) {
-        const redirect = await browser.get(address(of, more), foreign);
+        const redirect = await browser.get(address(rp, more), foreign);
         expect([redirect.status, redirect.location]).toEqual([303, `${service.issuer}/login?problem=client`]);
         const page = await browser.follow(redirect);
         expect(page.status).toBe(400);
@@ -166,11 +166,11 @@ test.each([
 });
 
 test('a client that registered require_pkce must send a challenge, whatever site led the browser here (decisions section 3)', async () => {
-  const strict = await service.createClient({ require_pkce: true });
+  const strictClient = await service.createClient({ require_pkce: true });
   const agent = new UserAgent(service);
   await agent.signIn(user);
   for (const headers of [foreign, own])
-    expect(responseParameters(await agent.get(address(strict), headers))['error']).toBe('invalid_request');
+    expect(responseParameters(await agent.get(address(strictClient), headers))['error']).toBe('invalid_request');
 });
 
 test.each<[string, Record<string, string>]>([
@@ -204,13 +204,13 @@ test('no page is shown for a first-party client, for a request with a challenge,
   const client = await service.createClient();
   const trusted = await service.createClient({}, { firstParty: true });
   const agent = await signedIn(client);
-  for (const [of, parameters, headers] of [
+  for (const [rp, parameters, headers] of [
     [trusted, {}, foreign],
     [client, challenge, foreign],
     [client, {}, own],
     [client, {}, { 'sec-fetch-site': 'same-origin' }],
   ] as [TestClient, Record<string, string>, Record<string, string>][])
-    expect(responseParameters(await agent.get(address(of, parameters), headers))['code']).toBeDefined();
+    expect(responseParameters(await agent.get(address(rp, parameters), headers))['code']).toBeDefined();
 });
 
 test.each<[string, (form: Record<string, string>, other: string) => Record<string, string>, Record<string, string>]>([

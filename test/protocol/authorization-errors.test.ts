@@ -19,8 +19,8 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const address = (parameters: Record<string, string> = {}, of: Pick<TestClient, 'clientId' | 'redirectUri'> = client) =>
-  authorizationUrl(service.issuer, of, parameters);
+const address = (parameters: Record<string, string> = {}, rp: Pick<TestClient, 'clientId' | 'redirectUri'> = client) =>
+  authorizationUrl(service.issuer, rp, parameters);
 
 /** The parts of a page that are the same in equal answers. */
 function seen(page: Page) {
@@ -75,17 +75,17 @@ describe('a request that cannot be trusted', () => {
     await service.database.sql('DELETE FROM clients WHERE client_id = $1', [deregistered.clientId]);
     for (const browser of [agent, new UserAgent(service)]) {
       const answers = [];
-      for (const of of [
+      for (const rp of [
         { clientId: 'unknown-client', redirectUri: client.redirectUri },
         disabled,
         deregistered,
         { clientId: client.clientId, redirectUri: evil },
       ]) {
         for (const more of [{}, { prompt: 'none' }, { response_type: 'nonsense' }] as Record<string, string>[]) {
-          const redirect = await browser.get(address(more, of));
+          const redirect = await browser.get(address(more, rp));
           answers.push({ redirect: seen(redirect), page: seen(await browser.follow(redirect)) });
         }
-        const posted = await browser.post('/authorize', { client_id: of.clientId, redirect_uri: of.redirectUri });
+        const posted = await browser.post('/authorize', { client_id: rp.clientId, redirect_uri: rp.redirectUri });
         answers.push({ redirect: seen(await browser.follow(posted)), page: undefined });
       }
       const pages = answers.filter((answer) => answer.page);
@@ -95,12 +95,12 @@ describe('a request that cannot be trusted', () => {
   });
 
   test('a client that is disabled during a sign-in gets no response (decisions section 3)', async () => {
-    const doomed = await service.createClient();
+    const disabledLater = await service.createClient();
     const browser = new UserAgent(service);
-    const login = await browser.follow(await browser.get(address({}, doomed)));
-    await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [doomed.clientId]);
+    const login = await browser.follow(await browser.get(address({}, disabledLater)));
+    await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [disabledLater.clientId]);
     // a notification clears the client cache of the instance: the request is repeated until it has arrived
-    await expect.poll(async () => (await browser.get(address({}, doomed))).location).toContain('problem=client');
+    await expect.poll(async () => (await browser.get(address({}, disabledLater))).location).toContain('problem=client');
     const end = await browser.signIn(user, login);
     expect(end.status).toBe(400);
     expect(end.url).toBe(`${service.issuer}/login?problem=client`);
@@ -300,8 +300,8 @@ describe('ERROR_DELIVERY=standard', () => {
     const rp = await standard.createClient();
     const disabled = await standard.createClient({}, { status: 'disabled' });
     const browser = new UserAgent(standard);
-    const at = async (of: Pick<TestClient, 'clientId' | 'redirectUri'>) =>
-      (await browser.get(authorizationUrl(standard.issuer, of, { response_type: 'code' }))).location;
+    const at = async (target: Pick<TestClient, 'clientId' | 'redirectUri'>) =>
+      (await browser.get(authorizationUrl(standard.issuer, target, { response_type: 'code' }))).location;
     expect(await at(rp)).toMatch(new RegExp(`^${standard.issuer}/login\\?transaction=`));
     expect(await at(disabled)).toBe(`${standard.issuer}/login?problem=client`);
     expect(await at({ ...rp, redirectUri: 'https://evil.example/' })).toBe(`${standard.issuer}/login?problem=client`);

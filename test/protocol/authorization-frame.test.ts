@@ -21,8 +21,8 @@ beforeAll(async () => {
 afterAll(() => service?.stop());
 
 const frame = { 'sec-fetch-dest': 'iframe', 'sec-fetch-mode': 'navigate', 'sec-fetch-site': 'cross-site' };
-const load = (by: UserAgent, parameters: Record<string, string>, of: Partial<TestClient> = {}) =>
-  by.get(authorizationUrl(service.issuer, { ...client, ...of }, parameters), frame);
+const load = (browser: UserAgent, parameters: Record<string, string>, rp: Partial<TestClient> = {}) =>
+  browser.get(authorizationUrl(service.issuer, { ...client, ...rp }, parameters), frame);
 const rows = async () =>
   (
     await service.database.sql<Record<string, number>>(
@@ -138,8 +138,8 @@ test('a pushed request with prompt=none is answered in a frame, and one without 
     });
     return ((await answer.json()) as Record<string, string>)['request_uri']!;
   };
-  const at = (by: UserAgent, request_uri: string, headers: Record<string, string> = {}) =>
-    by.get(`/authorize?${new URLSearchParams({ client_id: client.clientId, request_uri }).toString()}`, headers);
+  const at = (browser: UserAgent, request_uri: string, headers: Record<string, string> = {}) =>
+    browser.get(`/authorize?${new URLSearchParams({ client_id: client.clientId, request_uri }).toString()}`, headers);
   expect(responseParameters(await at(agent, await push({ prompt: 'none' }), frame))['code']).toBeDefined();
   const signedOutBrowser = new UserAgent(service);
   expect(responseParameters(await at(signedOutBrowser, await push({ prompt: 'none' }), frame))['error']).toBe(

@@ -25,14 +25,14 @@ async function signedIn(user: User): Promise<UserAgent> {
   return agent;
 }
 
-const ask = async (agent: UserAgent, parameters: Record<string, string>, of: TestClient = client) =>
-  agent.follow(await agent.get(authorizationUrl(service.issuer, of, parameters)));
+const ask = async (agent: UserAgent, parameters: Record<string, string>, rp: TestClient = client) =>
+  agent.follow(await agent.get(authorizationUrl(service.issuer, rp, parameters)));
 
-async function idToken(page: Page, of: TestClient = client): Promise<string> {
-  const { body } = await tokenRequest(service.issuer, of, {
+async function idToken(page: Page, rp: TestClient = client): Promise<string> {
+  const { body } = await tokenRequest(service.issuer, rp, {
     grant_type: 'authorization_code',
     code: responseParameters(page)['code']!,
-    redirect_uri: of.redirectUri,
+    redirect_uri: rp.redirectUri,
   });
   return body['id_token'] as string;
 }
@@ -92,8 +92,8 @@ test('prompt=consent asks again for scopes that the user has granted (OpenID Con
 
 test('prompt=none gets a code if no page is needed, and otherwise an error that names the missing step (OpenID Connect Core 3.1.2.6)', async () => {
   const agent = await signedIn(alice);
-  const answer = async (parameters: Record<string, string>, of = client, by = agent) =>
-    responseParameters(await ask(by, { prompt: 'none', state: 's', ...parameters }, of));
+  const answer = async (parameters: Record<string, string>, rp = client, browser = agent) =>
+    responseParameters(await ask(browser, { prompt: 'none', state: 's', ...parameters }, rp));
   expect((await answer({}))['code']).toBeDefined();
   expect(await answer({ scope: 'openid email' })).toMatchObject({ error: 'consent_required', state: 's' });
   expect(await answer({}, await service.createClient())).toMatchObject({ error: 'consent_required' });
@@ -124,12 +124,12 @@ test('max_age=0 always asks for a sign-in (OpenID Connect Core 3.1.2.1)', async 
 });
 
 test("a client's default_max_age applies to a request without max_age (OpenID Connect Registration 2)", async () => {
-  const strict = await service.createClient({ default_max_age: 60 });
+  const strictClient = await service.createClient({ default_max_age: 60 });
   const agent = await signedIn(alice);
-  await agent.authorize(strict, undefined);
+  await agent.authorize(strictClient, undefined);
   await age(alice, 61);
-  expect(isSignInPage(await ask(agent, {}, strict))).toBe(true);
-  expect(responseParameters(await ask(agent, { max_age: '600' }, strict))['code']).toBeDefined();
+  expect(isSignInPage(await ask(agent, {}, strictClient))).toBe(true);
+  expect(responseParameters(await ask(agent, { max_age: '600' }, strictClient))['code']).toBeDefined();
 });
 
 test('login_hint fills the user name field as text, and decides nothing (OpenID Connect Core 3.1.2.1)', async () => {
@@ -174,14 +174,14 @@ test('an id_token_hint of the signed-in user needs no page (OpenID Connect Core 
 });
 
 test('an expired ID Token is still accepted as a hint (OpenID Connect Core 3.1.2.1)', async () => {
-  const brief = await service.createClient();
-  await service.database.sql('UPDATE clients SET id_token_lifetime = 1 WHERE client_id = $1', [brief.clientId]);
+  const briefClient = await service.createClient();
+  await service.database.sql('UPDATE clients SET id_token_lifetime = 1 WHERE client_id = $1', [briefClient.clientId]);
   const agent = await signedIn(alice);
   let hint = '';
   // until the change has reached the instance
   await expect
     .poll(async () => {
-      hint = await idToken(await agent.authorize(brief, undefined), brief);
+      hint = await idToken(await agent.authorize(briefClient, undefined), briefClient);
       const { exp, iat } = decodeJwt(hint);
       return exp! - iat!;
     })

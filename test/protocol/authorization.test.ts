@@ -29,8 +29,8 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const ask = (parameters: Record<string, string>, of: Pick<TestClient, 'clientId' | 'redirectUri'> = client) =>
-  agent.get(authorizationUrl(service.issuer, of, parameters));
+const ask = (parameters: Record<string, string>, rp: Pick<TestClient, 'clientId' | 'redirectUri'> = client) =>
+  agent.get(authorizationUrl(service.issuer, rp, parameters));
 
 function redeem(page: Page, more: Record<string, string> = {}, redirectUri = client.redirectUri) {
   return tokenRequest(service.issuer, client, {
@@ -187,18 +187,18 @@ test.each([
   ['a client registered with require_pkce', { require_pkce: true }, {}],
   ['every client with REQUIRE_PKCE=true', {}, { REQUIRE_PKCE: 'true' }],
 ])('%s must send a code_challenge (security R20, decisions section 3)', async (_who, metadata, environment) => {
-  const own = Object.keys(environment).length > 0 ? await startTestService({ environment }) : service;
+  const ownService = Object.keys(environment).length > 0 ? await startTestService({ environment }) : service;
   try {
-    const strict = await own.createClient(metadata);
-    const user = await own.createUser();
-    const browser = new UserAgent(own);
+    const strictClient = await ownService.createClient(metadata);
+    const user = await ownService.createUser();
+    const browser = new UserAgent(ownService);
     await browser.signIn(user);
-    expect(responseParameters(await browser.authorize(strict, undefined))['error']).toBe('invalid_request');
+    expect(responseParameters(await browser.authorize(strictClient, undefined))['error']).toBe('invalid_request');
     const { code_challenge, code_challenge_method } = pkce();
     const challenge = { code_challenge, code_challenge_method };
-    expect(responseParameters(await browser.authorize(strict, undefined, challenge))['code']).toBeDefined();
+    expect(responseParameters(await browser.authorize(strictClient, undefined, challenge))['code']).toBeDefined();
   } finally {
-    if (own !== service) await own.stop();
+    if (ownService !== service) await ownService.stop();
   }
 });
 
@@ -295,24 +295,24 @@ test('a service below a base path keeps its cookies, forms and redirects below i
 });
 
 test('a request without scope asks for all registered scopes, as at /authenticate (RFC 6749 3.3)', async () => {
-  const wide = await service.createClient({ scope: 'openid email address' });
-  const page = await agent.authorize(wide, undefined, { scope: '' });
-  const { body } = await tokenRequest(service.issuer, wide, {
+  const wideClient = await service.createClient({ scope: 'openid email address' });
+  const page = await agent.authorize(wideClient, undefined, { scope: '' });
+  const { body } = await tokenRequest(service.issuer, wideClient, {
     grant_type: 'authorization_code',
     code: responseParameters(page)['code']!,
-    redirect_uri: wide.redirectUri,
+    redirect_uri: wideClient.redirectUri,
   });
   expect(body['scope']).toBe('openid email address');
-  const short = `/authenticate?${new URLSearchParams({ client_id: wide.clientId, redirect_uri: wide.redirectUri })}`;
+  const short = `/authenticate?${new URLSearchParams({ client_id: wideClient.clientId, redirect_uri: wideClient.redirectUri })}`;
   const again = await agent.get(short, { 'sec-fetch-site': 'none' });
   const code = responseParameters(again)['code']!;
-  const form = { grant_type: 'authorization_code', code, redirect_uri: wide.redirectUri };
-  expect((await tokenRequest(service.issuer, wide, form)).body['scope']).toBe('openid email address');
+  const form = { grant_type: 'authorization_code', code, redirect_uri: wideClient.redirectUri };
+  expect((await tokenRequest(service.issuer, wideClient, form)).body['scope']).toBe('openid email address');
 });
 
 test('a request without scope of a client that is not registered for openid gets invalid_scope (OpenID Connect Core 3.1.2.1)', async () => {
-  const narrow = await service.createClient({ scope: 'profile' });
-  expect(responseParameters(await ask({ scope: '' }, narrow))).toMatchObject({
+  const narrowClient = await service.createClient({ scope: 'profile' });
+  expect(responseParameters(await ask({ scope: '' }, narrowClient))).toMatchObject({
     error: 'invalid_scope',
     error_description: 'the client is not registered for the scope openid',
   });

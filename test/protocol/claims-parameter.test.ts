@@ -30,8 +30,8 @@ beforeEach(async () => {
 });
 
 const claims = (request: object) => ({ claims: JSON.stringify(request) });
-const ask = async (parameters: Record<string, string>, of = client): Promise<Page> =>
-  agent.follow(await agent.get(authorizationUrl(service.issuer, of, parameters)));
+const ask = async (parameters: Record<string, string>, rp = client): Promise<Page> =>
+  agent.follow(await agent.get(authorizationUrl(service.issuer, rp, parameters)));
 const fragment = (page: Page) => Object.fromEntries(new URLSearchParams(new URL(page.location!).hash.slice(1)));
 
 describe('released claims', () => {
@@ -85,10 +85,10 @@ describe('released claims', () => {
   });
 
   test('a client gets no claim of a scope that it is not registered for (security R12)', async () => {
-    const narrow = await service.createClient({ scope: 'openid email' });
+    const narrowClient = await service.createClient({ scope: 'openid email' });
     const tokens = await obtainTokens(
       service,
-      narrow,
+      narrowClient,
       user,
       claims({ userinfo: { name: null, email: null }, id_token: { phone_number: null } }),
     );
@@ -180,10 +180,10 @@ describe('the consent page', () => {
   });
 
   test('is not shown for a first-party client (decisions section 3)', async () => {
-    const own = await service.createClient({}, { firstParty: true });
+    const ownClient = await service.createClient({}, { firstParty: true });
     await agent.signIn(user);
-    const page = await ask({ ...claims({ userinfo: { name: null } }), prompt: 'none' }, own);
-    const { body } = await redeem(service.issuer, own, responseParameters(page)['code']!);
+    const page = await ask({ ...claims({ userinfo: { name: null } }), prompt: 'none' }, ownClient);
+    const { body } = await redeem(service.issuer, ownClient, responseParameters(page)['code']!);
     expect((await userinfo(service.issuer, body['access_token'] as string)).body).toHaveProperty('name');
   });
 
@@ -226,8 +226,8 @@ test.each(['name', '[]', '{"userinfo":["name"]}', '{"userinfo":{"name":1}}'])(
 
 describe('authentication context', () => {
   const password = 'urn:gatehouse:acr:password';
-  const payload = async (parameters: Record<string, string>, of = client): Promise<JWTPayload> =>
-    decodeJwt((await obtainTokens(service, of, user, parameters, agent)).id_token);
+  const payload = async (parameters: Record<string, string>, rp = client): Promise<JWTPayload> =>
+    decodeJwt((await obtainTokens(service, rp, user, parameters, agent)).id_token);
 
   test('the discovery document lists the acr_values, and the ID Token contains one of them (OpenID Connect Core 3.1.2.1)', async () => {
     const document = (await (await fetch(`${service.issuer}/.well-known/openid-configuration`)).json()) as JWTPayload;
@@ -262,17 +262,17 @@ describe('authentication context', () => {
   });
 
   test('default_acr_values and default_max_age are registered, and apply to requests without these parameters (OpenID Connect Registration 2)', async () => {
-    const of = await service.createClient(
+    const rp = await service.createClient(
       { default_acr_values: [password], default_max_age: 60, require_auth_time: true },
       { firstParty: true },
     );
-    expect(of.metadata).toMatchObject({ default_acr_values: [password], default_max_age: 60, require_auth_time: true });
-    expect(await payload({}, of)).toMatchObject({ acr: password, auth_time: expect.any(Number) });
+    expect(rp.metadata).toMatchObject({ default_acr_values: [password], default_max_age: 60, require_auth_time: true });
+    expect(await payload({}, rp)).toMatchObject({ acr: password, auth_time: expect.any(Number) });
     await service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '61 seconds' WHERE sub = $1`, [
       user.sub,
     ]);
-    expect(responseParameters(await ask({ prompt: 'none' }, of))['error']).toBe('login_required');
-    expect(responseParameters(await ask({ prompt: 'none', max_age: '600' }, of))['code']).toBeDefined();
+    expect(responseParameters(await ask({ prompt: 'none' }, rp))['error']).toBe('login_required');
+    expect(responseParameters(await ask({ prompt: 'none', max_age: '600' }, rp))['code']).toBeDefined();
   });
 
   test('auth_time may be requested as essential, and is always in the ID Token (OpenID Connect Core 5.5.1)', async () => {

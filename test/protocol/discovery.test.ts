@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 const documents = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
-const read = async (of: TestService, path: string) => call(of.issuer + path);
+const read = async (target: TestService, path: string) => call(target.issuer + path);
 
 /** Endpoints that no standard defines (decisions section 1). */
 const ownEndpoints = [
@@ -30,23 +30,23 @@ const ownEndpoints = [
 
 describe.each(documents)('%s', (path) => {
   test('contains the issuer and the URLs of the endpoints below it (OpenID Connect Discovery 3, RFC 8414 2)', async () => {
-    for (const of of [service, below]) {
-      const answer = await read(of, path);
+    for (const target of [service, below]) {
+      const answer = await read(target, path);
       expect(answer.status).toBe(200);
       expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
       expect(answer.body).toMatchObject({
-        issuer: of.issuer,
-        authorization_endpoint: `${of.issuer}/authorize`,
-        token_endpoint: `${of.issuer}/token`,
-        userinfo_endpoint: `${of.issuer}/user/info`,
-        jwks_uri: `${of.issuer}/jwks`,
-        registration_endpoint: `${of.issuer}/register`,
-        end_session_endpoint: `${of.issuer}/logout`,
-        revocation_endpoint: `${of.issuer}/revoke`,
-        introspection_endpoint: `${of.issuer}/introspect`,
+        issuer: target.issuer,
+        authorization_endpoint: `${target.issuer}/authorize`,
+        token_endpoint: `${target.issuer}/token`,
+        userinfo_endpoint: `${target.issuer}/user/info`,
+        jwks_uri: `${target.issuer}/jwks`,
+        registration_endpoint: `${target.issuer}/register`,
+        end_session_endpoint: `${target.issuer}/logout`,
+        revocation_endpoint: `${target.issuer}/revoke`,
+        introspection_endpoint: `${target.issuer}/introspect`,
       });
       for (const [name, value] of Object.entries(answer.body))
-        if (/_(endpoint|uri)$/.test(name)) expect(value).toMatch(new RegExp(`^${of.issuer}/`));
+        if (/_(endpoint|uri)$/.test(name)) expect(value).toMatch(new RegExp(`^${target.issuer}/`));
     }
   });
 
@@ -116,8 +116,8 @@ describe.each(documents)('%s', (path) => {
   });
 
   test('names only endpoints that answer (OpenID Connect Discovery 4)', async () => {
-    for (const of of [service, below]) {
-      const { body } = await read(of, path);
+    for (const target of [service, below]) {
+      const { body } = await read(target, path);
       for (const [name, value] of Object.entries(body)) {
         if (!/_(endpoint|uri)$/.test(name)) continue;
         const response = await fetch((value as string).replace('{sub}', 'me'), { redirect: 'manual' });

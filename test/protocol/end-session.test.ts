@@ -16,24 +16,24 @@ afterAll(() => service?.stop());
 
 async function signedIn(
   agent = new UserAgent(service),
-  of = client,
+  rp = client,
   user?: Awaited<ReturnType<TestService['createUser']>>,
 ) {
   const signedInUser = user ?? (await service.createUser());
-  const { code } = responseParameters(await agent.authorize(of, signedInUser));
-  const { body } = await tokenRequest(service.issuer, of, {
+  const { code } = responseParameters(await agent.authorize(rp, signedInUser));
+  const { body } = await tokenRequest(service.issuer, rp, {
     grant_type: 'authorization_code',
     code: code!,
-    redirect_uri: of.redirectUri,
+    redirect_uri: rp.redirectUri,
   });
   return { agent, user: signedInUser, code: code!, tokens: body as Record<string, string> };
 }
 
 const now = () => Math.floor(Date.now() / 1000);
 
-function claims(of: TestClient, changes: Record<string, unknown> = {}): Record<string, unknown> {
+function claims(rp: TestClient, changes: Record<string, unknown> = {}): Record<string, unknown> {
   const all = {
-    iss: of.clientId,
+    iss: rp.clientId,
     aud: service.issuer,
     iat: now(),
     exp: now() + 60,
@@ -96,13 +96,13 @@ test('a request works only once (security R72)', async () => {
 
 test('a key of the registered key set signs a request, too (decisions section 6)', async () => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const own = await service.createClient({
+  const ownClient = await service.createClient({
     post_logout_redirect_uris: [afterwards],
     jwks: { keys: [{ ...(await exportJWK(publicKey)), kid: 'k' }] },
   });
-  const { agent, tokens } = await signedIn(undefined, own);
+  const { agent, tokens } = await signedIn(undefined, ownClient);
   const key = await importPKCS8(privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, 'ES256');
-  const request = await new SignJWT(claims(own))
+  const request = await new SignJWT(claims(ownClient))
     .setProtectedHeader({ alg: 'ES256', kid: 'k', typ: 'end-session+jwt' })
     .sign(key);
   expect((await ask(agent, request)).status).toBe(302);

@@ -31,11 +31,11 @@ describe('the scope groups', () => {
   });
 
   test('shows the groups at introspection, and no user name for a pairwise subject (decisions section 4)', async () => {
-    const own = await service.createClient({ scope, subject_type: 'pairwise' }, { firstParty: true });
-    const { access_token: token } = await obtainTokens(service, own, user, { scope });
+    const ownClient = await service.createClient({ scope, subject_type: 'pairwise' }, { firstParty: true });
+    const { access_token: token } = await obtainTokens(service, ownClient, user, { scope });
     const response = await fetch(`${service.issuer}/introspect`, {
       method: 'POST',
-      headers: { authorization: own.basic },
+      headers: { authorization: ownClient.basic },
       body: new URLSearchParams({ token }),
     });
     const body = (await response.json()) as { extended_claims: Record<string, unknown> };
@@ -79,9 +79,9 @@ describe('the scope groups', () => {
   test('appears on the consent page with the names of the groups (security R11)', async () => {
     const ask = async (asked: typeof user, language: string) => {
       const agent = new UserAgent(service);
-      const own = await service.createClient({ scope });
+      const ownClient = await service.createClient({ scope });
       const page = await agent.follow(
-        await agent.get(authorizationUrl(service.issuer, own, { scope, ui_locales: language })),
+        await agent.get(authorizationUrl(service.issuer, ownClient, { scope, ui_locales: language })),
       );
       return (await agent.signIn(asked, page)).body;
     };
@@ -96,8 +96,11 @@ describe('the scope groups', () => {
 });
 
 describe('a registration', () => {
-  const register = (of: TestService, body: Record<string, unknown>) =>
-    call(`${of.issuer}/register`, { method: 'POST', body: { redirect_uris: ['https://rp.example.com/cb'], ...body } });
+  const register = (target: TestService, body: Record<string, unknown>) =>
+    call(`${target.issuer}/register`, {
+      method: 'POST',
+      body: { redirect_uris: ['https://rp.example.com/cb'], ...body },
+    });
 
   test('may request the scope groups, and the discovery document lists it (decisions section 2)', async () => {
     expect((await register(service, { scope })).body).toMatchObject({ status: 'disabled', scope });

@@ -18,14 +18,14 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function authorized(of: TestClient) {
+async function authorized(rp: TestClient) {
   const user = await service.createUser({ username: `u-${Math.random()}`, groups: ['staff'], claims: { name: 'Ada' } });
-  const page = await new UserAgent(service).authorize(of, user, { scope: of.metadata.scope, nonce: 'n' });
+  const page = await new UserAgent(service).authorize(rp, user, { scope: rp.metadata.scope, nonce: 'n' });
   const { code } = responseParameters(page);
-  const { body } = await tokenRequest(service.issuer, of, {
+  const { body } = await tokenRequest(service.issuer, rp, {
     grant_type: 'authorization_code',
     code: code!,
-    redirect_uri: of.redirectUri,
+    redirect_uri: rp.redirectUri,
   });
   return { sub: user.sub, code: code!, tokens: body as Record<string, string>, user };
 }
@@ -40,7 +40,8 @@ async function introspect(caller: TestClient | undefined, form: Record<string, s
 }
 
 /** The instances check their keys, count usage and send heartbeats independently of requests. */
-const isOfRequest = (name: string) => name !== 'clients.find' && !/^(signing_keys|hourly_counts|instances)\./.test(name);
+const isOfRequest = (name: string) =>
+  name !== 'clients.find' && !/^(signing_keys|hourly_counts|instances)\./.test(name);
 
 test('a live access token is described with all members of the specification (2.10)', async () => {
   const { status, text, headers } = await introspect(client, {
@@ -89,28 +90,28 @@ test('an ID Token is introspected as pct, and is inactive once its session has e
 });
 
 describe('an ID Token with HS256, whose key the client has', () => {
-  let own: TestClient;
+  let ownClient: TestClient;
   let gateway: TestClient;
   let genuine: string;
   let payload: JWTPayload;
   beforeAll(async () => {
-    own = await service.createClient({ id_token_signed_response_alg: 'HS256' });
+    ownClient = await service.createClient({ id_token_signed_response_alg: 'HS256' });
     gateway = await service.createClient();
     await service.database.sql(`UPDATE clients SET introspect = 'any' WHERE client_id = $1`, [gateway.clientId]);
-    genuine = (await authorized(own)).tokens['id_token']!;
+    genuine = (await authorized(ownClient)).tokens['id_token']!;
     payload = decodeJwt(genuine);
   });
   /** An ID Token that the client signs itself. */
   const forged = (change: JWTPayload) =>
     new SignJWT({ ...payload, ...change })
       .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
-      .sign(Buffer.from(own.clientSecret));
+      .sign(Buffer.from(ownClient.clientSecret));
   const asked = async (caller: TestClient, token: string) =>
     JSON.parse((await introspect(caller, { token, token_type_hint: 'pct' })).text) as Record<string, unknown>;
 
   test('is answered with the stored values only, not with its contents (security R122)', async () => {
     const token = await forged({ auth_time: 4_000_000_000, acr: 'urn:forged', amr: ['mfa'], nonce: 'forged' });
-    const [first, second] = [await asked(own, genuine), await asked(own, token)];
+    const [first, second] = [await asked(ownClient, genuine), await asked(ownClient, token)];
     expect(first).toMatchObject({
       ...{ active: true, extension_field: 'id_token', sub: payload.sub, exp: payload.exp, iat: payload.iat },
       ...{ auth_time: payload['auth_time'], acr: payload['acr'] },
@@ -137,7 +138,7 @@ describe('an ID Token with HS256, whose key the client has', () => {
 
   test('is inactive if it was issued in the future or is valid for longer than the service allows (security R122)', async () => {
     const { iat, exp } = payload as { iat: number; exp: number };
-    expect(await asked(own, await forged({ iat: iat - 60, exp: exp - 60 }))).toMatchObject({ active: true });
+    expect(await asked(ownClient, await forged({ iat: iat - 60, exp: exp - 60 }))).toMatchObject({ active: true });
     for (const change of [
       { iat: iat + 30, exp },
       { iat: iat + 30, exp: exp + 30 },
@@ -145,13 +146,16 @@ describe('an ID Token with HS256, whose key the client has', () => {
       { iat: 0 },
       { iat: 1e300, exp: 1e300 },
     ])
-      expect(await asked(own, await forged(change)), JSON.stringify(change)).toEqual({ active: false });
+      expect(await asked(ownClient, await forged(change)), JSON.stringify(change)).toEqual({ active: false });
     // the lifetime that the administrator set for the client applies
     const set = (seconds: number | null) =>
-      service.database.sql('UPDATE clients SET id_token_lifetime = $2 WHERE client_id = $1', [own.clientId, seconds]);
+      service.database.sql('UPDATE clients SET id_token_lifetime = $2 WHERE client_id = $1', [
+        ownClient.clientId,
+        seconds,
+      ]);
     await set(exp - iat + 100);
     await eventually(
-      async () => (await asked(own, await forged({ exp: exp + 100 })))['active'],
+      async () => (await asked(ownClient, await forged({ exp: exp + 100 })))['active'],
       (active) => active === true,
     );
     await set(null);
@@ -159,19 +163,19 @@ describe('an ID Token with HS256, whose key the client has', () => {
 });
 
 /** Obtains a code that has not been used. */
-async function obtainUnusedCode(of: TestClient) {
+async function obtainUnusedCode(rp: TestClient) {
   const user = await service.createUser();
-  const code = responseParameters(await new UserAgent(service).authorize(of, user, { scope: 'openid profile' }))[
+  const code = responseParameters(await new UserAgent(service).authorize(rp, user, { scope: 'openid profile' }))[
     'code'
   ]!;
   return { user, code };
 }
 
 test('a fresh code expires after a minute, introspection does not activate it, and an activated code expires with the session (decisions sections 4 and 5)', async () => {
-  const own = await service.createClient({ uma_profile: true, scope: 'openid profile' });
-  const { user, code } = await obtainUnusedCode(own);
+  const ownClient = await service.createClient({ uma_profile: true, scope: 'openid profile' });
+  const { user, code } = await obtainUnusedCode(ownClient);
   const before = service.statements.length;
-  const fresh = JSON.parse((await introspect(own, { token: code, token_type_hint: 'access_token' }, 1)).text);
+  const fresh = JSON.parse((await introspect(ownClient, { token: code, token_type_hint: 'access_token' }, 1)).text);
   expect(fresh).toMatchObject({ active: true, extension_field: 'authorization_code', sub: user.sub });
   expect(fresh.exp - fresh.iat).toBe(60);
   const sent = service.statements.slice(before).filter(isOfRequest);
@@ -185,36 +189,36 @@ test('a fresh code expires after a minute, introspection does not activate it, a
     ),
   ).toHaveLength(1);
   await fetch(`${service.issuer}/user/me/info`, { headers: { authorization: `Bearer ${code}` } });
-  const activated = JSON.parse((await introspect(own, { token: code }, 1)).text);
+  const activated = JSON.parse((await introspect(ownClient, { token: code }, 1)).text);
   expect(activated.exp - activated.iat).toBeGreaterThan(3600);
 });
 
 test('an unused code is inactive after one minute (decisions sections 4 and 5)', async () => {
-  const own = await service.createClient({ uma_profile: true, scope: 'openid profile' });
-  const { user, code } = await obtainUnusedCode(own);
+  const ownClient = await service.createClient({ uma_profile: true, scope: 'openid profile' });
+  const { user, code } = await obtainUnusedCode(ownClient);
   await service.database.sql(
     `UPDATE authorization_codes ac SET expires_at = now() FROM client_sessions cs
       WHERE cs.id = ac.client_session_id AND cs.sub = $1`,
     [user.sub],
   );
-  expect((await introspect(own, { token: code })).text).toBe('{"active":false}');
+  expect((await introspect(ownClient, { token: code })).text).toBe('{"active":false}');
 });
 
 test('a code without the UMA profile is active until it is redeemed, and only for its own client (decisions sections 4 and 5, security R76)', async () => {
-  const own = await service.createClient({ scope: 'openid profile' });
-  const { code } = await obtainUnusedCode(own);
-  expect(JSON.parse((await introspect(own, { token: code }, 1)).text)).toMatchObject({ active: true });
+  const ownClient = await service.createClient({ scope: 'openid profile' });
+  const { code } = await obtainUnusedCode(ownClient);
+  expect(JSON.parse((await introspect(ownClient, { token: code }, 1)).text)).toMatchObject({ active: true });
   expect((await introspect(client, { token: code })).text).toBe('{"active":false}');
   // the client can redeem it, and cannot use it as a handle
   const used = await fetch(`${service.issuer}/user/me/info`, { headers: { authorization: `Bearer ${code}` } });
   expect(used.status).toBe(401);
-  const { status } = await tokenRequest(service.issuer, own, {
+  const { status } = await tokenRequest(service.issuer, ownClient, {
     grant_type: 'authorization_code',
     code,
-    redirect_uri: own.redirectUri,
+    redirect_uri: ownClient.redirectUri,
   });
   expect(status).toBe(200);
-  expect((await introspect(own, { token: code }, 1)).text).toBe('{"active":false}');
+  expect((await introspect(ownClient, { token: code }, 1)).text).toBe('{"active":false}');
 });
 
 test('all inactive tokens get the same bytes (security R77, A95)', async () => {
@@ -273,13 +277,13 @@ test('an administrator can let a client introspect every token, and a resource s
 
 test('the caller is authenticated before the token is examined (security R75, A93)', async () => {
   const disabled = await service.createClient({}, { status: 'disabled' });
-  const open = await service.createClient({ token_endpoint_auth_method: 'none' });
+  const publicClient = await service.createClient({ token_endpoint_auth_method: 'none' });
   for (const token of [tokens['access_token']!, 'malformed']) {
     expect((await introspect(undefined, { token })).status).toBe(401);
     expect(
       (await introspect({ ...client, basic: `Basic ${btoa(`${client.clientId}:wrong`)}` }, { token })).status,
     ).toBe(401);
-    expect((await introspect(undefined, { token, client_id: open.clientId })).status).toBe(401);
+    expect((await introspect(undefined, { token, client_id: publicClient.clientId })).status).toBe(401);
     const refused = await introspect(disabled, { token });
     expect(refused.status).toBe(403);
     expect(JSON.parse(refused.text)).toMatchObject({ error: 'unauthorized_client' });

@@ -9,8 +9,8 @@ type Key = { kid: string; alg: string; state: string; expires_at?: string };
 const algorithms = ['ES256', 'EdDSA', 'PS256', 'RS256'];
 
 const jwks = async (base: string) => (await call(`${base}/jwks`)).body as unknown as JSONWebKeySet;
-const keysOf = async (of: TestService): Promise<Key[]> => {
-  const { stdout } = await runCommand(of, ['keys', 'list', '--json']);
+const keysOf = async (target: TestService): Promise<Key[]> => {
+  const { stdout } = await runCommand(target, ['keys', 'list', '--json']);
   return JSON.parse(stdout) as Key[];
 };
 

@@ -38,12 +38,12 @@ interface SignIn {
 }
 
 /** Signs the user in to a client, and redeems the code. */
-async function signInTo(scope = 'openid', agent = new UserAgent(service), of = client): Promise<SignIn> {
-  const page = await agent.authorize(of, user, { scope });
-  const { body } = await tokenRequest(service.issuer, of, {
+async function signInTo(scope = 'openid', agent = new UserAgent(service), rp = client): Promise<SignIn> {
+  const page = await agent.authorize(rp, user, { scope });
+  const { body } = await tokenRequest(service.issuer, rp, {
     grant_type: 'authorization_code',
     code: responseParameters(page)['code']!,
-    redirect_uri: of.redirectUri,
+    redirect_uri: rp.redirectUri,
   });
   return {
     agent,
@@ -210,8 +210,10 @@ test('the user is never redirected to a URI that the named client did not regist
 });
 
 test('the user is not redirected to a URI of a disabled client (decisions section 2)', async () => {
-  const gone = await service.createClient({ post_logout_redirect_uris: [back] }, { status: 'disabled' });
-  const page = await new UserAgent(service).get(query({ client_id: gone.clientId, post_logout_redirect_uri: back }));
+  const disabledClient = await service.createClient({ post_logout_redirect_uris: [back] }, { status: 'disabled' });
+  const page = await new UserAgent(service).get(
+    query({ client_id: disabledClient.clientId, post_logout_redirect_uri: back }),
+  );
   expect([page.status, page.location]).toEqual([400, undefined]);
 });
 
@@ -245,13 +247,13 @@ test('a hint that this service did not sign shows an error page, and the session
 });
 
 test('an expired ID Token is still accepted as a hint (decisions section 6, security R67)', async () => {
-  const brief = await service.createClient({ post_logout_redirect_uris: [back] });
-  await service.database.sql('UPDATE clients SET id_token_lifetime = 1 WHERE client_id = $1', [brief.clientId]);
+  const briefClient = await service.createClient({ post_logout_redirect_uris: [back] });
+  await service.database.sql('UPDATE clients SET id_token_lifetime = 1 WHERE client_id = $1', [briefClient.clientId]);
   const agent = new UserAgent(service);
   let idToken = '';
   await expect
     .poll(async () => {
-      ({ idToken } = await signInTo('openid', agent, brief));
+      ({ idToken } = await signInTo('openid', agent, briefClient));
       const { exp, iat } = decodeJwt(idToken);
       return exp! - iat!;
     })

@@ -24,10 +24,10 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const request = (of: TestClient, change: Record<string, string> = {}): Record<string, string> => ({
+const request = (rp: TestClient, change: Record<string, string> = {}): Record<string, string> => ({
   response_type: 'code',
   scope: 'openid',
-  redirect_uri: of.redirectUri,
+  redirect_uri: rp.redirectUri,
   state: 's',
   ...change,
 });
@@ -39,21 +39,21 @@ async function post(form: Record<string, string> | string, headers: Record<strin
     body: (await response.json()) as Record<string, unknown>,
   };
 }
-const push = (change: Record<string, string> = {}, of = client) =>
-  post(request(of, change), { authorization: of.basic });
-async function pushed(change: Record<string, string> = {}, of = client): Promise<string> {
-  const { status, body } = await push(change, of);
+const push = (change: Record<string, string> = {}, rp = client) =>
+  post(request(rp, change), { authorization: rp.basic });
+async function pushed(change: Record<string, string> = {}, rp = client): Promise<string> {
+  const { status, body } = await push(change, rp);
   if (status !== 201) throw new Error(`not pushed: ${status} ${JSON.stringify(body)}`);
   return body['request_uri'] as string;
 }
 const openRequest = (
   requestUri: string,
-  by = agent,
-  of = client,
+  browser = agent,
+  rp = client,
   outside: Record<string, string> = {},
 ): Promise<Page> =>
-  by.get(
-    `${service.issuer}/authorize?${new URLSearchParams({ client_id: of.clientId, request_uri: requestUri, ...outside }).toString()}`,
+  browser.get(
+    `${service.issuer}/authorize?${new URLSearchParams({ client_id: rp.clientId, request_uri: requestUri, ...outside }).toString()}`,
   );
 const expired = () => `${service.issuer}/login?problem=expired`;
 const waiting = async () =>
@@ -88,17 +88,17 @@ test('other parameters in the URL are ignored (RFC 9126 4, RFC 9101 6.3)', async
 });
 
 describe('the client authenticates as at the token endpoint', () => {
-  const assertion = async (of: TestClient, audience: string): Promise<Record<string, string>> => {
+  const assertion = async (rp: TestClient, audience: string): Promise<Record<string, string>> => {
     const jwt = new SignJWT({ jti: crypto.randomUUID() })
-      .setIssuer(of.clientId)
-      .setSubject(of.clientId)
+      .setIssuer(rp.clientId)
+      .setSubject(rp.clientId)
       .setAudience(audience)
       .setExpirationTime('1m');
-    const secret = of.metadata.token_endpoint_auth_method === 'client_secret_jwt';
+    const secret = rp.metadata.token_endpoint_auth_method === 'client_secret_jwt';
     return {
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
       client_assertion: secret
-        ? await jwt.setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(of.clientSecret))
+        ? await jwt.setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(rp.clientSecret))
         : await jwt.setProtectedHeader({ alg: 'ES256' }).sign(key.privateKey),
     };
   };
@@ -106,25 +106,25 @@ describe('the client authenticates as at the token endpoint', () => {
   test.each(['client_secret_post', 'client_secret_jwt', 'private_key_jwt', 'none'])(
     'by %s, with an assertion for the issuer, the token endpoint or this endpoint (RFC 9126 2)',
     async (method) => {
-      const of = await service.createClient({
+      const rp = await service.createClient({
         token_endpoint_auth_method: method,
         ...(method === 'private_key_jwt' && { jwks: { keys: [key.jwk] } }),
       });
       for (const audience of ['', '/token', '/par']) {
         const credentials: Record<string, string> =
           method === 'none'
-            ? { client_id: of.clientId }
+            ? { client_id: rp.clientId }
             : method === 'client_secret_post'
-              ? { client_id: of.clientId, client_secret: of.clientSecret }
-              : await assertion(of, service.issuer + audience);
+              ? { client_id: rp.clientId, client_secret: rp.clientSecret }
+              : await assertion(rp, service.issuer + audience);
         const { code_challenge, code_challenge_method } = pkce();
-        const answer = await post({ ...request(of), ...credentials, code_challenge, code_challenge_method });
+        const answer = await post({ ...request(rp), ...credentials, code_challenge, code_challenge_method });
         expect(answer).toMatchObject({ status: 201, body: { expires_in: 60 } });
       }
       // credentials are not stored
       const [row] = await service.database.sql<{ parameters: object }>(
         'SELECT parameters FROM authorization_requests WHERE client_id = $1',
-        [of.clientId],
+        [rp.clientId],
       );
       expect(Object.keys(row!.parameters).filter((name) => /secret|assertion/.test(name))).toEqual([]);
     },
@@ -178,8 +178,8 @@ describe('an invalid request is reported to the client at once, as JSON', () => 
   });
 
   test('a public client without PKCE (RFC 7636, security R20)', async () => {
-    const open = await service.createClient({ token_endpoint_auth_method: 'none' });
-    const answer = await post({ ...request(open), client_id: open.clientId });
+    const publicClient = await service.createClient({ token_endpoint_auth_method: 'none' });
+    const answer = await post({ ...request(publicClient), client_id: publicClient.clientId });
     expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
   });
 });
@@ -187,9 +187,9 @@ describe('an invalid request is reported to the client at once, as JSON', () => 
 test('a public client, whose client_id others can use, may push a tenth of the limit per minute from each network (security R105)', async () => {
   const small = await startTestService({ environment: { ...withoutLimits, LIMIT_PUSHED_REQUESTS: '20' } });
   try {
-    const open = await small.createClient({ token_endpoint_auth_method: 'none' });
+    const publicClient = await small.createClient({ token_endpoint_auth_method: 'none' });
     const { code_challenge, code_challenge_method } = pkce();
-    const form = { ...request(open), code_challenge, code_challenge_method, client_id: open.clientId };
+    const form = { ...request(publicClient), code_challenge, code_challenge_method, client_id: publicClient.clientId };
     const answers: Response[] = [];
     for (let count = 0; count < 3; count++)
       answers.push(await fetch(`${small.issuer}/par`, { method: 'POST', body: new URLSearchParams(form) }));
@@ -204,10 +204,10 @@ describe('a request_uri works once', () => {
   test('after the answer it shows an error page and yields no code (RFC 9126 4)', async () => {
     const name = await pushed();
     expect(responseParameters(await openRequest(name))['code']).toBeDefined();
-    for (const by of [agent, new UserAgent(service)]) {
-      const page = await openRequest(name, by);
+    for (const browser of [agent, new UserAgent(service)]) {
+      const page = await openRequest(name, browser);
       expect(page.location).toBe(expired());
-      expect((await by.follow(page)).status).toBe(400);
+      expect((await browser.follow(page)).status).toBe(400);
     }
   });
 
@@ -221,34 +221,37 @@ describe('a request_uri works once', () => {
   });
 
   test('until the answer, the same browser can reload it and go back (decisions section 3)', async () => {
-    const by = new UserAgent(service);
+    const browser = new UserAgent(service);
     const name = await pushed();
-    const first = await openRequest(name, by);
-    const again = await openRequest(name, by);
+    const first = await openRequest(name, browser);
+    const again = await openRequest(name, browser);
     expect(again.location).toBe(first.location);
-    const login = await by.follow(again);
-    await by.submit(login, { username: user.username, password: 'wrong' });
-    expect((await openRequest(name, by)).location).toBe(first.location);
-    expect(responseParameters(await by.signIn(user, login))).toMatchObject({ code: expect.any(String), state: 's' });
-    expect((await openRequest(name, by)).location).toBe(expired());
+    const login = await browser.follow(again);
+    await browser.submit(login, { username: user.username, password: 'wrong' });
+    expect((await openRequest(name, browser)).location).toBe(first.location);
+    expect(responseParameters(await browser.signIn(user, login))).toMatchObject({
+      code: expect.any(String),
+      state: 's',
+    });
+    expect((await openRequest(name, browser)).location).toBe(expired());
   });
 
   test('another browser and another client cannot use it (RFC 9126 4)', async () => {
-    const by = new UserAgent(service);
+    const browser = new UserAgent(service);
     const other = await service.createClient({}, { firstParty: true });
     const name = await pushed();
-    expect((await openRequest(name, by, other)).location).toBe(expired());
-    expect((await openRequest(name, by)).location).toContain('/login?transaction=');
+    expect((await openRequest(name, browser, other)).location).toBe(expired());
+    expect((await openRequest(name, browser)).location).toContain('/login?transaction=');
     expect((await openRequest(name)).location).toBe(expired());
   });
 
   test('it expires after a minute, even if the sign-in takes longer (RFC 9126 2.2)', async () => {
-    const by = new UserAgent(service);
+    const browser = new UserAgent(service);
     const [late, early] = [await pushed(), await pushed()];
-    const login = await by.follow(await openRequest(early, by));
+    const login = await browser.follow(await openRequest(early, browser));
     await service.database.sql(`UPDATE authorization_requests SET expires_at = expires_at - interval '60 seconds'`);
-    expect((await openRequest(late, by)).location).toBe(expired());
-    expect(responseParameters(await by.signIn(user, login))['code']).toBeDefined();
+    expect((await openRequest(late, browser)).location).toBe(expired());
+    expect(responseParameters(await browser.signIn(user, login))['code']).toBeDefined();
   });
 
   test('an unknown, malformed or different value is no request_uri (RFC 9126 4)', async () => {
@@ -286,23 +289,23 @@ describe('a request_uri works once', () => {
     const small = await startTestService({ environment: { ...withoutLimits, LIMIT_PUSHED_REQUESTS: '3' } });
     try {
       const [one, two] = [await small.createClient(), await small.createClient()];
-      const send = async (of: TestClient) => {
-        const body = new URLSearchParams(request(of));
+      const send = async (rp: TestClient) => {
+        const body = new URLSearchParams(request(rp));
         const answer = await fetch(`${small.issuer}/par`, {
           method: 'POST',
           body,
-          headers: { authorization: of.basic },
+          headers: { authorization: rp.basic },
         });
         return ((await answer.json()) as { request_uri: string }).request_uri;
       };
       const kept = await send(two);
       const names: string[] = [];
       for (let n = 0; n < 5; n++) names.push(await send(one));
-      const by = new UserAgent(small);
-      const at = async (name: string, of: TestClient) =>
+      const browser = new UserAgent(small);
+      const at = async (name: string, rp: TestClient) =>
         (
-          await by.get(
-            `${small.issuer}/authorize?${new URLSearchParams({ client_id: of.clientId, request_uri: name }).toString()}`,
+          await browser.get(
+            `${small.issuer}/authorize?${new URLSearchParams({ client_id: rp.clientId, request_uri: name }).toString()}`,
           )
         ).location;
       for (const name of names.slice(0, 2)) expect(await at(name, one)).toContain('problem=expired');
@@ -316,41 +319,41 @@ describe('a request_uri works once', () => {
 
 describe('sign-in for a pushed request', () => {
   test('includes sign-in and consent, on any instance (decisions section 3)', async () => {
-    const of = await service.createClient();
-    const by = new UserAgent(service);
-    const name = await pushed({ scope: 'openid email' }, of);
-    const consent = await by.signIn(user, await by.follow(await openRequest(name, by, of)));
+    const rp = await service.createClient();
+    const browser = new UserAgent(service);
+    const name = await pushed({ scope: 'openid email' }, rp);
+    const consent = await browser.signIn(user, await browser.follow(await openRequest(name, browser, rp)));
     expect(consent.body).toContain('See your email address');
-    expect(responseParameters(await by.submit(consent, { decision: 'allow' }))).toMatchObject({ state: 's' });
+    expect(responseParameters(await browser.submit(consent, { decision: 'allow' }))).toMatchObject({ state: 's' });
   });
 
   test('with prompt=login requires a sign-in after the browser has sent the request, not after the push (security R9)', async () => {
-    const by = new UserAgent(service);
+    const browser = new UserAgent(service);
     const name = await pushed({ prompt: 'login' });
-    await by.signIn(user);
-    const login = await by.follow(await openRequest(name, by));
+    await browser.signIn(user);
+    const login = await browser.follow(await openRequest(name, browser));
     expect(login.body).toContain('id="password"');
-    expect(responseParameters(await by.signIn(user, login))['code']).toBeDefined();
+    expect(responseParameters(await browser.signIn(user, login))['code']).toBeDefined();
   });
 
   test('with prompt=none shows no page, and consumes the request (OpenID Connect Core 3.1.2.6)', async () => {
-    const by = new UserAgent(service);
+    const browser = new UserAgent(service);
     const name = await pushed({ prompt: 'none' });
-    expect(responseParameters(await openRequest(name, by))).toEqual({
+    expect(responseParameters(await openRequest(name, browser))).toEqual({
       error: 'login_required',
       error_description: expect.any(String),
       state: 's',
       iss: service.issuer,
     });
-    expect((await openRequest(name, by)).location).toBe(expired());
+    expect((await openRequest(name, browser)).location).toBe(expired());
   });
 
   test('yields nothing for a client that is disabled after the push (decisions section 3)', async () => {
-    const doomed = await service.createClient();
-    const name = await pushed({}, doomed);
-    await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [doomed.clientId]);
+    const disabledLater = await service.createClient();
+    const name = await pushed({}, disabledLater);
+    await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [disabledLater.clientId]);
     await expect
-      .poll(async () => (await openRequest(name, agent, doomed)).location)
+      .poll(async () => (await openRequest(name, agent, disabledLater)).location)
       .toBe(`${service.issuer}/login?problem=client`);
   });
 
@@ -372,41 +375,41 @@ describe('sign-in for a pushed request', () => {
 });
 
 test('a client can push a signed request object, and its other parameters are ignored (RFC 9126 3)', async () => {
-  const of = await service.createClient(
+  const rp = await service.createClient(
     { jwks: { keys: [key.jwk] }, require_signed_request_object: true },
     { firstParty: true },
   );
   const sign = (change = {}) =>
     new SignJWT({
-      ...request(of),
-      client_id: of.clientId,
-      iss: of.clientId,
+      ...request(rp),
+      client_id: rp.clientId,
+      iss: rp.clientId,
       aud: service.issuer,
       state: 'inside',
       ...change,
     })
       .setProtectedHeader({ alg: 'ES256' })
       .sign(key.privateKey);
-  const send = async (object: string) => post({ request: object, state: 'outside' }, { authorization: of.basic });
+  const send = async (object: string) => post({ request: object, state: 'outside' }, { authorization: rp.basic });
   const { body } = await send(await sign());
-  expect(responseParameters(await openRequest(body['request_uri'] as string, agent, of))['state']).toBe('inside');
+  expect(responseParameters(await openRequest(body['request_uri'] as string, agent, rp))['state']).toBe('inside');
   for (const change of [{ client_id: client.clientId }, { aud: 'https://other.example' }])
     expect(await send(await sign(change))).toMatchObject({ status: 400, body: { error: 'invalid_request_object' } });
-  expect(await push({}, of)).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+  expect(await push({}, rp)).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
 });
 
 describe('where requests must be pushed', () => {
   test('a client that is registered for it is refused in every other way, also after sign-in (RFC 9126 6)', async () => {
-    const of = await service.createClient({ require_pushed_authorization_requests: true }, { firstParty: true });
-    const plain = `/authorize?${new URLSearchParams({ ...request(of), client_id: of.clientId }).toString()}`;
-    const short = `/authenticate?${new URLSearchParams({ client_id: of.clientId, redirect_uri: of.redirectUri }).toString()}`;
+    const rp = await service.createClient({ require_pushed_authorization_requests: true }, { firstParty: true });
+    const plain = `/authorize?${new URLSearchParams({ ...request(rp), client_id: rp.clientId }).toString()}`;
+    const short = `/authenticate?${new URLSearchParams({ client_id: rp.clientId, redirect_uri: rp.redirectUri }).toString()}`;
     for (const address of [plain, short]) {
       expect(responseParameters(await agent.get(address))['error']).toBe('invalid_request');
-      const by = new UserAgent(service);
-      const end = await by.signIn(user, await by.follow(await by.get(address)));
+      const browser = new UserAgent(service);
+      const end = await browser.signIn(user, await browser.follow(await browser.get(address)));
       expect(responseParameters(end)['error']).toBe('invalid_request');
     }
-    expect(responseParameters(await openRequest(await pushed({}, of), agent, of))['code']).toBeDefined();
+    expect(responseParameters(await openRequest(await pushed({}, rp), agent, rp))['code']).toBeDefined();
   });
 
   test('REQUIRE_PUSHED_AUTHORIZATION_REQUESTS requires it of all clients, and the discovery document says so (RFC 9126 5)', async () => {
@@ -414,16 +417,16 @@ describe('where requests must be pushed', () => {
       environment: { ...withoutLimits, REQUIRE_PUSHED_AUTHORIZATION_REQUESTS: 'true', PUSHED_REQUEST_LIFETIME: '90' },
     });
     try {
-      const of = await strict.createClient({}, { firstParty: true });
-      const by = new UserAgent(strict);
-      await by.signIn(await strict.createUser());
-      const plain = new URLSearchParams({ ...request(of), client_id: of.clientId }).toString();
-      expect(responseParameters(await by.get(`/authorize?${plain}`))['error']).toBe('invalid_request');
-      const sent = { method: 'POST', body: new URLSearchParams(request(of)), headers: { authorization: of.basic } };
+      const rp = await strict.createClient({}, { firstParty: true });
+      const browser = new UserAgent(strict);
+      await browser.signIn(await strict.createUser());
+      const plain = new URLSearchParams({ ...request(rp), client_id: rp.clientId }).toString();
+      expect(responseParameters(await browser.get(`/authorize?${plain}`))['error']).toBe('invalid_request');
+      const sent = { method: 'POST', body: new URLSearchParams(request(rp)), headers: { authorization: rp.basic } };
       const answer = (await (await fetch(`${strict.issuer}/par`, sent)).json()) as Record<string, string>;
       expect(answer['expires_in']).toBe(90);
-      const brought = new URLSearchParams({ client_id: of.clientId, request_uri: answer['request_uri']! }).toString();
-      expect(responseParameters(await by.get(`/authorize?${brought}`))['code']).toBeDefined();
+      const brought = new URLSearchParams({ client_id: rp.clientId, request_uri: answer['request_uri']! }).toString();
+      expect(responseParameters(await browser.get(`/authorize?${brought}`))['code']).toBeDefined();
       for (const [base, demanded] of [
         [strict.issuer, true],
         [service.issuer, false],

@@ -34,11 +34,11 @@ async function pair(alg: string): Promise<{ privateKey: CryptoKey; jwk: JWK }> {
 
 const now = () => Math.floor(Date.now() / 1000);
 /** The certification suite sends neither times nor jti. */
-const content = (of: TestClient, change: JWTPayload = {}): JWTPayload => ({
-  iss: of.clientId,
+const content = (rp: TestClient, change: JWTPayload = {}): JWTPayload => ({
+  iss: rp.clientId,
   aud: service.issuer,
-  client_id: of.clientId,
-  redirect_uri: of.redirectUri,
+  client_id: rp.clientId,
+  redirect_uri: rp.redirectUri,
   response_type: 'code',
   scope: 'openid',
   state: 'inside',
@@ -53,9 +53,11 @@ const hmac = (payload: JWTPayload, secret: string) =>
 const ask = (
   request: string,
   outside: Record<string, string> = {},
-  { of = client, by = agent, base = service } = {} as { of?: TestClient; by?: UserAgent; base?: TestService },
+  { rp = client, browser = agent, base = service } = {} as { rp?: TestClient; browser?: UserAgent; base?: TestService },
 ): Promise<Page> =>
-  by.get(`${base.issuer}/authorize?${new URLSearchParams({ client_id: of.clientId, request, ...outside }).toString()}`);
+  browser.get(
+    `${base.issuer}/authorize?${new URLSearchParams({ client_id: rp.clientId, request, ...outside }).toString()}`,
+  );
 const valid = () => ({ response_type: 'code', scope: 'openid', redirect_uri: client.redirectUri, state: 'outside' });
 
 const any: unknown = expect.any(String);
@@ -67,10 +69,10 @@ describe('a signed request object', () => {
   });
 
   test('is accepted with HS256 and the client secret, if the client registered for it (OpenID Connect Core 6.1)', async () => {
-    const of = await service.createClient({ request_object_signing_alg: 'HS256' }, { firstParty: true });
-    const response = responseParameters(await ask(await hmac(content(of), of.clientSecret), {}, { of }));
+    const rp = await service.createClient({ request_object_signing_alg: 'HS256' }, { firstParty: true });
+    const response = responseParameters(await ask(await hmac(content(rp), rp.clientSecret), {}, { rp }));
     expect(response['code']).toBeDefined();
-    const shared = await ask(await hmac(content(of), of.sharedSecret), { redirect_uri: of.redirectUri }, { of });
+    const shared = await ask(await hmac(content(rp), rp.sharedSecret), { redirect_uri: rp.redirectUri }, { rp });
     expect(responseParameters(shared)['error']).toBe('invalid_request_object');
     // a secret that is stored only as a hash cannot be a key
     const hashed = await ask(await hmac(content(client), client.clientSecret), valid());
@@ -103,41 +105,41 @@ describe('a signed request object', () => {
   });
 
   test('is used through sign-in and consent, and may expire before their end (RFC 9101 6)', async () => {
-    const of = await service.createClient({ jwks });
-    const by = new UserAgent(service);
+    const rp = await service.createClient({ jwks });
+    const browser = new UserAgent(service);
     const request = await sign(
-      content(of, { exp: now() + 60, iat: now(), nbf: now(), jti: 'j-1', scope: 'openid email' }),
+      content(rp, { exp: now() + 60, iat: now(), nbf: now(), jti: 'j-1', scope: 'openid email' }),
     );
-    const login = await by.follow(await ask(request, {}, { of, by }));
+    const login = await browser.follow(await ask(request, {}, { rp, browser }));
     // the client's keys have changed by the time of the answer
-    await service.store.clients.update(of.clientId, {
-      metadata: { ...of.metadata, jwks: { keys: [pairs['other']!.jwk as { kty: string }] } },
+    await service.store.clients.update(rp.clientId, {
+      metadata: { ...rp.metadata, jwks: { keys: [pairs['other']!.jwk as { kty: string }] } },
     });
     await expect
-      .poll(async () => responseParameters(await ask(request, { redirect_uri: of.redirectUri }, { of }))['error'])
+      .poll(async () => responseParameters(await ask(request, { redirect_uri: rp.redirectUri }, { rp }))['error'])
       .toBe('invalid_request_object');
-    const consent = await by.signIn(user, login);
+    const consent = await browser.signIn(user, login);
     expect(consent.body).toContain('See your email address');
-    const end = await by.submit(consent, { decision: 'allow' });
+    const end = await browser.submit(consent, { decision: 'allow' });
     expect(responseParameters(end)).toMatchObject({ code: expect.any(String), state: 'inside' });
   });
 
   test('can be sent again when the user reloads or goes back (decisions section 3)', async () => {
-    const by = new UserAgent(service);
+    const browser = new UserAgent(service);
     const request = await sign(content(client, { exp: now() + 60, jti: 'j-2' }));
-    const first = await ask(request, {}, { by });
-    const second = await ask(request, {}, { by });
+    const first = await ask(request, {}, { browser });
+    const second = await ask(request, {}, { browser });
     for (const page of [first, second]) expect(page.location).toContain('/login?transaction=');
-    expect(responseParameters(await by.signIn(user, await by.follow(second)))['code']).toBeDefined();
+    expect(responseParameters(await browser.signIn(user, await browser.follow(second)))['code']).toBeDefined();
   });
 
   test('must contain a challenge if the client requires PKCE (RFC 7636, security R20)', async () => {
-    const of = await service.createClient({ jwks, require_pkce: true }, { firstParty: true });
-    const without = await ask(await sign(content(of)), pkce(), { of });
+    const rp = await service.createClient({ jwks, require_pkce: true }, { firstParty: true });
+    const without = await ask(await sign(content(rp)), pkce(), { rp });
     expect(responseParameters(without)['error']).toBe('invalid_request');
     const { code_verifier, ...challenge } = pkce();
-    const { code } = responseParameters(await ask(await sign(content(of, challenge)), {}, { of }));
-    expect((await redeem(service.issuer, of, code!, { code_verifier })).status).toBe(200);
+    const { code } = responseParameters(await ask(await sign(content(rp, challenge)), {}, { rp }));
+    expect((await redeem(service.issuer, rp, code!, { code_verifier })).status).toBe(200);
   });
 });
 
@@ -196,9 +198,9 @@ describe('a refused request object', () => {
     const evil = 'https://evil.example/';
     for (const make of [() => 'hello', () => sign(content(client, { redirect_uri: evil })), objects[3]![1]]) {
       const request = await make();
-      for (const by of [agent, new UserAgent(service)]) {
+      for (const browser of [agent, new UserAgent(service)]) {
         for (const outside of [{}, { redirect_uri: evil }, { redirect_uri: `${client.redirectUri}_invalid` }]) {
-          const page = await ask(request, outside as Record<string, string>, { by });
+          const page = await ask(request, outside as Record<string, string>, { browser });
           expect(page.location).toBe(`${service.issuer}/login?problem=client`);
         }
       }
@@ -206,10 +208,10 @@ describe('a refused request object', () => {
   });
 
   test('first shows the sign-in page, and is still refused afterwards (RFC 9700 4.11.2)', async () => {
-    const by = new UserAgent(service);
-    const page = await ask(await sign(content(client), 'RS256', pairs['other']!.privateKey), valid(), { by });
+    const browser = new UserAgent(service);
+    const page = await ask(await sign(content(client), 'RS256', pairs['other']!.privateKey), valid(), { browser });
     expect(page.location).toContain('/login?transaction=');
-    const end = await by.signIn(user, await by.follow(page));
+    const end = await browser.signIn(user, await browser.follow(page));
     expect(responseParameters(end)).toMatchObject({ error: 'invalid_request_object', state: 'outside' });
   });
 
@@ -225,9 +227,9 @@ describe('a refused request object', () => {
 
   test('of an unknown or a disabled client gets the same answer, whatever it contains (security R2)', async () => {
     const disabled = await service.createClient({ jwks }, { status: 'disabled' });
-    for (const of of [disabled, { ...client, clientId: 'unknown' }])
-      for (const request of ['hello', await sign(content(of))])
-        expect((await ask(request, { redirect_uri: of.redirectUri }, { of })).location).toBe(
+    for (const rp of [disabled, { ...client, clientId: 'unknown' }])
+      for (const request of ['hello', await sign(content(rp))])
+        expect((await ask(request, { redirect_uri: rp.redirectUri }, { rp })).location).toBe(
           `${service.issuer}/login?problem=client`,
         );
   });
@@ -238,10 +240,10 @@ describe('a refused request object', () => {
   });
 
   test('may use another algorithm than the registered one (OpenID Connect Registration 2)', async () => {
-    const of = await service.createClient({ jwks, request_object_signing_alg: 'ES256' }, { firstParty: true });
-    const outside = { redirect_uri: of.redirectUri };
-    expect(responseParameters(await ask(await sign(content(of), 'ES256'), outside, { of }))['code']).toBeDefined();
-    expect(responseParameters(await ask(await sign(content(of)), outside, { of }))['error']).toBe(
+    const rp = await service.createClient({ jwks, request_object_signing_alg: 'ES256' }, { firstParty: true });
+    const outside = { redirect_uri: rp.redirectUri };
+    expect(responseParameters(await ask(await sign(content(rp), 'ES256'), outside, { rp }))['code']).toBeDefined();
+    expect(responseParameters(await ask(await sign(content(rp)), outside, { rp }))['error']).toBe(
       'invalid_request_object',
     );
   });
@@ -249,34 +251,34 @@ describe('a refused request object', () => {
 
 describe('require_signed_request_object', () => {
   test('refuses a request without a signed object at both endpoints, also after sign-in (RFC 9101 10.5)', async () => {
-    const of = await service.createClient({ jwks, require_signed_request_object: true }, { firstParty: true });
-    expect(responseParameters(await ask(await sign(content(of)), {}, { of }))['code']).toBeDefined();
-    const plain = authorizationUrl(service.issuer, of);
-    const short = `${service.issuer}/authenticate?${new URLSearchParams({ client_id: of.clientId, redirect_uri: of.redirectUri }).toString()}`;
+    const rp = await service.createClient({ jwks, require_signed_request_object: true }, { firstParty: true });
+    expect(responseParameters(await ask(await sign(content(rp)), {}, { rp }))['code']).toBeDefined();
+    const plain = authorizationUrl(service.issuer, rp);
+    const short = `${service.issuer}/authenticate?${new URLSearchParams({ client_id: rp.clientId, redirect_uri: rp.redirectUri }).toString()}`;
     for (const address of [plain, short])
       expect(responseParameters(await agent.get(address))['error']).toBe('invalid_request');
-    await expect(obtainCode(service, of, user)).rejects.toThrow('invalid_request');
+    await expect(obtainCode(service, rp, user)).rejects.toThrow('invalid_request');
   });
 });
 
 describe('without a signature', () => {
   let open: TestService;
-  let rp: TestClient;
+  let openClient: TestClient;
   let browser: UserAgent;
   beforeAll(async () => {
     open = await startTestService({ environment: { ...withoutLimits, REQUEST_OBJECT_UNSIGNED: 'true' } });
-    rp = await open.createClient({ jwks }, { firstParty: true });
+    openClient = await open.createClient({ jwks }, { firstParty: true });
     browser = new UserAgent(open);
     await browser.signIn(await open.createUser());
   });
   afterAll(() => open?.stop());
-  const unsigned = (change: JWTPayload = {}, of = rp) =>
-    new UnsecuredJWT({ ...content(of, { iss: undefined, aud: undefined }), ...change }).encode();
-  const askOpen = (request: string, outside: Record<string, string> = {}, of = rp) =>
-    ask(request, outside, { of, by: browser, base: open });
+  const unsigned = (change: JWTPayload = {}, rp = openClient) =>
+    new UnsecuredJWT({ ...content(rp, { iss: undefined, aud: undefined }), ...change }).encode();
+  const askOpen = (request: string, outside: Record<string, string> = {}, rp = openClient) =>
+    ask(request, outside, { rp, browser, base: open });
 
   test('a request object is accepted if the setting allows it, with state and nonce in the object only (OpenID Connect Core 6.1)', async () => {
-    const outside = { response_type: 'code', scope: 'openid', redirect_uri: rp.redirectUri };
+    const outside = { response_type: 'code', scope: 'openid', redirect_uri: openClient.redirectUri };
     const response = responseParameters(await askOpen(unsigned({ nonce: 'n' }), outside));
     expect(response).toMatchObject({ code: expect.any(String), state: 'inside' });
     const discovered = (await (await fetch(`${open.issuer}/.well-known/openid-configuration`)).json()) as JWTPayload;
@@ -284,21 +286,21 @@ describe('without a signature', () => {
   });
 
   test('a redirect_uri in the object is used, and the one outside is ignored (OpenID Connect Core 6.1)', async () => {
-    const page = await askOpen(unsigned(), { redirect_uri: `${rp.redirectUri}_invalid` });
-    expect(page.location).toMatch(`${rp.redirectUri}?`);
+    const page = await askOpen(unsigned(), { redirect_uri: `${openClient.redirectUri}_invalid` });
+    expect(page.location).toMatch(`${openClient.redirectUri}?`);
   });
 
   test('the claims that an object contains must still be valid (RFC 9101 6)', async () => {
     for (const change of [{ iss: 'x' }, { aud: 'https://x.example' }, { exp: now() - 60 }, { client_id: 'x' }]) {
-      const response = responseParameters(await askOpen(unsigned(change), { redirect_uri: rp.redirectUri }));
+      const response = responseParameters(await askOpen(unsigned(change), { redirect_uri: openClient.redirectUri }));
       expect(response['error']).toBe('invalid_request_object');
     }
   });
 
   test('a client that is registered to sign must sign (OpenID Connect Registration 2, RFC 9101 10.5)', async () => {
     for (const registered of [{ request_object_signing_alg: 'RS256' }, { require_signed_request_object: true }]) {
-      const of = await open.createClient({ jwks, ...registered });
-      const response = responseParameters(await askOpen(unsigned({}, of), { redirect_uri: of.redirectUri }, of));
+      const rp = await open.createClient({ jwks, ...registered });
+      const response = responseParameters(await askOpen(unsigned({}, rp), { redirect_uri: rp.redirectUri }, rp));
       expect(response['error']).toBe('invalid_request_object');
     }
   });
@@ -308,7 +310,7 @@ describe('without a signature', () => {
       fetch(`${base}/register`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ redirect_uris: [rp.redirectUri], request_object_signing_alg: 'none' }),
+        body: JSON.stringify({ redirect_uris: [openClient.redirectUri], request_object_signing_alg: 'none' }),
       });
     expect((await register(open.issuer)).status).toBe(201);
     const refused = await register(service.issuer);

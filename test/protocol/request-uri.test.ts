@@ -57,20 +57,20 @@ const registration = () => ({
   jwks: { keys: [key.jwk] },
   request_uris: [`${base}/object#Wc7kR2`, `${base}/object`, 'https://rp.example.com/object'],
 });
-const content = (of: TestClient) => ({
-  client_id: of.clientId,
-  redirect_uri: of.redirectUri,
+const content = (rp: TestClient) => ({
+  client_id: rp.clientId,
+  redirect_uri: rp.redirectUri,
   response_type: 'code',
   scope: 'openid',
   state: 'inside',
 });
-const signed = (of: TestClient): Promise<string> =>
-  new SignJWT({ ...content(of), iss: of.clientId, aud: service.issuer })
+const signed = (rp: TestClient): Promise<string> =>
+  new SignJWT({ ...content(rp), iss: rp.clientId, aud: service.issuer })
     .setProtectedHeader({ alg: 'RS256' })
     .sign(key.privateKey);
-const ask = (requestUri: string, outside: Record<string, string> = {}, of = client, by = agent): Promise<Page> => {
-  const all = { client_id: of.clientId, request_uri: requestUri, ...outside };
-  return by.get(`${service.issuer}/authorize?${new URLSearchParams(all).toString()}`);
+const ask = (requestUri: string, outside: Record<string, string> = {}, rp = client, browser = agent): Promise<Page> => {
+  const all = { client_id: rp.clientId, request_uri: requestUri, ...outside };
+  return browser.get(`${service.issuer}/authorize?${new URLSearchParams(all).toString()}`);
 };
 const outside = () => ({ redirect_uri: client.redirectUri, state: 'outside' });
 
@@ -115,8 +115,8 @@ test('only URIs that the same client registered are fetched (security A18, R47)'
 
 test('nothing is fetched for an unknown or a disabled client (security A18, R2)', async () => {
   const disabled = await service.createClient(registration(), { status: 'disabled' });
-  for (const of of [disabled, { ...client, clientId: 'unknown' }]) {
-    const page = await ask(`${base}/object`, { redirect_uri: of.redirectUri }, of);
+  for (const rp of [disabled, { ...client, clientId: 'unknown' }]) {
+    const page = await ask(`${base}/object`, { redirect_uri: rp.redirectUri }, rp);
     expect(page.location).toBe(`${service.issuer}/login?problem=client`);
   }
   expect(hosted.asked).toEqual([]);
@@ -152,10 +152,13 @@ test.each<[string, () => Partial<typeof hosted>, string]>([
 );
 
 test('the fetched request object is stored for the sign-in, and the URI is not fetched again (RFC 9101 5.2)', async () => {
-  const by = new UserAgent(service);
-  const login = await by.follow(await ask(`${base}/object`, {}, client, by));
+  const browser = new UserAgent(service);
+  const login = await browser.follow(await ask(`${base}/object`, {}, client, browser));
   hosted.body = 'gone';
-  expect(responseParameters(await by.signIn(user, login))).toMatchObject({ code: expect.any(String), state: 'inside' });
+  expect(responseParameters(await browser.signIn(user, login))).toMatchObject({
+    code: expect.any(String),
+    state: 'inside',
+  });
   expect(hosted.asked).toHaveLength(1);
 });
 

@@ -19,10 +19,10 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const token = async (of: TestClient, fields: [string, string][]) => {
+const token = async (rp: TestClient, fields: [string, string][]) => {
   const response = await fetch(`${service.issuer}/token`, {
     method: 'POST',
-    headers: { authorization: of.basic },
+    headers: { authorization: rp.basic },
     body: new URLSearchParams(fields),
   });
   return { status: response.status, body: (await response.json()) as Record<string, string> };

@@ -137,10 +137,10 @@ test.each([
 );
 
 test('a response type that the client did not register is refused (security R6, A18)', async () => {
-  const plain = await service.createClient();
+  const plainClient = await service.createClient();
   const agent = new UserAgent(service);
   await agent.signIn(user);
-  const page = await agent.authorize(plain, undefined, { response_type: 'id_token', nonce: 'n' });
+  const page = await agent.authorize(plainClient, undefined, { response_type: 'id_token', nonce: 'n' });
   expect(fragment(page)).toMatchObject({ error: 'unauthorized_client' });
   const unknown = await agent.authorize(client, undefined, { response_type: 'code magic' });
   expect(new URL(unknown.location!).searchParams.get('error')).toBe('unsupported_response_type');

@@ -15,8 +15,8 @@ beforeAll(async () => {
 afterAll(() => service?.stop());
 
 const stateOf = (agent: UserAgent) => agent.cookies.get(cookie);
-const sessionState = async (agent: UserAgent, of = client) =>
-  responseParameters(await agent.authorize(of, undefined))['session_state']!;
+const sessionState = async (agent: UserAgent, rp = client) =>
+  responseParameters(await agent.authorize(rp, undefined))['session_state']!;
 
 async function signedIn() {
   const user = await service.createUser();

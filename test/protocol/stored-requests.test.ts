@@ -109,16 +109,16 @@ describe('the waiting requests of a network', () => {
     const url = authorizationUrl(service.instances[instance]!, client);
     return agent.get(url, { 'x-forwarded-for': address });
   };
-  const push = async (address: string, instance = 0, of = application, more: Record<string, string> = {}) => {
+  const push = async (address: string, instance = 0, rp = application, more: Record<string, string> = {}) => {
     const { code_challenge, code_challenge_method } = pkce();
-    const request = { response_type: 'code', redirect_uri: of.redirectUri, scope: 'openid', ...more };
-    const isPublic = of === application;
+    const request = { response_type: 'code', redirect_uri: rp.redirectUri, scope: 'openid', ...more };
+    const isPublic = rp === application;
     const answer = await fetch(`${service.instances[instance]!}/par`, {
       method: 'POST',
-      headers: { 'x-forwarded-for': address, ...(!isPublic && { authorization: of.basic }) },
+      headers: { 'x-forwarded-for': address, ...(!isPublic && { authorization: rp.basic }) },
       body: new URLSearchParams({
         ...request,
-        ...(isPublic && { client_id: of.clientId, code_challenge, code_challenge_method }),
+        ...(isPublic && { client_id: rp.clientId, code_challenge, code_challenge_method }),
       }),
     });
     const retry = answer.headers.get('retry-after');

@@ -20,18 +20,18 @@ beforeAll(async () => {
 afterAll(() => service?.stop());
 
 const invalidGrant = { status: 400, body: { error: 'invalid_grant', error_description: expect.any(String) } };
-const newCode = (parameters: Record<string, string> = {}, of = client) =>
-  obtainCode(service, of, user, parameters, agent);
+const newCode = (parameters: Record<string, string> = {}, rp = client) =>
+  obtainCode(service, rp, user, parameters, agent);
 const events = (type: string, clientId = client.clientId) =>
   service.database.sql('SELECT * FROM audit_events WHERE type = $1 AND client_id = $2', [type, clientId]);
 
 /** Moves the times of a client's codes into the past. */
-const moveIntoPast = (of: TestClient, seconds: number) =>
+const moveIntoPast = (rp: TestClient, seconds: number) =>
   service.database.sql(
     `UPDATE authorization_codes ac SET expires_at = ac.expires_at - make_interval(secs => $2),
             redeemed_at = ac.redeemed_at - make_interval(secs => $2)
        FROM client_sessions cs WHERE cs.id = ac.client_session_id AND cs.client_id = $1`,
-    [of.clientId, seconds],
+    [rp.clientId, seconds],
   );
 
 describe('the redemption of a code', () => {
@@ -79,26 +79,26 @@ describe('the redemption of a code', () => {
   });
 
   test('yields no refresh token for a client without the grant type refresh_token (RFC 7591 2)', async () => {
-    const plain = await service.createClient({ grant_types: ['authorization_code'] });
-    const { status, body } = await redeem(service.issuer, plain, await newCode({}, plain));
+    const plainClient = await service.createClient({ grant_types: ['authorization_code'] });
+    const { status, body } = await redeem(service.issuer, plainClient, await newCode({}, plainClient));
     expect(status).toBe(200);
     expect(body).not.toHaveProperty('refresh_token');
   });
 
   test('uses the lifetimes that an administrator set for the client (decisions section 4)', async () => {
-    const own = await service.createClient();
+    const ownClient = await service.createClient();
     await service.database.sql(
       'UPDATE clients SET access_token_lifetime = 120, id_token_lifetime = 60, refresh_token_lifetime = 1000 WHERE client_id = $1',
-      [own.clientId],
+      [ownClient.clientId],
     );
-    const { body } = await redeem(service.issuer, own, await newCode({}, own));
+    const { body } = await redeem(service.issuer, ownClient, await newCode({}, ownClient));
     expect(body['expires_in']).toBe(120);
     const { exp, iat } = decodeJwt(body['id_token'] as string);
     expect(exp! - iat!).toBe(60);
     const [row] = await service.database.sql<{ life: number }>(
       `SELECT extract(epoch FROM rt.expires_at - rt.issued_at)::int AS life FROM refresh_tokens rt
          JOIN client_sessions cs ON cs.id = rt.client_session_id WHERE cs.client_id = $1`,
-      [own.clientId],
+      [ownClient.clientId],
     );
     expect(row?.life).toBe(1000);
   });
@@ -162,38 +162,38 @@ describe('a refused redemption', () => {
       expect(await attempt(four, 'https://rp.example.com/x')).toMatchObject(invalidGrant);
     expect(await attempt(four, client.redirectUri)).toMatchObject({ status: 200 });
 
-    const own = await service.createClient();
-    const five = await newCode({}, own);
-    const try5 = (redirect_uri: string) => redeem(service.issuer, own, five, { redirect_uri });
+    const ownClient = await service.createClient();
+    const five = await newCode({}, ownClient);
+    const try5 = (redirect_uri: string) => redeem(service.issuer, ownClient, five, { redirect_uri });
     for (let count = 0; count < 5; count++) {
-      expect(await events('code.burned', own.clientId)).toEqual([]);
+      expect(await events('code.burned', ownClient.clientId)).toEqual([]);
       expect(await try5('https://rp.example.com/x')).toMatchObject(invalidGrant);
     }
-    for (let count = 0; count < 2; count++) expect(await try5(own.redirectUri)).toMatchObject(invalidGrant);
-    expect(await events('code.burned', own.clientId)).toMatchObject([
-      { outcome: 'failure', actor: own.clientId, sub: user.sub, detail: { failure: 'redirect_uri' } },
+    for (let count = 0; count < 2; count++) expect(await try5(ownClient.redirectUri)).toMatchObject(invalidGrant);
+    expect(await events('code.burned', ownClient.clientId)).toMatchObject([
+      { outcome: 'failure', actor: ownClient.clientId, sub: user.sub, detail: { failure: 'redirect_uri' } },
     ]);
   });
 
   test("the end of a code by another client's attempts is recorded once, with the client of the code (decisions section 7)", async () => {
-    const [own, thief] = [await service.createClient(), await service.createClient()];
-    const code = await newCode({}, own);
+    const [ownClient, thief] = [await service.createClient(), await service.createClient()];
+    const code = await newCode({}, ownClient);
     for (let count = 0; count < 6; count++)
       expect(await redeem(service.issuer, thief, code)).toMatchObject(invalidGrant);
-    expect(await events('code.misused', own.clientId)).toHaveLength(4);
-    expect(await events('code.burned', own.clientId)).toMatchObject([
+    expect(await events('code.misused', ownClient.clientId)).toHaveLength(4);
+    expect(await events('code.burned', ownClient.clientId)).toMatchObject([
       { actor: thief.clientId, sub: user.sub, detail: { failure: 'client' } },
     ]);
   });
 
   test('a code is valid for 60 seconds by the clock of the database (security A30, R14)', async () => {
-    const own = await service.createClient();
-    const young = await newCode({}, own);
-    await moveIntoPast(own, 55);
-    expect(await redeem(service.issuer, own, young)).toMatchObject({ status: 200 });
-    const old = await newCode({}, own);
-    await moveIntoPast(own, 61);
-    expect(await redeem(service.issuer, own, old)).toMatchObject(invalidGrant);
+    const ownClient = await service.createClient();
+    const young = await newCode({}, ownClient);
+    await moveIntoPast(ownClient, 55);
+    expect(await redeem(service.issuer, ownClient, young)).toMatchObject({ status: 200 });
+    const old = await newCode({}, ownClient);
+    await moveIntoPast(ownClient, 61);
+    expect(await redeem(service.issuer, ownClient, old)).toMatchObject(invalidGrant);
   });
 
   test('only the exact code is known, with nothing removed, added, changed or mixed (security A35, A36, R13, R27)', async () => {
@@ -239,57 +239,57 @@ describe('a refused redemption', () => {
 });
 
 describe('a second redemption', () => {
-  const redeemed = async (of: TestClient): Promise<{ code: string; first: Answer }> => {
-    const code = await newCode({}, of);
-    const first = await redeem(service.issuer, of, code);
+  const redeemed = async (rp: TestClient): Promise<{ code: string; first: Answer }> => {
+    const code = await newCode({}, rp);
+    const first = await redeem(service.issuer, rp, code);
     expect(first.status).toBe(200);
     return { code, first };
   };
-  const statuses = async (of: TestClient, first: Answer) => [
+  const statuses = async (rp: TestClient, first: Answer) => [
     (await userinfo(service.issuer, first.body['access_token'] as string)).status,
-    (await refresh(service.issuer, of, first.body['refresh_token'] as string)).status,
+    (await refresh(service.issuer, rp, first.body['refresh_token'] as string)).status,
   ];
 
   test('within 5 seconds by the same client only fails, since it may be a retry after a lost response (decisions section 4, security R17)', async () => {
-    const own = await service.createClient();
-    const { code, first } = await redeemed(own);
-    expect(await redeem(service.issuer, own, code)).toMatchObject(invalidGrant);
-    expect(await statuses(own, first)).toEqual([200, 200]);
-    expect(await events('code.replayed', own.clientId)).toHaveLength(0);
+    const ownClient = await service.createClient();
+    const { code, first } = await redeemed(ownClient);
+    expect(await redeem(service.issuer, ownClient, code)).toMatchObject(invalidGrant);
+    expect(await statuses(ownClient, first)).toEqual([200, 200]);
+    expect(await events('code.replayed', ownClient.clientId)).toHaveLength(0);
   });
 
   test('later fails and ends all tokens of the first redemption (RFC 6749 4.1.2, security R17)', async () => {
-    const own = await service.createClient();
-    const { code, first } = await redeemed(own);
-    const second = await refresh(service.issuer, own, first.body['refresh_token'] as string);
-    await moveIntoPast(own, 6);
-    expect(await redeem(service.issuer, own, code)).toMatchObject(invalidGrant);
-    expect(await statuses(own, first)).toEqual([401, 400]);
-    expect(await statuses(own, second)).toEqual([401, 400]);
-    expect(await events('code.replayed', own.clientId)).toMatchObject([{ outcome: 'failure', sub: user.sub }]);
+    const ownClient = await service.createClient();
+    const { code, first } = await redeemed(ownClient);
+    const second = await refresh(service.issuer, ownClient, first.body['refresh_token'] as string);
+    await moveIntoPast(ownClient, 6);
+    expect(await redeem(service.issuer, ownClient, code)).toMatchObject(invalidGrant);
+    expect(await statuses(ownClient, first)).toEqual([401, 400]);
+    expect(await statuses(ownClient, second)).toEqual([401, 400]);
+    expect(await events('code.replayed', ownClient.clientId)).toMatchObject([{ outcome: 'failure', sub: user.sub }]);
   });
 
   test('long after the code expired still ends all tokens (RFC 6749 10.5)', async () => {
-    const own = await service.createClient();
-    const { code, first } = await redeemed(own);
-    await moveIntoPast(own, 3600);
-    expect(await redeem(service.issuer, own, code)).toMatchObject(invalidGrant);
-    expect(await statuses(own, first)).toEqual([401, 400]);
+    const ownClient = await service.createClient();
+    const { code, first } = await redeemed(ownClient);
+    await moveIntoPast(ownClient, 3600);
+    expect(await redeem(service.issuer, ownClient, code)).toMatchObject(invalidGrant);
+    expect(await statuses(ownClient, first)).toEqual([401, 400]);
   });
 
   test('by another client ends all tokens at once (decisions section 4)', async () => {
-    const own = await service.createClient();
-    const { code, first } = await redeemed(own);
+    const ownClient = await service.createClient();
+    const { code, first } = await redeemed(ownClient);
     expect(await redeem(service.issuer, client, code)).toMatchObject(invalidGrant);
-    expect(await statuses(own, first)).toEqual([401, 400]);
+    expect(await statuses(ownClient, first)).toEqual([401, 400]);
   });
 
   test('with a wrong verifier counts as a replay, too (security R17)', async () => {
-    const own = await service.createClient();
-    const { code, first } = await redeemed(own);
-    await moveIntoPast(own, 6);
-    expect(await redeem(service.issuer, own, code, otherVerifier())).toMatchObject(invalidGrant);
-    expect(await statuses(own, first)).toEqual([401, 400]);
+    const ownClient = await service.createClient();
+    const { code, first } = await redeemed(ownClient);
+    await moveIntoPast(ownClient, 6);
+    expect(await redeem(service.issuer, ownClient, code, otherVerifier())).toMatchObject(invalidGrant);
+    expect(await statuses(ownClient, first)).toEqual([401, 400]);
   });
 });
 

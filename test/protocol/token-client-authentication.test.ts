@@ -10,14 +10,14 @@ import { pkce, responseParameters, tokenRequest, UserAgent } from '../helpers/us
 let service: TestService;
 let basic: TestClient;
 let post: TestClient;
-let open: TestClient;
+let publicClient: TestClient;
 let disabled: TestClient;
 beforeAll(async () => {
   service = await startTestService({ environment: withoutLimits });
   const grants = ['authorization_code', 'client_credentials'];
   basic = await service.createClient({ grant_types: grants });
   post = await service.createClient({ grant_types: grants, token_endpoint_auth_method: 'client_secret_post' });
-  open = await service.createClient({ token_endpoint_auth_method: 'none' });
+  publicClient = await service.createClient({ token_endpoint_auth_method: 'none' });
   disabled = await service.createClient({ grant_types: grants }, { status: 'disabled' });
 });
 afterAll(() => service?.stop());
@@ -136,20 +136,22 @@ describe('the registered method', () => {
       }),
     );
     const form = { grant_type: 'authorization_code', code: 'x' };
-    expectRefused(await withHeader(undefined, { ...form, client_id: open.clientId, client_secret: 'invented' }));
-    expectRefused(await withHeader(encode(`${open.clientId}:invented`), form));
-    expectRefused(await withHeader(encode(`${open.clientId}:`), form));
+    expectRefused(
+      await withHeader(undefined, { ...form, client_id: publicClient.clientId, client_secret: 'invented' }),
+    );
+    expectRefused(await withHeader(encode(`${publicClient.clientId}:invented`), form));
+    expectRefused(await withHeader(encode(`${publicClient.clientId}:`), form));
     expectRefused(await withHeader(undefined, { ...form, client_id: post.clientId, client_secret: '' }));
   });
 
   test('a public client redeems and refreshes with its client_id and PKCE only (RFC 9700 2.1.1)', async () => {
     const { code_verifier, ...challenge } = pkce();
-    const page = await new UserAgent(service).authorize(open, await service.createUser(), challenge);
+    const page = await new UserAgent(service).authorize(publicClient, await service.createUser(), challenge);
     const form = {
       grant_type: 'authorization_code',
       code: responseParameters(page)['code']!,
-      redirect_uri: open.redirectUri,
-      client_id: open.clientId,
+      redirect_uri: publicClient.redirectUri,
+      client_id: publicClient.clientId,
     };
     expect(await withHeader(undefined, form)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
     const answer = await withHeader(undefined, { ...form, code_verifier });
@@ -157,10 +159,10 @@ describe('the registered method', () => {
     const next = {
       grant_type: 'refresh_token',
       refresh_token: answer.body['refresh_token'] as string,
-      client_id: open.clientId,
+      client_id: publicClient.clientId,
     };
     expect(await withHeader(undefined, next)).toMatchObject({ status: 200 });
-    expectRefused(await withHeader(undefined, { ...own, client_id: open.clientId }));
+    expectRefused(await withHeader(undefined, { ...own, client_id: publicClient.clientId }));
   });
 });
 

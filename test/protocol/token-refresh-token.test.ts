@@ -267,22 +267,22 @@ test('with REFRESH_TOKEN_ROTATION=public, refresh tokens of public clients rotat
       const answer = await refresh(other.issuer, confidential, tokens.refresh_token);
       expect(answer).toMatchObject({ status: 200, body: { refresh_token: tokens.refresh_token } });
     }
-    const open = await other.createClient({ token_endpoint_auth_method: 'none' });
+    const publicClient = await other.createClient({ token_endpoint_auth_method: 'none' });
     const { code_verifier, ...challenge } = pkce();
-    const page = await new UserAgent(other).authorize(open, user, challenge);
-    const bare = { basic: '', redirectUri: open.redirectUri };
+    const page = await new UserAgent(other).authorize(publicClient, user, challenge);
+    const bare = { basic: '', redirectUri: publicClient.redirectUri };
     const { code } = responseParameters(page);
     const first = await tokenRequest(other.issuer, undefined, {
       grant_type: 'authorization_code',
       code: code!,
       redirect_uri: bare.redirectUri,
       code_verifier,
-      client_id: open.clientId,
+      client_id: publicClient.clientId,
     });
     const second = await tokenRequest(other.issuer, undefined, {
       grant_type: 'refresh_token',
       refresh_token: successor(first),
-      client_id: open.clientId,
+      client_id: publicClient.clientId,
     });
     expect(second.status).toBe(200);
     expect(successor(second)).not.toBe(successor(first));

@@ -13,19 +13,19 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function signedIn(of = client, asked = scope) {
+async function signedIn(rp = client, asked = scope) {
   const user = await service.createUser({
     email: `u${Math.random()}@example.com`,
     groups: ['harbour', 'staff'],
     claims: { name: 'Ada', address: { street_address: '1 Quay', locality: 'Bremen', postal_code: '28195' } },
   });
   const agent = new UserAgent(service);
-  const { code } = responseParameters(await agent.authorize(of, user, { scope: asked }));
+  const { code } = responseParameters(await agent.authorize(rp, user, { scope: asked }));
   return { user, agent, code: code! };
 }
 
-async function redeem(code: string, of = client) {
-  return tokenRequest(service.issuer, of, { grant_type: 'authorization_code', code, redirect_uri: of.redirectUri });
+async function redeem(code: string, rp = client) {
+  return tokenRequest(service.issuer, rp, { grant_type: 'authorization_code', code, redirect_uri: rp.redirectUri });
 }
 
 /** Calls the second instance, since the answer must not depend on the issuing instance. */
@@ -110,8 +110,8 @@ test('an access token with the same scopes is accepted, and the session cookie n
 });
 
 test('the code is no handle without the UMA profile, after its minute, or after the use of the new handle (security R81, R82, A99)', async () => {
-  const plain = await service.createClient({ scope });
-  const { code } = await signedIn(plain);
+  const plainClient = await service.createClient({ scope });
+  const { code } = await signedIn(plainClient);
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
   const late = await signedIn();
   await service.database.sql(`UPDATE authorization_codes SET expires_at = now()`);
@@ -193,15 +193,15 @@ test.each(ends)('%s ends every handle at once on every instance (specification 4
 });
 
 test('disabling or deleting the client ends its handles and its Basic credentials (security R42)', async () => {
-  const own = await service.createClient({ uma_profile: true, scope });
-  const { user, code } = await signedIn(own);
+  const ownClient = await service.createClient({ uma_profile: true, scope });
+  const { user, code } = await signedIn(ownClient);
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(200);
-  await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [own.clientId]);
+  await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [ownClient.clientId]);
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
   await expect
-    .poll(async () => (await put(`/user/${user.sub}/settings`, own.basic, { a: 1 })).status, { timeout: 1000 })
+    .poll(async () => (await put(`/user/${user.sub}/settings`, ownClient.basic, { a: 1 })).status, { timeout: 1000 })
     .toBe(403);
-  await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [own.clientId]);
+  await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [ownClient.clientId]);
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
 });
 
