@@ -1,10 +1,8 @@
 // GET and POST /account/delete delete the account of the signed-in user, if the setting allows it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
-import { startTestService, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { hiddenFields, UserAgent } from '../helpers/user-agent.ts';
-
-type User = Awaited<ReturnType<TestService['createUser']>>;
 
 const path = '/account/delete';
 
@@ -14,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function signedIn(user: User): Promise<UserAgent> {
+async function signedIn(user: TestUser): Promise<UserAgent> {
   const agent = new UserAgent(service);
   await agent.signIn(user);
   return agent;
@@ -22,7 +20,7 @@ async function signedIn(user: User): Promise<UserAgent> {
 async function remove(agent: UserAgent, username: string) {
   return agent.post(path, { ...hiddenFields((await agent.get(path)).body), username });
 }
-const exists = async ({ sub }: User) => (await service.store.users.find(sub)) !== undefined;
+const exists = async ({ sub }: TestUser) => (await service.store.users.find(sub)) !== undefined;
 
 test('a user who types the user name is deleted with all stored data and tokens; the audit trail keeps the sub, not the name (issue 6, security R54, R101)', async () => {
   const user = await service.createUser({ email: 'grace@example.org', claims: { name: 'Grace Hopper' } });

@@ -1,10 +1,8 @@
 // GET and POST /account/password change the user's password, and end all other sessions.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
-import { startTestService, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
-
-type User = Awaited<ReturnType<TestService['createUser']>>;
 
 const path = '/account/password';
 const newPassword = 'three umbrellas under a lighthouse';
@@ -16,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function signedIn(user: User): Promise<UserAgent> {
+async function signedIn(user: TestUser): Promise<UserAgent> {
   const agent = new UserAgent(service);
   await agent.signIn(user);
   return agent;
@@ -26,8 +24,8 @@ async function change(agent: UserAgent, current: string, chosen: string, base = 
   return agent.post(base + path, { ...fields, current_password: current, new_password: chosen });
 }
 const isSignedIn = async (agent: UserAgent) => (await agent.get(`${service.instances[1]!}/account`)).status === 200;
-const canSignIn = async (user: User, password: string) => isSignedIn(await signedIn({ ...user, password }));
-const eventsOf = ({ sub }: User, type: string) =>
+const canSignIn = async (user: TestUser, password: string) => isSignedIn(await signedIn({ ...user, password }));
+const eventsOf = ({ sub }: TestUser, type: string) =>
   service.database.sql(
     'SELECT actor, outcome, address IS NOT NULL AS located, detail FROM audit_events WHERE sub = $1 AND type = $2',
     [sub, type],

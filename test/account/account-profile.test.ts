@@ -1,10 +1,8 @@
 // GET /account/profile and its form let users change the claims that the setting allows, and no others.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { obtainTokens, userinfo } from '../helpers/grants.ts';
-import { startTestService, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
-
-type User = Awaited<ReturnType<TestService['createUser']>>;
 
 const path = '/account/profile';
 const editPath = '/account/profile/edit';
@@ -23,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function signedIn(user: User): Promise<UserAgent> {
+async function signedIn(user: TestUser): Promise<UserAgent> {
   const agent = new UserAgent(service);
   await agent.signIn(user);
   return agent;
@@ -40,8 +38,8 @@ function fieldsOf({ body }: Page): Record<string, string> {
 async function edit(agent: UserAgent, change: Record<string, string>, base = service.issuer): Promise<Page> {
   return agent.post(base + editPath, { ...fieldsOf(await agent.get(base + editPath)), ...change });
 }
-const claimsOf = async ({ sub }: User) => (await service.store.users.find(sub))!.claims;
-const eventsOf = ({ sub }: User) =>
+const claimsOf = async ({ sub }: TestUser) => (await service.store.users.find(sub))!.claims;
+const eventsOf = ({ sub }: TestUser) =>
   service.database.sql(
     `SELECT actor, address IS NOT NULL AS located, detail FROM audit_events WHERE sub = $1 AND type = 'user.changed'`,
     [sub],
@@ -122,7 +120,7 @@ test("the form changes neither claims that the setting does not list nor the use
 });
 
 describe('an invalid value', () => {
-  let user: User;
+  let user: TestUser;
   let agent: UserAgent;
   beforeAll(async () => {
     user = await service.createUser({ claims });

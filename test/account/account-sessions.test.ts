@@ -1,10 +1,8 @@
 // The account pages list the sessions by device, show the stored data and who can read it, and offer all of it for download.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call, obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
-import { startTestService, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { type Page, UserAgent } from '../helpers/user-agent.ts';
-
-type User = Awaited<ReturnType<TestService['createUser']>>;
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 const iphone = 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Safari/604.1';
@@ -19,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function signedIn(user: User, userAgent = firefox): Promise<UserAgent> {
+async function signedIn(user: TestUser, userAgent = firefox): Promise<UserAgent> {
   const agent = new UserAgent(service);
   const csrf = /name="csrf" value="([^"]*)"/.exec((await agent.get('/login')).body)![1]!;
   const { username, password } = user;
@@ -43,22 +41,22 @@ const pageOf: Record<string, string> = {
 const token = async (agent: UserAgent, action: string) => tokenOf(await agent.get(pageOf[action]!), action);
 const isSignedIn = async (agent: UserAgent, base = service.instances[1]!) =>
   (await agent.get(`${base}/account`)).status === 200;
-const sidsOf = async ({ sub }: User) =>
+const sidsOf = async ({ sub }: TestUser) =>
   (
     await service.database.sql<{ sid: string }>('SELECT sid FROM sessions WHERE sub = $1 ORDER BY created_at, id', [
       sub,
     ])
   ).map(({ sid }) => sid);
-const eventsOf = ({ sub }: User, type: string) =>
+const eventsOf = ({ sub }: TestUser, type: string) =>
   service.database.sql(
     'SELECT actor, address IS NOT NULL AS located, detail FROM audit_events WHERE sub = $1 AND type = $2',
     [sub, type],
   );
-const moveSignInIntoPast = ({ sub }: User) =>
+const moveSignInIntoPast = ({ sub }: TestUser) =>
   service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '16 minutes' WHERE sub = $1`, [sub]);
 
 describe('sessions', () => {
-  let user: User;
+  let user: TestUser;
   let here: UserAgent;
   let there: UserAgent;
   beforeAll(async () => {
@@ -179,7 +177,7 @@ describe('sessions', () => {
 });
 
 describe('a form', () => {
-  let user: User;
+  let user: TestUser;
   let agent: UserAgent;
   let other: UserAgent;
   beforeAll(async () => {
@@ -234,7 +232,7 @@ describe('a form', () => {
 });
 
 describe('the stored data', () => {
-  let user: User;
+  let user: TestUser;
   let agent: UserAgent;
   beforeAll(async () => {
     user = await service.createUser({

@@ -1,12 +1,10 @@
 // GET and POST /account show the user's grants and withdraw them, and every page carries the security headers.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
-type User = Awaited<ReturnType<TestService['createUser']>>;
-
 let service: TestService;
-let user: User;
+let user: TestUser;
 beforeAll(async () => {
   service = await startTestService({ instances: 2 });
   user = await service.createUser({ username: 'alice', claims: { name: '<i>Alice</i>' } });

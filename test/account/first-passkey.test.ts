@@ -1,10 +1,8 @@
 // The first passkey of an account changes its sign-in by password: the page where it is added says so, to whom it concerns.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Authenticator, passkeyForm } from '../helpers/passkey.ts';
-import { startTestService, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
-
-type User = Awaited<ReturnType<TestService['createUser']>>;
 
 const path = '/account/passkeys';
 let service: TestService;
@@ -13,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function signedIn(user: User): Promise<UserAgent> {
+async function signedIn(user: TestUser): Promise<UserAgent> {
   const agent = new UserAgent(service);
   await agent.signIn(user);
   return agent;
@@ -27,7 +25,7 @@ async function add(agent: UserAgent): Promise<void> {
   const { action, options, fields } = passkeyForm(await agent.get(path));
   await agent.post(action, { ...fields, credential: new Authenticator(service.issuer).create(options) });
 }
-const afterPassword = async (user: User) => new URL((await new UserAgent(service).signIn(user)).url).pathname;
+const afterPassword = async (user: TestUser) => new URL((await new UserAgent(service).signIn(user)).url).pathname;
 
 test.each([
   ['en', /your password alone no longer signs you in/],

@@ -2,10 +2,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Authenticator, cbor, type Lies, passkeyForm } from '../helpers/passkey.ts';
-import { startTestService, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
-
-type User = Awaited<ReturnType<TestService['createUser']>>;
 
 const path = '/account/passkeys';
 
@@ -15,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function signedIn(user: User): Promise<UserAgent> {
+async function signedIn(user: TestUser): Promise<UserAgent> {
   const agent = new UserAgent(service);
   await agent.signIn(user);
   return agent;
@@ -25,7 +23,7 @@ async function add(agent: UserAgent, key: Authenticator, lies: Lies = {}): Promi
   return agent.post(action, { ...fields, credential: key.create(options, lies) });
 }
 /** Creates a user with a passkey, and returns the browser that created it. */
-async function enrolled(): Promise<{ user: User; agent: UserAgent; key: Authenticator }> {
+async function enrolled(): Promise<{ user: TestUser; agent: UserAgent; key: Authenticator }> {
   const user = await service.createUser();
   const agent = await signedIn(user);
   const key = new Authenticator(service.issuer);
@@ -39,9 +37,9 @@ async function signInWith(key: Authenticator, lies: Lies = {}, agent = new UserA
   return agent.post(action, { ...fields, credential: key.get(options, lies) });
 }
 /** Moves the last sign-in one hour into the past. */
-const moveSignInIntoPast = (user: User) =>
+const moveSignInIntoPast = (user: TestUser) =>
   service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '1 hour' WHERE sub = $1`, [user.sub]);
-const eventsOf = ({ sub }: User, type: string) =>
+const eventsOf = ({ sub }: TestUser, type: string) =>
   service.database.sql<{ outcome: string; detail: Record<string, unknown> }>(
     'SELECT outcome, detail FROM audit_events WHERE sub = $1 AND type = $2 ORDER BY id',
     [sub, type],
@@ -427,7 +425,7 @@ describe('the page of passkeys', () => {
 });
 
 describe('a passkey after the password', () => {
-  async function afterPassword({ username, password }: User, agent = new UserAgent(service)) {
+  async function afterPassword({ username, password }: TestUser, agent = new UserAgent(service)) {
     const page = await agent.submit(await agent.get('/login'), { username, password });
     expect(page.url).toBe(`${service.issuer}/login/second-factor`);
     return { agent, ...passkeyForm(page) };

@@ -1,13 +1,11 @@
 // GET and POST /consent ask the user, remember the grant, report a refusal to the client, and accept no other form.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { call } from '../helpers/grants.ts';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
-type User = Awaited<ReturnType<TestService['createUser']>>;
-
 let service: TestService;
-let user: User;
+let user: TestUser;
 beforeAll(async () => {
   service = await startTestService();
   user = await service.createUser({

@@ -1,14 +1,12 @@
 // The browser's session has its own cookie, is replaced at each sign-in, and counts as signed out if its cookie is malformed or repeated.
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
-
-type User = Awaited<ReturnType<TestService['createUser']>>;
 
 const name = 'JSESSIONOPENID';
 let service: TestService;
-let user: User;
+let user: TestUser;
 beforeAll(async () => {
   service = await startTestService({ instances: 2 });
   user = await service.createUser();
@@ -22,7 +20,7 @@ async function signedIn(as = user): Promise<UserAgent> {
 }
 
 const isSignedIn = async (agent: UserAgent) => (await agent.get('/account')).status === 200;
-const countSessions = async (user: User) =>
+const countSessions = async (user: TestUser) =>
   (await service.database.sql<{ n: number }>('SELECT count(*)::int AS n FROM sessions WHERE sub = $1', [user.sub]))[0]!
     .n;
 

@@ -1,12 +1,10 @@
 // GET and POST /login sign a user in with valid credentials, give all failures the same answer, and accept their own forms only.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
-type User = Awaited<ReturnType<TestService['createUser']>>;
-
 let service: TestService;
-let user: User;
+let user: TestUser;
 beforeAll(async () => {
   service = await startTestService({
     fullPasswordWork: true,
@@ -16,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const sessionsOf = async (user: User) =>
+const sessionsOf = async (user: TestUser) =>
   (await service.database.sql<{ n: number }>('SELECT count(*)::int AS n FROM sessions WHERE sub = $1', [user.sub]))[0]!
     .n;
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { guesser, looks } from '../attacks/guesses.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
-import { startTestService, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
 
 const limit = 3;
@@ -20,10 +20,9 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-type User = Awaited<ReturnType<TestService['createUser']>>;
 const sql = <Row extends object>(text: string, values: unknown[] = []) => service.database.sql<Row>(text, values);
-const endDelay = (user: User) => sql('UPDATE sign_in_failures SET held_until = now() WHERE sub = $1', [user.sub]);
-const failuresOf = async (user: User) =>
+const endDelay = (user: TestUser) => sql('UPDATE sign_in_failures SET held_until = now() WHERE sub = $1', [user.sub]);
+const failuresOf = async (user: TestUser) =>
   (
     await sql<{ failures: number; delay: number }>(
       `SELECT failures, round(extract(epoch FROM greatest(held_until, now()) - now()) / 60)::int AS delay
@@ -31,9 +30,9 @@ const failuresOf = async (user: User) =>
       [user.sub],
     )
   )[0];
-const browsersOf = async (user: User) =>
+const browsersOf = async (user: TestUser) =>
   (await sql<{ n: number }>('SELECT count(*)::int AS n FROM known_browsers WHERE sub = $1', [user.sub]))[0]!.n;
-const signedIn = async (user: User) => {
+const signedIn = async (user: TestUser) => {
   const agent = new UserAgent(service);
   expect((await agent.signIn(user)).url).toMatch(/\/account$/);
   return agent;

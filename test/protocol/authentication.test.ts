@@ -1,7 +1,7 @@
 // GET and POST /authenticate answer the short form of an authorization request, and ask the user before they trust a link of another site.
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import {
   authorizationUrl,
   hiddenFields,
@@ -12,10 +12,8 @@ import {
   UserAgent,
 } from '../helpers/user-agent.ts';
 
-type User = Awaited<ReturnType<TestService['createUser']>>;
-
 let service: TestService;
-let user: User;
+let user: TestUser;
 beforeAll(async () => {
   service = await startTestService();
   user = await service.createUser({ username: 'alice' });

@@ -1,12 +1,10 @@
 // GET and POST /authorize report each error to the client or on the sign-in page, and redirect to no other address.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
-type User = Awaited<ReturnType<TestService['createUser']>>;
-
 let service: TestService;
-let user: User;
+let user: TestUser;
 let client: TestClient;
 /** Has a signed-in session whose user has granted the client access. */
 let agent: UserAgent;

@@ -1,14 +1,12 @@
 // An authorization request sets conditions for the sign-in: prompt, max_age, login_hint and id_token_hint.
 import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, type Page, responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
-type User = Awaited<ReturnType<TestService['createUser']>>;
-
 let service: TestService;
-let alice: User;
-let bob: User;
+let alice: TestUser;
+let bob: TestUser;
 let client: TestClient;
 beforeAll(async () => {
   service = await startTestService();
@@ -19,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => service?.stop());
 
 /** Signs the user in in a new browser, and grants the client access. */
-async function signedIn(user: User): Promise<UserAgent> {
+async function signedIn(user: TestUser): Promise<UserAgent> {
   const agent = new UserAgent(service);
   await agent.authorize(client, user);
   return agent;
@@ -38,7 +36,7 @@ async function idToken(page: Page, rp: TestClient = client): Promise<string> {
 }
 
 /** Moves the sign-in time of all sessions of a user into the past. */
-const age = (user: User, seconds: number) =>
+const age = (user: TestUser, seconds: number) =>
   service.database.sql(`UPDATE sessions SET auth_time = auth_time - make_interval(secs => $2) WHERE sub = $1`, [
     user.sub,
     seconds,

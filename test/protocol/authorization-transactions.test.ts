@@ -1,7 +1,7 @@
 // A pending authorization request belongs to one browser and takes one answer, whatever tabs and buttons the user uses.
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import {
   authorizationUrl,
   hiddenFields,
@@ -12,10 +12,8 @@ import {
   UserAgent,
 } from '../helpers/user-agent.ts';
 
-type User = Awaited<ReturnType<TestService['createUser']>>;
-
 let service: TestService;
-let user: User;
+let user: TestUser;
 beforeAll(async () => {
   service = await startTestService();
   user = await service.createUser();

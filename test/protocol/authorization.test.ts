@@ -1,7 +1,13 @@
 // GET and POST /authorize answer a valid request in every response mode, and apply the rules of PKCE and redirect URIs.
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestClient, type TestService, testRedirectUri } from '../helpers/service.ts';
+import {
+  startTestService,
+  type TestClient,
+  type TestService,
+  testRedirectUri,
+  type TestUser,
+} from '../helpers/service.ts';
 import {
   authorizationUrl,
   hiddenFields,
@@ -12,10 +18,8 @@ import {
   UserAgent,
 } from '../helpers/user-agent.ts';
 
-type User = Awaited<ReturnType<TestService['createUser']>>;
-
 let service: TestService;
-let user: User;
+let user: TestUser;
 let client: TestClient;
 /** Has a signed-in session whose user has granted the client access. */
 let agent: UserAgent;

@@ -2,13 +2,11 @@
 import { decodeJwt, type JWTPayload } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { obtainCode, obtainTokens, redeem, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
-type User = Awaited<ReturnType<TestService['createUser']>>;
-
 let service: TestService;
-let user: User;
+let user: TestUser;
 let client: TestClient;
 /** A new browser of a user who has not been asked for consent yet. */
 let agent: UserAgent;

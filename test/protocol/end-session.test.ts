@@ -2,7 +2,7 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { exportJWK, importPKCS8, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
@@ -14,11 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function signedIn(
-  agent = new UserAgent(service),
-  rp = client,
-  user?: Awaited<ReturnType<TestService['createUser']>>,
-) {
+async function signedIn(agent = new UserAgent(service), rp = client, user?: TestUser) {
   const signedInUser = user ?? (await service.createUser());
   const { code } = responseParameters(await agent.authorize(rp, signedInUser));
   const { body } = await tokenRequest(service.issuer, rp, {

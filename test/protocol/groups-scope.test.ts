@@ -2,7 +2,7 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call, obtainTokens, userinfo } from '../helpers/grants.ts';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 const scope = 'openid groups';
@@ -10,7 +10,7 @@ const groups = ['harbour', 'staff'];
 
 let service: TestService;
 let client: TestClient;
-let user: Awaited<ReturnType<TestService['createUser']>>;
+let user: TestUser;
 beforeAll(async () => {
   service = await startTestService();
   client = await service.createClient({

@@ -20,7 +20,7 @@ import {
   refresh,
   userinfo,
 } from '../helpers/grants.ts';
-import { startTestService, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
 
 const scope = 'openid profile email groups';
@@ -28,7 +28,7 @@ const ofScopes = { name: 'Ada', preferred_username: 'ada', email: 'ada@example.c
 const groups = ['staff'];
 
 let service: TestService;
-let user: Awaited<ReturnType<TestService['createUser']>>;
+let user: TestUser;
 let token: string;
 beforeAll(async () => {
   service = await startTestService();

@@ -1,7 +1,7 @@
 // GET and POST /logout always ask the user, end sessions on every instance, and redirect to registered URIs only.
 import { decodeJwt, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import {
   authorizationUrl,
   hiddenFields,
@@ -11,11 +11,9 @@ import {
   UserAgent,
 } from '../helpers/user-agent.ts';
 
-type User = Awaited<ReturnType<TestService['createUser']>>;
-
 const back = 'https://rp.example.com/bye';
 let service: TestService;
-let user: User;
+let user: TestUser;
 let client: TestClient;
 let other: TestClient;
 beforeAll(async () => {

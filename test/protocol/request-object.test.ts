@@ -2,14 +2,12 @@
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { obtainCode, redeem, withoutLimits } from '../helpers/grants.ts';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, type Page, pkce, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const;
-type User = Awaited<ReturnType<TestService['createUser']>>;
-
 let service: TestService;
-let user: User;
+let user: TestUser;
 /** Is signed in. */
 let agent: UserAgent;
 let pairs: Record<string, { privateKey: CryptoKey; jwk: JWK }>;

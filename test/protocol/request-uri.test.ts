@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { withoutLimits } from '../helpers/grants.ts';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
@@ -15,7 +15,7 @@ let hosted: { status: number; type: string | undefined; body: string; asked: { p
 let held: Promise<void> | undefined;
 let base: string;
 let agent: UserAgent;
-let user: Awaited<ReturnType<TestService['createUser']>>;
+let user: TestUser;
 let key: { privateKey: CryptoKey; jwk: JWK };
 let client: TestClient;
 

@@ -2,14 +2,14 @@
 import { createHash } from 'node:crypto';
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { hiddenFields, type Page, pkce, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 const types = ['id_token', 'id_token token', 'code id_token', 'code token', 'code id_token token', 'none'];
 
 let service: TestService;
 let client: TestClient;
-let user: Awaited<ReturnType<TestService['createUser']>>;
+let user: TestUser;
 beforeAll(async () => {
   service = await startTestService({ instances: 2 });
   client = await service.createClient({

@@ -1,7 +1,7 @@
 // Waiting authorization requests are limited in size and per network, so that requests without a cookie cannot fill the database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually, withoutLimits } from '../helpers/grants.ts';
-import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, pkce, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
 const stored = (service: TestService) =>
@@ -13,7 +13,7 @@ const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('
 describe('the size of a request', () => {
   let service: TestService;
   let client: TestClient;
-  let user: Awaited<ReturnType<TestService['createUser']>>;
+  let user: TestUser;
   beforeAll(async () => {
     service = await startTestService({
       instances: 2,
