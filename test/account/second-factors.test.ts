@@ -338,7 +338,7 @@ describe('an attacker who knows the password', () => {
         ({ parsed }) => parsed.subject === 'Wrong codes at a sign-in to your account',
       );
     await vi.waitUntil(async () => (await mails()).length > 0, { timeout: 10_000, interval: 20 });
-    await vi.waitUntil(async () => (await service.database.sql('SELECT FROM mails')).length === 0, {
+    await vi.waitUntil(async () => (await service.database.sql('SELECT FROM outbox')).length === 0, {
       timeout: 10_000,
       interval: 20,
     });
