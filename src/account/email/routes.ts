@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createAccountPages } from '../account-pages.ts';
+import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { isUniqueViolation } from '../../database/database.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { ownAddress } from '../../pages/return-to.ts';
@@ -30,7 +31,7 @@ const purposes: LinkPurpose[] = ['verify_address'];
 const stopPurposes: LinkPurpose[] = ['stop_change'];
 
 const antiForgery = z.object({ csrf: text(100).optional() });
-const change = z.object({ email: text(320).optional() });
+const change = antiForgery.extend({ email: text(320).optional() });
 
 type State = Pick<Pages['account-email'], 'typed' | 'fault' | 'problem' | 'wait' | 'sent'>;
 
@@ -50,7 +51,14 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
 
   address.page(app, path, ({ session }, request, reply) => show(request, reply, session, {}, 200));
 
-  address.form(app, path, change, ({ session }, { email }, request, reply) => {
+  app.post(path, async (request, reply) => {
+    const { csrf, email } = readParameters(change, request.body);
+    const session = await sessions.find(request, reply);
+    // before the form is checked: the form of an earlier session leads to the sign-in, too
+    if (!session || !recentlyAuthenticated(session))
+      return pages.redirect(reply, reauthenticationPath(session, ownAddress));
+    if (!sessions.isOwnForm(request, csrf, { action: path, session }))
+      throw invalidRequest('the form is too old or came from elsewhere');
     const typed = email?.trim() ?? '';
     if (!mailAddress.safeParse(typed).success) return show(request, reply, session, { typed, fault: 'invalid' }, 400);
     if (typed.toLowerCase() === session.user.email?.toLowerCase())
