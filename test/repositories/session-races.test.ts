@@ -116,14 +116,16 @@ test.each(['the response', 'the withdrawal'])(
           accessTokenLifetime: 600,
           clientSessionLifetime: 600,
           requestHash: undefined,
-          kept: 1,
-          perMinute: 0,
+          maxCodes: 1,
+          maxPerMinute: 0,
         }),
     };
     const second = Object.keys(operations).find((name) => name !== first)!;
     let later: Promise<unknown> = Promise.resolve();
     await service.store.transaction(async (repositories) => {
-      expect(await operations[first]!(repositories)).toBeTruthy();
+      expect(await operations[first]!(repositories)).toEqual(
+        first === 'the response' ? { issuedAt: expect.any(Date) } : true,
+      );
       later = operations[second]!(service.store);
       await expectWaiting(first === 'the response' ? '%FROM grants%' : '%issue_code%');
     });
@@ -208,9 +210,9 @@ test('a code that is issued while its client is deleted cannot be redeemed, also
         subject: undefined,
         requestHash: undefined,
       },
-      ...{ lifetime: 60, accessTokenLifetime: 60, clientSessionLifetime: 120, kept: 5, perMinute: 0 },
+      ...{ lifetime: 60, accessTokenLifetime: 60, clientSessionLifetime: 120, maxCodes: 5, maxPerMinute: 0 },
     });
-    expect(issued).toBeDefined();
+    expect(issued).toEqual({ issuedAt: expect.any(Date) });
     await service.database.sql('CREATE TABLE gone_too AS SELECT * FROM clients WHERE client_id = $1', [clientId]);
     // waits for the grant, whose lock the issuing of the code holds, and then ends both
     deletion = service.database.sql('DELETE FROM clients WHERE client_id = $1', [clientId]);

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
 import { preferredAcr } from '../../oauth/acr.ts';
+import type { ResponseRefusal } from '../../oauth/authorization-response.ts';
 import type { Binding } from '../../oauth/binding.ts';
 import { requestedClaims } from '../../oauth/claims-request.ts';
 import { AuthorizationError, OAuthError } from '../../oauth/errors.ts';
@@ -48,16 +49,17 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
     }
   }
 
-  /** Answers why nothing was issued: too many codes, an ended session (undefined), or a concurrent change. */
-  async function refusal(
+  /** The error that says why nothing was issued; undefined if the session is over and the user has to sign in. */
+  async function errorOf(
+    refusal: ResponseRefusal,
     request: FastifyRequest,
     reply: FastifyReply,
     { client, prompts, target }: TrustedRequest,
     session: Session,
   ): Promise<Error | undefined> {
     const silent = prompts.includes('none');
-    const wait = await store.authorizationCodes.findWait(session.id, config.limits.codesPerSession);
-    if (wait > 0) {
+    if (refusal === 'limit') {
+      const wait = Math.max(1, await store.authorizationCodes.findWait(session.id, config.limits.codesPerSession));
       const description = `too many sign-ins to applications in this browser at once: wait ${wait} seconds`;
       // the user sees a page and can load the request again
       const headers = { 'retry-after': String(wait) };
@@ -94,7 +96,7 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
     const granted = offline ? scope : scope.filter((value) => value !== 'offline_access');
     const requested = requestedClaims(authorization.claims, preferredAcr(authorization.acr.values, session.amr));
     const subject = await store.pairwiseSubjects.obtain(client.metadata, user.sub);
-    const issuedAt = await store.authorizationCodes.issue({
+    const issued = await store.authorizationCodes.issue({
       codeHash: code?.hash,
       accessTokenHash: accessToken?.hash,
       sessionId: session.id,
@@ -119,19 +121,19 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
       ),
       requestHash: idHash,
       // the short form renews the client session: its code replaces earlier ones (security A110)
-      kept: endpoint === 'authentication' ? 1 : codesPerClientSession,
-      perMinute: config.limits.codesPerSession,
+      maxCodes: endpoint === 'authentication' ? 1 : codesPerClientSession,
+      maxPerMinute: config.limits.codesPerSession,
     });
-    if (!issuedAt) {
-      const refused = await refusal(request, reply, authorization, session);
+    if ('refusal' in issued) {
+      const refused = await errorOf(issued.refusal, request, reply, authorization, session);
       if (refused) throw refused;
       return undefined;
     }
     const { sid, authTime, amr } = session;
-    const issued = { sid, subject: subject ?? user.sub, scope: granted.join(' '), authTime, amr, requested, user };
+    const details = { sid, subject: subject ?? user.sub, scope: granted.join(' '), authTime, amr, requested, user };
     const response = await tokens.respond(client, prepared, {
-      scope: issued.scope,
-      authorization: { ...issued, issuedAt, nonce },
+      scope: details.scope,
+      authorization: { ...details, issuedAt: issued.issuedAt, nonce },
       direct: false,
     });
     request.log.info(

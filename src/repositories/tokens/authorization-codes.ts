@@ -1,13 +1,15 @@
 // Issues authorization codes with their client sessions, and redeems each code exactly once (table authorization_codes).
 import { isForeignKeyViolation, type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
+import type { ResponseRefusal } from '../../oauth/authorization-response.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import type { RedemptionFailure, RedemptionRequest } from '../../oauth/code-redemption.ts';
 import { batchedCall } from '../batched-call.ts';
 import { toUser, type UserRow, withUser } from '../users/users.ts';
 
-export interface NewCode {
+/** An authorization response to store. */
+export interface NewResponse {
   /** Undefined for response types without a code. */
   codeHash: Buffer | undefined;
   /** The hash of an access token that the browser passes to the client. */
@@ -35,10 +37,10 @@ export interface NewCode {
   clientSessionLifetime: number;
   /** The stored authorization request that this answers, which is then deleted. */
   requestHash: Buffer | undefined;
-  /** The most unredeemed codes of this session and client, including this one. The oldest are deleted. */
-  kept: number;
-  /** The most responses for the session in a minute; 0 for no limit. */
-  perMinute: number;
+  /** How many unredeemed codes this session and client may have, including this one. The oldest are deleted. */
+  maxCodes: number;
+  /** How many responses the session may get in a minute; 0 for no limit. */
+  maxPerMinute: number;
 }
 
 /** The facts of an authorization that its tokens contain. */
@@ -88,11 +90,10 @@ const redeemCode = storedFunction(new URL('redeem_code.sql', import.meta.url));
 
 const issue = batchedCall('authorization_codes.issue', {
   function: issueCode,
-  types: `bytea, bigint, text, integer, text[], boolean, text, text, text, double precision, integer, text[], bytea,
-    double precision, double precision, jsonb, text[], text, integer, bytea`,
-  columns: 'r AS issued_at',
+  types: 'jsonb, jsonb',
+  columns: 'r.*',
   // the session, to which the request also belongs
-  locks: 'value_2',
+  locks: `(value_1 ->> 'session')::bigint`,
 });
 
 const redeem = batchedCall('authorization_codes.redeem', {
@@ -106,46 +107,45 @@ const redeem = batchedCall('authorization_codes.redeem', {
 
 export function authorizationCodesRepository(sql: Sql) {
   return {
-    /**
-     * Issues a code with its client session and returns the database's time. Undefined if the session, the user, the client (in the
-     * validated version) or the grant is no longer valid, the session is at its limit, or the stored request was answered before.
-     */
-    async issue(code: NewCode): Promise<Date | undefined> {
-      const values = [
-        code.codeHash,
-        code.sessionId,
-        code.clientId,
-        code.clientVersion,
-        code.scope,
-        code.offline,
-        code.nonce,
-        code.redirectUri,
-        code.codeChallenge,
-        code.lifetime,
-        code.kept - 1,
-        code.audience,
-        code.accessTokenHash,
-        code.accessTokenLifetime,
-        code.clientSessionLifetime,
-        code.requested,
-        code.claims,
-        code.subject,
-        code.perMinute,
-        code.requestHash,
-      ];
+    /** Issues a response with its client session, at the database's time. The decision and its effects are one statement. */
+    async issue(response: NewResponse): Promise<{ issuedAt: Date } | { refusal: ResponseRefusal }> {
       try {
-        const [row] = await sql.query<{ issued_at: Date | null }>(issue, values);
-        return row!.issued_at ?? undefined;
+        const [row] = await sql.query<{ refusal: ResponseRefusal | null; issued_at: Date | null }>(issue, [
+          {
+            request: response.requestHash?.toString('hex'),
+            session: response.sessionId,
+            client_id: response.clientId,
+            client_version: response.clientVersion,
+            scope: response.scope,
+            claims: response.claims,
+            max_per_minute: response.maxPerMinute,
+          },
+          {
+            code: response.codeHash?.toString('hex'),
+            access_token: response.accessTokenHash?.toString('hex'),
+            subject: response.subject,
+            offline: response.offline,
+            nonce: response.nonce,
+            audience: response.audience,
+            requested: response.requested,
+            redirect_uri: response.redirectUri,
+            code_challenge: response.codeChallenge,
+            max_codes: response.maxCodes,
+            code_seconds: response.lifetime,
+            access_seconds: response.accessTokenLifetime,
+            client_session_seconds: response.clientSessionLifetime,
+          },
+        ]);
+        return row!.refusal === null ? { issuedAt: row!.issued_at! } : { refusal: row!.refusal };
       } catch (error) {
         // the session, the client or the user was deleted meanwhile
-        if (isForeignKeyViolation(error)) return undefined;
+        if (isForeignKeyViolation(error)) return { refusal: 'ended' };
         throw error;
       }
     },
-    /** The seconds until the session may get another response; 0 if it is not at its limit. */
-    async findWait(sessionId: string, perMinute: number): Promise<number> {
-      if (perMinute === 0) return 0;
-      const [row] = await sql.query<{ seconds: number | null }>(findWait, [sessionId, perMinute]);
+    /** The seconds until a session at its limit may get another response. */
+    async findWait(sessionId: string, maxPerMinute: number): Promise<number> {
+      const [row] = await sql.query<{ seconds: number | null }>(findWait, [sessionId, maxPerMinute]);
       return Math.max(0, row?.seconds ?? 0);
     },
     /** Redeems a code and stores its tokens. The decision and its effects are one statement. */
