@@ -116,7 +116,7 @@ export function authorizationCodesRepository(sql: Sql) {
             session: response.sessionId,
             client_id: response.clientId,
             client_version: response.clientVersion,
-            scope: response.scope,
+            scope: response.scope.join(' '),
             claims: response.claims,
             max_per_minute: response.maxPerMinute,
           },

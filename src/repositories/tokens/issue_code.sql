@@ -2,7 +2,8 @@
 -- it locks the session's row, as the end of the session does: responses of one session are issued one after another, and each counts the earlier ones.
 -- It also locks the grant: a withdrawal either waits and ends what is issued here, or was earlier. `refusal` is NULL if the response was issued. A test
 -- compares it with decideResponse() in src/oauth/authorization-response.ts.
---   expected: request (hash in hex; null for a request that was not stored), session, client_id, client_version, scope, claims, max_per_minute
+--   expected: request (hash in hex; null for a request that was not stored), session, client_id, client_version,
+--     scope (as in RFC 6749 3.3), claims (an array), max_per_minute
 --   issue: code, access_token (hashes in hex, each may be null), subject, offline, nonce, audience, requested, redirect_uri, code_challenge, max_codes,
 --     code_seconds, access_seconds, client_session_seconds
 CREATE FUNCTION {{issue_code}}(expected jsonb, issue jsonb, OUT refusal text, OUT issued_at timestamptz) LANGUAGE plpgsql AS $$
@@ -10,12 +11,13 @@ DECLARE
   request_hash bytea := decode(expected ->> 'request', 'hex');
   issuing_session bigint := (expected ->> 'session')::bigint;
   issuing_client text := expected ->> 'client_id';
-  granted text[] := ARRAY(SELECT jsonb_array_elements_text(expected -> 'scope'));
+  scope_text text := expected ->> 'scope';
   max_per_minute integer := (expected -> 'max_per_minute')::integer;
   new_code bytea := decode(issue ->> 'code', 'hex');
   max_codes integer := (issue -> 'max_codes')::integer;
   facts record;
   new_client_session bigint;
+  token_audience text[];
   listed_codes bytea[];
 BEGIN
   IF request_hash IS NOT NULL THEN
@@ -30,8 +32,8 @@ BEGIN
    WHERE s.id = issuing_session AND s.idle_expires_at > now()
      AND u.sub = s.sub AND u.status = 'enabled'
      AND c.client_id = issuing_client AND c.status = 'enabled' AND c.version = (expected -> 'client_version')::integer
-     AND g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> granted
-     AND g.claims @> ARRAY(SELECT jsonb_array_elements_text(expected -> 'claims'))
+     AND g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> string_to_array(scope_text, ' ')
+     AND to_jsonb(g.claims) @> (expected -> 'claims')
      FOR NO KEY UPDATE OF s FOR KEY SHARE OF g;
   IF NOT FOUND THEN
     refusal := 'ended';
@@ -45,12 +47,14 @@ BEGIN
     UPDATE sessions SET codes_at = facts.codes_at[cardinality(facts.codes_at) - max_per_minute + 2 :] || clock_timestamp()
      WHERE id = issuing_session;
   END IF;
+  IF issue -> 'audience' IS NOT NULL THEN
+    token_audience := ARRAY(SELECT jsonb_array_elements_text(issue -> 'audience'));
+  END IF;
   INSERT INTO client_sessions
     (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, requested, subject, expires_at)
-    VALUES (issuing_session, facts.sid, facts.sub, issuing_client, facts.epoch, array_to_string(granted, ' '), (issue -> 'offline')::boolean,
+    VALUES (issuing_session, facts.sid, facts.sub, issuing_client, facts.epoch, scope_text, (issue -> 'offline')::boolean,
             facts.auth_time, facts.amr, issue ->> 'nonce',
-            CASE WHEN issue -> 'audience' IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(issue -> 'audience')) END,
-            issue -> 'requested', issue ->> 'subject', now() + make_interval(secs => (issue -> 'client_session_seconds')::double precision))
+            token_audience, issue -> 'requested', issue ->> 'subject', now() + make_interval(secs => (issue -> 'client_session_seconds')::double precision))
     RETURNING id INTO new_client_session;
   INSERT INTO session_clients AS sc (session_id, client_id, subject, codes)
     VALUES (issuing_session, issuing_client, issue ->> 'subject', array_remove(ARRAY[new_code], NULL))
