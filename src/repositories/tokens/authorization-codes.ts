@@ -179,7 +179,7 @@ export function authorizationCodesRepository(sql: Sql) {
           handle: redemption.handleHash?.toString('hex'),
           access_seconds: redemption.accessTokenLifetime,
           refresh_seconds: redemption.refreshTokenLifetime,
-          family_seconds: redemption.refreshTokenAbsoluteLifetime,
+          client_session_seconds: redemption.refreshTokenAbsoluteLifetime,
         },
       ]);
       if (!row || row.client_session_id === null)

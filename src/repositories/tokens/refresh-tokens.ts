@@ -64,7 +64,7 @@ export function refreshTokensRepository(sql: Sql) {
           refresh_token: refresh.refreshTokenHash.toString('hex'),
           access_seconds: refresh.accessTokenLifetime,
           refresh_seconds: refresh.refreshTokenLifetime,
-          family_seconds: refresh.refreshTokenAbsoluteLifetime,
+          client_session_seconds: refresh.refreshTokenAbsoluteLifetime,
         },
       ]);
       if (!row || row.client_session_id === null) return { failure: 'unknown', sub: undefined, clientId: undefined };

@@ -2,131 +2,133 @@
 -- decides the result: a successor, a refusal, or the end of the client session. `failure` is NULL if tokens were issued; the result is NULL for an unknown
 -- token. A test compares it with decideRefresh() in src/oauth/refresh-rotation.ts.
 --   expected: client_id, scope (a narrower one; null for the whole), resource, grace_seconds, grace_uses
---   issue: rotates, access_token, refresh_token (hashes in hex), access_seconds, refresh_seconds, family_seconds
+--   issue: rotates, access_token, refresh_token (hashes in hex), access_seconds, refresh_seconds, client_session_seconds
 --
 -- The refresh tokens of a client session form a tree: each names its parent, and a parent that was used again has several children. During the grace
--- period of a parent all its children are valid. The first use after that keeps the child whose line was used (security R121): client_sessions.line moves
--- to that child, and a token of another line is treated as reused. This costs nothing if no token was used twice; otherwise it reads the parents of the
--- last seconds. Access tokens of an ended line stay valid until they expire.
-CREATE FUNCTION {{use_refresh_token}}(presented bytea, expected jsonb, issue jsonb) RETURNS token_answer LANGUAGE plpgsql AS $$
+-- period of a parent all its children are valid. The first use after that keeps only the child from which the used token comes (security R121):
+-- client_sessions.line moves to that child, and a token of another line is treated as reused. This costs nothing if no token was used twice; otherwise it
+-- reads the parents of the last seconds. Access tokens of an ended line stay valid until they expire.
+CREATE FUNCTION {{use_refresh_token}}(presented_hash bytea, expected jsonb, issue jsonb) RETURNS token_answer LANGUAGE plpgsql AS $$
 DECLARE
-  for_resource text := expected ->> 'resource';
+  requested_resource text := expected ->> 'resource';
   rotates boolean := (issue -> 'rotates')::boolean;
   refresh_seconds double precision := (issue -> 'refresh_seconds')::double precision;
   answer token_answer;
-  spent record;
-  family record;
-  good record;
+  token record;
+  client_session record;
+  facts record;
   granted text[];
-  asked text[];
-  family_until timestamptz;
-  in_force boolean;
+  requested_scope text[];
+  client_session_end timestamptz;
+  is_usable boolean;
   grace_since timestamptz;
-  reached bytea := presented;
-  above bytea;
-  first_used timestamptz;
+  ancestor bytea := presented_hash;
+  parent_hash bytea;
+  ancestor_spent_at timestamptz;
   in_grace boolean := true;
-  kept bytea;
+  new_line bytea;
 BEGIN
-  SELECT rt.client_session_id INTO spent FROM refresh_tokens rt WHERE rt.token_hash = presented;
-  SELECT cs.* INTO family FROM client_sessions cs WHERE cs.id = spent.client_session_id FOR NO KEY UPDATE;
+  SELECT rt.client_session_id INTO token FROM refresh_tokens rt WHERE rt.token_hash = presented_hash;
+  SELECT cs.* INTO client_session FROM client_sessions cs WHERE cs.id = token.client_session_id FOR NO KEY UPDATE;
   IF NOT FOUND THEN
     RETURN NULL;
   END IF;
-  answer.client_session_id := family.id;
-  answer.client_id := family.client_id;
-  answer.sub := family.sub;
-  IF family.client_id IS DISTINCT FROM expected ->> 'client_id' THEN
+  answer.client_session_id := client_session.id;
+  answer.client_id := client_session.client_id;
+  answer.sub := client_session.sub;
+  IF client_session.client_id IS DISTINCT FROM expected ->> 'client_id' THEN
     answer.failure := 'client';
     RETURN answer;
   END IF;
-  SELECT s.expires_at, string_to_array(c.metadata ->> 'scope', ' ') AS registered, g.scope AS consented INTO good
+  SELECT s.expires_at, string_to_array(c.metadata ->> 'scope', ' ') AS registered, g.scope AS consented INTO facts
     FROM users u
-    JOIN clients c ON c.client_id = family.client_id AND c.status = 'enabled' AND c.epoch = family.client_epoch
+    JOIN clients c ON c.client_id = client_session.client_id AND c.status = 'enabled' AND c.epoch = client_session.client_epoch
     JOIN grants g ON g.sub = u.sub AND g.client_id = c.client_id
-    LEFT JOIN sessions s ON s.id = family.session_id AND s.idle_expires_at > now()
-   WHERE u.sub = family.sub AND u.status = 'enabled' AND (family.offline OR s.id IS NOT NULL);
+    LEFT JOIN sessions s ON s.id = client_session.session_id AND s.idle_expires_at > now()
+   WHERE u.sub = client_session.sub AND u.status = 'enabled' AND (client_session.offline OR s.id IS NOT NULL);
   IF NOT FOUND THEN
     answer.failure := 'ended';
     RETURN answer;
   END IF;
   -- the granted scope, limited to what registration and grant still allow (security R12)
-  granted := string_to_array(family.scope, ' ');
-  IF (granted <@ good.registered AND granted <@ good.consented) IS NOT TRUE THEN
-    granted := ARRAY(SELECT value FROM unnest(granted) WITH ORDINALITY AS each (value, place)
-                      WHERE value = ANY (good.registered) AND value = ANY (good.consented) ORDER BY place);
+  granted := string_to_array(client_session.scope, ' ');
+  IF (granted <@ facts.registered AND granted <@ facts.consented) IS NOT TRUE THEN
+    granted := ARRAY(SELECT value FROM unnest(granted) WITH ORDINALITY AS granted_value (value, ordinal)
+                      WHERE value = ANY (facts.registered) AND value = ANY (facts.consented) ORDER BY ordinal);
   END IF;
   IF jsonb_typeof(expected -> 'scope') = 'array' THEN
-    asked := ARRAY(SELECT jsonb_array_elements_text(expected -> 'scope'));
-    IF NOT asked <@ granted THEN
+    requested_scope := ARRAY(SELECT jsonb_array_elements_text(expected -> 'scope'));
+    IF NOT requested_scope <@ granted THEN
       answer.failure := 'scope';
       RETURN answer;
     END IF;
-    granted := asked;
+    granted := requested_scope;
   END IF;
-  IF for_resource IS NOT NULL AND NOT coalesce(for_resource = ANY (family.audience), false) THEN
+  IF requested_resource IS NOT NULL AND NOT coalesce(requested_resource = ANY (client_session.audience), false) THEN
     answer.failure := 'resource';
     RETURN answer;
   END IF;
-  family_until := CASE WHEN family.offline THEN family.created_at + make_interval(secs => (issue -> 'family_seconds')::double precision) ELSE good.expires_at END;
+  client_session_end := CASE
+    WHEN client_session.offline THEN client_session.created_at + make_interval(secs => (issue -> 'client_session_seconds')::double precision)
+    ELSE facts.expires_at END;
   UPDATE refresh_tokens rt SET
          uses = rt.uses + CASE WHEN rotates OR rt.spent_at IS NOT NULL THEN 1 ELSE 0 END,
          spent_at = CASE WHEN rotates THEN coalesce(rt.spent_at, clock_timestamp()) ELSE rt.spent_at END,
          expires_at = CASE WHEN rotates OR rt.spent_at IS NOT NULL THEN rt.expires_at
-                           ELSE least(now() + make_interval(secs => refresh_seconds), family_until) END
-   WHERE rt.token_hash = presented AND (rt.spent_at IS NOT NULL OR rt.expires_at > now())
-  RETURNING rt.generation, rt.uses, rt.spent_at, rt.parent INTO spent;
-  in_force := FOUND;
-  IF NOT in_force THEN
-    SELECT rt.generation, rt.uses, rt.spent_at, rt.parent INTO spent FROM refresh_tokens rt WHERE rt.token_hash = presented;
+                           ELSE least(now() + make_interval(secs => refresh_seconds), client_session_end) END
+   WHERE rt.token_hash = presented_hash AND (rt.spent_at IS NOT NULL OR rt.expires_at > now())
+  RETURNING rt.generation, rt.uses, rt.spent_at, rt.parent INTO token;
+  is_usable := FOUND;
+  IF NOT is_usable THEN
+    SELECT rt.generation, rt.uses, rt.spent_at, rt.parent INTO token FROM refresh_tokens rt WHERE rt.token_hash = presented_hash;
   END IF;
   grace_since := clock_timestamp() - make_interval(secs => (expected -> 'grace_seconds')::double precision);
   -- Goes from this token up to client_sessions.line or, without one, to the end of the grace period. On the way it finds the new value of that column
   -- (security R121). A token that was stored without its parent keeps its own line at its first use.
-  IF family.line IS NOT NULL OR spent.uses > 1 OR (spent.parent IS NULL AND spent.generation > 1) THEN
-    kept := presented;
-    above := spent.parent;
-    WHILE reached IS DISTINCT FROM family.line AND above IS NOT NULL AND (in_grace OR family.line IS NOT NULL) LOOP
-      reached := above;
-      SELECT rt.parent, rt.spent_at INTO above, first_used FROM refresh_tokens rt WHERE rt.token_hash = reached;
-      in_grace := in_grace AND first_used >= grace_since;
+  IF client_session.line IS NOT NULL OR token.uses > 1 OR (token.parent IS NULL AND token.generation > 1) THEN
+    new_line := presented_hash;
+    parent_hash := token.parent;
+    WHILE ancestor IS DISTINCT FROM client_session.line AND parent_hash IS NOT NULL AND (in_grace OR client_session.line IS NOT NULL) LOOP
+      ancestor := parent_hash;
+      SELECT rt.parent, rt.spent_at INTO parent_hash, ancestor_spent_at FROM refresh_tokens rt WHERE rt.token_hash = ancestor;
+      in_grace := in_grace AND ancestor_spent_at >= grace_since;
       IF in_grace THEN
-        kept := reached;
+        new_line := ancestor;
       END IF;
     END LOOP;
   END IF;
-  IF reached <> family.line OR (spent.uses > 1 AND spent.spent_at < grace_since) THEN
-    DELETE FROM client_sessions WHERE id = family.id;
+  IF ancestor <> client_session.line OR (token.uses > 1 AND token.spent_at < grace_since) THEN
+    DELETE FROM client_sessions WHERE id = client_session.id;
     answer.failure := 'reused';
     RETURN answer;
   END IF;
-  IF NOT in_force THEN
+  IF NOT is_usable THEN
     answer.failure := 'expired';
     RETURN answer;
   END IF;
-  IF spent.uses > (expected -> 'grace_uses')::integer + 1 THEN
+  IF token.uses > (expected -> 'grace_uses')::integer + 1 THEN
     answer.failure := 'grace';
     RETURN answer;
   END IF;
-  IF kept IS NOT NULL AND kept IS DISTINCT FROM family.line THEN
-    UPDATE client_sessions SET line = kept WHERE id = family.id;
+  IF new_line IS NOT NULL AND new_line IS DISTINCT FROM client_session.line THEN
+    UPDATE client_sessions SET line = new_line WHERE id = client_session.id;
   END IF;
-  answer.sid := family.sid;
-  answer.subject := coalesce(family.subject, family.sub);
+  answer.sid := client_session.sid;
+  answer.subject := coalesce(client_session.subject, client_session.sub);
   answer.scope := array_to_string(granted, ' ');
-  answer.auth_time := family.auth_time;
-  answer.amr := family.amr;
-  answer.nonce := family.nonce;
-  answer.requested := family.requested;
+  answer.auth_time := client_session.auth_time;
+  answer.amr := client_session.amr;
+  answer.nonce := client_session.nonce;
+  answer.requested := client_session.requested;
   answer.issued_at := now();
-  answer.rotated := spent.uses >= 1;
+  answer.rotated := token.uses >= 1;
   INSERT INTO access_tokens (token_hash, client_session_id, scope, expires_at)
-    VALUES (decode(issue ->> 'access_token', 'hex'), family.id, answer.scope,
+    VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, answer.scope,
             now() + make_interval(secs => (issue -> 'access_seconds')::double precision));
   IF answer.rotated THEN
     INSERT INTO refresh_tokens (token_hash, client_session_id, generation, expires_at, parent)
-      VALUES (decode(issue ->> 'refresh_token', 'hex'), family.id, spent.generation + 1,
-              least(now() + make_interval(secs => refresh_seconds), family_until), presented);
+      VALUES (decode(issue ->> 'refresh_token', 'hex'), client_session.id, token.generation + 1,
+              least(now() + make_interval(secs => refresh_seconds), client_session_end), presented_hash);
   END IF;
   RETURN answer;
 END $$;
