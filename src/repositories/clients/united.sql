@@ -1,8 +1,8 @@
 -- Returns the union of two arrays: the first one unchanged if it contains the second.
-CREATE FUNCTION {{united}}(had text[], more text[]) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION {{united}}(present text[], added text[]) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-  IF had @> more THEN
-    RETURN had;
+  IF present @> added THEN
+    RETURN present;
   END IF;
-  RETURN ARRAY(SELECT DISTINCT unnest(had || more));
+  RETURN ARRAY(SELECT DISTINCT unnest(present || added));
 END $$;
