@@ -29,7 +29,7 @@ export interface ResponseRequest {
 
 export type ResponseRefusal =
   | 'answered' // in another tab
-  | 'ended' // the session, the user, the client in this version or the grant is no longer good
+  | 'ended' // the session, the user, the client in this version or the grant is no longer valid
   | 'limit'; // the session got too many responses in the last minute
 
 export type ResponseOutcome = { refusal: ResponseRefusal } | { /** The codes that end. */ replaces: readonly string[] };

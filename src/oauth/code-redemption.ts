@@ -6,19 +6,19 @@ export interface CodeFacts {
   codeChallenge: string | undefined;
   /** The resources that the authorization is for; undefined is the client itself. */
   audience: string[] | undefined;
-  /** The session, the user, the client and the grant are still good. */
+  /** The session, the user, the client and the grant are still valid. */
   live: boolean;
   expired: boolean;
   /** Since the first redemption; undefined before it. */
   secondsSinceRedemption: number | undefined;
-  /** Earlier requests that did not prove that the code is theirs. */
+  /** How many earlier requests did not prove that the code was issued to their sender. */
   failures: number;
 }
 
 export interface RedemptionRequest {
   clientId: string;
   redirectUri: string | undefined;
-  /** The challenge that the presented verifier makes. */
+  /** The challenge that belongs to the presented verifier. */
   codeChallenge: string | undefined;
   /** A resource that the tokens must be for. */
   resource: string | undefined;
@@ -28,17 +28,17 @@ export interface RedemptionRequest {
 export type RedemptionFailure =
   | 'unknown'
   | 'expired'
-  | 'ended' // the session, the user, the client or the grant is no longer good
+  | 'ended' // the session, the user, the client or the grant is no longer valid
   | 'client'
   | 'redirect_uri'
   | 'pkce_missing'
   | 'pkce_unexpected'
   | 'pkce'
   | 'resource' // the authorization is not for it: the code stays as it is
-  | 'replayed' // and everything that came of the code is revoked
-  | 'retried'; // within seconds, by the same client: only refused
+  | 'replayed' // everything that was issued from the code is revoked
+  | 'retried'; // within seconds, by the same client: the request is only refused
 
-/** Undefined where tokens are issued. @property ends the client session is deleted with all that came of it */
+/** Undefined where tokens are issued. @property ends the client session is deleted with everything that was issued in it */
 export type RedemptionRefusal = { failure: RedemptionFailure; burned: boolean; ends: boolean } | undefined;
 
 const maxFailures = 5;

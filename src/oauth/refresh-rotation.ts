@@ -1,8 +1,8 @@
-// Decides whether a refresh token buys tokens; the stored function that uses it decides the same, and a test compares the two.
+// Decides whether a refresh token is exchanged for tokens; the stored function that uses it decides the same, and a test compares the two.
 
 export interface RefreshFacts {
   clientId: string;
-  /** The session, the user, the client and the grant are still good. */
+  /** The session, the user, the client and the grant are still valid. */
   live: boolean;
   /** What was granted, and what the registration and the grant still allow (security R12). */
   scope: string[];
@@ -11,7 +11,7 @@ export interface RefreshFacts {
   /** The resources that the authorization is for; undefined is the client itself. */
   audience: string[] | undefined;
   expired: boolean;
-  /** How often it was used before, and since the first time; a token that is not rotated is never spent. */
+  /** How often it was used before, and the time since the first use; a token that is not rotated is never spent. */
   uses: number;
   secondsSinceFirstUse: number | undefined;
   /** Another line of tokens survived the grace (security R121). */
@@ -23,23 +23,23 @@ export interface RefreshRequest {
   /** A narrower scope; undefined keeps the whole. */
   scope: string[] | undefined;
   resource: string | undefined;
-  /** Whether a new refresh token takes its place. */
+  /** Whether a new refresh token replaces it. */
   rotate: boolean;
 }
 
 export type RefreshFailure =
   | 'unknown'
   | 'client' // another client's token: it stays as it is
-  | 'ended' // the session, the user, the client or the grant is no longer good
+  | 'ended' // the session, the user, the client or the grant is no longer valid
   | 'expired'
-  | 'scope' // asked for more than was granted
+  | 'scope' // the request asks for more than was granted
   | 'resource' // the authorization is not for it
   | 'grace' // too many uses within the grace: only refused
   | 'reused'; // after the grace, or of a line that the grace did not leave: the client session is revoked (security R33, R121)
 
 export type RefreshOutcome = { failure: RefreshFailure } | { scope: string[]; rotated: boolean };
 
-/** A spent token may come back within so many seconds of its first use, so many times at most (decisions section 4, security R32). */
+/** For how many seconds after its first use, and how many times, a spent token may be used again (decisions section 4, security R32). */
 export const grace = { seconds: 10, uses: 5 };
 
 /** Security R12, R31, R32, R33, R34. */

@@ -100,7 +100,7 @@ test('a code is redeemed, refused or revoked as the rule decides (security R14, 
   ]);
 });
 
-test('a refresh token gets tokens, is refused or ends its client session as the rule decides (security R12, R31, R32, R33, R121)', async () => {
+test('a refresh token is exchanged, refused or ends its client session as the rule says (security R12, R31, R32, R33, R121)', async () => {
   const scopes = ['openid', 'email', 'profile'];
   const some = fc.subarray(scopes, { minLength: 1 });
   const mostly = fc.oneof({ arbitrary: fc.constant(scopes), weight: 3 }, { arbitrary: some, weight: 1 });
