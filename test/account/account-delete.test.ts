@@ -96,13 +96,15 @@ test('a form of another page, user or site deletes no user (security R55)', asyn
   const user = await service.createUser();
   const agent = await signedIn(user);
   const { username } = user;
-  const own = hiddenFields((await agent.get(path)).body)['csrf']!;
+  const ownCsrf = hiddenFields((await agent.get(path)).body)['csrf']!;
   const bobCsrf = hiddenFields((await (await signedIn(await service.createUser())).get(path)).body)['csrf']!;
   const data = hiddenFields((await agent.get('/account/data')).body)['csrf']!;
   for (const csrf of [bobCsrf, data, 'A'.repeat(43), ''])
     expect((await agent.post(path, { csrf, username })).status).toBe(400);
-  expect((await agent.post(path, { csrf: own, username }, { origin: 'https://evil.example' })).status).toBe(403);
-  expect((await new UserAgent(service).post(path, { csrf: own, username })).location).toBe(`${service.issuer}/login`);
+  expect((await agent.post(path, { csrf: ownCsrf, username }, { origin: 'https://evil.example' })).status).toBe(403);
+  expect((await new UserAgent(service).post(path, { csrf: ownCsrf, username })).location).toBe(
+    `${service.issuer}/login`,
+  );
   expect(await exists(user)).toBe(true);
 });
 

@@ -37,8 +37,8 @@ test('a new password ends all other sessions and their tokens on all instances; 
   const there = await signedIn(user);
   const scope = 'openid offline_access';
   const client = await service.createClient({ scope });
-  const lost = await obtainTokens(service, client, undefined, { scope }, there);
-  const kept = await obtainTokens(service, client, undefined, { scope: 'openid' }, here);
+  const otherTokens = await obtainTokens(service, client, undefined, { scope }, there);
+  const currentTokens = await obtainTokens(service, client, undefined, { scope: 'openid' }, here);
   const before = new Map(here.cookies);
   const page = await change(here, user.password, newPassword, service.instances[1]);
   expect([page.status, page.location]).toEqual([
@@ -49,15 +49,15 @@ test('a new password ends all other sessions and their tokens on all instances; 
   expect([await isSignedIn(here), await isSignedIn(there)]).toEqual([true, false]);
   // a request that another tab sent before does not clear the new session's cookie, whichever response arrives last
   const stale = { cookie: [...before].map(([name, value]) => `${name}=${value}`).join('; ') };
-  for (const late of [await here.get('/account', stale), await here.post(path, { csrf: 'x' }, stale)])
-    expect(late.location).toContain('/login');
+  for (const response of [await here.get('/account', stale), await here.post(path, { csrf: 'x' }, stale)])
+    expect(response.location).toContain('/login');
   expect(await isSignedIn(here)).toBe(true);
   const stolen = new UserAgent(service);
   for (const [name, value] of before) stolen.cookies.set(name, value);
   expect(await isSignedIn(stolen)).toBe(false);
-  expect((await userinfo(service.issuer, lost.access_token)).status).toBe(401);
-  expect((await refresh(service.issuer, client, lost.refresh_token)).status).toBe(400);
-  expect((await userinfo(service.issuer, kept.access_token)).status).toBe(200);
+  expect((await userinfo(service.issuer, otherTokens.access_token)).status).toBe(401);
+  expect((await refresh(service.issuer, client, otherTokens.refresh_token)).status).toBe(400);
+  expect((await userinfo(service.issuer, currentTokens.access_token)).status).toBe(200);
   expect([await canSignIn(user, user.password), await canSignIn(user, newPassword)]).toEqual([false, true]);
 
   const known = 'GATEHOUSE_KNOWN_BROWSER';
@@ -133,16 +133,19 @@ test('a form from another site, of another page or of another session changes no
   const csrf = async (from: UserAgent, page: string) => hiddenFields((await from.get(page)).body)['csrf']!;
   for (const token of [await csrf(agent, '/account'), await csrf(other, path), 'A'.repeat(43), ''])
     expect((await agent.post(path, { csrf: token, ...passwords })).status).toBe(400);
-  const own = await csrf(agent, path);
-  const foreign: Record<string, string>[] = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }];
-  for (const headers of foreign)
-    expect((await agent.post(path, { csrf: own, ...passwords }, headers)).status).toBe(403);
+  const ownCsrf = await csrf(agent, path);
+  const foreignHeaders: Record<string, string>[] = [
+    { origin: 'https://evil.example' },
+    { 'sec-fetch-site': 'cross-site' },
+  ];
+  for (const headers of foreignHeaders)
+    expect((await agent.post(path, { csrf: ownCsrf, ...passwords }, headers)).status).toBe(403);
   expect((await agent.get(path, { 'sec-fetch-dest': 'iframe' })).status).toBe(403);
   expect(await eventsOf(user, 'user.password_changed')).toEqual([]);
-  expect((await agent.post(path, { csrf: own, ...passwords })).status).toBe(303);
+  expect((await agent.post(path, { csrf: ownCsrf, ...passwords })).status).toBe(303);
   // the token works once, since the session has a new identifier
   expect(
-    (await agent.post(path, { csrf: own, current_password: newPassword, new_password: `${newPassword}!` })).status,
+    (await agent.post(path, { csrf: ownCsrf, current_password: newPassword, new_password: `${newPassword}!` })).status,
   ).toBe(400);
 });
 

@@ -169,8 +169,8 @@ test('a form of another page, user or site or from before the last sign-in chang
   const agent = await signedIn(user);
   const fields = fieldsOf(await agent.get(editPath));
   const other = fieldsOf(await (await signedIn(await service.createUser())).get(editPath));
-  const foreign = hiddenFields((await agent.get('/account/data')).body);
-  for (const csrf of [other['csrf']!, foreign['csrf']!, 'A'.repeat(43), ''])
+  const dataPage = hiddenFields((await agent.get('/account/data')).body);
+  for (const csrf of [other['csrf']!, dataPage['csrf']!, 'A'.repeat(43), ''])
     expect((await agent.post(editPath, { ...fields, csrf, name: 'Mallory' })).status).toBe(400);
   const headers: Record<string, string>[] = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'same-site' }];
   for (const sent of headers)

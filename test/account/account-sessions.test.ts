@@ -69,8 +69,8 @@ describe('sessions', () => {
     const harbour = await service.createClient({ client_name: 'Harbour & Sons' });
     await there.authorize(harbour, undefined);
     const list = (await there.get(endOne)).body.split('id="sessions"')[1]!.split('</ul>')[0]!;
-    const [, own, other] = list.split('<li>');
-    expect(own).toMatch(/Safari[^]*iPhone[^]*This browser[^]*Signed in [^]*Last used [^]*Harbour &amp; Sons/);
+    const [, current, other] = list.split('<li>');
+    expect(current).toMatch(/Safari[^]*iPhone[^]*This browser[^]*Signed in [^]*Last used [^]*Harbour &amp; Sons/);
     expect(other).toMatch(/Firefox[^]*Linux[^]*Signed in[^]*Last used/);
     expect(other).not.toMatch(/This browser|Harbour/);
     expect(list).not.toMatch(/gh[a-z]*_|token_hash/);
@@ -98,13 +98,13 @@ describe('sessions', () => {
     const client = await service.createClient({ scope: 'openid offline_access' });
     const others = [await signedIn(user), await signedIn(user, iphone)];
     const tokens = await obtainTokens(service, client, undefined, { scope: 'openid offline_access' }, others[0]);
-    const kept = await obtainTokens(service, client, undefined, { scope: 'openid' }, here);
+    const currentTokens = await obtainTokens(service, client, undefined, { scope: 'openid' }, here);
     const page = await here.post(endOthers, { csrf: await token(here, endOthers) });
     expect([page.status, page.location]).toEqual([303, `${service.issuer}/account/sessions?done=others-ended`]);
     expect((await here.follow(page)).body).toMatch(/role="status"[^]*Signed out of all other browsers/);
     expect(await Promise.all([here, ...others].map((agent) => isSignedIn(agent)))).toEqual([true, false, false]);
     expect((await refresh(service.issuer, client, tokens.refresh_token)).status).toBe(400);
-    expect((await userinfo(service.instances[1]!, kept.access_token)).status).toBe(200);
+    expect((await userinfo(service.instances[1]!, currentTokens.access_token)).status).toBe(200);
     expect(await eventsOf(user, 'session.ended')).toContainEqual({
       actor: user.sub,
       located: true,
@@ -134,8 +134,8 @@ describe('sessions', () => {
     });
     expect(await isSignedIn(here)).toBe(true);
     // the form of one page cannot be used for another operation
-    const foreign = await here.post(endAll, { csrf: await token(here, download) });
-    expect([foreign.status, await isSignedIn(here)]).toEqual([400, true]);
+    const refused = await here.post(endAll, { csrf: await token(here, download) });
+    expect([refused.status, await isSignedIn(here)]).toEqual([400, true]);
   });
 
   test('the current session ends only if the user chooses it, and the next page says so (security R54)', async () => {
@@ -191,9 +191,9 @@ describe('a form', () => {
     [endOthers, endOne],
     [download, endOne],
     [endOne, download],
-  ])('for %s accepts no token of %s, of another session or an invented one (security R55)', async (action, foreign) => {
+  ])('for %s accepts no token of %s, of another session or an invented one (security R55)', async (action, from) => {
     const end = (await sidsOf(user)).at(-1)!;
-    const tokens = [await token(agent, foreign), await token(other, action), 'A'.repeat(43), ''];
+    const tokens = [await token(agent, from), await token(other, action), 'A'.repeat(43), ''];
     for (const csrf of tokens) expect((await agent.post(action, { csrf, end })).status).toBe(400);
     expect([await isSignedIn(agent), await isSignedIn(other)]).toEqual([true, true]);
     expect(await eventsOf(user, 'user.data_downloaded')).toEqual([]);
@@ -212,8 +212,11 @@ describe('a form', () => {
   test.each([endOne, endOthers, download])('for %s is refused from another site (security R55)', async (action) => {
     const end = (await sidsOf(user)).at(-1)!;
     const csrf = await token(agent, action);
-    const foreign: Record<string, string>[] = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }];
-    for (const headers of foreign) {
+    const foreignHeaders: Record<string, string>[] = [
+      { origin: 'https://evil.example' },
+      { 'sec-fetch-site': 'cross-site' },
+    ];
+    for (const headers of foreignHeaders) {
       const page = await agent.post(action, { csrf, end }, headers);
       expect(page.status).toBe(403);
       expect(page.headers.get('content-disposition')).toBeNull();
@@ -299,7 +302,7 @@ describe('the stored data', () => {
       address: expect.any(String),
     });
     expect(events.map(({ type }) => type)).toContain('user.data_downloaded');
-    for (const foreign of [
+    for (const secret of [
       administrator.sub,
       otherUser.sub,
       'eve@example.org',
@@ -308,7 +311,7 @@ describe('the stored data', () => {
       'argon2',
       'hash',
     ])
-      expect(page.body).not.toContain(foreign);
+      expect(page.body).not.toContain(secret);
     for (const cookie of agent.cookies.values()) expect(page.body).not.toContain(cookie);
   });
 

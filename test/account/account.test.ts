@@ -50,7 +50,7 @@ test('the page shows the user and the authorized clients, as text (security R93)
 test('the withdrawal of a grant ends its tokens on every instance, and the user is asked for consent again (decisions section 3)', async () => {
   const agent = await signedIn();
   const [client, other] = [await service.createClient(), await service.createClient()];
-  const [token, kept] = [await accessToken(agent, client), await accessToken(agent, other)];
+  const [token, otherToken] = [await accessToken(agent, client), await accessToken(agent, other)];
   expect(await userinfo(service.instances[1]!, token)).toBe(200);
   const page = await agent.submit(await agent.get('/account/applications'), { withdraw: client.clientId });
   expect([page.status, page.url]).toEqual([200, `${service.issuer}/account/applications?done=withdrawn`]);
@@ -58,7 +58,7 @@ test('the withdrawal of a grant ends its tokens on every instance, and the user 
   expect(page.body).not.toContain(`value="${client.clientId}"`);
   for (const base of service.instances) {
     expect(await userinfo(base, token)).toBe(401);
-    expect(await userinfo(base, kept)).toBe(200);
+    expect(await userinfo(base, otherToken)).toBe(200);
   }
   const silent = await agent.get(authorizationUrl(service.issuer, client, { prompt: 'none' }));
   expect(responseParameters(silent)['error']).toBe('consent_required');

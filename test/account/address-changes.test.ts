@@ -99,8 +99,8 @@ describe('a pending change of the email address', () => {
     expect((await follow(link)).status).toBe(410);
     expect(await emailOf(user)).toBe(user.email);
     // the new address cannot be used to reset the password
-    const asked = await follow(stop);
-    expect([asked.status, asked.body]).toEqual([410, expect.stringContaining('nothing left to stop')]);
+    const stopPage = await follow(stop);
+    expect([stopPage.status, stopPage.body]).toEqual([410, expect.stringContaining('nothing left to stop')]);
     // a mail that is still on its way to the queue is not sent
     const data = { replaces: user.email };
     const [session] = await service.database.sql<{ id: string }>(
@@ -111,8 +111,8 @@ describe('a pending change of the email address', () => {
       session!.id,
     ]);
     if (lives.length > 0) return;
-    const late = { name: 'verify-address', sub: user.sub, recipient: `late-${user.email}`, data };
-    await service.store.mails.insert({ ...late, sessionId: session!.id });
+    const lateMail = { name: 'verify-address', sub: user.sub, recipient: `late-${user.email}`, data };
+    await service.store.mails.insert({ ...lateMail, sessionId: session!.id });
     await quiet();
     expect(mailsTo(`late-${user.email}`)).toEqual([]);
   });

@@ -1,7 +1,7 @@
 // GET and POST /account/passkeys and POST /login/passkey accept valid passkeys of a software authenticator, and refuse invalid ones.
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Authenticator, cbor, type Lies, passkeyForm } from '../helpers/passkey.ts';
+import { Authenticator, cbor, type Deviations, passkeyForm } from '../helpers/passkey.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
 
@@ -18,9 +18,9 @@ async function signedIn(user: TestUser): Promise<UserAgent> {
   await agent.signIn(user);
   return agent;
 }
-async function add(agent: UserAgent, key: Authenticator, lies: Lies = {}): Promise<Page> {
+async function add(agent: UserAgent, key: Authenticator, deviations: Deviations = {}): Promise<Page> {
   const { action, options, fields } = passkeyForm(await agent.get(path));
-  return agent.post(action, { ...fields, credential: key.create(options, lies) });
+  return agent.post(action, { ...fields, credential: key.create(options, deviations) });
 }
 /** Creates a user with a passkey, and returns the browser that created it. */
 async function enrolled(): Promise<{ user: TestUser; agent: UserAgent; key: Authenticator }> {
@@ -32,9 +32,13 @@ async function enrolled(): Promise<{ user: TestUser; agent: UserAgent; key: Auth
   expect([page.status, page.body]).toEqual([200, expect.stringContaining(`href="${path}?done=added"`)]);
   return { user, agent, key };
 }
-async function signInWith(key: Authenticator, lies: Lies = {}, agent = new UserAgent(service)): Promise<Page> {
+async function signInWith(
+  key: Authenticator,
+  deviations: Deviations = {},
+  agent = new UserAgent(service),
+): Promise<Page> {
   const { action, options, fields } = passkeyForm(await agent.get('/login'));
-  return agent.post(action, { ...fields, credential: key.get(options, lies) });
+  return agent.post(action, { ...fields, credential: key.get(options, deviations) });
 }
 /** Moves the last sign-in one hour into the past. */
 const moveSignInIntoPast = (user: TestUser) =>
@@ -132,7 +136,7 @@ describe('a sign-in', () => {
     enrolment = await enrolled();
   });
 
-  test.each<[string, Lies]>([
+  test.each<[string, Deviations]>([
     ['of another origin (Web Authentication 7.2 step 9)', { origin: 'https://evil.example' }],
     ['of another relying party (Web Authentication 7.2 step 14)', { rpId: 'evil.example' }],
     ['that creates a passkey (Web Authentication 7.2 step 7)', { type: 'webauthn.create' }],
@@ -154,10 +158,10 @@ describe('a sign-in', () => {
       { key: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey },
     ],
     ['of an unknown passkey (Web Authentication 7.2 step 5)', { id: Buffer.alloc(32, 1).toString('base64url') }],
-  ])('%s gets the common refusal', async (_, lies) => {
+  ])('%s gets the common refusal', async (_, deviations) => {
     const { user, key } = enrolment;
     const failures = (await eventsOf(user, 'user.sign_in_failed')).length;
-    const page = await signInWith(key, lies);
+    const page = await signInWith(key, deviations);
     expect([page.status, page.location, page.headers.get('set-cookie') ?? '']).toEqual([
       400,
       undefined,
@@ -166,7 +170,7 @@ describe('a sign-in', () => {
     expect(page.body).toContain(refused);
     // the next valid sign-in succeeds
     expect(hasSignedIn(await signInWith(key))).toBe(true);
-    expect(await eventsOf(user, 'user.sign_in_failed')).toHaveLength(failures + ('id' in lies ? 0 : 1));
+    expect(await eventsOf(user, 'user.sign_in_failed')).toHaveLength(failures + ('id' in deviations ? 0 : 1));
   });
 
   test('gets the same refusal for an unknown passkey and for a wrong signature (security R60)', async () => {
@@ -308,12 +312,15 @@ describe('the page of passkeys', () => {
     await moveSignInIntoPast(user);
     expect((await agent.get(path)).body).toContain('href="/login?destination=passkeys"');
     // the earlier form is refused, too
-    const made = await agent.post(action, { ...fields, credential: new Authenticator(service.issuer).create(options) });
-    expect(made.status).toBe(400);
+    const refusedCreation = await agent.post(action, {
+      ...fields,
+      credential: new Authenticator(service.issuer).create(options),
+    });
+    expect(refusedCreation.status).toBe(400);
     const stale = await agent.get(path);
     const passkey = /name="passkey" value="([^"]*)"/.exec(stale.body)![1]!;
-    const gone = await agent.post(`${path}/remove`, { ...formOf(stale, `${path}/remove`), passkey });
-    expect(gone.location).toBe(`${service.issuer}/login?destination=passkeys`);
+    const redirected = await agent.post(`${path}/remove`, { ...formOf(stale, `${path}/remove`), passkey });
+    expect(redirected.location).toBe(`${service.issuer}/login?destination=passkeys`);
     expect(hasSignedIn(await signInWith(key))).toBe(true);
     const { username, password } = user;
     const second = passkeyForm(
@@ -348,12 +355,15 @@ describe('the page of passkeys', () => {
     await service.database.sql('UPDATE users SET password_hash = NULL WHERE sub = $1', [user.sub]);
     const page = await agent.get(path);
     const passkey = /name="passkey" value="([^"]*)"/.exec(page.body)![1]!;
-    const kept = await agent.post(`${path}/remove`, { ...formOf(page, `${path}/remove`), passkey });
-    expect([kept.status, kept.body]).toEqual([409, expect.stringContaining('your account has no password'.slice(5))]);
+    const conflict = await agent.post(`${path}/remove`, { ...formOf(page, `${path}/remove`), passkey });
+    expect([conflict.status, conflict.body]).toEqual([
+      409,
+      expect.stringContaining('your account has no password'.slice(5)),
+    ]);
     expect(hasSignedIn(await signInWith(key))).toBe(true);
   });
 
-  test.each<[string, Lies]>([
+  test.each<[string, Deviations]>([
     ['of another origin (Web Authentication 7.1 step 9)', { origin: 'https://evil.example' }],
     ['of another relying party (Web Authentication 7.1 step 14)', { rpId: 'evil.example' }],
     ['without user verification (Web Authentication 7.1 step 16)', { flags: 1 | 64 }],
@@ -372,8 +382,8 @@ describe('the page of passkeys', () => {
         ),
       },
     ],
-  ])('accepts no passkey %s', async (_, lies) => {
-    const page = await add(newAgent, new Authenticator(service.issuer), lies);
+  ])('accepts no passkey %s', async (_, deviations) => {
+    const page = await add(newAgent, new Authenticator(service.issuer), deviations);
     expect([page.status, page.body]).toEqual([
       400,
       expect.stringContaining('What your browser sent could not be used'),
@@ -489,15 +499,15 @@ describe('an SQL statement', () => {
 });
 
 test('a service whose host is an IP address requests no passkey (Web Authentication 4, RP ID)', async () => {
-  const bare = await startTestService({ host: '127.0.0.1' });
+  const withoutHostName = await startTestService({ host: '127.0.0.1' });
   try {
-    const agent = new UserAgent(bare);
+    const agent = new UserAgent(withoutHostName);
     expect((await agent.get('/login')).body).not.toContain('passkey');
-    const page = await agent.signIn(await bare.createUser());
+    const page = await agent.signIn(await withoutHostName.createUser());
     expect(page.status).toBe(200);
     expect((await agent.get(path)).body).toContain('cannot use passkeys at its present address');
   } finally {
-    await bare.stop();
+    await withoutHostName.stop();
   }
 });
 

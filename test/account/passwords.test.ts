@@ -45,8 +45,8 @@ beforeEach(() => {
   [requests, breached, broken] = [[], {}, false];
 });
 
-let made = 0;
-const create = (password: string, username = `person-${made++}`): Promise<Answer> =>
+let userCount = 0;
+const create = (password: string, username = `person-${userCount++}`): Promise<Answer> =>
   call(`${service.issuer}/admin/api/users`, {
     token,
     body: { username, email: `${username}@harbour.example`, password },
@@ -61,7 +61,7 @@ test('12 to 128 characters of any kind are accepted unchanged, and others are re
     `${'x9 '.repeat(42)}qz`,
     '  inner  and outer space  ',
   ]) {
-    const username = `person-${made++}`;
+    const username = `person-${userCount++}`;
     expect((await create(password, username)).status).toBe(201);
     expect((await new UserAgent(service).signIn({ username, password })).url).toMatch(/\/account$/);
   }

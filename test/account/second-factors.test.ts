@@ -123,13 +123,13 @@ describe('the second step', () => {
     const { user, app } = await enrolled();
     const agent = new UserAgent(service);
     const wrong = await agent.signIn({ ...user, password: 'not the password' });
-    const plain = await new UserAgent(service).signIn({
+    const withoutFactor = await new UserAgent(service).signIn({
       ...(await service.createUser()),
       password: 'not the password',
     });
     const blank = (page: Page) =>
       page.body.replace(/(value|data-options)="[^"]*"/g, '').replaceAll(/user-[\w-]{8}/g, '');
-    expect([wrong.status, blank(wrong)]).toEqual([plain.status, blank(plain)]);
+    expect([wrong.status, blank(wrong)]).toEqual([withoutFactor.status, blank(withoutFactor)]);
 
     const step = await agent.signIn(user);
     expect(isSecondStep(step)).toBe(true);
@@ -204,7 +204,7 @@ describe('the second step', () => {
       // as the page does that sets one up: it locks the user's row first
       await holder.query(`BEGIN; SELECT FROM users WHERE sub = '${user.sub}' FOR NO KEY UPDATE`);
       await holder.query('INSERT INTO authenticators SELECT * FROM kept');
-      const made = service.store.signIns.insert(
+      const inserted = service.store.signIns.insert(
         signInOf({ tokenHash: randomBytes(32), sid: 'meanwhile', sub: user.sub, passwordHash: passwordHash! }, 60),
       );
       await expect
@@ -215,7 +215,7 @@ describe('the second step', () => {
         )
         .toHaveLength(1);
       await holder.query('COMMIT');
-      expect(await made).toBe(false);
+      expect(await inserted).toBe(false);
     } finally {
       await holder.end();
     }
@@ -257,11 +257,11 @@ describe('the second step', () => {
       ),
     );
     expect(ends.map(({ status }) => status).sort()).toEqual([303, 400]);
-    const late = new UserAgent(service);
-    expect((await late.submit(await late.signIn(user), { code })).status).toBe(400);
+    const thirdBrowser = new UserAgent(service);
+    expect((await thirdBrowser.submit(await thirdBrowser.signIn(user), { code })).status).toBe(400);
     // nor an earlier code
-    await late.submit(await late.get('/login/second-factor'), { code: app.code() });
-    expect(await isSignedIn(late)).toBe(false);
+    await thirdBrowser.submit(await thirdBrowser.get('/login/second-factor'), { code: app.code() });
+    expect(await isSignedIn(thirdBrowser)).toBe(false);
   });
 
   test('counts wrong codes against the account, whatever happens with the password in between (security R62, R63)', async () => {

@@ -92,14 +92,14 @@ test('the re-encryption refuses while an instance encrypts with another key, and
 
 test('an altered value stops the re-encryption with a sentence that names its row, and the other values do not change (security R29)', async () => {
   const set = 'UPDATE signing_keys SET private_key_encrypted = $1 WHERE alg = $2';
-  const [kept] = await database.sql<{ kid: string; value: Buffer }>(
+  const [original] = await database.sql<{ kid: string; value: Buffer }>(
     `SELECT kid, private_key_encrypted AS value FROM signing_keys WHERE alg = 'EdDSA'`,
   );
-  const altered = Buffer.from(kept!.value);
+  const altered = Buffer.from(original!.value);
   altered[20]! ^= 1;
   await database.sql(set, [altered, 'EdDSA']);
-  await expect(run()).rejects.toThrow(`signing_keys.private_key_encrypted.${kept!.kid} cannot be decrypted`);
-  await database.sql(set, [kept!.value, 'EdDSA']);
+  await expect(run()).rejects.toThrow(`signing_keys.private_key_encrypted.${original!.kid} cannot be decrypted`);
+  await database.sql(set, [original!.value, 'EdDSA']);
 });
 
 test('the re-encryption moves every value to the first key, records one event, and changes no client version (decisions section 8)', async () => {
@@ -116,14 +116,14 @@ test('the re-encryption moves every value to the first key, records one event, a
 });
 
 test('a value that is encrypted with another key during the re-encryption is detected (decisions section 8)', async () => {
-  const late = (await openEncryption(store, [oldKey, newKey])).secretBox.seal(
+  const lateValue = (await openEncryption(store, [oldKey, newKey])).secretBox.seal(
     'late',
     'clients.shared_secret_encrypted.harbour',
   );
   // as if an instance stored the value right after the batch
   await database.sql(
     `CREATE FUNCTION store_late() RETURNS trigger LANGUAGE plpgsql AS $$
-     BEGIN NEW.shared_secret_encrypted := '\\x${late.toString('hex')}'; RETURN NEW; END $$;
+     BEGIN NEW.shared_secret_encrypted := '\\x${lateValue.toString('hex')}'; RETURN NEW; END $$;
      CREATE TRIGGER store_late BEFORE UPDATE ON clients FOR EACH ROW EXECUTE FUNCTION store_late()`,
   );
   await database.sql('UPDATE clients SET self_registered = self_registered');

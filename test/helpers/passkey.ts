@@ -3,7 +3,7 @@ import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } fr
 import type { Page } from './user-agent.ts';
 
 /** Values that an honest authenticator and browser would set otherwise. */
-export interface Lies {
+export interface Deviations {
   origin?: string;
   rpId?: string;
   type?: string;
@@ -43,7 +43,7 @@ export class Authenticator {
   }
 
   /** The result of navigator.credentials.create(), as the script posts it. */
-  create(options: Options, lies: Lies = {}): string {
+  create(options: Options, deviations: Deviations = {}): string {
     this.userHandle = options.user!.id;
     const { x, y } = this.keys.publicKey.export({ format: 'jwk' }) as { x: string; y: string };
     const key = cbor(
@@ -58,51 +58,51 @@ export class Authenticator {
     const length = Buffer.alloc(2);
     length.writeUInt16BE(this.credentialId.length);
     const attested = Buffer.concat([Buffer.alloc(16), length, this.credentialId, key]);
-    const authData = this.authenticatorData(options.rp!.id, { flags: this.flags | 64, ...lies }, attested);
+    const authData = this.authenticatorData(options.rp!.id, { flags: this.flags | 64, ...deviations }, attested);
     const attestation = new Map<string, unknown>([
       ['fmt', 'none'],
       ['attStmt', new Map()],
       ['authData', authData],
     ]);
-    return this.credential(lies, {
-      clientDataJSON: text(this.clientData('webauthn.create', options, lies)),
-      attestationObject: text(lies.attestation ?? cbor(attestation)),
+    return this.credential(deviations, {
+      clientDataJSON: text(this.clientData('webauthn.create', options, deviations)),
+      attestationObject: text(deviations.attestation ?? cbor(attestation)),
       transports: ['internal'],
     });
   }
 
   /** The result of navigator.credentials.get(). */
-  get(options: Options, lies: Lies = {}): string {
-    const clientData = this.clientData('webauthn.get', options, lies);
-    const authData = this.authenticatorData(options.rpId!, lies);
+  get(options: Options, deviations: Deviations = {}): string {
+    const clientData = this.clientData('webauthn.get', options, deviations);
+    const authData = this.authenticatorData(options.rpId!, deviations);
     const signed = Buffer.concat([authData, sha256(clientData)]);
-    return this.credential(lies, {
+    return this.credential(deviations, {
       clientDataJSON: text(clientData),
       authenticatorData: text(authData),
-      signature: text(sign('sha256', signed, lies.key ?? this.keys.privateKey)),
-      userHandle: 'userHandle' in lies ? lies.userHandle : this.userHandle,
+      signature: text(sign('sha256', signed, deviations.key ?? this.keys.privateKey)),
+      userHandle: 'userHandle' in deviations ? deviations.userHandle : this.userHandle,
     });
   }
 
-  private credential(lies: Lies, response: Record<string, unknown>): string {
-    const id = lies.id ?? text(this.credentialId);
+  private credential(deviations: Deviations, response: Record<string, unknown>): string {
+    const id = deviations.id ?? text(this.credentialId);
     return JSON.stringify({ id, rawId: id, type: 'public-key', response });
   }
 
-  private clientData(type: string, { challenge }: Options, lies: Lies): string {
+  private clientData(type: string, { challenge }: Options, deviations: Deviations): string {
     return JSON.stringify({
-      type: lies.type ?? type,
-      challenge: lies.challenge ?? challenge,
-      origin: lies.origin ?? this.origin,
+      type: deviations.type ?? type,
+      challenge: deviations.challenge ?? challenge,
+      origin: deviations.origin ?? this.origin,
       crossOrigin: false,
     });
   }
 
-  private authenticatorData(rpId: string, lies: Lies, attested = Buffer.alloc(0)): Buffer {
+  private authenticatorData(rpId: string, deviations: Deviations, attested = Buffer.alloc(0)): Buffer {
     const head = Buffer.alloc(5);
-    head[0] = lies.flags ?? this.flags;
-    head.writeUInt32BE(lies.signCount ?? this.signCount, 1);
-    return Buffer.concat([sha256(lies.rpId ?? rpId), head, attested]);
+    head[0] = deviations.flags ?? this.flags;
+    head.writeUInt32BE(deviations.signCount ?? this.signCount, 1);
+    return Buffer.concat([sha256(deviations.rpId ?? rpId), head, attested]);
   }
 }
 

@@ -94,9 +94,9 @@ test('a session cookie that an attacker planted before the sign-in is invalid af
     await victim.signIn(user);
     expect(victim.cookies.get(name)).not.toBe(planted);
     expect(await isSignedIn(victim)).toBe(true);
-    const thief = new UserAgent(service);
-    thief.cookies.set(name, planted);
-    expect(await isSignedIn(thief)).toBe(false);
+    const browserWithPlanted = new UserAgent(service);
+    browserWithPlanted.cookies.set(name, planted);
+    expect(await isSignedIn(browserWithPlanted)).toBe(false);
   }
 });
 
@@ -108,9 +108,9 @@ test('a new sign-in creates a new session, and the old cookie is invalid on ever
   expect(agent.cookies.get(name)).not.toBe(old);
   expect(await countSessions(user)).toBe(1);
   for (const issuer of service.instances) {
-    const thief = new UserAgent({ issuer });
-    thief.cookies.set(name, old);
-    expect(await isSignedIn(thief)).toBe(false);
+    const attacker = new UserAgent({ issuer });
+    attacker.cookies.set(name, old);
+    expect(await isSignedIn(attacker)).toBe(false);
   }
 });
 
@@ -224,11 +224,11 @@ test.each<[string, string]>([
   const value = agent.cookies.get(name)!;
   await service.database.sql(sql, [user.sub]);
   for (const issuer of service.instances) {
-    const kept = new UserAgent({ issuer });
-    kept.cookies.set(name, value);
-    expect(await isSignedIn(kept)).toBe(false);
-    kept.cookies.set(name, value);
-    const silent = await kept.get(authorizationUrl(issuer, client, { prompt: 'none' }));
+    const copied = new UserAgent({ issuer });
+    copied.cookies.set(name, value);
+    expect(await isSignedIn(copied)).toBe(false);
+    copied.cookies.set(name, value);
+    const silent = await copied.get(authorizationUrl(issuer, client, { prompt: 'none' }));
     expect(responseParameters(silent)['error']).toBe('login_required');
   }
 });

@@ -153,8 +153,10 @@ test('every listed kind has its part of the page, and its words in every languag
   const wanted = listed.flatMap(({ id, enrolment }) => {
     if (!enrolment) return [];
     const page = `second-factors.page.${id}`;
-    const own = enrolment.separate ? [page, `${page}.none`] : [`second-factors.kind.${id}`, `second-factors.add.${id}`];
-    return [...own, `console.user.factor.${id}`];
+    const keys = enrolment.separate
+      ? [page, `${page}.none`]
+      : [`second-factors.kind.${id}`, `second-factors.add.${id}`];
+    return [...keys, `console.user.factor.${id}`];
   });
   expect(wanted.length).toBeGreaterThan(0);
   for (const { id, first, second } of listed) {

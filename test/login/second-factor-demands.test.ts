@@ -147,9 +147,9 @@ describe('a client requires an acr', () => {
     expect(page.url).toContain('/account/passkeys?transaction=');
     expect(page.body).toContain('Vault');
     const key = new Passkey(service.issuer);
-    const made = passkeyForm(page);
+    const creation = passkeyForm(page);
     const added = await agent.follow(
-      await agent.post(made.action, { ...made.fields, credential: key.create(made.options) }),
+      await agent.post(creation.action, { ...creation.fields, credential: key.create(creation.options) }),
     );
     // the new passkey must still sign a challenge
     expect(asksPassword(added)).toBe(true);
@@ -163,11 +163,11 @@ describe('a client requires an acr', () => {
     const rp = await service.createClient({}, { firstParty: true });
     await runCommand(service, ['client', 'require-acr', rp.clientId, 'phrh']);
     const { agent } = await signedIn();
-    const made = passkeyForm(await ask(agent, { state: 's' }, rp));
+    const creation = passkeyForm(await ask(agent, { state: 's' }, rp));
     // the passkey can be synchronized to other devices
     const key = new Passkey(service.issuer);
     key.flags |= 8;
-    const codes = await agent.post(made.action, { ...made.fields, credential: key.create(made.options) });
+    const codes = await agent.post(creation.action, { ...creation.fields, credential: key.create(creation.options) });
     const onward = /id="continue" href="([^"]*)"/.exec(codes.body)![1]!;
     const { action, options, fields } = passkeyForm(await agent.follow(await agent.get(onward)));
     const end = await agent.follow(await agent.post(action, { ...fields, credential: key.get(options) }));

@@ -101,11 +101,11 @@ test('a code in use as a client session handle does not count as unredeemed (dec
   const client = await service.createClient({ uma_profile: true }, { firstParty: true });
   const agent = await signedIn();
   const short = `/authenticate?${new URLSearchParams({ client_id: client.clientId, redirect_uri: client.redirectUri }).toString()}`;
-  const own = { 'sec-fetch-site': 'none' };
-  const handle = responseParameters(await agent.get(short, own))['code']!;
+  const typedAddress = { 'sec-fetch-site': 'none' };
+  const handle = responseParameters(await agent.get(short, typedAddress))['code']!;
   const info = () => call(`${service.instances[1]}/user/me/info`, { token: handle });
   expect(await info()).toMatchObject({ status: 200 });
-  const next = responseParameters(await agent.get(short, own))['code']!;
+  const next = responseParameters(await agent.get(short, typedAddress))['code']!;
   expect(await info()).toMatchObject({ status: 200 });
   expect(await redeem(service.issuer, client, next)).toMatchObject({ status: 200 });
 });
@@ -149,10 +149,10 @@ test('the oldest session ends first, and a new sign-in in the same browser ends 
   const agents = [1, 2, 3].map(() => new UserAgent(service));
   for (const agent of agents) await agent.signIn(user);
   await agents[0]!.signIn(user);
-  const live = () => Promise.all(agents.map(async (agent) => (await agent.get('/account')).status === 200));
-  expect(await live()).toEqual([true, true, true]);
+  const signedInStates = () => Promise.all(agents.map(async (agent) => (await agent.get('/account')).status === 200));
+  expect(await signedInStates()).toEqual([true, true, true]);
   await new UserAgent(service).signIn(user);
-  expect(await live()).toEqual([true, false, true]);
+  expect(await signedInStates()).toEqual([true, false, true]);
 });
 
 test('use of a session moves its idle timeout by the time of the database, never past the absolute timeout (security R54)', async () => {

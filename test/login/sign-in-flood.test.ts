@@ -20,10 +20,10 @@ test('of 400 parallel sign-ins those beyond the queue get 503 and Retry-After, w
   const knownBrowser = new UserAgent(service);
   const tokens = await obtainTokens(service, client, user);
   await knownBrowser.signIn(user);
-  const [guess, own] = [await guesser(service, 'nobody "at" all'), await guesser(service, user.username)];
+  const [guess, guessOwn] = [await guesser(service, 'nobody "at" all'), await guesser(service, user.username)];
   const flood = Promise.all(Array.from({ length: 400 }, () => guess('a wrong password')));
   const others = Promise.all([
-    own(user.password, { agent: knownBrowser }),
+    guessOwn(user.password, { agent: knownBrowser }),
     fetch(`${service.issuer}/jwks`),
     refresh(service.issuer, client, tokens.refresh_token),
   ]);

@@ -232,7 +232,7 @@ test('without a trusted proxy the address in a request header is ignored (securi
 test('the cookie of a known browser causes the same queries for an existing and for an unknown user name (security R60)', async () => {
   const [owner, other] = [await service.createUser(), await service.createUser()];
   const browser = await signedIn(owner);
-  const asked = async (username: string) => {
+  const queriesFor = async (username: string) => {
     const guess = await guesser(service, username);
     const agent = new UserAgent(service);
     await agent.get('/login');
@@ -241,7 +241,7 @@ test('the cookie of a known browser causes the same queries for an existing and 
     await guess('a wrong password', { agent });
     return service.statements.slice(before).filter((sent) => !/^(signing|data)_keys\./.test(sent));
   };
-  const known = await asked(other.username);
+  const known = await queriesFor(other.username);
   expect(known).toContain('known_browsers.knows');
-  expect(await asked('nobody-has-this-name')).toEqual(known);
+  expect(await queriesFor('nobody-has-this-name')).toEqual(known);
 });

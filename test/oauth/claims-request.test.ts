@@ -72,17 +72,17 @@ test.each<[string, string]>([
 });
 
 test('a client gets the claims of its registered scopes, beside those that the request already has (security R12)', () => {
-  const asked = { ...nothing, userinfo: ['name', 'email', 'phone_number'], idToken: ['nickname', 'email'] };
+  const requested = { ...nothing, userinfo: ['name', 'email', 'phone_number'], idToken: ['nickname', 'email'] };
   const registered = ['openid', 'profile', 'email'];
   const both = { userinfo: true, idToken: true };
-  expect(singleClaims(asked, ['openid', 'email'], registered, both)).toEqual({
+  expect(singleClaims(requested, ['openid', 'email'], registered, both)).toEqual({
     userinfo: ['name'],
     idToken: ['nickname', 'email'],
     beside: ['name', 'nickname'],
   });
-  expect(singleClaims(asked, ['openid'], ['openid'], both)).toEqual({ userinfo: [], idToken: [], beside: [] });
+  expect(singleClaims(requested, ['openid'], ['openid'], both)).toEqual({ userinfo: [], idToken: [], beside: [] });
   // without UserInfo no claim is granted for it
-  expect(singleClaims(asked, ['openid'], registered, { userinfo: false, idToken: true }).beside).toEqual([
+  expect(singleClaims(requested, ['openid'], registered, { userinfo: false, idToken: true }).beside).toEqual([
     'nickname',
     'email',
   ]);

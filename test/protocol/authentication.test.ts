@@ -28,8 +28,8 @@ const address = (client: Pick<TestClient, 'clientId' | 'redirectUri'>, parameter
   }).toString()}`;
 
 /** Fetch metadata of a request to which another site's page led, and of one whose address the user typed. */
-const foreign = { 'sec-fetch-site': 'cross-site' };
-const own = { 'sec-fetch-site': 'none' };
+const fromOtherSite = { 'sec-fetch-site': 'cross-site' };
+const typedAddress = { 'sec-fetch-site': 'none' };
 const { code_verifier, ...challenge } = pkce();
 
 /** Signs the user in in a new browser, and grants each client all scopes of its registration. */
@@ -59,7 +59,7 @@ async function rows(): Promise<number[]> {
 test('a browser with a live session is redirected with a code for the scopes of the registration (specification 4.2, decisions section 3)', async () => {
   const client = await service.createClient({ scope: 'openid email phone' });
   const agent = await signedIn(client);
-  const page = await agent.get(address(client, { state: 's', nonce: 'n', ...challenge }), foreign);
+  const page = await agent.get(address(client, { state: 's', nonce: 'n', ...challenge }), fromOtherSite);
   expect(page.status).toBe(302);
   expect(page.location).toMatch(`${client.redirectUri}?`);
   expect(Object.keys(responseParameters(page)).sort()).toEqual(['code', 'iss', 'session_state', 'state']);
@@ -81,7 +81,7 @@ test('the service ignores a scope, a response type, a response mode and a prompt
     prompt: 'none',
     max_age: '0',
   };
-  const page = await agent.get(address(client, { ...sent, ...challenge }), foreign);
+  const page = await agent.get(address(client, { ...sent, ...challenge }), fromOtherSite);
   expect(page.status).toBe(302);
   const { body } = await redeem(client, page, { code_verifier });
   expect(body['scope']).toBe('openid email');
@@ -90,7 +90,7 @@ test('the service ignores a scope, a response type, a response mode and a prompt
 test('a signed-out user signs in and allows access, and then the client gets a code (specification 4.2)', async () => {
   const client = await service.createClient();
   const agent = new UserAgent(service);
-  const first = await agent.get(address(client, { state: 's', ...challenge }), foreign);
+  const first = await agent.get(address(client, { state: 's', ...challenge }), fromOtherSite);
   expect(first.location).toMatch(`${service.issuer}/login?transaction=`);
   const consent = await agent.signIn(user, await agent.follow(first));
   expect(consent.body).toContain('id="allow"');
@@ -101,7 +101,7 @@ test('a signed-out user signs in and allows access, and then the client gets a c
 
 test('a signed-in user without a grant is asked for consent (decisions section 3)', async () => {
   const client = await service.createClient();
-  const page = await (await signedIn()).get(address(client, challenge), foreign);
+  const page = await (await signedIn()).get(address(client, challenge), fromOtherSite);
   expect(page.location).toMatch(`${service.issuer}/consent?transaction=`);
 });
 
@@ -118,7 +118,7 @@ test('an unknown, a disabled and a public client and a wrong redirect URI get th
       { clientId: client.clientId, redirectUri: `${client.redirectUri}/` },
     ]) {
       for (const more of [{}, challenge] as Record<string, string>[]) {
-        const redirect = await browser.get(address(rp, more), foreign);
+        const redirect = await browser.get(address(rp, more), fromOtherSite);
         expect([redirect.status, redirect.location]).toEqual([303, `${service.issuer}/login?problem=client`]);
         const page = await browser.follow(redirect);
         expect(page.status).toBe(400);
@@ -144,7 +144,7 @@ test("missing and repeated parameters are reported on the service's own page onl
     `${address(client, { ...challenge, state: 'a\0b' })}`,
     `${address(client, { ...challenge, nonce: 'a\0b' })}`,
   ]) {
-    const page = await agent.get(wrong, foreign);
+    const page = await agent.get(wrong, fromOtherSite);
     expect(page.location).toMatch(`${service.issuer}/login?problem=`);
     expect((await agent.follow(page)).status).toBe(400);
   }
@@ -157,9 +157,9 @@ test.each([
 ])('a code_challenge with %s is invalid_request at this endpoint too (security A33)', async (_what, sent) => {
   const client = await service.createClient();
   const agent = await signedIn(client);
-  const page = await agent.get(address(client, { ...sent, state: 's' }), foreign);
+  const page = await agent.get(address(client, { ...sent, state: 's' }), fromOtherSite);
   expect(responseParameters(page)).toMatchObject({ error: 'invalid_request', state: 's', iss: service.issuer });
-  const signedOut = await new UserAgent(service).get(address(client, sent), foreign);
+  const signedOut = await new UserAgent(service).get(address(client, sent), fromOtherSite);
   expect(signedOut.location).toMatch(`${service.issuer}/login?transaction=`);
 });
 
@@ -167,12 +167,12 @@ test('a client that registered require_pkce must send a challenge, whatever site
   const strictClient = await service.createClient({ require_pkce: true });
   const agent = new UserAgent(service);
   await agent.signIn(user);
-  for (const headers of [foreign, own])
+  for (const headers of [fromOtherSite, typedAddress])
     expect(responseParameters(await agent.get(address(strictClient), headers))['error']).toBe('invalid_request');
 });
 
 test.each<[string, Record<string, string>]>([
-  ['from another site', foreign],
+  ['from another site', fromOtherSite],
   ['from another host of the same site', { 'sec-fetch-site': 'same-site' }],
   ['from a page that the browser does not report', {}],
 ])(
@@ -203,9 +203,9 @@ test('no page is shown for a first-party client, for a request with a challenge,
   const trusted = await service.createClient({}, { firstParty: true });
   const agent = await signedIn(client);
   for (const [rp, parameters, headers] of [
-    [trusted, {}, foreign],
-    [client, challenge, foreign],
-    [client, {}, own],
+    [trusted, {}, fromOtherSite],
+    [client, challenge, fromOtherSite],
+    [client, {}, typedAddress],
     [client, {}, { 'sec-fetch-site': 'same-origin' }],
   ] as [TestClient, Record<string, string>, Record<string, string>][])
     expect(responseParameters(await agent.get(address(rp, parameters), headers))['code']).toBeDefined();
@@ -220,8 +220,8 @@ test.each<[string, (form: Record<string, string>, other: string) => Record<strin
 ])('a form that is sent %s yields no code (security R55)', async (_what, form, headers) => {
   const client = await service.createClient();
   const agent = await signedIn(client);
-  const page = await agent.get(address(client), foreign);
-  const other = hiddenFields((await agent.get(address(client), foreign)).body)['csrf']!;
+  const page = await agent.get(address(client), fromOtherSite);
+  const other = hiddenFields((await agent.get(address(client), fromOtherSite)).body)['csrf']!;
   const [codes] = await rows();
   const end = await agent.follow(await agent.post('/authenticate', form(hiddenFields(page.body), other), headers));
   expect(end.status).toBe(Object.keys(headers).length > 0 ? 403 : 400);
@@ -253,7 +253,7 @@ test('only the newest code of many requests is valid (security R19, A110)', asyn
   const client = await service.createClient({}, { firstParty: true });
   const agent = await signedIn();
   const pages = [];
-  for (let call = 0; call < 8; call++) pages.push(await agent.get(address(client), own));
+  for (let call = 0; call < 8; call++) pages.push(await agent.get(address(client), typedAddress));
   const statuses = [];
   for (const page of pages) statuses.push((await redeem(client, page)).status);
   expect(statuses).toEqual([400, 400, 400, 400, 400, 400, 400, 200]);
@@ -263,7 +263,7 @@ test('the code belongs to the session of the cookie, and to no other client (sec
   const client = await service.createClient();
   const other = await service.createClient();
   const agent = await signedIn(client);
-  const page = await agent.get(address(client, challenge), foreign);
+  const page = await agent.get(address(client, challenge), fromOtherSite);
   expect((await redeem(other, page, { code_verifier })).body['error']).toBe('invalid_grant');
   expect((await redeem(client, page, { code_verifier })).status).toBe(200);
   const silent = await agent.get(authorizationUrl(service.issuer, other, { prompt: 'none' }));

@@ -21,7 +21,7 @@ const address = (parameters: Record<string, string> = {}, rp: Pick<TestClient, '
   authorizationUrl(service.issuer, rp, parameters);
 
 /** The parts of a page that are the same in equal answers. */
-function seen(page: Page) {
+function comparableParts(page: Page) {
   const headers = Object.fromEntries([...page.headers].filter(([name]) => name !== 'date'));
   return { status: page.status, headers, body: page.body };
 }
@@ -81,10 +81,10 @@ describe('a request that cannot be trusted', () => {
       ]) {
         for (const more of [{}, { prompt: 'none' }, { response_type: 'nonsense' }] as Record<string, string>[]) {
           const redirect = await browser.get(address(more, rp));
-          answers.push({ redirect: seen(redirect), page: seen(await browser.follow(redirect)) });
+          answers.push({ redirect: comparableParts(redirect), page: comparableParts(await browser.follow(redirect)) });
         }
         const posted = await browser.post('/authorize', { client_id: rp.clientId, redirect_uri: rp.redirectUri });
-        answers.push({ redirect: seen(await browser.follow(posted)), page: undefined });
+        answers.push({ redirect: comparableParts(await browser.follow(posted)), page: undefined });
       }
       const pages = answers.filter((answer) => answer.page);
       for (const answer of pages) expect(answer).toEqual(pages[0]);

@@ -36,7 +36,7 @@ async function idToken(page: Page, rp: TestClient = client): Promise<string> {
 }
 
 /** Moves the sign-in time of all sessions of a user into the past. */
-const age = (user: TestUser, seconds: number) =>
+const moveSignInIntoPast = (user: TestUser, seconds: number) =>
   service.database.sql(`UPDATE sessions SET auth_time = auth_time - make_interval(secs => $2) WHERE sub = $1`, [
     user.sub,
     seconds,
@@ -96,7 +96,7 @@ test('prompt=none gets a code if no page is needed, and otherwise an error that 
   expect(await answer({ scope: 'openid email' })).toMatchObject({ error: 'consent_required', state: 's' });
   expect(await answer({}, await service.createClient())).toMatchObject({ error: 'consent_required' });
   expect(await answer({}, client, new UserAgent(service))).toMatchObject({ error: 'login_required' });
-  await age(alice, 100);
+  await moveSignInIntoPast(alice, 100);
   expect(await answer({ max_age: '99' })).toMatchObject({ error: 'login_required', iss: service.issuer });
   expect((await answer({ max_age: '1000' }))['code']).toBeDefined();
 });
@@ -104,7 +104,7 @@ test('prompt=none gets a code if no page is needed, and otherwise an error that 
 test('only a new sign-in satisfies max_age, and auth_time shows it (OpenID Connect Core 3.1.2.1, security R9)', async () => {
   const agent = await signedIn(alice);
   const young = decodeJwt(await idToken(await ask(agent, { max_age: '300' })));
-  await age(alice, 400);
+  await moveSignInIntoPast(alice, 400);
   const old = decodeJwt(await idToken(await ask(agent, { max_age: '1000' })));
   expect(old['auth_time']).toBe((young['auth_time'] as number) - 400);
   const page = await ask(agent, { max_age: '300' });
@@ -125,7 +125,7 @@ test("a client's default_max_age applies to a request without max_age (OpenID Co
   const strictClient = await service.createClient({ default_max_age: 60 });
   const agent = await signedIn(alice);
   await agent.authorize(strictClient, undefined);
-  await age(alice, 61);
+  await moveSignInIntoPast(alice, 61);
   expect(isSignInPage(await ask(agent, {}, strictClient))).toBe(true);
   expect(responseParameters(await ask(agent, { max_age: '600' }, strictClient))['code']).toBeDefined();
 });
@@ -157,8 +157,8 @@ test.each<Record<string, string>>([
 });
 
 test('the sign-in page uses the language that ui_locales prefers, and otherwise that of the browser (OpenID Connect Core 3.1.2.1)', async () => {
-  const asked = await ask(new UserAgent(service), { ui_locales: 'se ar-EG de' });
-  expect(asked.body).toContain('<html lang="ar" dir="rtl">');
+  const localized = await ask(new UserAgent(service), { ui_locales: 'se ar-EG de' });
+  expect(localized.body).toContain('<html lang="ar" dir="rtl">');
   const german = { 'accept-language': 'de-CH, en;q=0.5' };
   expect((await new UserAgent(service).get('/login', german)).body).toContain('<html lang="de" dir="ltr">');
   const discovery = await fetch(`${service.issuer}/.well-known/openid-configuration`);

@@ -69,15 +69,15 @@ test('POST gets the same answer as GET (OpenID Connect Core 3.1.2.1)', async () 
 
 test("another site's form, which the browser sends without cookies, still reaches the session (OpenID Connect Core 3.1.2.1)", async () => {
   const form = { response_type: 'code', scope: 'openid', client_id: client.clientId, redirect_uri: client.redirectUri };
-  const bare = new UserAgent(service);
-  const page = await bare.post(
+  const withoutCookies = new UserAgent(service);
+  const page = await withoutCookies.post(
     '/authorize',
     { ...form, state: 'a&b=c' },
     { origin: 'https://rp.example.com', 'sec-fetch-site': 'cross-site' },
   );
   expect(page.status).toBe(303);
   expect(page.location).toMatch(new RegExp(`^${service.issuer}/authorize\\?`));
-  expect(bare.cookies.size).toBe(0);
+  expect(withoutCookies.cookies.size).toBe(0);
   expect(responseParameters(await agent.get(page.location!))).toMatchObject({ state: 'a&b=c' });
 });
 

@@ -143,8 +143,8 @@ test('the metadata of an issuer with a path is also served at the origin, before
   const { origin } = new URL(below.issuer);
   const path = '/.well-known/oauth-authorization-server/idp/one';
   const answer = await call(origin + path, { headers: { origin: 'https://app.example' } });
-  const own = await read(below, '/.well-known/oauth-authorization-server');
-  expect(answer).toMatchObject({ status: 200, body: own.body });
+  const expected = await read(below, '/.well-known/oauth-authorization-server');
+  expect(answer).toMatchObject({ status: 200, body: expected.body });
   expect(answer.body['issuer']).toBe(below.issuer);
   for (const name of ['content-type', 'cache-control', 'access-control-allow-origin', 'x-content-type-options'])
     expect(answer.headers.get(name), name).toBe(

@@ -40,9 +40,9 @@ async function signOut(agent: UserAgent, parameters: Record<string, string> = {}
   return agent.submit(await agent.get(query(parameters)), { decision: 'sign-out' });
 }
 
-const plain = (text: string) => text.replaceAll('&amp;', '&');
+const unescapeAmpersands = (text: string) => text.replaceAll('&amp;', '&');
 const framesOf = (page: Page) =>
-  [...page.body.matchAll(/<iframe src="([^"]*)"/g)].map((match) => plain(match[1]!)).sort();
+  [...page.body.matchAll(/<iframe src="([^"]*)"/g)].map((match) => unescapeAmpersands(match[1]!)).sort();
 const policyOf = (page: Page) => page.headers.get('content-security-policy')!.split('; ');
 
 test('the discovery document says that front-channel logout is supported, with session ids (Front-Channel Logout 1.0 section 3)', async () => {
@@ -60,7 +60,7 @@ test("after the user signs out, the page frames each client's URI with iss and s
     `https://two.example.com:8443/logout?tenant=a%26b&${named}`,
   ]);
   const onward = /href="([^"]*)"[^>]*data-go-on/.exec(page.body)?.[1];
-  expect(plain(onward!)).toBe(`${back}?${new URLSearchParams({ state: 'a&"<b>' }).toString()}`);
+  expect(unescapeAmpersands(onward!)).toBe(`${back}?${new URLSearchParams({ state: 'a&"<b>' }).toString()}`);
   expect(page.body).toContain('Go to <bdi>Harbour</bdi>');
   const [frames] = policyOf(page).filter((directive) => directive.startsWith('frame-src'));
   expect(frames?.split(' ').sort()).toEqual(['frame-src', 'https://one.example.com', 'https://two.example.com:8443']);

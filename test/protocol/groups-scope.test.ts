@@ -77,13 +77,13 @@ describe('the scope groups', () => {
   });
 
   test('appears on the consent page with the names of the groups (security R11)', async () => {
-    const ask = async (asked: typeof user, language: string) => {
+    const ask = async (as: typeof user, language: string) => {
       const agent = new UserAgent(service);
       const ownClient = await service.createClient({ scope });
       const page = await agent.follow(
         await agent.get(authorizationUrl(service.issuer, ownClient, { scope, ui_locales: language })),
       );
-      return (await agent.signIn(asked, page)).body;
+      return (await agent.signIn(as, page)).body;
     };
     const english = await ask(user, 'en');
     expect(english).toContain('See your groups');

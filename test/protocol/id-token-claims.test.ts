@@ -152,13 +152,13 @@ describe('id_token_claims', () => {
   });
 
   test('may be set by an administrator through the admin API and the command line (decisions section 2)', async () => {
-    const made = await call(`${service.issuer}/admin/api/clients`, {
+    const createdByRoute = await call(`${service.issuer}/admin/api/clients`, {
       method: 'POST',
       token,
       body: { ...base, id_token_claims: true },
     });
-    expect(made).toMatchObject({ status: 201, body: { id_token_claims: true } });
-    const path = `${service.issuer}/admin/api/clients/${made.body['client_id'] as string}`;
+    expect(createdByRoute).toMatchObject({ status: 201, body: { id_token_claims: true } });
+    const path = `${service.issuer}/admin/api/clients/${createdByRoute.body['client_id'] as string}`;
     const changed = await call(path, { method: 'PATCH', token, body: { id_token_claims: false } });
     expect(changed).toMatchObject({ status: 200, body: { id_token_claims: false } });
     const command = ['client', 'create', '--name', 'Quay', '--redirect-uri', base.redirect_uris[0]!, '--json'];

@@ -150,11 +150,11 @@ describe('a rotation', () => {
         checked++;
       }
     })();
-    const seen = () => new Set(all.map((token) => decodeProtectedHeader(token).kid)).size;
+    const countKids = () => new Set(all.map((token) => decodeProtectedHeader(token).kid)).size;
     try {
       expect(await runCommand(service, ['keys', 'rotate', '--immediate'])).toMatchObject({ code: 0 });
       await eventually(
-        async () => seen(),
+        async () => countKids(),
         (kids) => kids === 2,
         10_000,
       );
@@ -162,7 +162,7 @@ describe('a rotation', () => {
       await published((await keysOf(service)).map((key) => key.kid));
       await moveIntoPast(601);
       await eventually(
-        async () => seen(),
+        async () => countKids(),
         (kids) => kids === 3,
         10_000,
       );

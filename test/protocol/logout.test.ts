@@ -329,9 +329,9 @@ test.each<[string, (csrf: string) => string, Record<string, string>]>([
 
 test('an anti-forgery token of another page or of an earlier session ends no session (security R55)', async () => {
   const { agent } = await signInTo();
-  const early = hiddenFields((await agent.get('/logout')).body);
+  const earlierForm = hiddenFields((await agent.get('/logout')).body);
   await agent.signIn(user);
-  for (const csrf of [early['csrf']!, hiddenFields((await agent.get('/login')).body)['csrf']!]) {
+  for (const csrf of [earlierForm['csrf']!, hiddenFields((await agent.get('/login')).body)['csrf']!]) {
     expect((await agent.post('/logout', { csrf, decision: 'sign-out' })).status).toBe(400);
     expect(await isSignedIn(agent)).toBe(true);
   }

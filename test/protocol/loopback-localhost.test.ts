@@ -27,11 +27,11 @@ describe.each([true, false])('with LOOPBACK_LOCALHOST=%s', (allowed) => {
     const safe = { redirect_uris: ['http://127.0.0.1:5173/callback'] };
     const registered = await call(`${service.issuer}/register`, { body: safe });
     const { client_id, registration_client_uri, registration_access_token } = registered.body as Record<string, string>;
-    const own = registration_access_token!;
+    const registrationToken = registration_access_token!;
     const answers = [
       await call(`${service.issuer}/register`, { body }),
       await call(`${service.issuer}/register`, { body: { ...body, application_type: 'native' } }),
-      await call(registration_client_uri!, { method: 'PUT', token: own, body: { ...body, client_id } }),
+      await call(registration_client_uri!, { method: 'PUT', token: registrationToken, body: { ...body, client_id } }),
       await call(`${service.issuer}/admin/api/clients`, { token, body }),
       await call(`${service.issuer}/admin/api/clients/${client_id}`, { method: 'PATCH', token, body }),
     ];
@@ -43,13 +43,13 @@ describe.each([true, false])('with LOOPBACK_LOCALHOST=%s', (allowed) => {
           body: { error: 'invalid_redirect_uri', error_description: expect.stringContaining(advice) },
         });
     }
-    const made = await runCommand(
+    const created = await runCommand(
       service,
       ['client', 'create', '--name', 'Harbour', '--redirect-uri', uri, '--application-type', 'native', '--json'],
       allowed ? {} : { environment: { LOOPBACK_LOCALHOST: 'false' } },
     );
-    if (allowed) expect(JSON.parse(made.stdout)).toMatchObject({ application_type: 'native', redirect_uris: [uri] });
-    else expect(made).toMatchObject({ code: 1, stderr: expect.stringContaining(advice) });
+    if (allowed) expect(JSON.parse(created.stdout)).toMatchObject({ application_type: 'native', redirect_uris: [uri] });
+    else expect(created).toMatchObject({ code: 1, stderr: expect.stringContaining(advice) });
   });
 
   test.each([

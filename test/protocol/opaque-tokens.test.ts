@@ -35,7 +35,7 @@ function withChecksum(body: string): string {
 }
 
 test('the index contains the tokens in the order of their creation, to the millisecond (decisions section 3)', async () => {
-  const made: Buffer[] = [];
+  const hashes: Buffer[] = [];
   let last = 0;
   for (let index = 0; index < 20; index++) {
     // tokens of the same millisecond have no order
@@ -44,14 +44,14 @@ test('the index contains the tokens in the order of their creation, to the milli
     last = Date.now();
     const rows = await service.database.sql<{ token_hash: Buffer }>(
       'SELECT token_hash FROM access_tokens WHERE NOT token_hash = ANY ($1)',
-      [made],
+      [hashes],
     );
     expect(rows).toHaveLength(1);
-    made.push(rows[0]!.token_hash);
+    hashes.push(rows[0]!.token_hash);
   }
-  expect(made.toSorted(Buffer.compare)).toEqual(made);
-  expect(made.every(({ length }) => length === 32)).toBe(true);
-  const times = made.map((hash) => hash.readUIntBE(0, 6));
+  expect(hashes.toSorted(Buffer.compare)).toEqual(hashes);
+  expect(hashes.every(({ length }) => length === 32)).toBe(true);
+  const times = hashes.map((hash) => hash.readUIntBE(0, 6));
   expect(times[0]).toBeGreaterThan(last - 60_000);
   expect(times.at(-1)).toBeLessThanOrEqual(last);
 });

@@ -70,22 +70,22 @@ describe('the subject', () => {
       return responseParameters(await agent.authorize(shop, undefined, { prompt: 'none', claims }));
     };
     expect(await ask(own)).toHaveProperty('code');
-    for (const foreign of [user.sub, await subject(forum)])
-      expect(await ask(foreign)).toMatchObject({ error: 'login_required' });
+    for (const otherSubject of [user.sub, await subject(forum)])
+      expect(await ask(otherSubject)).toMatchObject({ error: 'login_required' });
   });
 
   test('costs no query before a user is signed in, and one after, however many are requested (security R105)', async () => {
     const value = Array.from({ length: 200 }, (_, index) => `s${index}`);
     const claims = JSON.stringify({ id_token: { sub: { values: value } } });
     const agent = new UserAgent(service);
-    const asked = async () => {
+    const queriesOfRequest = async () => {
       const before = service.statements.length;
       await agent.get(authorizationUrl(service.issuer, shop, { prompt: 'none', claims }));
       return service.statements.slice(before).filter((name) => name.startsWith('pairwise_subjects.'));
     };
-    expect(await asked()).toEqual([]);
+    expect(await queriesOfRequest()).toEqual([]);
     await subject(shop, user, agent);
-    expect(await asked()).toEqual(['pairwise_subjects.find']);
+    expect(await queriesOfRequest()).toEqual(['pairwise_subjects.find']);
   });
 
   test('cannot be linked to another subject of the user by a hint of another sector or of a public client (OpenID Connect Core 8.1)', async () => {
@@ -183,8 +183,8 @@ describe('a resource server that introspects', () => {
   });
 
   test('gets the user name, which all clients share, only with the scopes that release it (OpenID Connect Core 17.3)', async () => {
-    const bare = await obtainTokens(service, shop, user, { scope: 'openid' });
-    expect(await introspect(shop, bare.access_token)).not.toHaveProperty('username');
+    const withoutProfile = await obtainTokens(service, shop, user, { scope: 'openid' });
+    expect(await introspect(shop, withoutProfile.access_token)).not.toHaveProperty('username');
     const full = await obtainTokens(service, shop, user, { scope: 'openid profile' });
     expect(await introspect(shop, full.access_token)).toMatchObject({ username: user.username });
     const open = await obtainTokens(service, known, user, { scope: 'openid' });
@@ -248,11 +248,11 @@ describe('a subject that a client sends', () => {
   test('in id_token_hint is recognized: the same user without a page, and no other (OpenID Connect Core 3.1.2.1)', async () => {
     const agent = new UserAgent(service);
     const { id_token: hint } = await obtainTokens(service, shop, user, {}, agent);
-    const foreign = (await obtainTokens(service, shop, await service.createUser())).id_token;
+    const otherHint = (await obtainTokens(service, shop, await service.createUser())).id_token;
     const silent = async (id_token_hint: string) =>
       responseParameters(await agent.get(authorizationUrl(service.issuer, shop, { prompt: 'none', id_token_hint })));
     expect(await silent(hint)).toHaveProperty('code');
-    expect(await silent(foreign)).toMatchObject({ error: 'login_required' });
+    expect(await silent(otherHint)).toMatchObject({ error: 'login_required' });
     // another client of the sector has the same subject for the user
     const branch = await pairwise('shop.example');
     expect(await silent((await obtainTokens(service, branch, user, {}, agent)).id_token)).toHaveProperty('code');

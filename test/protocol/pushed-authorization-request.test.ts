@@ -296,7 +296,7 @@ describe('a request_uri works once', () => {
         });
         return ((await answer.json()) as { request_uri: string }).request_uri;
       };
-      const kept = await send(two);
+      const otherClients = await send(two);
       const names: string[] = [];
       for (let n = 0; n < 5; n++) names.push(await send(one));
       const browser = new UserAgent(small);
@@ -308,7 +308,7 @@ describe('a request_uri works once', () => {
         ).location;
       for (const name of names.slice(0, 2)) expect(await at(name, one)).toContain('problem=expired');
       for (const name of names.slice(2)) expect(await at(name, one)).toContain('transaction=');
-      expect(await at(kept, two)).toContain('transaction=');
+      expect(await at(otherClients, two)).toContain('transaction=');
     } finally {
       await small.stop();
     }

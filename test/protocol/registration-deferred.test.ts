@@ -88,7 +88,7 @@ describe('a registration whose client can wait', () => {
     const { id, code, answer } = await defer();
     await approve({ id, code, answer });
     const collected = await poll(code);
-    const kept = JSON.stringify([
+    const stored = JSON.stringify([
       await sql('SELECT * FROM deferred_registrations'),
       await sql('SELECT * FROM clients'),
       await sql('SELECT * FROM audit_events'),
@@ -96,8 +96,8 @@ describe('a registration whose client can wait', () => {
     ]);
     const secrets = [code, answer.body['verification_code'], collected.body['client_secret']] as string[];
     for (const secret of secrets) {
-      expect(kept).not.toContain(secret);
-      expect(kept).not.toContain(Buffer.from(secret).toString('hex'));
+      expect(stored).not.toContain(secret);
+      expect(stored).not.toContain(Buffer.from(secret).toString('hex'));
     }
   });
 
@@ -182,8 +182,8 @@ test.each(Object.entries(ways))(
     });
     const basic = `Basic ${Buffer.from(`${id}:${answer.body['client_secret'] as string}`).toString('base64')}`;
     for (const base of service.instances) {
-      const works = () => tokenRequest(base, { basic }, { grant_type: 'client_credentials' });
-      await eventually(works, ({ body }) => 'access_token' in body);
+      const requestToken = () => tokenRequest(base, { basic }, { grant_type: 'client_credentials' });
+      await eventually(requestToken, ({ body }) => 'access_token' in body);
     }
     const uri = answer.body['registration_client_uri'] as string;
     const read = await call(uri, { token: answer.body['registration_access_token'] as string });

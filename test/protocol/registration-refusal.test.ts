@@ -43,25 +43,25 @@ const waiting = async () =>
   );
 
 test('a waiting registration is listed, a refused one is not, and the registrant reads the reason (decisions section 2)', async () => {
-  const made = await register({ client_name: 'Look-alike' });
-  expect(await waiting()).toContain(made['client_id']);
-  const refused = await refuse(made['client_id'], { version: 1, reason: 'The host is not yours.' });
+  const registered = await register({ client_name: 'Look-alike' });
+  expect(await waiting()).toContain(registered['client_id']);
+  const refused = await refuse(registered['client_id'], { version: 1, reason: 'The host is not yours.' });
   expect(refused).toMatchObject({
     status: 200,
     body: { status: 'disabled', refusal_reason: 'The host is not yours.' },
   });
-  expect(await waiting()).not.toContain(made['client_id']);
-  const read = await call(`/register/${made['client_id'] as string}`, {
-    headers: { authorization: `Bearer ${made['registration_access_token'] as string}` },
+  expect(await waiting()).not.toContain(registered['client_id']);
+  const read = await call(`/register/${registered['client_id'] as string}`, {
+    headers: { authorization: `Bearer ${registered['registration_access_token'] as string}` },
   });
   expect(read.body).toMatchObject({ status: 'disabled', refusal_reason: 'The host is not yours.' });
 });
 
 test('a later approval removes the refusal, through SQL, too (decisions section 2)', async () => {
-  const made = await register();
-  await refuse(made['client_id'], { version: 1, reason: 'Not now.' });
-  await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [made['client_id']]);
-  const shown = await call(`/admin/api/clients/${made['client_id'] as string}`);
+  const registered = await register();
+  await refuse(registered['client_id'], { version: 1, reason: 'Not now.' });
+  await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [registered['client_id']]);
+  const shown = await call(`/admin/api/clients/${registered['client_id'] as string}`);
   expect(shown.body).toMatchObject({ status: 'enabled', approved_by: 'administrator' });
   expect(shown.body['refusal_reason']).toBeUndefined();
 });
@@ -106,10 +106,10 @@ test('the registrant reads why a change was refused, until the next change or an
 });
 
 test('a refusal names the reviewed version, and requires a waiting registration or change (security R90)', async () => {
-  const made = await register();
-  expect((await refuse(made['client_id'], { version: 7, reason: 'x' })).status).toBe(409);
-  expect((await refuse(made['client_id'], { reason: 'x' })).status).toBe(400);
-  expect((await refuse(made['client_id'], { version: 1, reason: '' })).status).toBe(400);
+  const registered = await register();
+  expect((await refuse(registered['client_id'], { version: 7, reason: 'x' })).status).toBe(409);
+  expect((await refuse(registered['client_id'], { reason: 'x' })).status).toBe(400);
+  expect((await refuse(registered['client_id'], { version: 1, reason: '' })).status).toBe(400);
   expect((await refuse('unknown', { version: 1, reason: 'x' })).status).toBe(404);
   const enabled = await service.createClient();
   expect((await refuse(enabled.clientId, { version: 1, reason: 'x' })).status).toBe(409);

@@ -51,8 +51,8 @@ describe.each(Object.entries(proofs))('proven by %s', (_name, proof) => {
     expect(answer.status).toBe(200);
     expect(answer.headers.get('cache-control')).toBe('no-store');
     const second = answer.body as Registered;
-    const { client_secret, shared_secret, registration_access_token, ...kept } = first;
-    expect(second).toMatchObject(kept);
+    const { client_secret, shared_secret, registration_access_token, ...unchanged } = first;
+    expect(second).toMatchObject(unchanged);
     expect(second['client_secret']).toMatch(/^[\w-]{43}$/);
     expect(second['client_secret']).not.toBe(client_secret);
     expect(second['shared_secret']).not.toBe(shared_secret);
@@ -286,12 +286,12 @@ describe('an Idempotency-Key', () => {
           post(metadata, { 'idempotency-key': key }, service.instances[index % 2]),
         ),
       );
-      const made = new Set(answers.map((answer) => answer.body['client_id']).filter((id) => id !== undefined));
-      expect(made.size).toBe(1);
+      const clientIds = new Set(answers.map((answer) => answer.body['client_id']).filter((id) => id !== undefined));
+      expect(clientIds.size).toBe(1);
       for (const answer of answers) expect([200, 201, 409]).toContain(answer.status);
       // the credentials that were issued last are valid
       const { body } = await post(metadata, { 'idempotency-key': key });
-      expect([...made]).toEqual([body['client_id']]);
+      expect([...clientIds]).toEqual([body['client_id']]);
       expect((await read(body as Registered)).status).toBe(200);
     }
   });

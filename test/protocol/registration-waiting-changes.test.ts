@@ -232,11 +232,11 @@ describe('a change from keys to a secret', () => {
     const metadata = { grant_types, jwks, token_endpoint_auth_method: 'private_key_jwt' };
     return { client: await approved(metadata), weaker: { grant_types, jwks } };
   };
-  const works = async (client: Registered, secret: unknown) => {
+  const getsToken = async (client: Registered, secret: unknown) => {
     const sent = { basic: basic(client['client_id']!, secret) };
     return (await tokenRequest(service.issuer, sent, { grant_type: 'client_credentials' })).status === 200;
   };
-  const proves = async (client: Registered, weaker: object, secret: unknown) =>
+  const repeatsRegistration = async (client: Registered, weaker: object, secret: unknown) =>
     (
       await call(`${service.issuer}/register`, {
         body: { ...base, ...weaker, token_endpoint_auth_method: 'private_key_jwt' },
@@ -257,12 +257,12 @@ describe('a change from keys to a secret', () => {
         client_secret: expect.any(String),
       });
       if (whileDisabled) await approveClient(service.issuer, token, id);
-      expect(await works(client, body['client_secret'])).toBe(false);
-      expect(await proves(client, weaker, body['client_secret'])).toBe(false);
+      expect(await getsToken(client, body['client_secret'])).toBe(false);
+      expect(await repeatsRegistration(client, weaker, body['client_secret'])).toBe(false);
       // an update with the answer of a read changes nothing
       expect(await manage(client, 'PUT', (await manage(client, 'GET')).body)).toMatchObject({ status: 200 });
       await approveClient(service.issuer, token, id);
-      expect(await works(client, body['client_secret'])).toBe(true);
+      expect(await getsToken(client, body['client_secret'])).toBe(true);
     },
   );
 
@@ -283,7 +283,7 @@ describe('a change from keys to a secret', () => {
     const second = await update(client, weaker);
     const third = await update(client, weaker);
     await approveClient(service.issuer, token, id);
-    expect(await works(client, third.body['client_secret'])).toBe(true);
-    for (const { body } of [first, second]) expect(await works(client, body['client_secret'])).toBe(false);
+    expect(await getsToken(client, third.body['client_secret'])).toBe(true);
+    for (const { body } of [first, second]) expect(await getsToken(client, body['client_secret'])).toBe(false);
   });
 });

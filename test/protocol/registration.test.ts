@@ -278,10 +278,10 @@ describe('reading, updating and deleting', () => {
   test('a registration access token works for its own client only, and all refusals are the same (security A59, R44)', async () => {
     const one = await registered();
     const two = await registered();
-    const gone = { ...one, registration_client_uri: `${service.issuer}/register/unknown` };
+    const unknown = { ...one, registration_client_uri: `${service.issuer}/register/unknown` };
     const answers: Answer[] = [];
     for (const method of ['GET', 'DELETE'])
-      for (const target of [two, gone])
+      for (const target of [two, unknown])
         answers.push(await manage(target, method, undefined, one['registration_access_token']!));
     answers.push(
       await manage(
@@ -315,11 +315,11 @@ describe('reading, updating and deleting', () => {
   });
 
   test('a deletion ends all tokens at once, and the same metadata registers another client (security A67, R46)', async () => {
-    const { body: made } = await register({
+    const { body: created } = await register({
       redirect_uris: [redirect],
       grant_types: ['authorization_code', 'refresh_token'],
     });
-    const client = made as Record<string, string>;
+    const client = created as Record<string, string>;
     await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [client['client_id']]);
     const basic = `Basic ${Buffer.from(`${client['client_id']}:${client['client_secret']}`).toString('base64')}`;
     await eventually(

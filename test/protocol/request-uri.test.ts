@@ -12,7 +12,7 @@ let server: Server;
 /** The responses of the client's server, and the requests that it received. */
 let hosted: { status: number; type: string | undefined; body: string; asked: { path: string; accept: string }[] };
 /** While this promise is pending, the server holds its responses. */
-let held: Promise<void> | undefined;
+let responsesHeldUntil: Promise<void> | undefined;
 let base: string;
 let agent: UserAgent;
 let user: TestUser;
@@ -22,7 +22,7 @@ let client: TestClient;
 beforeAll(async () => {
   server = createServer((request, response) => {
     hosted.asked.push({ path: request.url!, accept: request.headers.accept! });
-    void Promise.resolve(held).then(() =>
+    void Promise.resolve(responsesHeldUntil).then(() =>
       response
         .writeHead(hosted.status, {
           ...(hosted.type !== undefined && { 'content-type': hosted.type }),
@@ -49,7 +49,7 @@ afterAll(async () => {
   server?.close();
 });
 beforeEach(async () => {
-  held = undefined;
+  responsesHeldUntil = undefined;
   hosted = { status: 200, type: 'application/oauth-authz-req+jwt', body: await signed(client), asked: [] };
 });
 
@@ -164,7 +164,7 @@ test('the fetched request object is stored for the sign-in, and the URI is not f
 
 test('simultaneous requests open one connection at a time to the client (security R105)', async () => {
   let release = () => {};
-  held = new Promise((resolve) => (release = resolve));
+  responsesHeldUntil = new Promise((resolve) => (release = resolve));
   const crowd = Array.from({ length: 8 }, () => ask(`${base}/object`));
   await expect.poll(() => hosted.asked.length).toBe(1);
   // the others have arrived by then

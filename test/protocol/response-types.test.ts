@@ -189,7 +189,7 @@ test.each(['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'])(
       grant_types: ['authorization_code', 'implicit'],
       id_token_signed_response_alg: alg,
     });
-    const left = (value: string) => {
+    const leftHalf = (value: string) => {
       // Ed25519 hashes with SHA-512 (RFC 8032 5.1)
       const digest = createHash(alg === 'EdDSA' ? 'sha512' : 'sha256')
         .update(value)
@@ -203,14 +203,14 @@ test.each(['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'])(
     const response = fragment(page);
     expect(decodeProtectedHeader(response['id_token']!).alg).toBe(alg);
     expect(decodeJwt(response['id_token']!)).toMatchObject({
-      at_hash: left(response['access_token']!),
-      c_hash: left(response['code']!),
+      at_hash: leftHalf(response['access_token']!),
+      c_hash: leftHalf(response['code']!),
     });
     const { body } = await tokenRequest(service.issuer, signed, {
       grant_type: 'authorization_code',
       code: response['code']!,
       redirect_uri: signed.redirectUri,
     });
-    expect(decodeJwt(body['id_token'] as string)).toMatchObject({ at_hash: left(body['access_token'] as string) });
+    expect(decodeJwt(body['id_token'] as string)).toMatchObject({ at_hash: leftHalf(body['access_token'] as string) });
   },
 );

@@ -145,14 +145,14 @@ test('no client or administrator chooses a secret, and each secret is shown once
   );
   const { status, body } = await call(`${service.issuer}/register`, { body: { redirect_uris, ...chosen } });
   expect(status).toBe(201);
-  const made = ['client_secret', 'shared_secret', 'registration_access_token'].map((name) => body[name] as string);
-  expect(new Set([...made, 'a'.repeat(43)]).size).toBe(4);
-  for (const secret of made) expect(secret.length).toBeGreaterThanOrEqual(43);
+  const issued = ['client_secret', 'shared_secret', 'registration_access_token'].map((name) => body[name] as string);
+  expect(new Set([...issued, 'a'.repeat(43)]).size).toBe(4);
+  for (const secret of issued) expect(secret.length).toBeGreaterThanOrEqual(43);
   const address = body['registration_client_uri'] as string;
   const token = body['registration_access_token'] as string;
   const shown = JSON.stringify((await call(address, { token })).body);
   // the registration access token is the one that the client presented (RFC 7592 3)
-  for (const secret of made.slice(0, 2)) expect(shown).not.toContain(secret);
+  for (const secret of issued.slice(0, 2)) expect(shown).not.toContain(secret);
   const change = { client_id: body['client_id'], redirect_uris, client_secret: 'a'.repeat(43) };
   expect((await call(address, { method: 'PUT', token, body: change })).status).toBe(400);
   const byAdministrator = await call(`${service.issuer}/admin/api/clients`, {

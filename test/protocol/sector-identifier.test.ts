@@ -123,16 +123,16 @@ describe('registration', () => {
 });
 
 describe('a change', () => {
-  let made: Answer['body'];
+  let registered: Answer['body'];
   beforeEach(async () => {
-    made = (await register()).body;
+    registered = (await register()).body;
     sector.requests = 0;
   });
   const put = (change: Record<string, unknown>) =>
-    call(made['registration_client_uri'] as string, {
+    call(registered['registration_client_uri'] as string, {
       method: 'PUT',
-      token: made['registration_access_token'] as string,
-      body: { ...metadata(), client_id: made['client_id'], ...change },
+      token: registered['registration_access_token'] as string,
+      body: { ...metadata(), client_id: registered['client_id'], ...change },
     });
 
   test('of the redirect URIs or the sector is checked, and another change sends no request (RFC 7592 2.2)', async () => {
@@ -153,7 +153,7 @@ describe('a change', () => {
   test('by a repeated registration is checked, too (decisions section 2)', async () => {
     sector.body = '[]';
     const repeat = (body: Record<string, unknown>) =>
-      call(`${service.issuer}/register`, { token: made['registration_access_token'] as string, body });
+      call(`${service.issuer}/register`, { token: registered['registration_access_token'] as string, body });
     expect(await repeat({ ...metadata(), redirect_uris: ['https://three.example/callback'] })).toMatchObject({
       status: 400,
       body: { error: 'invalid_client_metadata' },
@@ -165,7 +165,7 @@ describe('a change', () => {
     const token = await adminToken(service);
     const clients = `${service.issuer}/admin/api/clients`;
     sector.body = '[]';
-    const path = `${clients}/${made['client_id'] as string}`;
+    const path = `${clients}/${registered['client_id'] as string}`;
     const refused = { status: 400, body: { error: 'invalid_client_metadata' } };
     const body = { redirect_uris: ['https://three.example/callback'] };
     expect(await call(path, { method: 'PATCH', token, body })).toMatchObject(refused);
@@ -181,12 +181,12 @@ test('fetches count against the registration limit of a network (security R47)',
     environment: { LIMIT_REGISTRATION_PER_NETWORK: '3', OUTBOUND_ALLOW: new URL(uri).host },
   });
   try {
-    const { body: made } = await call(`${limited.issuer}/register`, { body: metadata() });
+    const { body: registered } = await call(`${limited.issuer}/register`, { body: metadata() });
     const put = (count: number) =>
-      call(made['registration_client_uri'] as string, {
+      call(registered['registration_client_uri'] as string, {
         method: 'PUT',
-        token: made['registration_access_token'] as string,
-        body: { ...metadata(), client_id: made['client_id'], sector_identifier_uri: `${uri}?${count}` },
+        token: registered['registration_access_token'] as string,
+        body: { ...metadata(), client_id: registered['client_id'], sector_identifier_uri: `${uri}?${count}` },
       });
     expect([(await put(1)).status, (await put(2)).status, (await put(3)).status]).toEqual([200, 200, 429]);
     expect(sector.requests).toBe(3);

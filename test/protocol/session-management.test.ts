@@ -134,7 +134,7 @@ test('any site may frame the page, which only runs its own script (security R57)
 
 describe("another site's form", () => {
   /** Sends the form as a browser does over https: with the state cookie (SameSite=None), and without the session cookie (Lax). */
-  const foreign = (agent: UserAgent, path: string, form: Record<string, string>) =>
+  const postFromOtherSite = (agent: UserAgent, path: string, form: Record<string, string>) =>
     fetch(service.issuer + path, {
       method: 'POST',
       redirect: 'manual',
@@ -149,7 +149,7 @@ describe("another site's form", () => {
     const agent = new UserAgent(service);
     await agent.signIn(await service.createUser());
     for (const path of ['/logout', '/authorize']) {
-      const answer = await foreign(agent, path, { state: 'x' });
+      const answer = await postFromOtherSite(agent, path, { state: 'x' });
       expect(answer.status).toBe(303);
       expect(answer.headers.get('location')).toBe(`${path}?state=x`);
     }
@@ -158,7 +158,7 @@ describe("another site's form", () => {
   test('does not change the browser state to signed out (security R55)', async () => {
     const agent = new UserAgent(service);
     await agent.signIn(await service.createUser());
-    const answer = await foreign(agent, '/login', { username: 'x', password: 'x' });
+    const answer = await postFromOtherSite(agent, '/login', { username: 'x', password: 'x' });
     expect(answer.status).toBe(403);
     expect(answer.headers.getSetCookie().filter((line) => line.startsWith('GATEHOUSE_BROWSER_STATE'))).toEqual([]);
   });

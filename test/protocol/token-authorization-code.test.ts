@@ -140,9 +140,9 @@ describe('a refused redemption', () => {
     );
     expect(await redeem(service.issuer, client, code, { code_verifier })).toMatchObject({ status: 200 });
 
-    const bare = await newCode();
-    expect(await redeem(service.issuer, client, bare, { code_verifier })).toMatchObject(invalidGrant);
-    expect(await redeem(service.issuer, client, bare)).toMatchObject({ status: 200 });
+    const withoutChallenge = await newCode();
+    expect(await redeem(service.issuer, client, withoutChallenge, { code_verifier })).toMatchObject(invalidGrant);
+    expect(await redeem(service.issuer, client, withoutChallenge)).toMatchObject({ status: 200 });
   });
 
   test('another client cannot redeem the code, which stays valid, and the attempt is recorded (RFC 6749 5.2, security R101)', async () => {
@@ -176,13 +176,13 @@ describe('a refused redemption', () => {
   });
 
   test("the end of a code by another client's attempts is recorded once, with the client of the code (decisions section 7)", async () => {
-    const [ownClient, thief] = [await service.createClient(), await service.createClient()];
+    const [ownClient, attacker] = [await service.createClient(), await service.createClient()];
     const code = await newCode({}, ownClient);
     for (let count = 0; count < 6; count++)
-      expect(await redeem(service.issuer, thief, code)).toMatchObject(invalidGrant);
+      expect(await redeem(service.issuer, attacker, code)).toMatchObject(invalidGrant);
     expect(await events('code.misused', ownClient.clientId)).toHaveLength(4);
     expect(await events('code.burned', ownClient.clientId)).toMatchObject([
-      { actor: thief.clientId, sub: user.sub, detail: { failure: 'client' } },
+      { actor: attacker.clientId, sub: user.sub, detail: { failure: 'client' } },
     ]);
   });
 

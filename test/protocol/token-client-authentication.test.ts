@@ -22,9 +22,9 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const own = { grant_type: 'client_credentials' };
+const grant = { grant_type: 'client_credentials' };
 const encode = (text: string | Uint8Array) => `Basic ${Buffer.from(text).toString('base64')}`;
-const withHeader = (header: string | undefined, form: Record<string, string> = own): Promise<Answer> =>
+const withHeader = (header: string | undefined, form: Record<string, string> = grant): Promise<Answer> =>
   tokenRequest(service.issuer, header === undefined ? undefined : { basic: header }, form);
 
 function expectRefused(answer: Answer): void {
@@ -40,17 +40,17 @@ describe('the registered method', () => {
   test('client_secret_basic and client_secret_post each work for the clients that registered them (RFC 6749 2.3.1)', async () => {
     expect(await withHeader(basic.basic)).toMatchObject({ status: 200 });
     expect(
-      await withHeader(undefined, { ...own, client_id: post.clientId, client_secret: post.clientSecret }),
+      await withHeader(undefined, { ...grant, client_id: post.clientId, client_secret: post.clientSecret }),
     ).toMatchObject({ status: 200 });
     // a client_id in the form is not a second method
-    expect(await withHeader(basic.basic, { ...own, client_id: basic.clientId })).toMatchObject({ status: 200 });
+    expect(await withHeader(basic.basic, { ...grant, client_id: basic.clientId })).toMatchObject({ status: 200 });
   });
 
   test('client_secret_basic and client_secret_post are equivalent: a secret works in the header and in the form (security R37)', async () => {
     for (const path of ['/token', '/introspect', '/revoke', '/par'])
       for (const client of [basic, post]) {
         const ask = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
-          form(service.issuer + path, { ...own, token: 'x', ...fields }, headers);
+          form(service.issuer + path, { ...grant, token: 'x', ...fields }, headers);
         const answers = [
           await ask({}, { authorization: client.basic }),
           await ask({ client_id: client.clientId, client_secret: client.clientSecret }),
@@ -89,12 +89,12 @@ describe('the registered method', () => {
         .sign(key);
     const byAssertion = async (client: TestClient, key: CryptoKey | Uint8Array) =>
       withHeader(undefined, {
-        ...own,
+        ...grant,
         client_assertion: await assertion(client, key),
         client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
       });
     const bySecret = ({ clientId: client_id }: TestClient, client_secret: string) =>
-      withHeader(undefined, { ...own, client_id, client_secret });
+      withHeader(undefined, { ...grant, client_id, client_secret });
     const misplaced: [string, Answer][] = [
       ['client_secret_jwt', await withHeader(asserting.basic)],
       ['client_secret_jwt', await bySecret(asserting, asserting.clientSecret)],
@@ -162,7 +162,7 @@ describe('the registered method', () => {
       client_id: publicClient.clientId,
     };
     expect(await withHeader(undefined, next)).toMatchObject({ status: 200 });
-    expectRefused(await withHeader(undefined, { ...own, client_id: publicClient.clientId }));
+    expectRefused(await withHeader(undefined, { ...grant, client_id: publicClient.clientId }));
   });
 });
 
@@ -177,7 +177,7 @@ describe('two mechanisms in one request', () => {
     ['a header and an assertion', () => ({ client_assertion: 'a.b.c', client_assertion_type: 'x' })],
     ['a header and half an assertion', () => ({ client_assertion_type: 'x' })],
   ])('%s are refused with 400 (security A45, R37)', async (_what, form) => {
-    expect(await withHeader(basic.basic, { ...own, ...form() })).toMatchObject({
+    expect(await withHeader(basic.basic, { ...grant, ...form() })).toMatchObject({
       status: 400,
       body: { error: 'invalid_request' },
     });
@@ -185,7 +185,7 @@ describe('two mechanisms in one request', () => {
 
   test('a secret and an assertion in the form are refused with 400 (security A45)', async () => {
     const form = { client_id: post.clientId, client_secret: post.clientSecret, client_assertion: 'a.b.c' };
-    expect(await withHeader(undefined, { ...own, ...form })).toMatchObject({ status: 400 });
+    expect(await withHeader(undefined, { ...grant, ...form })).toMatchObject({ status: 400 });
   });
 
   test('two Authorization headers are refused, even if the first one is correct (security R37)', async () => {
@@ -284,8 +284,8 @@ describe('an attacker', () => {
       await withHeader(encode(`${basic.clientId}:${basic.sharedSecret}`)),
       await withHeader(encode(`${disabled.clientId}:wrong`)),
       await withHeader(rotated.basic),
-      await withHeader(undefined, { ...own, client_id: 'nobody' }),
-      await withHeader(undefined, { ...own, client_id: disabled.clientId }),
+      await withHeader(undefined, { ...grant, client_id: 'nobody' }),
+      await withHeader(undefined, { ...grant, client_id: disabled.clientId }),
       await withHeader(undefined),
     ];
     const visible = (answer: Answer) => ({
@@ -304,7 +304,7 @@ describe('an attacker', () => {
 
   test('finds no secret in the log, correct or wrong (security R99)', async () => {
     await withHeader(encode(`${basic.clientId}:wrong-canary-value`));
-    await withHeader(undefined, { ...own, client_id: post.clientId, client_secret: 'posted-canary-value' });
+    await withHeader(undefined, { ...grant, client_id: post.clientId, client_secret: 'posted-canary-value' });
     await withHeader(basic.basic);
     const lines = JSON.stringify(service.logs);
     for (const secret of [basic.clientSecret, basic.basic, 'wrong-canary-value', 'posted-canary-value'])
@@ -315,7 +315,7 @@ describe('an attacker', () => {
 /** Sends a token request as bytes on a socket, where fetch would refuse or change it. */
 function raw(base: string, headers: string[]): Promise<string> {
   const { hostname, port } = new URL(base);
-  const body = new URLSearchParams(own).toString();
+  const body = new URLSearchParams(grant).toString();
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname);
     let answer = '';

@@ -76,11 +76,11 @@ describe('a refresh', () => {
     const narrow = await use(tokens.refresh_token, { scope: 'email openid' });
     expect(narrow.body['scope']).toBe('email openid');
     expect((await userinfo(service.issuer, accessOf(narrow))).body).not.toHaveProperty('preferred_username');
-    const whole = await use(successor(narrow));
-    expect(whole.body['scope']).toBe('openid profile email');
-    const bare = await use(successor(whole), { scope: 'email' });
-    expect(bare.status).toBe(200);
-    expect(bare.body).not.toHaveProperty('id_token');
+    const unnarrowed = await use(successor(narrow));
+    expect(unnarrowed.body['scope']).toBe('openid profile email');
+    const withoutOpenid = await use(successor(unnarrowed), { scope: 'email' });
+    expect(withoutOpenid.status).toBe(200);
+    expect(withoutOpenid.body).not.toHaveProperty('id_token');
   });
 
   test.each(['openid profile', 'openid offline_access', 'openid admin', 'x', 'openid  "'])(
@@ -270,12 +270,11 @@ test('with REFRESH_TOKEN_ROTATION=public, refresh tokens of public clients rotat
     const publicClient = await other.createClient({ token_endpoint_auth_method: 'none' });
     const { code_verifier, ...challenge } = pkce();
     const page = await new UserAgent(other).authorize(publicClient, user, challenge);
-    const bare = { basic: '', redirectUri: publicClient.redirectUri };
     const { code } = responseParameters(page);
     const first = await tokenRequest(other.issuer, undefined, {
       grant_type: 'authorization_code',
       code: code!,
-      redirect_uri: bare.redirectUri,
+      redirect_uri: publicClient.redirectUri,
       code_verifier,
       client_id: publicClient.clientId,
     });

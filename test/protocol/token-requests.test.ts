@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const own = 'grant_type=client_credentials';
+const grant = 'grant_type=client_credentials';
 async function post(body: string, headers: Record<string, string> = {}, query = ''): Promise<Answer> {
   const response = await fetch(`${service.issuer}/token${query}`, {
     method: 'POST',
@@ -30,10 +30,10 @@ describe('the body', () => {
   test.each([
     ['application/json', '{"grant_type":"client_credentials"}'],
     ['application/json', '{"grant_type":{"$ne":1}}'],
-    ['text/plain', own],
-    ['multipart/form-data; boundary=x', `--x\r\n\r\n${own}\r\n--x--`],
-    ['application/x-www-form-urlencoded\ta', own],
-    ['application/x-www-form-urlencodedx', own],
+    ['text/plain', grant],
+    ['multipart/form-data; boundary=x', `--x\r\n\r\n${grant}\r\n--x--`],
+    ['application/x-www-form-urlencoded\ta', grant],
+    ['application/x-www-form-urlencodedx', grant],
   ])('as %s is refused with 415 (security A38, R106)', async (type, body) => {
     expect(await post(body, { 'content-type': type })).toMatchObject({
       status: 415,
@@ -44,29 +44,29 @@ describe('the body', () => {
   test('without a content type is refused with 415 (security A38)', async () => {
     const response = await fetch(`${service.issuer}/token`, {
       method: 'POST',
-      body: new Uint8Array(Buffer.from(own)),
+      body: new Uint8Array(Buffer.from(grant)),
       headers: { authorization: client.basic },
     });
     expect(response.status).toBe(415);
   });
 
   test.each([
-    ['application/x-www-form-urlencoded;charset=UTF-8', own],
-    ['APPLICATION/X-WWW-FORM-URLENCODED', own],
-    ['application/x-www-form-urlencoded', `${own}&unknown=1&empty=`],
+    ['application/x-www-form-urlencoded;charset=UTF-8', grant],
+    ['APPLICATION/X-WWW-FORM-URLENCODED', grant],
+    ['application/x-www-form-urlencoded', `${grant}&unknown=1&empty=`],
   ])('as %s is parsed, and unknown parameters are ignored (RFC 6749 3.2)', async (type, body) => {
     expect(await post(body, { 'content-type': type })).toMatchObject({ status: 200 });
   });
 
   test.each([
-    ['a repeated grant_type', `${own}&${own}`],
-    ['a repeated scope', `${own}&scope=a&scope=b`],
-    ['an unknown parameter twice', `${own}&x=1&x=2`],
+    ['a repeated grant_type', `${grant}&${grant}`],
+    ['a repeated scope', `${grant}&scope=a&scope=b`],
+    ['an unknown parameter twice', `${grant}&x=1&x=2`],
     ['no grant_type', 'scope=x'],
     ['an empty grant_type', 'grant_type='],
     ['nothing', ''],
-    ['a NUL', `${own}&scope=%00`],
-    ['a thousand parameters', `${own}&${Array.from({ length: 1000 }, (_, i) => `p${i}=1`).join('&')}`],
+    ['a NUL', `${grant}&scope=%00`],
+    ['a thousand parameters', `${grant}&${Array.from({ length: 1000 }, (_, i) => `p${i}=1`).join('&')}`],
   ])('with %s is invalid_request (RFC 6749 5.2, security R5)', async (_what, body) => {
     expect(await post(body)).toMatchObject({
       status: 400,
@@ -75,18 +75,18 @@ describe('the body', () => {
   });
 
   test('of more than 64 KiB is refused with 413 (security A121, R103)', async () => {
-    expect(await post(`${own}&x=${'y'.repeat(70_000)}`)).toMatchObject({ status: 413 });
+    expect(await post(`${grant}&x=${'y'.repeat(70_000)}`)).toMatchObject({ status: 413 });
   });
 
   test('with a reserved name as a parameter is parsed without harm (security A118)', async () => {
-    expect(await post(`${own}&__proto__=x&constructor=y`)).toMatchObject({ status: 200 });
+    expect(await post(`${grant}&__proto__=x&constructor=y`)).toMatchObject({ status: 200 });
   });
 });
 
 describe('the endpoint', () => {
   test('answers POST requests only (RFC 6749 3.2)', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'HEAD']) {
-      const response = await fetch(`${service.issuer}/token?${own}`, {
+      const response = await fetch(`${service.issuer}/token?${grant}`, {
         method,
         headers: { authorization: client.basic },
       });
@@ -97,7 +97,7 @@ describe('the endpoint', () => {
   });
 
   test('reads no parameter of the query, and logs none (security A39)', async () => {
-    const query = `?${own}&client_secret=${client.clientSecret}&code=canary-code`;
+    const query = `?${grant}&client_secret=${client.clientSecret}&code=canary-code`;
     expect(await post('', {}, query)).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
     expect(JSON.stringify(service.logs)).not.toContain('canary-code');
     expect(JSON.stringify(service.logs)).not.toContain(client.clientSecret);
@@ -112,7 +112,7 @@ describe('the endpoint', () => {
     expect(preflight.status).toBe(204);
     expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
     expect(preflight.headers.get('access-control-allow-headers')).toMatch(/authorization/i);
-    for (const answer of [await post(own, { origin }), await post('grant_type=x', { origin })]) {
+    for (const answer of [await post(grant, { origin }), await post('grant_type=x', { origin })]) {
       expect(answer.headers.get('access-control-allow-origin')).toBe('*');
       expect(answer.headers.has('access-control-allow-credentials')).toBe(false);
     }
@@ -138,7 +138,7 @@ describe('the endpoint', () => {
 
 describe('client_credentials', () => {
   test('yields only an access token, in a response that must not be stored (RFC 6749 4.4.3)', async () => {
-    const answer = await post(own);
+    const answer = await post(grant);
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({
       access_token: expect.stringMatching(/^ghat_[\w-]{57}$/),
@@ -149,7 +149,7 @@ describe('client_credentials', () => {
   });
 
   test('yields a token that UserInfo and the admin API refuse (RFC 6750 3.1)', async () => {
-    const { body } = await post(own);
+    const { body } = await post(grant);
     const answer = await userinfo(service.issuer, body['access_token'] as string);
     expect(answer).toMatchObject({ status: 403, body: { error: 'insufficient_scope' } });
     expect(answer.headers.get('www-authenticate')).toContain('error="insufficient_scope"');
@@ -160,7 +160,7 @@ describe('client_credentials', () => {
   test.each(['openid', 'profile', 'offline_access', 'admin', 'x y'])(
     'refuses the scope %s, which requires a user or was not granted (RFC 6749 5.2)',
     async (scope) => {
-      expect(await post(`${own}&scope=${encodeURIComponent(scope)}`)).toMatchObject({
+      expect(await post(`${grant}&scope=${encodeURIComponent(scope)}`)).toMatchObject({
         status: 400,
         body: { error: 'invalid_scope' },
       });

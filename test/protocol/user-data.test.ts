@@ -13,14 +13,14 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function signedIn(rp = client, asked = scope) {
+async function signedIn(rp = client, requestedScope = scope) {
   const user = await service.createUser({
     email: `u${Math.random()}@example.com`,
     groups: ['harbour', 'staff'],
     claims: { name: 'Ada', address: { street_address: '1 Quay', locality: 'Bremen', postal_code: '28195' } },
   });
   const agent = new UserAgent(service);
-  const { code } = responseParameters(await agent.authorize(rp, user, { scope: asked }));
+  const { code } = responseParameters(await agent.authorize(rp, user, { scope: requestedScope }));
   return { user, agent, code: code! };
 }
 
@@ -113,9 +113,9 @@ test('the code is no handle without the UMA profile, after its minute, or after 
   const plainClient = await service.createClient({ scope });
   const { code } = await signedIn(plainClient);
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
-  const late = await signedIn();
+  const expired = await signedIn();
   await service.database.sql(`UPDATE authorization_codes SET expires_at = now()`);
-  expect((await call('/user/me/scope', `Bearer ${late.code}`)).status).toBe(401);
+  expect((await call('/user/me/scope', `Bearer ${expired.code}`)).status).toBe(401);
   const fresh = await signedIn();
   const handle = (await redeem(fresh.code)).body['client_session_handle'] as string;
   expect((await call('/user/me/scope', `Bearer ${fresh.code}`)).status).toBe(200);

@@ -64,8 +64,8 @@ test('POST gets a signed response, too, and only a client that registered for it
     body: new URLSearchParams({ access_token }),
   });
   expect(posted.headers.get('content-type')).toBe('application/jwt');
-  const plain = await obtainTokens(service, await service.createClient(), user);
-  const json = await ask(plain.access_token, { accept: 'application/jwt' });
+  const unsigned = await obtainTokens(service, await service.createClient(), user);
+  const json = await ask(unsigned.access_token, { accept: 'application/jwt' });
   expect(json.headers.get('content-type')).toMatch(/^application\/json/);
 });
 

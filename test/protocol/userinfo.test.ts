@@ -93,13 +93,13 @@ describe('the claims', () => {
   });
 
   test('without a value are left out, and email always comes with email_verified (decisions section 5)', async () => {
-    const bare = await service.createUser({ email: 'bare@example.com', claims: { name: '' } });
-    const own = new UserAgent(service);
-    const tokens = await obtainTokens(service, client, bare, { scope: everything }, own);
+    const withoutClaims = await service.createUser({ email: 'bare@example.com', claims: { name: '' } });
+    const ownAgent = new UserAgent(service);
+    const tokens = await obtainTokens(service, client, withoutClaims, { scope: everything }, ownAgent);
     const { body } = await userinfo(service.issuer, tokens.access_token);
     expect(body).toEqual({
-      sub: bare.sub,
-      preferred_username: bare.username,
+      sub: withoutClaims.sub,
+      preferred_username: withoutClaims.username,
       email: 'bare@example.com',
       email_verified: false,
       groups: [],
