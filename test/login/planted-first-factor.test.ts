@@ -81,7 +81,7 @@ const say = async (agent: UserAgent, page: Page, username: string, word: string)
 };
 const addAuthenticator = (sub: string) =>
   service.database.sql(
-    `INSERT INTO authenticators (id, sub, name, secret_encrypted, last_step) VALUES ($1, $1, 'Phone', '\\x00', 1)`,
+    `INSERT INTO authenticators (id, sub, name, secret_encrypted, last_step) VALUES ($1, $1, 'Phone', decode(repeat('03', 16), 'hex'), 1)`,
     [sub],
   );
 const sessionsOf = (sub: string) =>
