@@ -111,10 +111,14 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     ): Promise<boolean> {
       const { token, session } = newSession(request, user);
       const signIn: NewSignIn = { ...stored, session, renews: undefined, perUser: options.perUser };
-      if (!previous) return kept(reply, token, await store.signIns.insert(signIn, request.log));
+      if (!previous) return setSessionCookie(reply, token, await store.signIns.insert(signIn, request.log));
       // the same user: the session keeps the tokens of its clients under a new cookie
       if (previous.user.sub === user.sub)
-        return kept(reply, token, await store.signIns.insert({ ...signIn, renews: previous.id }, request.log));
+        return setSessionCookie(
+          reply,
+          token,
+          await store.signIns.insert({ ...signIn, renews: previous.id }, request.log),
+        );
       const made = await store.transaction(async (repositories) => {
         if (await repositories.sessions.end(previous.id)) {
           const { address } = session;
@@ -126,12 +130,12 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
         }
         return repositories.signIns.insert(signIn, request.log);
       });
-      return kept(reply, token, made);
+      return setSessionCookie(reply, token, made);
     },
     /** Gives a session that a user has strengthened a new cookie; false as for signIn(). */
     async renew(request: FastifyRequest, reply: FastifyReply, user: Verified, present: Session): Promise<boolean> {
       const { token, session } = newSession(request, user);
-      return kept(reply, token, await store.sessions.renew(present.id, session));
+      return setSessionCookie(reply, token, await store.sessions.renew(present.id, session));
     },
     /** Expires both cookies of the browser, and changes the state that relying parties' pages poll. */
     forget(reply: FastifyReply): void {
@@ -182,7 +186,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
   }
 
   /** Sets the cookie of a session that was stored. */
-  function kept(reply: FastifyReply, token: string, made: boolean): boolean {
+  function setSessionCookie(reply: FastifyReply, token: string, made: boolean): boolean {
     if (made) reply.setCookie(sessionCookie, token, cookie);
     return made;
   }

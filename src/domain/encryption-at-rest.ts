@@ -34,7 +34,7 @@ export async function openEncryption(store: Store, secretKeys: readonly string[]
 
 /**
  * Encrypts every stored value with the first key, batch by batch; the next run continues an interrupted one.
- * @param onProgress gets the number of values that were encrypted again, and the number of all
+ * @param onProgress gets the number of re-encrypted values, and the total
  * @returns the number of values that were encrypted again, and the ids of the keys that are no longer needed
  * @throws OAuthError conflict while an instance encrypts with another key, or for a value that was modified
  */

@@ -1,4 +1,4 @@
-// Decides the next step of a sign-in and of an authorization request, by pure functions over facts, so that the rules can be read and tested.
+// Decides the next step of an authorization request: sign-in, second factor, consent, response or error. Pure functions over facts.
 import { recentlyAuthenticated } from '../browser/recent-sign-in.ts';
 import type { Config } from '../config.ts';
 import { multiFactor, needsPasskey, preferredAcr } from '../oauth/acr.ts';

@@ -9,7 +9,7 @@ import type { Store } from '../repositories/store.ts';
 import type { Channel, Failure } from './outbox.ts';
 
 export function eventChannel(store: Store): Channel {
-  /** Handles events in one transaction, since a flood of events would else cost a transaction each. */
+  /** Handles events in one transaction, since a flood of events would otherwise cost a transaction each. */
   async function handleTogether(rows: readonly OutboxRow[]): Promise<void> {
     await store.transaction(async (repositories) => {
       const found = await repositories.outbox.deleteAll(rows.map(({ id }) => id));

@@ -1,4 +1,4 @@
-// Works off one channel of the outbox, from any instance: each row is handled at least once, and tried again after a failure.
+// Processes one channel of the outbox, on any instance: each row is handled at least once, and retried after a failure.
 import type { Logger } from 'pino';
 import type { OutboxRow } from '../repositories/outbox/outbox.ts';
 import type { Repositories, Store } from '../repositories/store.ts';

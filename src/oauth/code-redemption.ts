@@ -1,4 +1,4 @@
-// Decides whether an authorization code is redeemed; the stored function that redeems it decides the same, and a test compares the two.
+// Decides whether an authorization code is redeemed: the readable form of redeem_code.sql, which the service runs; a property test holds the two equal.
 
 export interface CodeFacts {
   clientId: string;
@@ -38,7 +38,10 @@ export type RedemptionFailure =
   | 'replayed' // everything that was issued from the code is revoked
   | 'retried'; // within seconds, by the same client: the request is only refused
 
-/** Undefined where tokens are issued. @property ends the client session is deleted with everything that was issued in it */
+/**
+ * Undefined where tokens are issued. `burned`: the code is invalid after too many failures. `ends`: the client session is deleted with everything that
+ * was issued in it.
+ */
 export type RedemptionRefusal = { failure: RedemptionFailure; burned: boolean; ends: boolean } | undefined;
 
 const maxFailures = 5;

@@ -11,7 +11,7 @@ export function isCodeVerifier(text: string): boolean {
   return /^[A-Za-z0-9._~-]{43,128}$/.test(text);
 }
 
-/** Returns the challenge of a verifier. Digests are compared, so the time of the comparison reveals nothing of the verifier. */
+/** Returns the challenge of a verifier. The caller compares digests, so its timing reveals nothing about the verifier. */
 export function codeChallenge(verifier: string): string {
   return hash('sha256', verifier, 'base64url');
 }

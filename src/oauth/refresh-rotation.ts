@@ -1,4 +1,5 @@
-// Decides whether a refresh token is exchanged for tokens; the stored function that uses it decides the same, and a test compares the two.
+// Decides whether a refresh token is exchanged for tokens: the readable form of use_refresh_token.sql, which the service runs; a property test holds
+// the two equal.
 
 export interface RefreshFacts {
   clientId: string;
@@ -14,7 +15,7 @@ export interface RefreshFacts {
   /** How often it was used before, and the time since the first use; a token that is not rotated is never spent. */
   uses: number;
   secondsSinceFirstUse: number | undefined;
-  /** Another line of tokens survived the grace (security R121). */
+  /** The token belongs to a branch that was abandoned when the grace period ended (security R121). */
   isOfEndedLine: boolean;
 }
 
@@ -35,7 +36,7 @@ export type RefreshFailure =
   | 'scope' // the request asks for more than was granted
   | 'resource' // the authorization is not for it
   | 'grace' // too many uses within the grace: only refused
-  | 'reused'; // after the grace, or of a line that the grace did not leave: the client session is revoked (security R33, R121)
+  | 'reused'; // after the grace period, or of an abandoned branch: the client session is revoked (security R33, R121)
 
 export type RefreshOutcome = { failure: RefreshFailure } | { scope: string[]; rotated: boolean };
 

@@ -1,4 +1,5 @@
-// Decides whether a user whose factors were verified is signed in; the stored function that signs in decides the same, and a test compares the two.
+// Decides whether a user whose factors were verified is signed in: the readable form of sign_in.sql, which the service runs; a property test holds the
+// two equal.
 
 export interface SignInFacts {
   enabled: boolean;

@@ -18,7 +18,7 @@ export function toOAuthError(error: unknown): OAuthError {
   if (error instanceof PasswordQueueFull) return unavailable(error, 'too many sign-ins at once: try again in a moment');
   if (error instanceof DatabaseUnavailable || (error as FastifyError).statusCode === 503) return unavailable(error);
   if (isForeignKeyViolation(error)) {
-    return new OAuthError('conflict', 'something that this was about is gone: begin again', 409, { cause: error });
+    return new OAuthError('conflict', 'an object of this request no longer exists: start again', 409, { cause: error });
   }
   if (isInvalidValue(error))
     return new OAuthError('invalid_request', 'the request holds a value that is not allowed', 400, { cause: error });

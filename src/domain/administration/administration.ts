@@ -28,7 +28,7 @@ export interface UserDecision extends UserChange {
 /** @throws OAuthError conflict */
 function requireVersion(client: Client, version: number | undefined): void {
   if (version !== undefined && version !== client.version)
-    throw conflict('the client changed since you looked at it: look again, then decide about its present version');
+    throw conflict('the client has changed since you reviewed it: review the current version, then decide');
 }
 
 /**
@@ -134,7 +134,7 @@ export function createAdministration(store: Store) {
         if (change.admin === false || change.status === 'disabled') await users.lockAdmins();
         const before = found(await users.lock(sub), 'user');
         if (version !== undefined && version !== String(before.updatedAt.getTime()))
-          throw conflict('the user changed since you looked: look again, then change what is there now');
+          throw conflict('the user has changed since you read it: read it again, then change the current version');
         if (own && before.passwordHash !== own.replaces) throw conflict('the password was changed meanwhile');
         if (passwordHash !== undefined) await users.setPassword(sub, passwordHash, own?.keepSession);
         const claims = change.claims && withoutNulls({ ...before.claims, ...change.claims });
@@ -304,7 +304,7 @@ export function createAdministration(store: Store) {
         // locked before the session: every transaction that locks both does so in this order
         await users.lock(sub);
         found(await sessions.endBySid(sid, owner), 'session');
-        // when a user ends an own session, the database ends only the changes that this session ordered (security R118)
+        // when users end one of their own sessions, the database cancels only the changes requested in it (security R118)
         if (owner === undefined) await mailedLinks.cancelChanges(sub);
         return [undefined, { type: 'session.ended', sub, detail: { session: sid } }];
       }),

@@ -117,8 +117,8 @@ const endSessions = statement(
   'users.end_sessions',
   'DELETE FROM sessions WHERE sub = $1 AND ($2::bigint IS NULL OR id <> $2) RETURNING idle_expires_at > now() AS live',
 );
-const endFamilies = statement(
-  'users.end_families',
+const endClientSessions = statement(
+  'users.end_client_sessions',
   `DELETE FROM client_sessions WHERE sub = $1 AND ($2::bigint IS NULL OR session_id IS DISTINCT FROM $2)
    RETURNING expires_at > now() AS live`,
 );
@@ -203,7 +203,7 @@ export function usersRepository(sql: Sql) {
      */
     async endSessions(sub: string, keepSession?: string): Promise<{ sessions: number; clientSessions: number }> {
       const sessions = await sql.query<{ live: boolean }>(endSessions, [sub, keepSession]);
-      const clientSessions = await sql.query<{ live: boolean }>(endFamilies, [sub, keepSession]);
+      const clientSessions = await sql.query<{ live: boolean }>(endClientSessions, [sub, keepSession]);
       const live = (rows: { live: boolean }[]) => rows.filter((row) => row.live).length;
       return { sessions: live(sessions), clientSessions: live(clientSessions) };
     },
