@@ -57,11 +57,12 @@ export function eventChannel(store: Store): Channel {
   };
 }
 
-/** Undefined if this version does not subscribe the event. */
+/** Undefined if this version has no subscriber for the event. */
 const subscriberOf = ({ name, data }: OutboxRow) =>
   eventSubscribers.find((each) => each.name === name && each.types.some((type) => type === data['type']));
 
 function eventOf({ data }: OutboxRow): RecordedEvent {
+  // record_event() wrote the members of its event into the row, and JSON has no type
   const event = data as unknown as EventRow<AuditEventType> & { languages?: string };
   return { ...toEvent(event), at: new Date(event.at), languages: event.languages };
 }
