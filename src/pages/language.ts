@@ -1,4 +1,5 @@
 // Chooses the language of a page, and writes its messages, names, numbers, dates and lists.
+import type { Message } from './catalogue.ts';
 import { clean, cleanName, escape, Html } from './markup.ts';
 import type { AccountView } from './views/index.ts';
 
@@ -70,7 +71,8 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ];
 
-type Params = Record<string, string | Html>;
+/** What fills the braces of a message. The first number selects the plural form. */
+type Params = Record<string, string | number | Html>;
 
 /** Makes a value on first use: formatters take memory, and most languages never use most of them. */
 function lazy<T>(make: () => T): () => T {
@@ -79,19 +81,27 @@ function lazy<T>(make: () => T): () => T {
 }
 
 /** The functions that templates call, under `it`, beside the data of their page. */
-export function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
-  const message = (key: string): string => {
-    const text = messages.get(key);
-    if (text === undefined) throw new Error(`there is no message "${key}"`);
-    return text;
+export function languageTools(locale: string, messages: ReadonlyMap<string, Message>) {
+  const numbers = lazy(() => new Intl.NumberFormat(locale));
+  const plurals = lazy(() => new Intl.PluralRules(locale));
+  const message = (key: string, params: Params): string => {
+    const found = messages.get(key);
+    if (found === undefined) throw new Error(`there is no message "${key}"`);
+    if (typeof found === 'string') return found;
+    const count = Object.values(params).find((value) => typeof value === 'number');
+    return (count !== undefined && found[plurals().select(count)]) || found.other;
   };
-  const product = messages.get('product') ?? '';
+  const product = messages.has('product') ? message('product', {}) : '';
   const productHtml = new Html(escape(product));
   const fill = (text: string, params: Params, show: (value: string | Html) => string): string =>
-    text.replace(/\{(\w+)\}/g, (braces, name: string) => (Object.hasOwn(params, name) ? show(params[name]!) : braces));
+    text.replace(/\{(\w+)\}/g, (braces, name: string) => {
+      if (!Object.hasOwn(params, name)) return braces;
+      const value = params[name]!;
+      return show(typeof value === 'number' ? numbers().format(value) : value);
+    });
   /** A message as text: for titles and attributes. */
   const t = (key: string, params: Params = {}): string => {
-    const text = message(key);
+    const text = message(key, params);
     // most messages have no parameters
     if (!text.includes('{')) return text;
     return fill(text, { product, ...params }, (value) => clean(typeof value === 'string' ? value : value.text));
@@ -99,7 +109,7 @@ export function languageTools(locale: string, messages: ReadonlyMap<string, stri
   /** A message as markup: its parameters keep their own writing direction, and stand out a little. */
   const rich = (key: string, params: Params = {}): Html =>
     new Html(
-      fill(escape(message(key)), { product: productHtml, ...params }, (value) =>
+      fill(escape(message(key, params)), { product: productHtml, ...params }, (value) =>
         typeof value === 'string' ? `<bdi>${escape(clean(value))}</bdi>` : value.text,
       ),
     );
@@ -118,7 +128,6 @@ export function languageTools(locale: string, messages: ReadonlyMap<string, stri
   const kilobytes = lazy(
     () => new Intl.NumberFormat(locale, { style: 'unit', unit: 'kilobyte', maximumFractionDigits: 1 }),
   );
-  const numbers = lazy(() => new Intl.NumberFormat(locale));
   const relative = lazy(() => new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }));
   const lists = lazy(() => new Intl.ListFormat(locale, { type: 'conjunction' }));
   const minutes = lazy(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'minute', unitDisplay: 'long' }));

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Eta, type TemplateFunction } from 'eta/core';
+import { type Catalogue, readCatalogue } from './catalogue.ts';
 import { languageTools, preferredLocale } from './language.ts';
 import { clean, cleanName, escape, Html, linkTarget, postTarget, redirectTarget } from './markup.ts';
 import type { ClientView, MailContent, MailName, PageContext, PageName, Pages } from './views/index.ts';
@@ -47,7 +48,7 @@ export interface PagesOptions {
   templatesDir?: string | undefined;
   basePath: PageContext['basePath'];
   /** Catalogues by locale, which take precedence over those in files. */
-  catalogues?: Record<string, Record<string, string>>;
+  catalogues?: Record<string, Catalogue>;
 }
 
 /** The folder of the templates that come with the service. */
@@ -93,22 +94,6 @@ function firstLine(error: unknown): string {
 /** A mistake in a template. Its message names the innermost file, so that the templates around it add nothing. */
 class TemplateError extends Error {}
 
-function readCatalogue(file: string): Record<string, string> {
-  let value: unknown;
-  try {
-    value = JSON.parse(readFileSync(file, 'utf8'));
-  } catch (error) {
-    throw new TemplateError(`The message catalogue ${file} is not JSON: ${firstLine(error)}.`, { cause: error });
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new TemplateError(`The message catalogue ${file} must be one JSON object.`);
-  }
-  for (const [key, message] of Object.entries(value)) {
-    if (typeof message !== 'string') throw new TemplateError(`The message "${key}" in ${file} must be a text.`);
-  }
-  return value as Record<string, string>;
-}
-
 /**
  * Compiles all templates and reads all catalogues, once. Throws an error whose message is one sentence naming the file
  * if one of them is broken. A template may still fail with certain data: checkTemplates() renders an operator's own ones.
@@ -140,8 +125,8 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
   if (/<\/script/i.test(submitScript))
     throw new TemplateError(`${locate('form-post.js')} must not end its own element.`);
 
-  const messages = new Map<string, Record<string, string>[]>();
-  const addCatalogue = (name: string, catalogue: Record<string, string>, source: string): void => {
+  const messages = new Map<string, Catalogue[]>();
+  const addCatalogue = (name: string, catalogue: Catalogue, source: string): void => {
     let locale: string | undefined;
     try {
       locale = Intl.getCanonicalLocales(name)[0];

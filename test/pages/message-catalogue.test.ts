@@ -2,10 +2,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Message } from '../../src/pages/catalogue.ts';
+import { languageTools } from '../../src/pages/language.ts';
 import { builtInTemplates, createPages } from '../../src/pages/renderer.ts';
 import { mailNames } from '../../src/pages/views/index.ts';
 import { mailExamples } from '../../templates/examples/index.ts';
-import { everyView, signIn, translation } from './page-states/index.ts';
+import { catalogueOf, everyView, signIn, translation } from './page-states/index.ts';
 
 const catalogue = translation('en');
 const templates = readdirSync(builtInTemplates).filter((name) => name.endsWith('.eta'));
@@ -70,6 +72,35 @@ describe('the message catalogue', () => {
     );
     for (const [key, text] of wanted)
       if (/[a-z]{3} /i.test(text)) expect(translated[key], `${key} is not translated`).not.toBe(text);
+  });
+
+  it.each(['en', 'de', 'ar'])('has each plural form that %s distinguishes, and no other (design, pages)', (locale) => {
+    const categories = new Intl.PluralRules(locale).resolvedOptions().pluralCategories.toSorted();
+    const plurals = Object.entries(catalogueOf(locale)).filter(([, text]) => typeof text !== 'string');
+    expect(plurals.length).toBeGreaterThan(0);
+    for (const [key, forms] of plurals) expect([key, Object.keys(forms).sort()]).toEqual([key, categories]);
+    expect(plurals.map(([key]) => key)).toEqual(
+      Object.entries(catalogueOf('en')).flatMap(([key, text]) => (typeof text === 'string' ? [] : [key])),
+    );
+  });
+
+  it('chooses the plural form by the first number, and writes numbers as the language does (design, pages)', () => {
+    const files = {
+      one: 'Import {count} user',
+      other: 'Import {count} users',
+    };
+    const say = (locale: string, count: number, message: Message) =>
+      languageTools(locale, new Map([['message', message]])).t('message', { count });
+    expect(say('en', 1, files)).toBe('Import 1 user');
+    expect(say('en', 0, files)).toBe('Import 0 users');
+    expect(say('en', 12_345, files)).toBe('Import 12,345 users');
+    expect(say('de', 12_345, '{count} Benutzer')).toBe('12.345 Benutzer');
+    const forms = { zero: '0', one: '1', two: '2', few: '3-10', many: '11-99', other: '100' };
+    expect([0, 1, 2, 3, 11, 100, 103].map((count) => say('ar', count, forms))).toEqual([
+      ...['0', '1', '2', '3-10', '11-99', '100', '3-10'],
+    ]);
+    // a language without its own forms takes the message for all other numbers
+    expect(say('de', 1, { other: '{count} weitere' })).toBe('1 weitere');
   });
 
   it('a missing message falls back to English, and the page names the direction of its language', () => {

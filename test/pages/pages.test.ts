@@ -164,6 +164,8 @@ describe('an operator', () => {
     ['uses a missing message', 'part-who.eta', "<%= it.t('who.nobody') %>"],
     ['is not JSON', 'messages/de.json', '{ "login.submit": '],
     ['is not an object of strings', 'messages/de.json', '{ "login.submit": 1 }'],
+    ['has no plural form for all other numbers', 'messages/de.json', '{ "login.submit": { "one": "x" } }'],
+    ['names an unknown plural form', 'messages/de.json', '{ "login.submit": { "other": "x", "most": "y" } }'],
     ['is not named after a language', 'messages/deutsch_.json', '{}'],
     ['ends its own element', 'form-post.js', 'x("</script>")'],
   ])('the start names the file of a template or catalogue that %s', async (_mistake, file, text) => {

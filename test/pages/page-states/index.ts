@@ -15,7 +15,7 @@ import { tryItStates } from './try-it.ts';
 import type { View } from './state.ts';
 
 export { signIn } from './common.ts';
-export { translation, type View } from './state.ts';
+export { catalogueOf, translation, type View } from './state.ts';
 
 export const everyView: View[] = [
   ...(Object.keys(examples) as PageName[]).flatMap((name) => examples[name].map((data) => ({ name, data }) as View)),
