@@ -9,7 +9,7 @@ export type Theme = (typeof themes)[number];
 export type Notice = 'signed-out' | 'denied' | 'ended' | 'kept';
 
 const notices: Record<Notice, [string, string]> = {
-  'signed-out': ['You are signed out', 'Berths no longer knows who you are. Other applications still do.'],
+  'signed-out': ['You’re signed out', 'Berths no longer knows who you are. Other applications still do.'],
   denied: ['You are not signed in', 'You did not allow Berths to use your account. Berths got no data about you.'],
   ended: ['Your session has ended', 'Sign in again to continue.'],
   kept: ['Your settings are stored', 'Berths uses them again when you next sign in.'],

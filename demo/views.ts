@@ -45,7 +45,7 @@ function show(part: Part): string {
 }
 
 const notices: Record<NonNullable<Home['notice']>, [string, string]> = {
-  'signed-out': ['You are signed out', 'Harbour no longer knows who you are.'],
+  'signed-out': ['You’re signed out', 'Harbour no longer knows who you are.'],
   refreshed: ['The tokens are new', 'The table below shows the tokens before and after the refresh.'],
   denied: ['You are not signed in', 'You did not allow Harbour to use your account. Harbour got no data about you.'],
 };

@@ -112,12 +112,12 @@ test('a common, short, long, missing or unchanged password is refused with a sen
     ['Hildegard-2026!', 'easy to guess'],
     ['x9-eleven-l', '12 to 128 characters'],
     ['x9 '.repeat(43), '12 to 128 characters'],
-    [user.password, 'than your current one'],
+    [user.password, 'differs from your current one'],
     ['', 'Enter a new password'],
   ] as const) {
     const page = await change(agent, user.password, chosen);
     expect(page.status, chosen).toBe(400);
-    expect(page.body).toContain('Your password has not been changed');
+    expect(page.body).toContain('Your password wasn’t changed');
     expect(/id="password-fault">([^<]*)/.exec(page.body)?.[1]).toContain(sentence);
     for (const text of [page.body, JSON.stringify(service.logs)])
       for (const typed of [user.password, chosen || user.password]) expect(text).not.toContain(typed);
@@ -186,7 +186,7 @@ test('too many attempts are asked to wait, and their passwords are not checked (
     expect((await change(agent, 'not the password', newPassword, limited.issuer)).status).toBe(400);
     const page = await change(agent, user.password, newPassword, limited.issuer);
     expect([page.status, page.headers.get('retry-after')]).toEqual([429, expect.stringMatching(/^\d+$/)]);
-    expect(page.body).toMatch(/Your password has not been changed[^]*too many attempts from this network/);
+    expect(page.body).toMatch(/Your password wasn’t changed[^]*too many attempts from this network/);
     expect((await agent.get('/account')).status).toBe(200);
   } finally {
     await limited.stop();

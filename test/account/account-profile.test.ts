@@ -128,18 +128,18 @@ describe('an invalid value', () => {
   });
 
   test.each([
-    ['birthdate', '2001-02-29', 'a day in the past'],
-    ['birthdate', '2999-01-01', 'a day in the past'],
-    ['birthdate', '9 December', 'a day in the past'],
-    ['website', 'javascript:alert(1)', 'a whole address'],
-    ['website', 'ada.example', 'a whole address'],
-    ['phone_number', 'call me', 'digits and spaces'],
+    ['birthdate', '2001-02-29', 'a date in the past'],
+    ['birthdate', '2999-01-01', 'a date in the past'],
+    ['birthdate', '9 December', 'a date in the past'],
+    ['website', 'javascript:alert(1)', 'a full address'],
+    ['website', 'ada.example', 'a full address'],
+    ['phone_number', 'call me', 'enter a phone number'],
     ['zoneinfo', 'Mars/Olympus', 'a region and a city'],
     ['zoneinfo', '+01:00', 'a region and a city'],
-    ['locale', '--', 'choose one of the list'],
+    ['locale', '--', 'choose one from the list'],
     ['name', 'x'.repeat(256), 'at most 255 characters'],
-    ['name', 'a\u0007b', 'cannot be seen'],
-    ['name', 'a\nb', 'cannot be seen'],
+    ['name', 'a\u0007b', 'remove invisible characters'],
+    ['name', 'a\nb', 'remove invisible characters'],
   ])('%s cannot be %j: the page says so, and keeps the other fields (issue 6)', async (field, value, sentence) => {
     const page = await edit(agent, { [field]: value, nickname: 'Typed <b>' });
     expect(page.status).toBe(400);
@@ -157,7 +157,7 @@ test('a change by an administrator is not overwritten without notice (issue 6)',
   await service.store.users.update(user.sub, { claims: { ...claims, name: 'Rear Admiral Hopper' } });
   const page = await agent.post(editPath, { ...fields, nickname: 'Amazing' });
   expect(page.status).toBe(400);
-  expect(page.body).toContain('Your profile was changed meanwhile');
+  expect(page.body).toContain('Your profile was changed elsewhere');
   expect((await claimsOf(user))['name']).toBe('Rear Admiral Hopper');
   // the user has seen the notice, and sends the form again
   expect((await agent.post(editPath, fieldsOf(page))).status).toBe(303);

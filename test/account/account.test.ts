@@ -54,7 +54,7 @@ test('the withdrawal of a grant ends its tokens on every instance, and the user 
   expect(await userinfo(service.instances[1]!, token)).toBe(200);
   const page = await agent.submit(await agent.get('/account/applications'), { withdraw: client.clientId });
   expect([page.status, page.url]).toEqual([200, `${service.issuer}/account/applications?done=withdrawn`]);
-  expect(page.body).toMatch(/role="status"[^]*Access withdrawn/);
+  expect(page.body).toMatch(/role="status"[^]*Access revoked/);
   expect(page.body).not.toContain(`value="${client.clientId}"`);
   for (const base of service.instances) {
     expect(await userinfo(base, token)).toBe(401);
@@ -104,7 +104,7 @@ test('the withdrawal of a grant that does not exist causes no server error, what
   for (const withdraw of ['unknown', 'a\0b', '__proto__', 'x'.repeat(5000), "' OR 1=1"]) {
     const answer = await agent.submit(page, { withdraw });
     expect(answer.status).toBeLessThan(500);
-    expect(answer.body).not.toContain('Access withdrawn');
+    expect(answer.body).not.toContain('Access revoked');
   }
 });
 

@@ -43,8 +43,8 @@ async function orderChange() {
   const other = await signedIn(user);
   const wanted = `new-${user.email}`;
   expect((await order('/account/email', { email: wanted }, agent)).status).toBe(200);
-  const link = await linkTo(wanted, /Confirm/);
-  const stop = await linkTo(user.email, /email address was ordered/);
+  const link = await linkTo(wanted, /Verify your email address/);
+  const stop = await linkTo(user.email, /email address is about to change/);
   return { user, agent, other, wanted, link, stop };
 }
 type PendingChange = Awaited<ReturnType<typeof orderChange>>;
@@ -70,7 +70,7 @@ const endings: Record<string, (at: PendingChange) => Promise<unknown>> = {
     }),
   'its user chooses another password by a mailed link': async ({ user }) => {
     await forgotten(user.username);
-    await follow(await linkTo(user.email, /new password/), { new_password: newPassword });
+    await follow(await linkTo(user.email, /Reset your password/), { new_password: newPassword });
   },
   'an administrator ends all sessions by route': ({ user }) =>
     call(`${service.issuer}/admin/api/users/${user.sub}/sessions`, { method: 'DELETE', token: admin }),
@@ -100,7 +100,7 @@ describe('a pending change of the email address', () => {
     expect(await emailOf(user)).toBe(user.email);
     // the new address cannot be used to reset the password
     const stopPage = await follow(stop);
-    expect([stopPage.status, stopPage.body]).toEqual([410, expect.stringContaining('nothing left to stop')]);
+    expect([stopPage.status, stopPage.body]).toEqual([410, expect.stringContaining('no change to cancel')]);
     // a mail that is still on its way to the queue is not sent
     const data = { replaces: user.email };
     const [session] = await service.database.sql<{ id: string }>(
@@ -125,7 +125,7 @@ describe('a pending change of the email address', () => {
     const unproven = await newUser({ emailVerified: false });
     const agent = await signedIn(unproven);
     await submitForm(agent, '/account/email', '/account/email/verification');
-    const proof = await linkTo(unproven.email, /Confirm/);
+    const proof = await linkTo(unproven.email, /Verify your email address/);
     await submitForm(agent, '/logout', '/logout', { decision: 'sign-out' });
     expect((await follow(proof)).status).toBe(200);
   });
@@ -167,9 +167,9 @@ describe('a pending change of the email address', () => {
 
 describe('the previous address', () => {
   test.each([
-    ['en', /A change of your account's email address was ordered/, 'Stop the change', 'ltr'],
-    ['de', /möchte die Adresse Ihres Benutzerkontos ändern/, 'Änderung stoppen', 'ltr'],
-    ['ar', /طلب شخص ما تغيير عنوان/, 'إيقاف التغيير', 'rtl'],
+    ['en', /Your account’s email address is about to change/, 'Cancel the change', 'ltr'],
+    ['de', /E-Mail-Adresse Ihres Kontos soll geändert werden/, 'Änderung abbrechen', 'ltr'],
+    ['ar', /سيتم تغيير عنوان البريد/, 'إلغاء التغيير', 'rtl'],
   ])(
     'gets a mail about an ordered change, and stops it with one button and without sign-in, in %s (security R118)',
     async (locale, subject, words, dir) => {
@@ -212,15 +212,15 @@ describe('the previous address', () => {
   test('stops all pending changes by the link of any of them (security R118)', async () => {
     const { agent, user, link, stop } = await orderChange();
     await order('/account/email', { email: `second-${user.email}` }, agent);
-    const second = await linkTo(`second-${user.email}`, /Confirm/);
-    expect((await follow(stop)).body).toContain('The change is stopped');
+    const second = await linkTo(`second-${user.email}`, /Verify your email address/);
+    expect((await follow(stop)).body).toContain('The change was canceled');
     expect([(await follow(link)).status, (await follow(second)).status]).toEqual([410, 410]);
   });
 
   test('cannot stop a confirmed change, and if both happen at once, one of them takes effect (security R118)', async () => {
     const done = await orderChange();
     expect((await follow(done.link)).status).toBe(200);
-    expect((await follow(done.stop)).body).toContain('nothing left to stop');
+    expect((await follow(done.stop)).body).toContain('no change to cancel');
     for (let round = 0; round < 4; round++) {
       const { link, stop, user, wanted } = await orderChange();
       const pages = await Promise.all([follow(link), follow(stop)]);
@@ -244,10 +244,10 @@ describe('the previous address', () => {
     const unproven = await newUser({ emailVerified: false });
     const email = `new-${unproven.email}`;
     await submitForm(await signedIn(unproven), '/account/email', '/account/email', { email });
-    expect((await follow(await linkTo(unproven.email, /email address was ordered/))).status).toBe(200);
+    expect((await follow(await linkTo(unproven.email, /email address is about to change/))).status).toBe(200);
     const none = await service.createUser();
     await order('/account/email', { email: 'first-address@example.com' }, await signedIn(none));
-    expect((await follow(await linkTo('first-address@example.com', /Confirm/))).status).toBe(200);
+    expect((await follow(await linkTo('first-address@example.com', /Verify your email address/))).status).toBe(200);
     await quiet();
     expect(await eventsOf(none.sub, 'link.sent')).toEqual([{ detail: { purpose: 'verify_address' } }]);
   });

@@ -29,8 +29,8 @@ const afterPassword = async (user: TestUser) => new URL((await new UserAgent(ser
 
 test.each([
   ['en', /your password alone no longer signs you in/],
-  ['de', /reicht Ihr Passwort allein nicht mehr/],
-  ['ar', /لا تكفي كلمة المرور وحدها/],
+  ['de', /genügt Ihr Passwort allein nicht mehr/],
+  ['ar', /لن تكفي كلمة المرور وحدها/],
 ])(
   'before the first passkey the page says in %s that the password will not be enough, which is so (decisions section 3)',
   async (language, sentence) => {

@@ -49,7 +49,7 @@ const eventsOf = ({ sub }: TestUser, type: string) =>
     [sub, type],
   );
 const hasSignedIn = (page: Page) => page.status === 303 && page.location === `${service.issuer}/account`;
-const refused = 'That passkey did not sign you in';
+const refused = 'That passkey didn’t work';
 
 describe('a passkey', () => {
   test('is created on the account page, and signs in without other factors, also if the account has no password (Web Authentication 7.1, 7.2)', async () => {
@@ -74,7 +74,7 @@ describe('a passkey', () => {
     key.flags = 5 | 8 | 16;
     const agent = await signedIn(user);
     await add(agent, key);
-    expect((await agent.get(path)).body).toContain('Kept on several of your devices');
+    expect((await agent.get(path)).body).toContain('Synced across your devices');
     expect(hasSignedIn(await signInWith(key))).toBe(true);
     const rows = await service.database.sql(`SELECT 1 FROM sessions WHERE sub = $1 AND amr = '{swk,user,mfa}'`, [
       user.sub,
@@ -232,7 +232,7 @@ describe('a sign-in', () => {
     Date.now = () => real() + 5 * 60_000 + 1000;
     try {
       const page = await agent.post(action, { ...fields, credential });
-      expect([page.status, page.body]).toEqual([400, expect.stringContaining('This page was open for too long')]);
+      expect([page.status, page.body]).toEqual([400, expect.stringContaining('This page expired')]);
     } finally {
       Date.now = real;
     }
@@ -386,7 +386,7 @@ describe('the page of passkeys', () => {
     const page = await add(newAgent, new Authenticator(service.issuer), deviations);
     expect([page.status, page.body]).toEqual([
       400,
-      expect.stringContaining('What your browser sent could not be used'),
+      expect.stringContaining('Your browser’s response couldn’t be verified'),
     ]);
   });
 
@@ -422,7 +422,7 @@ describe('the page of passkeys', () => {
     expect(pages.filter(({ headers }) => headers.get('location')?.includes(path) ?? false)).toHaveLength(1);
     expect(await service.store.passkeys.list(user.sub)).toHaveLength(20);
     const refused = pages.find(({ status }) => status === 409);
-    if (refused) expect(refused.body).toContain('as many passkeys as an account may have');
+    if (refused) expect(refused.body).toContain('reached the maximum number of passkeys');
   });
 
   test('includes passkeys in the download of stored data, without keys (issue 6)', async () => {
@@ -463,7 +463,7 @@ describe('a passkey after the password', () => {
     const alone = passkeyForm(await agent.get('/login')).options;
     for (const credential of [otherUser.key.get(options), key.get(alone), '{}']) {
       const page = await agent.post(action, { ...fields, credential });
-      expect([page.status, page.body]).toEqual([400, expect.stringContaining('You can try again, or use a code.')]);
+      expect([page.status, page.body]).toEqual([400, expect.stringContaining('Try again, or use a code.')]);
       expect((await agent.get('/account')).status).toBe(303);
     }
     const cookies = new Map(agent.cookies);
@@ -505,7 +505,7 @@ test('a service whose host is an IP address requests no passkey (Web Authenticat
     expect((await agent.get('/login')).body).not.toContain('passkey');
     const page = await agent.signIn(await withoutHostName.createUser());
     expect(page.status).toBe(200);
-    expect((await agent.get(path)).body).toContain('cannot use passkeys at its present address');
+    expect((await agent.get(path)).body).toContain('Passkeys aren’t available at this service’s current address');
   } finally {
     await withoutHostName.stop();
   }

@@ -68,7 +68,7 @@ describe('an authenticator', () => {
       { kind: 'authenticator', name: 'My telephone' },
       { kind: 'authenticator', name: '' },
     ]);
-    expect((await agent.get('/account/security')).body).toContain('Recovery codes left: 10');
+    expect((await agent.get('/account/security')).body).toContain('10 recovery codes left');
   });
 
   test('is set up and removed only after a sign-in within the last 15 minutes (security R91)', async () => {
@@ -335,7 +335,7 @@ describe('an attacker who knows the password', () => {
     await guess(user, app);
     const mails = async () =>
       (await mailsIn(service.dataDir)).filter(
-        ({ parsed }) => parsed.subject === 'Wrong codes at a sign-in to your account',
+        ({ parsed }) => parsed.subject === 'Failed sign-in attempts with your password',
       );
     await vi.waitUntil(async () => (await mails()).length > 0, { timeout: 10_000, interval: 20 });
     await vi.waitUntil(async () => (await service.database.sql('SELECT FROM outbox')).length === 0, {

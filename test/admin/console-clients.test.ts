@@ -60,7 +60,7 @@ describe('the list', () => {
     const second = await agent.get(next.slice('/idp'.length));
     expect(second.body.match(/<th scope="row">/g)).toHaveLength(5);
     expect(second.body).toContain('value="ferry"');
-    expect((await at('?q=nosuch')).body).toContain('No client fits.');
+    expect((await at('?q=nosuch')).body).toContain('No clients found.');
     expect((await at('?cursor=x')).status).toBe(400);
   });
 
@@ -81,10 +81,10 @@ describe('waiting registrations and changes', () => {
       contacts: ['ops@harb0ur.example'],
     });
     const page = await at(`/${clientId}`);
-    expect(page.body).toContain('This registration waits for you');
+    expect(page.body).toContain('New registration pending approval');
     expect(page.body).toContain('looks the same');
-    expect(page.body).toContain('Never seen here before.');
-    expect(page.body).toContain('Known here since');
+    expect(page.body).toContain('Not used by any client before.');
+    expect(page.body).toContain('Known since');
     expect(page.body).toContain('ops@harb0ur.example');
     expect(page.body).toMatch(/Registered from<\/dt><dd><bdi dir="ltr">(127\.0\.0\.1|::1)/);
   });
@@ -120,10 +120,10 @@ describe('waiting registrations and changes', () => {
     });
     expect(answer.status).toBe(409);
     const report = /id="problem-heading"(.*?)<h1>/s.exec(answer.body)![1]!;
-    expect(report).toContain('Decided: 1');
+    expect(report).toContain('1 entry processed');
     expect(report).toContain(second.name);
     expect(report).not.toContain(first.name);
-    expect(report).toContain('No longer there: 1');
+    expect(report).toContain('1 entry is no longer pending');
     expect((await stored(first.clientId))!.status).toBe('enabled');
     expect((await stored(clientId))!.status).toBe('disabled');
     expect((await stored(untouched.clientId))!.status).toBe('disabled');
@@ -169,8 +169,8 @@ describe('waiting registrations and changes', () => {
     const both = ticks(page, [first.clientId, second.clientId]);
     const silent = await decide(page, { ...both, decision: 'refuse' });
     expect(silent).toMatchObject({ status: 400 });
-    expect(silent.body).toContain('Say why you refuse.');
-    expect((await decide(page, { decision: 'approve' })).body).toContain('Tick what you want to decide on.');
+    expect(silent.body).toContain('Enter a reason for refusing.');
+    expect((await decide(page, { decision: 'approve' })).body).toContain('Select at least one entry.');
     const done = await decide(page, { ...both, decision: 'refuse', reason: 'Nobody knows you.' });
     expect(done.location).toContain('/admin/clients/waiting?done=client-refused');
     for (const { clientId, token } of [first, second])
@@ -206,7 +206,7 @@ describe('a client', () => {
       id_token_claims: 'true',
     });
     expect(page.status).toBe(200);
-    expect(title(page)).toBe('The client is made');
+    expect(title(page)).toBe('Client created');
     const secret = (name: string) =>
       new RegExp(`${name}</code></dt><dd><bdi class="secret" dir="ltr">([^<]*)`).exec(page.body)![1]!;
     const client = (await stored(secret('client_id')))!;
@@ -305,7 +305,7 @@ describe('a client', () => {
       { ...form, redirect_uris: 'ftp://x' },
       { 'accept-language': 'de' },
     );
-    expect(german.body).toContain('Eine der Adressen ist nicht erlaubt.');
+    expect(german.body).toContain('Eine URI ist nicht zulässig.');
     expect(german.body).not.toContain('holds an address');
     // each value is valid alone, but not together
     const whole = await agent.post('/admin/clients/new', {
@@ -314,7 +314,7 @@ describe('a client', () => {
       token_endpoint_auth_method: 'none',
       id_token_signed_response_alg: 'HS256',
     });
-    expect(whole.body).toContain('An application without a secret cannot have this.');
+    expect(whole.body).toContain('Public clients can’t use this.');
   });
 
   test('a form of an older version does not overwrite the client (security R90)', async () => {
@@ -323,7 +323,7 @@ describe('a client', () => {
     await service.database.sql(`UPDATE clients SET first_party = true WHERE client_id = $1`, [clientId]);
     const page = await agent.post(`/admin/clients/${clientId}/edit`, { ...form, client_name: 'Other' });
     expect(page).toMatchObject({ status: 409 });
-    expect(page.body).toContain('The client changed meanwhile');
+    expect(page.body).toContain('The client was changed elsewhere');
     expect((await stored(clientId))!.metadata.client_name).toBe('Jetty');
     expect((await agent.post(`/admin/clients/${clientId}/edit`, { ...form, version: '2' })).status).toBe(400);
   });
@@ -367,7 +367,7 @@ describe('a client', () => {
     const form = formOf(await agent.get(path), path);
     expect(await agent.post(path, form)).toMatchObject({ status: 400 });
     const page = await agent.post(path, { ...form, client_secret: 'on' });
-    expect(title(page)).toBe('The new secrets');
+    expect(title(page)).toBe('New secrets');
     expect(page.body).not.toContain('shared_secret');
     expect((await events(client.clientId))[0]).toEqual({ type: 'client.credentials_renewed', actor: ada.sub });
     expect(await agent.post(path, { ...form, client_secret: 'on' })).toMatchObject({ status: 409 });

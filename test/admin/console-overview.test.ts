@@ -31,10 +31,10 @@ const mailTexts = () => {
   return names.map((name) => readFileSync(join(folder, name), 'utf8'));
 };
 /** Returns what the overview says of mail. */
-const mails = async () => / Mails (.*?) Last clean-up /.exec(texts(await agent.get('/admin')))![1]!.trim();
+const mails = async () => / Email (.*?) Last cleanup /.exec(texts(await agent.get('/admin')))![1]!.trim();
 
 test('the overview does not call the first clean-up of a new instance late (decisions section 7)', async () => {
-  expect(texts(await agent.get('/admin'))).toContain('Last clean-up Not yet');
+  expect(texts(await agent.get('/admin'))).toContain('Last cleanup Not yet');
 });
 
 test('a client that an administrator creates as disabled does not wait for approval, and is not deleted (decisions section 2)', async () => {
@@ -42,7 +42,7 @@ test('a client that an administrator creates as disabled does not wait for appro
   const created = await admin('/clients', 'POST', body);
   expect(created).toMatchObject({ status: 201, body: { status: 'disabled' } });
   const id = created.body['client_id'] as string;
-  expect(texts(await agent.get('/admin'))).toContain('Nothing waits for you.');
+  expect(texts(await agent.get('/admin'))).toContain('Nothing is pending.');
   expect((await agent.get('/admin/clients/waiting')).body).not.toContain('Made disabled');
   expect((await agent.get('/admin/clients')).body).not.toContain('/admin/clients/waiting');
   const page = texts(await agent.get(`/admin/clients/${id}`));
@@ -54,7 +54,7 @@ test('a client that an administrator creates as disabled does not wait for appro
   // it does not count as a waiting registration: this one is the first
   expect(await register('Registered')).toMatchObject({ status: 201 });
   expect(await register('Another')).toMatchObject({ status: 503 });
-  expect(texts(await agent.get('/admin'))).toMatch(/Registered rp\.example\.com .* that wait: 1/);
+  expect(texts(await agent.get('/admin'))).toMatch(/Registered rp\.example\.com .* 1 pending approval /);
   const { clients } = (await admin('/clients?waiting=true')).body as { clients: { client_id: string }[] };
   expect(clients).toMatchObject([{ client_name: 'Registered' }]);
   const digest = () => mailTexts().find((text) => text.includes('Registered'));
@@ -74,13 +74,13 @@ test('a mail that is scheduled for later is not delayed, and an overdue mail is 
   // the next digest is scheduled an hour after the one that was just sent; another instance may have scheduled it
   const scheduled = `FROM outbox WHERE name = 'registrations' AND next_attempt_at > now() AND attempts = 0`;
   await vi.waitUntil(async () => (await service.database.sql(`SELECT ${scheduled}`)).length === 1, { timeout: 10_000 });
-  expect(await mails()).toBe('None waits');
+  expect(await mails()).toBe('Nothing queued');
   await service.database.sql(`UPDATE outbox SET created_at = now() - interval '59 minutes'`);
-  expect(await mails()).toBe('None waits');
+  expect(await mails()).toBe('Nothing queued');
   const failed = `VALUES ('mail', 'registration-waiting', 3, now() + interval '1 hour', now() - $1::interval)`;
   for (const [age, text] of [
-    ['4 minutes', /^1 waiting The oldest: /],
-    ['6 minutes', /^Held up 2 waiting The oldest: /],
+    ['4 minutes', /^1 queued Oldest: /],
+    ['6 minutes', /^Delayed 2 queued Oldest: /],
   ] as const) {
     await service.database.sql(`INSERT INTO outbox (channel, name, attempts, next_attempt_at, created_at) ${failed}`, [
       age,
@@ -99,12 +99,12 @@ test('each figure of the last day equals the number of rows in its list (decisio
     ...overview.body.matchAll(/<li><a href="([^"]*)"><b>([\d,]+)<\/b> <span[^>]*>([^<]*)<\/span><\/a>/g),
   ];
   const words = figures.map(([, , , word]) => word);
-  expect(words.slice(0, 3)).toEqual(['sign-ins', 'failed sign-ins', 'refusals in all']);
+  expect(words.slice(0, 3)).toEqual(['sign-ins', 'failed sign-ins', 'refusals in total']);
   for (const [, uri, count, word] of figures) {
     const list = await agent.get(uri!.replaceAll('&amp;', '&'));
     const rows = list.body.slice(list.body.indexOf('<tbody>')).match(/<tr>/g);
     // loading the lists adds events to the audit trail
-    if (word !== 'events in the audit trail') expect([word, rows?.length ?? 0]).toEqual([word, Number(count)]);
+    if (word !== 'audit events') expect([word, rows?.length ?? 0]).toEqual([word, Number(count)]);
   }
   expect(Number(figures[2]![2])).toBe(3);
 });

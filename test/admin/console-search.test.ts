@@ -41,7 +41,7 @@ test('the search redirects to a single match, also by an identifier from a log: 
   expect(await targetOf(client.clientId)).toBe(`/admin/clients/${client.clientId}`);
   expect(await targetOf('lonesome.example')).toBe(`/admin/clients/${client.clientId}`);
   expect(await targetOf('hermits')).toBe('/admin/groups/hermits');
-  expect((await find('nobody-and-nothing')).body).toContain('Nothing was found.');
+  expect((await find('nobody-and-nothing')).body).toContain('No results');
   expect((await find('  ')).status).toBe(200);
   expect((await find(`\0'"\\ & | ! : *`)).status).toBe(200);
 });

@@ -34,7 +34,7 @@ const renewSignIn = (sub: string) =>
 test('the overview shows waiting clients, activity, totals and the state of the service (issue 6)', async () => {
   const before = await agent.get('/admin');
   expect(before.status).toBe(200);
-  expect(texts(before)).toContain('Nothing waits for you.');
+  expect(texts(before)).toContain('Nothing is pending.');
   const client = await service.createClient();
   const user = await service.createUser();
   for (let count = 0; count < 3; count++) await obtainTokens(service, client, user);
@@ -44,15 +44,15 @@ test('the overview shows waiting clients, activity, totals and the state of the 
   for (const [words, more] of [
     ['sign-ins', 3],
     ['failed sign-ins', 1],
-    ['refusals in all', 1],
-    ['times tokens were issued', 3],
+    ['refusals in total', 1],
+    ['token responses', 3],
     ['users', 1],
     ['clients', 2],
-    ['live sessions', 3],
+    ['active sessions', 3],
   ] as const)
     expect([words, figure(after, words)]).toEqual([words, figure(before, words) + more]);
-  expect(texts(after)).toMatch(/Harbour rp\.example\.com .* Registrations and changes that wait: 1/);
-  expect(texts(after)).toMatch(/PostgreSQL \d+.*, answers in [\d.]+ ms/);
+  expect(texts(after)).toMatch(/Harbour rp\.example\.com .* 1 pending approval /);
+  expect(texts(after)).toMatch(/PostgreSQL \d+.*, response time [\d.]+ ms/);
   // the chart, its text and its table agree
   const total = figure(after, 'sign-ins');
   expect(after.body).toContain(`sign-ins ${total}, failed`);
@@ -82,9 +82,9 @@ test('an administrator finds sessions by user and address, and ends one of them 
   const form = formOf({ ...page, body: page.body.slice(page.body.indexOf('<form id="ending"')) }, '/admin/sessions');
   const done = await agent.post('/admin/sessions', { ...form, end: sids[0]! });
   expect(path(done)).toBe('/admin/sessions?user=ZOE&done=session-ended');
-  expect((await agent.get(done.location!)).body).toContain('The session has ended.');
+  expect((await agent.get(done.location!)).body).toContain('Session ended.');
   const confirmation = await agent.get(`/admin/sessions/end?sub=${user.sub}`);
-  expect(texts(confirmation)).toContain('Sessions that end: 2');
+  expect(texts(confirmation)).toContain('2 sessions will end.');
   const all = formOf(confirmation, '/admin/sessions/end');
   expect((await agent.post('/admin/sessions/end', { ...all, sub: admin.sub })).status).toBe(400);
   expect(path(await agent.post('/admin/sessions/end', all))).toBe('/admin/sessions?done=sessions-ended');
@@ -108,7 +108,7 @@ test('an administrator makes new keys for chosen algorithms, and withdraws a key
   await renewSignIn(admin.sub);
   const none = await agent.post('/admin/keys/rotate', form);
   expect(none).toMatchObject({ status: 400 });
-  expect(none.body).toContain('Choose one algorithm at least.');
+  expect(none.body).toContain('Select at least one algorithm.');
   expect(await kids()).toEqual(before);
   expect(path(await agent.post('/admin/keys/rotate', { ...form, alg_EdDSA: 'on' }))).toBe(
     '/admin/keys?done=keys-rotated',
@@ -117,9 +117,9 @@ test('an administrator makes new keys for chosen algorithms, and withdraws a key
   expect(newKeys).toMatchObject([{ alg: 'EdDSA' }]);
   const { kid } = newKeys[0]!;
   const page = texts(await agent.get('/admin/keys'));
-  expect(page).toContain(`${kid} Published, signs soon`);
+  expect(page).toContain(`${kid} Published, not active yet`);
   // the key of SECRET_KEY, by its id
-  expect(page).toContain(`Key ${parseSecretKey(service.secretKey).id} Instances: 1`);
+  expect(page).toContain(`Key ${parseSecretKey(service.secretKey).id} 1 instance`);
   expect(page).not.toContain(service.secretKey);
 
   const address = `/admin/keys/withdraw?kid=${kid}`;

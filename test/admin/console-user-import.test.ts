@@ -41,7 +41,7 @@ test('an administrator checks a text of users, then imports it in the background
   const page = await agent.get(importPath);
   const checked = await agent.post(importPath, { ...formOf(page, importPath), users, act: 'check' });
   expect(checked.status).toBe(200);
-  expect(['created', 'changed', 'refused'].map((kind) => cell(checked.body, `Would be ${kind}`))).toEqual([
+  expect(['To be created', 'To be updated', 'Rejected'].map((term) => cell(checked.body, term))).toEqual([
     '1',
     '0',
     '1',
@@ -57,12 +57,12 @@ test('an administrator checks a text of users, then imports it in the background
     act: 'import',
   });
   expect(other.status).toBe(409);
-  expect(other.body).toContain('This changed since it was checked');
+  expect(other.body).toContain('Something changed since the preview');
   const rights = await agent.post(importPath, { ...form, users, with_admins: 'true', act: 'import' });
   expect(rights.status).toBe(409);
   const status = await ended(await agent.post(importPath, { ...form, users, act: 'import' }));
-  expect(status.body).toContain('The import is done');
-  expect(['Created', 'Changed', 'Left as they are', 'Refused'].map((term) => cell(status.body, term))).toEqual([
+  expect(status.body).toContain('Import complete');
+  expect(['Created', 'Updated', 'Unchanged', 'Rejected'].map((term) => cell(status.body, term))).toEqual([
     '1',
     '0',
     '1',
@@ -99,14 +99,14 @@ test('a long check shows its progress, and finds what the import will find, in t
   expect(steps).toEqual([...steps].sort((a, b) => a - b));
   // the progress is part of one document
   expect(checked.body.match(/<html|<main|<\/html>/g)).toHaveLength(3);
-  expect(checked.body.lastIndexOf('<progress')).toBeLessThan(checked.body.indexOf('Was geschehen würde'));
+  expect(checked.body.lastIndexOf('<progress')).toBeLessThan(checked.body.indexOf('Vorschau'));
   const reasons = (body: string) =>
     [...body.matchAll(/data-label="Zeile">([\d.]+)<.*data-label="Grund">([^<]+)</g)].map(([, line, reason]) => [
       line,
       reason,
     ]);
   const expected = [
-    ['1.102', 'Steht auch in einer früheren Zeile'],
+    ['1.102', 'Wiederholt eine frühere Zeile'],
     ['1.103', 'Gehört einem anderen Benutzer'],
   ];
   expect(reasons(checked.body)).toEqual(expected);
@@ -146,7 +146,7 @@ test('an import of JSON Lines changes users, and makes administrators, only if t
   const users = `${JSON.stringify({ username: 'import-changed', nickname: 'Mo' })}\n${JSON.stringify({ username: 'import-admin', admin: true })}\n`;
   const page = await agent.get(importPath);
   const plain = await agent.post(importPath, { ...formOf(page, importPath), users });
-  expect(['created', 'changed', 'refused'].map((kind) => cell(plain.body, `Would be ${kind}`))).toEqual([
+  expect(['To be created', 'To be updated', 'Rejected'].map((term) => cell(plain.body, term))).toEqual([
     '0',
     '0',
     '1',
@@ -159,7 +159,7 @@ test('an import of JSON Lines changes users, and makes administrators, only if t
   });
   const more = { users, update: 'true', with_admins: 'true', act: 'import' };
   const status = await ended(await agent.post(importPath, { ...formOf(checked, importPath), ...more }));
-  expect(cell(status.body, 'Changed')).toBe('1');
+  expect(cell(status.body, 'Updated')).toBe('1');
   expect((await service.store.users.find(user.sub))?.claims).toEqual({ nickname: 'Mo' });
   expect(await service.store.users.findByUsername('import-admin')).toMatchObject({ admin: true });
 });
@@ -170,12 +170,12 @@ test('an invalid, empty or long text is refused with its reason, and an import t
   const head = await send('shoe,size\nx,42');
   expect(head.status).toBe(400);
   expect(head.body).toMatch(
-    /id="users-fault">This is no table of users: The column <bdi>shoe<\/bdi> is not known here.*username, email/s,
+    /id="users-fault">The first line doesn’t name the columns: Unknown column <bdi>shoe<\/bdi>.*username, email/s,
   );
   expect((await send('')).status).toBe(400);
   const long = await send(`username\n${'x'.repeat(1_000_000)}`);
   expect(long.status).toBe(413);
-  expect(long.body).toContain('use the command line');
+  expect(long.body).toContain('Use the command line');
   expect((await send('x'.repeat(9 * 1024 * 1024))).status).toBe(413);
   // a long form is read only from an administrator
   const signedOut = await new UserAgent(service).post(importPath, { ...form, users: 'x'.repeat(9 * 1024 * 1024) });
@@ -188,7 +188,7 @@ test('an invalid, empty or long text is refused with its reason, and an import t
   await service.database.sql(`UPDATE user_imports SET seen_at = now() - interval '2 minutes', line = 4 WHERE id = $1`, [
     id,
   ]);
-  expect((await agent.get(`${importPath}/${id}`)).body).toContain('All is stored up to line 4 of 10');
+  expect((await agent.get(`${importPath}/${id}`)).body).toContain('Everything up to line 4 of 10 was stored');
   await service.database.sql(`UPDATE sessions SET auth_time = now() - interval '16 minutes'`);
   expect((await send('username\nx')).location).toContain('/authorize?');
   await service.database.sql(`UPDATE sessions SET auth_time = now()`);

@@ -27,7 +27,7 @@ test('an administrator finds users, and opens the page of each (issue 6)', async
     expect(page.body).toContain(`href="/admin/users/${user.sub}"`);
     expect(page.body).not.toContain('<b>Bold');
   }
-  expect((await agent.get('/admin/users?q=nobody')).body).toContain('Nobody was found.');
+  expect((await agent.get('/admin/users?q=nobody')).body).toContain('No users found.');
   expect((await agent.get(`/admin/users/${user.sub}`)).body).toContain('Zoë');
   expect((await agent.get('/admin/users/none')).status).toBe(404);
 });
@@ -46,7 +46,7 @@ test("an administrator disables, enables and deletes a user and changes the user
   expect((await post(path, { act: 'join', group: 'x'.repeat(256) })).status).toBe(400);
   const none = await post(path, { act: 'join', group: 'three' });
   expect(none.status).toBe(400);
-  expect(none.body).toMatch(/There is no group of this name.*value="three"/s);
+  expect(none.body).toMatch(/This group doesn’t exist.*value="three"/s);
   await post(path, { act: 'make-admin' });
   expect((await find()).admin).toBe(true);
   expect((await post(path, { act: 'end-sessions' })).url).toContain('done=user-ended');
@@ -118,7 +118,7 @@ test('an administrator creates a user with a link to choose a password; sending 
   };
   const created = await agent.post('/admin/users/new', typed);
   expect(created.status).toBe(200);
-  expect(created.body).toContain('made-here is created');
+  expect(created.body).toContain('User made-here created');
   const user = (await service.store.users.findByUsername('made-here'))!;
   expect(user).toMatchObject({ email: 'created@example.com', emailVerified: true, claims: { given_name: 'Mia' } });
   // a browser without the administrator's session
@@ -146,8 +146,8 @@ test('the errors of a new user are shown at their fields, and the form keeps its
     name: 'Typed <i>',
   });
   expect(page.status).toBe(409);
-  expect(page.body).toMatch(/id="username-fault">Somebody else has this user name/);
-  expect(page.body).toMatch(/id="email-fault">Somebody else has this email address/);
+  expect(page.body).toMatch(/id="username-fault">Another user has this user name/);
+  expect(page.body).toMatch(/id="email-fault">Another user has this email address/);
   expect(page.body).toContain('value="Typed &lt;i&gt;"');
   const weak = await post('/admin/users/new', { username: '', email: 'x', password: 'too-short-1' });
   expect(weak.status).toBe(400);
@@ -156,7 +156,7 @@ test('the errors of a new user are shown at their fields, and the form keeps its
   const set = await post('/admin/users/new', { username: 'with-password', password: 'quiet harbour lantern 7' });
   expect(set.url).toContain('done=user-made');
   const german = await agent.fetch('/admin/users/new', { headers: { 'accept-language': 'de' } });
-  expect(german.body).toContain('Benutzer anlegen');
+  expect(german.body).toContain('Benutzer erstellen');
 });
 
 test('an administrator changes the claims of a user, and an outdated page does not overwrite newer changes (issue 6)', async () => {
@@ -210,7 +210,7 @@ test('an administrator changes the claims of a user, and an outdated page does n
   });
   const late = await agent.post(path, { ...form, nickname: 'Late' });
   expect(late.status).toBe(409);
-  expect(late.body).toContain('Somebody else changed this user');
+  expect(late.body).toContain('This user was changed elsewhere');
   expect(late.body).toContain('value="Late"');
   expect((await find()).claims['nickname']).toBe('Countess');
   const wrong = await agent.post(path, {
@@ -253,7 +253,7 @@ test('a link to choose a password is shown once and works, and setting a passwor
   expect(events.map(({ type }) => type)).toEqual(['link.created', 'user.password_changed']);
   await service.store.users.update(user.sub, { status: 'disabled' });
   const disabled = await agent.get(path);
-  expect(disabled.body).toContain('enable the user first');
+  expect(disabled.body).toContain('Enable the user first');
   expect((await post(path, { act: 'link' })).status).toBe(409);
 });
 
@@ -276,7 +276,7 @@ test("an administrator removes second factors after a confirmation, but not an a
   const page = await agent.get(`/admin/users/${user.sub}`);
   expect(page.body).toContain(`${path}?id=blue-key`);
   const one = await agent.get(`${path}?id=blue-key`);
-  expect(one.body).toContain('Remove blue-key of factored?');
+  expect(one.body).toContain('Remove blue-key from factored?');
   // the form removes only what its page showed
   expect((await agent.post(path, { ...formOf(one, path), id: 'red-key' })).status).toBe(400);
   expect((await agent.follow(await agent.post(path, formOf(one, path)))).url).toContain('done=user-factor-removed');
@@ -288,7 +288,7 @@ test("an administrator removes second factors after a confirmation, but not an a
   await enrol('only-key', other.sub);
   const refused = await post(`/admin/users/${other.sub}/second-factors/remove`, {});
   expect(refused.status).toBe(409);
-  expect(refused.body).toContain('An administrator needs a way in');
+  expect(refused.body).toContain('An administrator must be able to sign in');
   expect(await service.store.secondFactors.list(other.sub)).toHaveLength(1);
 });
 

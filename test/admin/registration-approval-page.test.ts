@@ -62,15 +62,15 @@ describe('the page', () => {
     const agent = new UserAgent(service);
     const login = await agent.follow(await agent.get(deferred.address));
     expect(login.url).toBe(`${service.issuer}/login?destination=registration.${deferred.code}`);
-    expect(login.body).toContain('to review an application that wants to register');
+    expect(login.body).toContain('to review a new application');
     const wrong = await agent.submit(login, { username: 'ada', password: 'not the password' });
     const page = await agent.submit(wrong, { username: 'ada', password: ada.password });
     expect(page.url).toBe(deferred.address);
-    expect(title(page)).toBe(`Let ${deferred.name} register?`);
+    expect(title(page)).toBe(`Approve ${deferred.name}?`);
     const empty = new UserAgent(service);
     const asked = await empty.signIn(ada, await empty.follow(await empty.get('/admin/registration')));
     expect(asked.url).toBe(`${service.issuer}/admin/registration`);
-    expect(title(asked)).toBe('Review a registration');
+    expect(title(asked)).toBe('Review a new application');
   });
 
   test.each([
@@ -113,7 +113,7 @@ describe('the page', () => {
       await agent.post('/admin/registration', { ...form, decision: 'approve' }),
     ]) {
       expect(page.status).toBe(403);
-      expect(title(page)).toBe('This page is for administrators');
+      expect(title(page)).toBe('Administrators only');
       expect(page.body).not.toContain(deferred.name);
     }
     await expectPending(deferred);
@@ -137,9 +137,9 @@ describe('the page', () => {
       });
     await expectPending(deferred);
     const login = await agent.follow(await agent.get(deferred.address));
-    expect(login.body).toContain('Confirm that it is you');
+    expect(login.body).toContain('Confirm it’s you');
     const back = await agent.signIn(person, login);
-    expect(title(back)).toBe(`Let ${deferred.name} register?`);
+    expect(title(back)).toBe(`Approve ${deferred.name}?`);
     // the form from before the new sign-in is no longer valid
     const old = await agent.post('/admin/registration', { ...hiddenFields(shown.body), decision: 'approve' });
     expect(old.status).toBe(403);
@@ -175,7 +175,7 @@ describe('a verification code', () => {
     const page = await agent.get(
       `/admin/registration?${new URLSearchParams({ verification_code: typed(deferred.code) })}`,
     );
-    expect(title(page)).toBe(`Let ${deferred.name} register?`);
+    expect(title(page)).toBe(`Approve ${deferred.name}?`);
     expect(page.body).toContain(`dir="ltr">${deferred.code}</p>`);
   });
 
@@ -197,7 +197,7 @@ describe('a verification code', () => {
     for (const code of [...codes, 'BCDF-GHJK', 'AEIO-UUUU', 'x', '"><script>alert(1)</script>']) {
       const page = await agent.get(`/admin/registration?${new URLSearchParams({ verification_code: code })}`);
       expect(page.status).toBe(400);
-      expect(page.body).toContain('No registration waits under this code');
+      expect(page.body).toContain('No application found for this code');
       bodies.add(page.body.replace(/value="[^"]*"/, ''));
     }
     expect(bodies.size).toBe(1);
@@ -248,8 +248,8 @@ test('the page shows since when the hosts are known, and which client has a simi
     redirect_uris: ['https://pay.example.com/other', 'https://never-seen.example/cb'],
   });
   const { body } = await agent.get(address);
-  expect(body).toMatch(/pay\.example\.com<\/bdi><p class="small">Known here since .* Enabled clients there now: 1\./);
-  expect(body).toMatch(/never-seen\.example<\/bdi><p class="small"><strong class="fault">Never seen here before/);
+  expect(body).toMatch(/pay\.example\.com<\/bdi><p class="small">Known since .* 1 enabled client uses this host\./);
+  expect(body).toMatch(/never-seen\.example<\/bdi><p class="small"><strong class="fault">Not used by any client before/);
   expect(body).toContain(`<a href="/admin/clients/${known.clientId}"><bdi>Paymaster</bdi></a> looks the same`);
 });
 
@@ -281,14 +281,14 @@ test('the page shows the whole registration: its type, its addresses, its rights
     ...metadata.redirect_uris,
     '<bdi dir="ltr">rp.example.com</bdi>',
     '<bdi dir="ltr">other.example.net:8443</bdi>',
-    'People sign in and it gets a code',
-    'It renews its access without asking again',
-    'a signature with its own key',
+    'Authorization code (users sign in)',
+    'Refresh token (renews access)',
+    'JWT signed with the client’s private key',
     'OKP EdDSA k-1',
     'See your email address',
-    'See your user name and your groups',
-    'Keep this access while you are away',
-    'It uses codes as keys to a person&#39;s data',
+    'See your user name and groups',
+    'Stay connected when you’re not using it',
+    'UMA: uses authorization codes to read user data',
     'ops@rp.example.com',
     '<a href="https://rp.example.com/" rel="noopener noreferrer">',
     '<a href="https://rp.example.com/privacy" rel="noopener noreferrer">',
@@ -317,8 +317,8 @@ describe('a decision', () => {
     const agent = await signedIn();
     const page = await agent.submit(await agent.get(deferred.address), { decision: 'approve' });
     expect(page.status).toBe(200);
-    expect(title(page)).toBe(`${deferred.name} is approved`);
-    expect(page.body).toContain('gets its credentials the next time it asks');
+    expect(title(page)).toBe(`${deferred.name} was approved`);
+    expect(page.body).toContain('receives its credentials the next time it asks');
     const collected = await call(`${service.instances[1]}/register`, {
       body: { registration_code: deferred.registrationCode },
     });
@@ -346,7 +346,7 @@ describe('a decision', () => {
       const deferred = await defer();
       const agent = await signedIn();
       const page = await agent.submit(await agent.get(deferred.address), { decision: 'refuse', reason });
-      expect(title(page)).toBe(`${deferred.name} is not approved`);
+      expect(title(page)).toBe(`${deferred.name} was not approved`);
       if (reason.trim() !== '') expect(page.body).toContain(reason);
       expect(await poll(deferred)).toMatchObject({
         status: 400,
@@ -372,8 +372,8 @@ describe('a decision', () => {
     for (const decision of ['approve', 'refuse']) {
       const page = await agent.submit(shown, { decision });
       expect(page.status).toBe(409);
-      expect(page.body).toContain('The registration was changed while you looked at it');
-      expect(title(page)).toBe('Let Mooring register?');
+      expect(page.body).toContain('The application changed while you reviewed it');
+      expect(title(page)).toBe('Approve Mooring?');
       await expectPending(deferred);
     }
     // nor is a version accepted that no page showed
@@ -381,7 +381,7 @@ describe('a decision', () => {
     expect(forged.status).toBe(403);
     await expectPending(deferred);
     const page = await agent.submit(await agent.get(deferred.address), { decision: 'approve' });
-    expect(title(page)).toBe('Mooring is approved');
+    expect(title(page)).toBe('Mooring was approved');
   });
 
   test('a decision is accepted only from its page in its browser (security R55, A112)', async () => {
@@ -458,7 +458,7 @@ describe('a decision', () => {
     for (const page of shown) {
       const answer = await agent.submit(page, { decision: 'approve' });
       expect(answer.status).toBe(409);
-      expect(answer.body).toContain('No registration waits under this code');
+      expect(answer.body).toContain('No application found for this code');
     }
   });
 });

@@ -114,7 +114,7 @@ describe('a claim of a resource that another client holds', () => {
     expect(page.body).toMatch(new RegExp(`id="held-resources".*${resource}.*Holding`, 's'));
     const answer = await agent.post('/admin/registration', { ...hiddenFields(page.body), decision: 'approve' });
     expect(answer.status).toBe(409);
-    expect(answer.body).toContain('Another client holds a resource that this application claims');
+    expect(answer.body).toContain('Another client already holds a resource that this application claims');
     await setStatus(holder.clientId, 'disabled');
     const again = await agent.get(deferred.body['verification_uri_complete'] as string);
     expect((await agent.post('/admin/registration', { ...hiddenFields(again.body), decision: 'approve' })).status).toBe(

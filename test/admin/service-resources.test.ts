@@ -255,7 +255,7 @@ describe('resource_uris', () => {
       ...{ subject_type: 'public', id_token_signed_response_alg: 'RS256', introspect: 'own', resource_uris: uri },
     });
     expect(page.status).toBe(400);
-    expect(page.body).toContain('resources of this service itself');
+    expect(page.body).toContain('this service’s own resources');
   });
 
   test('a resource that a client registered before this rule does not make the client its resource server (security R115)', async () => {

@@ -115,11 +115,11 @@ describe('the sample application server', () => {
     await heading(page, `You have no access, ${bob.username}`);
     expect(await page.getByRole('radio').count()).toBe(0);
     await page.getByRole('link', { name: 'What you can do' }).click();
-    await heading(page, 'Berths did not let you in');
+    await heading(page, 'Berths denied access');
     expect(new URL(page.url()).origin).toBe(service.issuer);
     await page.goto(application.url);
     await press(page, 'Sign out');
-    await page.getByText('You are signed out').waitFor();
+    await page.getByText('You’re signed out').waitFor();
     expect(await statusOf(code)).toBe(401);
   });
 
@@ -183,7 +183,7 @@ describe('the sample application server', () => {
         visited.push(`${response.status()} ${origin}${pathname}`);
       });
       await press(page, 'Sign out');
-      await page.getByText('You are signed out').waitFor();
+      await page.getByText('You’re signed out').waitFor();
       expect(visited).toEqual([
         `303 ${application.url}/sign-out`,
         `302 ${service.issuer}/end-session`,
@@ -212,10 +212,10 @@ describe('the sample application server', () => {
     const other = await open(page.context());
     await other.goto(`${service.issuer}/logout`);
     await press(other, 'Sign out');
-    await heading(other, 'You are signed out');
+    await heading(other, 'You’re signed out');
     // the application sends no signed request for a session that is over: its answer would not be a page
     await press(page, 'Sign out');
-    await page.getByText('You are signed out').waitFor();
+    await page.getByText('You’re signed out').waitFor();
     expect(page.url()).toBe(`${application.url}/`);
   });
 
@@ -239,7 +239,7 @@ describe('the sample application server', () => {
     await page.getByLabel('User name or email', { exact: true }).fill(alice.username);
     await page.getByLabel('Password', { exact: true }).fill(alice.password);
     await press(page, 'Sign in');
-    await press(page, "Don't allow");
+    await press(page, 'Don’t allow');
     await page.getByText('You are not signed in').waitFor();
     await heading(page, 'Welcome to Berths');
   });

@@ -90,7 +90,7 @@ describe('the sample application', () => {
     await input.fill(usernameLabel, person.username);
     await input.fill(passwordLabel, 'not the password');
     await input.press('button', 'Sign in');
-    await expectText(page, 'do not go together');
+    await expectText(page, 'Incorrect user name or password');
     expect(await page.getByLabel(usernameLabel).inputValue()).toBe(person.username);
     expect(await page.getByLabel(passwordLabel, { exact: true }).inputValue()).toBe('');
     await look();
@@ -130,7 +130,7 @@ describe('the sample application', () => {
     expect(new URL(page.url()).origin).toBe(service.issuer);
     await look();
     await input.press('button', 'Sign out');
-    await expectText(page, 'You are signed out');
+    await expectText(page, 'You’re signed out');
     expect(page.url()).toBe(`${application.url}/`);
     await heading(page, 'Welcome to Harbour');
     await look();
@@ -185,7 +185,7 @@ describe('the sample application', () => {
     await input.fill(passwordLabel, person.password);
     await input.press('button', 'Sign in');
     await heading(page, 'Allow Harbour to use your account?');
-    await input.press('button', "Don't allow");
+    await input.press('button', 'Don’t allow');
     await expectText(page, 'You are not signed in');
     await heading(page, 'Welcome to Harbour');
     expect(page.url()).toBe(`${application.url}/`);
@@ -203,7 +203,7 @@ describe('the sample application', () => {
     await input.press('button', 'Allow');
     await input.press('button', 'Sign out');
     await input.press('button', 'Stay signed in');
-    await heading(page, 'You are still signed in');
+    await heading(page, 'You’re still signed in');
     await page.goto(application.url);
     await input.press('button', 'Sign in');
     await heading(page, 'Signed in as Alice Adams');

@@ -116,7 +116,7 @@ describe('signing out in a browser', () => {
     const page = await open(undefined, false);
     const { sid } = await begin(page);
     await confirm(page);
-    await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
+    await page.getByRole('heading', { name: 'You’re signed out' }).waitFor();
     await expectTold(sid);
     await page.getByRole('link', { name: 'Go to Harbour' }).click();
     await page.getByRole('heading', { name: 'bye of Harbour' }).waitFor();
@@ -147,12 +147,12 @@ describe('signing out in a browser', () => {
     expect((await download).suggestedFilename()).toBe('account.json');
 
     await page.goto(`${service.issuer}/account/sessions`);
-    await page.getByRole('button', { name: 'Sign out of all other browsers' }).click();
-    await page.getByRole('button', { name: 'Sign out of all other browsers' }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
+    await page.getByRole('button', { name: 'Sign out everywhere else' }).waitFor({ state: 'detached' });
     expect((await elsewhere.get('/account')).location).toBe(`${service.issuer}/login`);
 
     await page.getByRole('button', { name: /^Sign out: / }).click();
-    await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
+    await page.getByRole('heading', { name: 'You’re signed out' }).waitFor();
     await eventually(
       async () => two.notifications.length,
       (count) => count > before,
@@ -163,9 +163,9 @@ describe('signing out in a browser', () => {
   });
 
   for (const [locale, signOut, signOutOfAll] of [
-    ['en-GB', 'Sign out', 'Sign out of all browsers'],
-    ['de-DE', 'Abmelden', 'Von allen Browsern abmelden'],
-    ['ar-EG', 'تسجيل الخروج', 'تسجيل الخروج من جميع المتصفحات'],
+    ['en-GB', 'Sign out', 'Sign out everywhere'],
+    ['de-DE', 'Abmelden', 'Überall abmelden'],
+    ['ar-EG', 'تسجيل الخروج', 'تسجيل الخروج من جميع الأماكن'],
   ] as const)
     browserTest(
       `in ${locale} "${signOut}" ends the session of one browser, and "${signOutOfAll}" those of all (decisions section 6)`,

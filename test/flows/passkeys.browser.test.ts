@@ -67,10 +67,10 @@ browserTest(
     await page.locator('main a[href*="done=added"], main a.button').first().waitFor();
     await page.goto(`${service.issuer}/account/passkeys`);
     await page.getByText('Not used yet').waitFor();
-    expect(await page.getByText('Adding a passkey needs').count()).toBe(0);
+    expect(await page.getByText('To add a passkey, use a browser').count()).toBe(0);
     // the authenticator already has a passkey
     await page.getByRole('button', { name: 'Add a passkey' }).click();
-    await page.getByText('already holds a passkey').waitFor();
+    await page.getByText('already has a passkey').waitFor();
 
     // by the suggestion: the user presses no button
     await signOut(page);
@@ -102,7 +102,7 @@ browserTest(
     await signOut(page);
     await page.goto(`${service.issuer}/login`);
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
-    await page.getByText('That passkey did not sign you in').waitFor();
+    await page.getByText('That passkey didn’t work').waitFor();
     expect(complaints.filter((line) => !/400/.test(line))).toEqual([]);
   },
 );

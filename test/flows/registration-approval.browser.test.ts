@@ -51,10 +51,10 @@ browserTest(
     await page.goto(deferred['verification_uri']!);
     await signIn(page);
     await page.getByLabel('Code').fill(deferred['verification_code']!.toLowerCase());
-    await page.getByRole('button', { name: 'Show the registration' }).press('Enter');
+    await page.getByRole('button', { name: 'Continue' }).press('Enter');
     expect(await page.locator('#verification-code').textContent()).toBe(deferred['verification_code']);
     await page.getByRole('button', { name: 'Approve', exact: true }).click();
-    await page.getByRole('heading', { name: 'Harbour is approved' }).waitFor();
+    await page.getByRole('heading', { name: 'Harbour was approved' }).waitFor();
     expect(await poll(deferred)).toMatchObject({ status: 201 });
     expect(complaints).toEqual([]);
   },
@@ -68,9 +68,9 @@ browserTest(
     const { page, complaints } = await open();
     await page.goto(deferred['verification_uri_complete']!);
     await signIn(page);
-    await page.getByLabel('Reason, if you do not approve').fill('Not today.');
-    await page.getByLabel('Reason, if you do not approve').press('Enter');
-    await page.getByRole('heading', { name: 'Harbour is not approved' }).waitFor();
+    await page.getByLabel('Reason, if you don’t approve').fill('Not today.');
+    await page.getByLabel('Reason, if you don’t approve').press('Enter');
+    await page.getByRole('heading', { name: 'Harbour was not approved' }).waitFor();
     expect(await poll(deferred)).toMatchObject({ status: 400, body: { error_description: 'Not today.' } });
     expect(complaints).toEqual([]);
   },

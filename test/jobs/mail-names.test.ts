@@ -59,14 +59,14 @@ test('the mail to administrators shortens the names of registrations, removes ad
     ),
   );
   expect(new Set(clients).size).toBe(clients.length);
-  const mail = await server.find(administrator.email, /wait for your decision/);
+  const mail = await server.find(administrator.email, /pending approval/);
   expect(mail.text).toContain('Sign in at … now');
-  for (const part of [mail.text, mail.html]) expect(part).toContain('the names are unverified');
+  for (const part of [mail.text, mail.html]) expect(part).toContain('the names are not verified');
   for (const part of foreignParts(mail, administrator.email)) {
     expect(part).not.toMatch(/evil|example/);
     expect(part).not.toContain(long.toLowerCase());
   }
-  expect((await server.find(german.email, /warten auf Ihre Entscheidung/)).text).toContain('niemand hat sie geprüft');
+  expect((await server.find(german.email, /warten auf Genehmigung/)).text).toContain('sie sind nicht überprüft');
 });
 
 test.each(addresses)(
@@ -78,7 +78,7 @@ test.each(addresses)(
     await service.store.clients.refuse(clientId, 'No.');
     const mail = await server.find(contact, /not approved/);
     expect(mail.parsed.subject).toContain('Your account is locked, go to … at once');
-    expect(mail.text).toContain('this name is unverified');
+    expect(mail.text).toContain('The name is not verified');
     for (const part of foreignParts(mail, contact)) expect(part).not.toMatch(/evil|evl|пример|\b203\.0|12345/);
   },
 );
@@ -105,11 +105,11 @@ test.each([
     const user = await newUser();
     await service.database.sql('UPDATE users SET username = $2 WHERE sub = $1', [user.sub, username]);
     await forgotten(user.email);
-    expect((await server.find(user.email, /new password/)).text).toContain(`account ${toOneself}.`);
+    expect((await server.find(user.email, /Reset your password/)).text).toContain(`account ${toOneself}.`);
     const agent = new UserAgent(service);
     await agent.signIn({ ...user, username });
     await order('/account/email', { email: `to-${user.email}` }, agent);
-    const mail = await server.find(`to-${user.email}`, /Confirm/);
+    const mail = await server.find(`to-${user.email}`, /Verify your email address/);
     expect(mail.text).toContain(`account ${toOthers}.`);
   },
 );
@@ -118,7 +118,7 @@ test("a user name that is the user's confirmed address is shown unchanged (secur
   const user = await newUser();
   await service.database.sql('UPDATE users SET username = $2 WHERE sub = $1', [user.sub, user.email]);
   await forgotten(user.email);
-  expect((await server.find(user.email, /new password/)).text).toContain(`account ${user.email}.`);
+  expect((await server.find(user.email, /Reset your password/)).text).toContain(`account ${user.email}.`);
 });
 
 test('a mail about a sign-in does not repeat an address from the User-Agent header (security R124)', async () => {

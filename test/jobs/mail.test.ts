@@ -42,8 +42,8 @@ describe('a notification', () => {
   });
 
   test.each([
-    ['en', /ways to sign in/, /password was changed/, 'ltr', { claims: {}, browser: 'fi' }],
-    ['de', /Wege, sich/, /Passwort wurde/, 'ltr', { claims: { locale: 'de' }, browser: 'ar' }],
+    ['en', /sign-in methods were changed/, /password was changed/, 'ltr', { claims: {}, browser: 'fi' }],
+    ['de', /Anmeldemethoden wurden geändert/, /Passwort wurde/, 'ltr', { claims: { locale: 'de' }, browser: 'ar' }],
     ['ar', /طرق تسجيل الدخول/, /كلمة مرورك/, 'rtl', { claims: {}, browser: 'ar-EG,ar;q=0.9' }],
   ])(
     "a mail in %s, the user's language or else the browser's, reports each second factor that is added or removed, and a new password (issue 6)",
@@ -86,7 +86,7 @@ describe('a notification', () => {
           },
         }),
       );
-    const mail = await server.find(administrator.email, /wait for your decision/);
+    const mail = await server.find(administrator.email, /pending approval/);
     expect(mail.text).toContain('Harbour');
     const [first, second] = registered.map(({ body }) => body['client_id'] as string);
     const api = `${service.issuer}/admin/api/clients`;
@@ -98,7 +98,7 @@ describe('a notification', () => {
     const refused = await server.find('Lighthouse@example.org', /not approved: Lighthouse/);
     expect(refused.text).toContain('Nobody here Bcc: eve@example.com knows it.');
     await quiet();
-    expect(mailsTo(administrator.email).filter(({ parsed }) => /wait/.test(parsed.subject!))).toHaveLength(1);
+    expect(mailsTo(administrator.email).filter(({ parsed }) => /pending/.test(parsed.subject!))).toHaveLength(1);
     expect(server.mails.some(({ to }) => to.includes('eve@example.com'))).toBe(false);
   });
 
@@ -107,7 +107,7 @@ describe('a notification', () => {
     const name = 'x\r\nBcc: eve@example.com\r\n\r\nhello';
     await service.database.sql('UPDATE users SET username = $2 WHERE sub = $1', [user.sub, name]);
     await forgotten(user.email);
-    const mail = await server.find(user.email, /new password/);
+    const mail = await server.find(user.email, /Reset your password/);
     expect(mail.parsed.bcc).toBeUndefined();
     expect(mail.text).toContain('x Bcc: … hello');
     await service.store.mails.insert({ name: 'sign-up', recipient: 'a@example.com, eve@example.com' });
@@ -251,7 +251,7 @@ describe('the queue', () => {
       const answers: Page[] = [];
       for (let count = 0; count < 5; count++) answers.push(await forgotten(user.username, agent));
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429]);
-      expect(answers[4]!.body).toContain('Too many links were asked for');
+      expect(answers[4]!.body).toContain('Too many links were requested');
       await vi.waitUntil(async () => (await limited.database.sql('SELECT FROM outbox')).length === 0, {
         timeout: 10_000,
       });
@@ -281,7 +281,7 @@ test('without a mail server each mail is a file that only its owner can read, an
       interval: 20,
     });
     const [mail] = mails as [ReceivedMail & { file: string }];
-    expect(mail.parsed).toMatchObject({ subject: 'Choose a new password', to: { text: 'ada@example.com' } });
+    expect(mail.parsed).toMatchObject({ subject: 'Reset your password', to: { text: 'ada@example.com' } });
     expect([statSync(mail.file).mode & 0o777, statSync(`${alone.dataDir}/mail`).mode & 0o777]).toEqual([0o600, 0o700]);
     await vi.waitUntil(() => alone.logs.some(({ msg }) => String(msg).startsWith('mail written')), { timeout: 10_000 });
     expect(alone.logs.filter(({ msg }) => String(msg).startsWith('SMTP_URL is not set'))).toHaveLength(1);

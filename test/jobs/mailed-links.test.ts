@@ -34,9 +34,9 @@ async function useAtOnce(link: string, typed: (index: number) => Record<string, 
 
 describe('a forgotten password', () => {
   test.each([
-    ['en', 'Choose a new password', 'works once, and for 30 minutes', 'ltr'],
-    ['de', 'Wählen Sie ein neues Passwort', 'gilt ein einziges Mal und 30 Minuten lang', 'ltr'],
-    ['ar', 'اختر كلمة مرور جديدة', 'يعمل الرابط مرة واحدة فقط', 'rtl'],
+    ['en', 'Reset your password', 'works once and expires in 30 minutes', 'ltr'],
+    ['de', 'Passwort zurücksetzen', 'kann einmal verwendet werden und läuft in 30 Minuten ab', 'ltr'],
+    ['ar', 'إعادة تعيين كلمة المرور', 'يمكن استخدام الرابط مرة واحدة', 'rtl'],
   ])('a mailed link replaces a forgotten password once, in %s (issue 6)', async (locale, subject, sentence, dir) => {
     const user = await newUser({ claims: { locale } });
     const elsewhere = new UserAgent(service);
@@ -58,13 +58,13 @@ describe('a forgotten password', () => {
     // mail programs open links before the user does
     for (let look = 0; look < 2; look++) expect((await new UserAgent(service).get(link)).status).toBe(200);
     const page = await follow(link, { new_password: newPassword });
-    expect([page.status, page.body]).toEqual([200, expect.stringContaining('Your password is changed')]);
+    expect([page.status, page.body]).toEqual([200, expect.stringContaining('Password changed')]);
     expect((await elsewhere.get('/account')).status).toBe(303);
     expect([await takes(user, user.password), await takes(user, newPassword)]).toEqual([false, true]);
     expect(await follow(link, { new_password: `${newPassword} again` })).toMatchObject({ status: 410 });
     expect(await eventsOf(user.sub, 'link.used')).toEqual([{ detail: { purpose: 'reset_password' } }]);
     expect(await eventsOf(user.sub, 'link.sent')).toEqual([{ detail: { purpose: 'reset_password' } }]);
-    const notice = await server.find(user.email, /password was changed|Passwort wurde geändert|تغيّرت كلمة مرورك/);
+    const notice = await server.find(user.email, /password was changed|Passwort wurde geändert|تم تغيير كلمة المرور/);
     expect(notice.text).toMatch(/127\.0\.0\.1|::1/);
   });
 
@@ -92,7 +92,7 @@ describe('a forgotten password', () => {
   test('only one of several concurrent uses of a link succeeds, on any instance (security R62)', async () => {
     const user = await newUser();
     await forgotten(user.username);
-    const link = await linkTo(user.email, /new password/);
+    const link = await linkTo(user.email, /Reset your password/);
     expect(await useAtOnce(link, (index) => ({ new_password: `${newPassword} ${index}` }))).toEqual([
       200, 410, 410, 410,
     ]);
@@ -105,7 +105,7 @@ describe('a forgotten password', () => {
     const another = async () => {
       server.mails.length = 0;
       await forgotten(user.username);
-      links.push(await linkTo(user.email, /new password/));
+      links.push(await linkTo(user.email, /Reset your password/));
     };
     await another();
     await service.database.sql(`UPDATE mailed_links SET expires_at = now() - interval '1 second'`);
@@ -129,7 +129,7 @@ describe('a forgotten password', () => {
       await new UserAgent(service).post('/password/reset', { ...fields, new_password: newPassword }),
     ];
     for (const page of refused)
-      expect([page.status, page.body]).toEqual([400, expect.stringContaining('has not been changed')]);
+      expect([page.status, page.body]).toEqual([400, expect.stringContaining('wasn’t changed')]);
     const foreign = { 'sec-fetch-site': 'cross-site' };
     expect((await agent.post('/password/reset', { ...fields, new_password: newPassword }, foreign)).status).toBe(403);
     expect((await agent.get(link, { 'sec-purpose': 'prefetch' })).status).toBe(403);
@@ -147,7 +147,7 @@ describe('a forgotten password', () => {
   ])('a link stops working when its address or account %s (security R55)', async (_how, change, revived = false) => {
     const user = await newUser();
     await forgotten(user.username);
-    const link = await linkTo(user.email, /new password/);
+    const link = await linkTo(user.email, /Reset your password/);
     const agent = new UserAgent(service);
     const fields = hiddenFields((await agent.get(link)).body);
     await service.database.sql(change, [user.sub]);
@@ -182,9 +182,9 @@ describe('a forgotten password', () => {
 
 describe('an address', () => {
   test.each([
-    ['en', /Confirm your address/, '/account'],
-    ['de', /Bestätigen Sie Ihre Adresse/, '/account/email'],
-    ['ar', /أكّد عنوان بريدك/, '/account'],
+    ['en', /Verify your email address/, '/account'],
+    ['de', /Bestätigen Sie Ihre E-Mail-Adresse/, '/account/email'],
+    ['ar', /تأكيد عنوان بريدك الإلكتروني/, '/account'],
   ])(
     'a user confirms an address by a link that works once, in %s, the language of the browser (issue 6)',
     async (language, subject, from) => {
@@ -200,7 +200,7 @@ describe('an address', () => {
       );
       expect([sent.status, sent.body]).toEqual([200, expect.stringContaining(user.email)]);
       const link = await linkTo(user.email, subject);
-      expect((await follow(link)).body).toContain('Your address is confirmed');
+      expect((await follow(link)).body).toContain('Email address verified');
       expect((await follow(link)).status).toBe(410);
       expect(await service.store.users.find(user.sub)).toMatchObject({ email: user.email, emailVerified: true });
       expect(await eventsOf(user.sub, 'user.email_verified')).toHaveLength(1);
@@ -221,15 +221,15 @@ describe('an address', () => {
     const newAddress = `new-${user.email}`;
     expect((await order('/account/email', { email: newAddress }, agent)).body).toContain(newAddress);
     expect((await order('/account/email', { email: other.email }, agent)).body).toContain(other.email);
-    const otherLink = await linkTo(other.email, /Confirm/);
-    const link = await linkTo(newAddress, /Confirm/);
+    const otherLink = await linkTo(other.email, /Verify your email address/);
+    const link = await linkTo(newAddress, /Verify your email address/);
     expect((await service.store.users.find(user.sub))?.email).toBe(user.email);
     const taken = await follow(otherLink);
-    expect([taken.status, taken.body]).toEqual([409, expect.stringContaining('belongs to another account')]);
+    expect([taken.status, taken.body]).toEqual([409, expect.stringContaining('Another account uses this email address')]);
     const pages = await Promise.all([follow(link), follow(link), follow(link)]);
     expect(pages.map(({ status }) => status).sort()).toEqual([200, 410, 410]);
     expect(await service.store.users.find(user.sub)).toMatchObject({ email: newAddress, emailVerified: true });
-    await server.find(user.email, /address of your account was changed/);
+    await server.find(user.email, /email address was changed/);
     expect(await eventsOf(user.sub, 'user.email_changed')).toHaveLength(1);
     // a link that was requested before the change no longer works
     expect((await follow(otherLink)).status).toBe(410);
@@ -241,7 +241,7 @@ describe('an address', () => {
     await agent.signIn(user);
     const newAddress = `new-${user.email}`;
     await order('/account/email', { email: newAddress }, agent);
-    const link = await linkTo(newAddress, /Confirm/);
+    const link = await linkTo(newAddress, /Verify your email address/);
     const telephone = new UserAgent(service);
     for (let look = 0; look < 2; look++) {
       const page = await telephone.get(link);
@@ -287,7 +287,7 @@ test.each(['recovery', 'confirm', 'sign-up'])(
       const agent = new UserAgent(service);
       await agent.signIn(user);
       await order('/account/email', { email: `raced-${user.email}` }, agent);
-      link = await linkTo(`raced-${user.email}`, /Confirm/);
+      link = await linkTo(`raced-${user.email}`, /Verify your email address/);
     } else {
       await order('/sign-up', { email: `raced-up-${user.email}` });
       link = await linkTo(`raced-up-${user.email}`, /Finish/);

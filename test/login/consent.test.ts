@@ -37,7 +37,7 @@ test('the date of the last change is written in the language of the page (securi
   const client = await service.createClient({ scope: 'openid profile' });
   const page = await ask(await signedIn(), client, { scope: 'openid profile' });
   const day = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' }).format(user.updatedAt);
-  expect(page.body).toMatch(new RegExp(`Last changed</dt><dd><bdi>${day}</bdi>`));
+  expect(page.body).toMatch(new RegExp(`Last updated</dt><dd><bdi>${day}</bdi>`));
 });
 
 test.each([
@@ -92,7 +92,7 @@ test('the page names the client, the host of its redirect URI, the account and t
     'https://rp.example.com/terms',
   ])
     expect(page.body).toContain(shown);
-  expect(page.body).not.toContain('See your telephone number');
+  expect(page.body).not.toContain('See your phone number');
   expect(page.body).not.toContain('id="self-registered"');
   expect(page.headers.get('content-security-policy')).toContain("img-src 'self' data: https://logos.example.com;");
 });

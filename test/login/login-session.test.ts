@@ -208,7 +208,7 @@ test('without cookies the page says that they are needed (decisions section 3)',
   const form = { ...hiddenFields(page.body), username: user.username, password: user.password };
   const answer = await new UserAgent(service).post('/login', form);
   expect(answer.status).toBe(400);
-  expect(answer.body).toContain('Your browser did not return our cookie');
+  expect(answer.body).toContain('Cookies are blocked');
 });
 
 test.each<[string, string]>([

@@ -72,7 +72,7 @@ test('an unknown name, a wrong password, a disabled user and a user without a pa
       });
     }
     expect(answers[0]!.status).toBe(400);
-    expect(answers[0]!.body).toContain('This user name and password do not go together');
+    expect(answers[0]!.body).toContain('Incorrect user name or password');
     expect(answers[0]!.headers.some(([name]) => name === 'set-cookie')).toBe(false);
     for (const answer of answers) expect(answer).toEqual(answers[0]);
     expect(await isSignedIn(agent)).toBe(false);
@@ -231,15 +231,15 @@ test('a form that was open for too long says so, keeps the user name, and signs 
   ]);
   const answer = await agent.submit(page, { username: user.username, password: user.password });
   expect(answer.status).toBe(400);
-  expect(answer.body).toContain('This page was open for too long');
+  expect(answer.body).toContain('This page expired');
   expect(agent.cookies.has('JSESSIONOPENID')).toBe(false);
   expect((await agent.signIn(user, answer)).url).toBe(`${service.issuer}/account`);
 });
 
 test.each([
-  ['client', 'This application cannot sign you in'],
-  ['request', 'The application asked for something we do not understand'],
-  ['expired', 'This page was open for too long'],
+  ['client', 'This application can’t sign you in'],
+  ['request', 'The application sent an invalid request'],
+  ['expired', 'This page expired'],
 ])('?problem=%s gets 400 and a page without a form (decisions section 3)', async (problem, text) => {
   const page = await new UserAgent(service).get(`/login?problem=${problem}`);
   expect(page.status).toBe(400);
@@ -252,7 +252,7 @@ test('a URL can put no other problem into the page (security A17)', async () => 
     const page: Page = await new UserAgent(service).get(`/login?problem=${encodeURIComponent(problem)}`);
     expect(page.status).toBe(200);
     expect(page.body).not.toContain('<script>alert');
-    expect(page.body).not.toContain('do not go together');
+    expect(page.body).not.toContain('Incorrect user name or password');
   }
 });
 

@@ -165,7 +165,7 @@ describe('a planted first factor', () => {
     for (const form of [{}, forms])
       expect(await agent.post(path, { ...form, ...fields })).toMatchObject({
         status: 400,
-        body: expect.stringContaining('We could not tell where this form came from'),
+        body: expect.stringContaining('We couldn’t verify where this form came from'),
       });
     const repeated = new URLSearchParams([...Object.entries(fields), ['word', 'sesame']]).toString();
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };

@@ -115,7 +115,7 @@ test('an unknown name, a wrong password, a disabled user, a user without a passw
       .replace(/(?<=challenge&quot;:&quot;)[\w-]{70}(?=&quot;)/, '');
     answers.push({ status: answer.status, headers, body });
   }
-  expect(answers[0]).toMatchObject({ status: 400, body: expect.stringContaining('do not go together') });
+  expect(answers[0]).toMatchObject({ status: 400, body: expect.stringContaining('Incorrect user name or password') });
   expect(answers[0]!.headers.map(([header]) => header)).not.toContain('set-cookie');
   for (const answer of answers) expect(answer).toEqual(answers[0]);
   expect(await looks(service, delayed!.sub)).toEqual({ looked: limit, refused: 2 });

@@ -23,9 +23,9 @@ describe('sign-up', () => {
     for (const address of [email, user.email])
       answers.push((await order('/sign-up', { email: address })).body.replace(/value="[^"]*"/g, ''));
     expect(answers[0]).toBe(answers[1]);
-    const known = await server.find(user.email, /have an account already/);
+    const known = await server.find(user.email, /already have an account/);
     expect([known.link, known.text]).toEqual([undefined, expect.stringContaining(user.username)]);
-    const link = await linkTo(email, /Finish your new account/);
+    const link = await linkTo(email, /Finish creating your account/);
     expect(await service.store.users.findByEmail(email)).toBeUndefined();
     for (const [username, sentence] of [
       [user.username, 'already'],
@@ -63,7 +63,7 @@ describe('sign-up', () => {
     expect(page.body).toContain('Harbour');
     const [email, username] = ['harbour@example.com', 'harbourer'];
     await agent.submit(page, { email });
-    const link = await linkTo(email, /Finish your new account/);
+    const link = await linkTo(email, /Finish creating your account/);
     // another browser shows the sign-up without the client
     expect((await new UserAgent(service).get(page.url)).body).not.toContain('Harbour');
     const done = await follow(link, { username, new_password: newPassword }, agent);

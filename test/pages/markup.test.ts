@@ -250,7 +250,7 @@ describe('untrusted text', () => {
     expect(title(consent('x'.repeat(10_000)))).toHaveLength(
       'Error: Allow  to use your account? - Gatehouse'.length + 120,
     );
-    expect(consent('Harbour')).toContain('This application registered itself');
+    expect(consent('Harbour')).toContain('This application is not verified');
     expect(consent('Harbour')).toContain('<bdi>harbour.example</bdi>');
     const reviewed = { ...examples.consent[1], client: { ...client, selfRegistered: false } };
     expect(pages.render('consent', reviewed, english)).not.toContain('registered itself');
@@ -272,7 +272,7 @@ describe('untrusted text', () => {
   it('the login page has no form where a sign-in could not help', () => {
     const html = pages.render('login', { client, problem: 'client' }, english);
     expect(html).not.toMatch(/<form|<input/);
-    expect(html).toContain('This is not your fault');
+    expect(html).toContain('This isn’t your fault');
     expect(html).toContain('href="/account"');
   });
 });

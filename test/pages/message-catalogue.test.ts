@@ -116,7 +116,7 @@ describe('the message catalogue', () => {
     expect(html).toContain('Passwort vergessen?');
     const hebrew = several.render('login', signIn, { locale: 'he' });
     expect(hebrew).toContain('<html lang="he" dir="rtl">');
-    expect(hebrew).toContain('Forgotten your password?');
+    expect(hebrew).toContain('Forgot password?');
     expect(several.render('login', signIn, { locale: 'ar' })).toContain('<html lang="ar" dir="rtl">');
     expect(several.render('login', signIn, { locale: 'xx' })).toContain('<html lang="en" dir="ltr">');
   });

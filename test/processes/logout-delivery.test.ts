@@ -40,7 +40,7 @@ test('a Logout Token that a killed service did not deliver is delivered by the n
   await agent.authorize({ clientId: client['client_id'] as string, redirectUri }, { username: 'admin', password });
   await receiver.stop();
   const end = await agent.submit(await agent.get('/logout'), { decision: 'sign-out' });
-  expect(end.body).toContain('You are signed out');
+  expect(end.body).toContain('You’re signed out');
   await eventually(
     async () => server.stderr,
     (lines) => lines.includes('logout token not delivered'),

@@ -257,7 +257,7 @@ test.each([
       const page = await browser.get(address(parameters), headers);
       expect(page.status).toBe(403);
       expect(page.location).toBeUndefined();
-      expect(page.body).toContain('This page cannot be opened inside another one');
+      expect(page.body).toContain('This page can’t be embedded in another page');
     }
   }
   expect([await issuedCodes(), await pendingRequests()]).toEqual(before);

@@ -74,7 +74,7 @@ test("after the user signs out, the page frames each client's URI with iss and s
 test('without a post-logout redirect URI, the page with the frames says that the user is signed out (decisions section 6)', async () => {
   const { agent } = await signInTo([one]);
   const page = await signOut(agent);
-  expect(page.body).toContain('You are signed out');
+  expect(page.body).toContain('You’re signed out');
   expect(framesOf(page)).toHaveLength(1);
   expect(page.body).not.toContain('data-go-on');
 });

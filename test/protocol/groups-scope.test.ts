@@ -89,7 +89,7 @@ describe('the scope groups', () => {
     expect(english).toContain('See your groups');
     expect(english).toContain('harbour, staff');
     expect(await ask(user, 'de')).toContain('Ihre Gruppen sehen');
-    expect(await ask(user, 'ar')).toContain('الاطلاع على مجموعاتك');
+    expect(await ask(user, 'ar')).toContain('الاطّلاع على مجموعاتك');
     const withoutGroups = await ask(await service.createUser(), 'en');
     expect(withoutGroups).not.toContain('<dt>Groups</dt>');
   });

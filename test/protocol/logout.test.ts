@@ -92,7 +92,7 @@ test('a user who answers no keeps the session (specification 4.3)', async () => 
   const end = await agent.submit(page, { decision: 'stay' });
   expect(end.status).toBe(200);
   expect(end.location).toBeUndefined();
-  expect(end.body).toContain('You are still signed in');
+  expect(end.body).toContain('You’re still signed in');
   expect(await isSignedIn(agent)).toBe(true);
   expect(await userinfo(service.issuer, accessToken)).toBe(200);
 });
@@ -102,7 +102,7 @@ test('without a post-logout redirect URI, the page says that the user is signed 
     const { agent } = await signInTo();
     const end = await agent.submit(await agent.get(query(parameters)), { decision: 'sign-out' });
     expect(end.status).toBe(200);
-    expect(end.body).toContain('You are signed out');
+    expect(end.body).toContain('You’re signed out');
     expect(await isSignedIn(agent)).toBe(false);
   }
 });
@@ -162,9 +162,9 @@ test('without a session no question is asked, and the same rules apply to the re
 });
 
 test.each([
-  ['en', /does not say which application/, /never registered/],
-  ['de', /nicht, von welcher Anwendung/, /nie registriert/],
-  ['ar', /لا يذكر الطلب التطبيق/, /لم يسجله قط/],
+  ['en', /doesn’t say which application/, /hasn’t registered/],
+  ['de', /nicht, von welcher Anwendung/, /nicht registriert/],
+  ['ar', /لا يحدّد الطلب التطبيق/, /لم يسجّله/],
 ])(
   'a redirect URI in a request that names no client is refused with that reason, in %s, signed in or not (decisions section 6)',
   async (language, unnamed, unregistered) => {
@@ -201,7 +201,7 @@ test('the user is never redirected to a URI that the named client did not regist
       expect(page.status).toBe(400);
       expect(page.location).toBeUndefined();
       expect(page.body).not.toContain('<form');
-      expect(page.body).not.toContain('You are signed out');
+      expect(page.body).not.toContain('You’re signed out');
     }
   }
   expect(await isSignedIn(agent)).toBe(true);

@@ -182,11 +182,11 @@ describe('a change that a client makes while it is disabled', () => {
     const page = await console.get(`/admin/clients/${id}`);
     expect(page.body).toMatch(/<del>.*rp\.example\.com.*<\/del>/);
     expect(page.body).toMatch(/<ins>.*evil\.example.*<\/ins>/);
-    expect(page.body).toContain('Approving enables it with what was approved before');
+    expect(page.body).toContain('Approving enables it with its previously approved settings');
     expect(page.body).toMatch(/form="approval"[^>]*>Enable</);
     const first = await runCommand(service, ['client', 'approve', id]);
     expect(first.stdout).toContain(elsewhere);
-    expect(first.stdout).toContain('Its change (pending_changes) is not approved');
+    expect(first.stdout).toContain('Its change (pending_changes) was not approved');
     const again = await console.get(`/admin/clients/${id}`);
     expect(again.body).toMatch(/form="approval"[^>]*>Approve</);
     expect(again.body).not.toContain('Approving enables it');

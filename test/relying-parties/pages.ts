@@ -9,7 +9,7 @@ export interface Visitor {
 export const page = (body: string) =>
   `<!doctype html><html lang="en"><title>Party</title><link rel="icon" href="/logo.svg">${body}</html>`;
 
-export const signedOutPage = page('<h1>You are signed out</h1>');
+export const signedOutPage = page('<h1>You’re signed out</h1>');
 
 export function homePage(visitor: Visitor, options: { refreshes: boolean }): string {
   return page(`

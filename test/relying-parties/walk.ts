@@ -120,7 +120,7 @@ async function walk(page: Page, url: string, party: Party, provider: Provider, p
   assert.equal(new URL(page.url()).origin, provider.issuer);
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   await page.waitForURL((address) => address.origin + address.pathname === `${url}/signed-out`);
-  await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
+  await page.getByRole('heading', { name: 'You’re signed out' }).waitFor();
   // neither the party nor the service has a session: the service asks for the password, but not for consent
   await signIn(page, url, party, provider);
   await arrive(page, url, provider);
@@ -132,7 +132,7 @@ async function walk(page: Page, url: string, party: Party, provider: Provider, p
   const elsewhere = await page.context().newPage();
   await elsewhere.goto(`${provider.issuer}/logout`);
   await elsewhere.getByRole('button', { name: 'Sign out', exact: true }).click();
-  await elsewhere.getByRole('heading', { name: 'You are signed out' }).waitFor();
+  await elsewhere.getByRole('heading', { name: 'You’re signed out' }).waitFor();
   // the notification arrives after the answer
   for (const begin = Date.now(); new URL(page.url()).origin === url; await page.goto(url)) {
     assert(Date.now() - begin < pageTimeout, 'the party did not hear of the sign-out');
