@@ -99,7 +99,7 @@ test('each figure of the last day equals the number of rows in its list (decisio
     ...overview.body.matchAll(/<li><a href="([^"]*)"><b>([\d,]+)<\/b> <span[^>]*>([^<]*)<\/span><\/a>/g),
   ];
   const words = figures.map(([, , , word]) => word);
-  expect(words.slice(0, 3)).toEqual(['sign-ins', 'failed sign-ins', 'refusals in total']);
+  expect(words.slice(0, 3)).toEqual(['sign-ins', 'failed sign-ins', 'refused requests in total']);
   for (const [, uri, count, word] of figures) {
     const list = await agent.get(uri!.replaceAll('&amp;', '&'));
     const rows = list.body.slice(list.body.indexOf('<tbody>')).match(/<tr>/g);

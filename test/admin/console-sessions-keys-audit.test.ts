@@ -44,7 +44,7 @@ test('the overview shows waiting clients, activity, totals and the state of the 
   for (const [words, more] of [
     ['sign-ins', 3],
     ['failed sign-ins', 1],
-    ['refusals in total', 1],
+    ['refused requests in total', 1],
     ['token responses', 3],
     ['users', 1],
     ['clients', 2],

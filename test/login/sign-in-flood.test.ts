@@ -36,6 +36,6 @@ test('of 400 parallel sign-ins those beyond the queue get 503 and Retry-After, w
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
     expect(body).not.toContain('a wrong password');
   }
-  expect(refused[0]!.body).toContain('Too many sign-ins at the moment');
+  expect(refused[0]!.body).toContain('Too many sign-ins right now');
   expect(refused[0]!.body).toContain('value="nobody &quot;at&quot; all"');
 });
