@@ -75,7 +75,7 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
   if (basePath !== '') await app.register(originDocuments, documents);
 
   app.setNotFoundHandler((request, reply) => {
-    const error = notFound('there is nothing at this address: see the discovery document for the addresses');
+    const error = notFound('there is nothing at this URL: see the discovery document for the endpoints');
     return request.headers.accept?.includes('text/html')
       ? pages.errors(error, request, reply)
       : jsonErrors(error, request, reply);

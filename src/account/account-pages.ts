@@ -93,7 +93,7 @@ export function createAccountPages(
         const session = await sessions.find(request, reply);
         if (!session) return signIn(reply, session);
         if (!sessions.isOwnForm(request, csrf, { action, session }))
-          throw invalidRequest('the form is too old or came from elsewhere');
+          throw invalidRequest('the form has expired or came from another site');
         if (recent && !recentlyAuthenticated(session)) return signIn(reply, session);
         return submit(own(request, reply, session), typed, request, reply);
       });

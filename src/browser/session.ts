@@ -271,6 +271,6 @@ export function onlyNavigation(request: FastifyRequest, frames = false): void {
   const destination = request.headers['sec-fetch-dest'];
   const isNavigation = destination === undefined || destination === 'document' || (frames && isFramed(request));
   if (/prefetch|prerender/i.test(purpose) || !isNavigation) {
-    throw new OAuthError('invalid_request', 'this address answers a visit in a browser window only', 403);
+    throw new OAuthError('invalid_request', 'this URL can only be opened in a browser window', 403);
   }
 }

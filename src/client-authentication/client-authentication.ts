@@ -63,7 +63,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
         return inHeader || names?.some((name) => source.parameters[name] !== undefined);
       });
       if (used.some(({ carrier }) => carrier !== used[0]!.carrier))
-        throw invalidRequest('use one method of client authentication only');
+        throw invalidRequest('use only one client authentication method');
       const method = used.find(({ isMeant }) => isMeant?.(source) ?? true) ?? publicMethod;
       return authenticate(request, method, method.read(source), rules);
     },
@@ -157,7 +157,7 @@ function limitKeys(request: FastifyRequest, clientId: string): { network: string
 /** Right credentials, sent by another method than the registered one. */
 function wrongMethod(registered: string): OAuthError {
   const { code, status, headers } = invalidClient();
-  const description = `the credentials are right, but the client is registered for ${registered}: authenticate by that method, or change the registration`;
+  const description = `the credentials are correct, but the client is registered for ${registered}: use that method, or change the registration`;
   return new OAuthError(code, description, status, { headers, cause: 'another method than the registered one' });
 }
 

@@ -64,7 +64,7 @@ export async function reencrypt(
   // an instance that started during this run may have used another key
   await refuseOtherEncryption(store, current.id);
   if ((await store.sealedValues.keyIds()).some((id) => id !== current.id))
-    throw conflict('values were encrypted with another key meanwhile: run the command again');
+    throw conflict('values have been encrypted with another key in the meantime: run the command again');
   const notNeeded = others.map(({ id }) => id);
   await store.transaction(({ auditEvents }) =>
     auditEvents.insert({

@@ -35,7 +35,7 @@ export function readCursor(
     date.getUTCFullYear() > 9999 ||
     !isId(id)
   )
-    throw invalidRequest('the parameter cursor is not one that a page gave');
+    throw invalidRequest('the parameter cursor is not valid: use the next_cursor of a page');
   return { at: date, id };
 }
 
@@ -51,7 +51,7 @@ export function readTextCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
   const text = Buffer.from(cursor, 'base64url').toString();
   if (text === '' || text.includes('\0') || !text.isWellFormed() || textCursorOf(text) !== cursor)
-    throw invalidRequest('the parameter cursor is not one that a page gave');
+    throw invalidRequest('the parameter cursor is not valid: use the next_cursor of a page');
   return text;
 }
 

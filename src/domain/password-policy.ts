@@ -48,7 +48,7 @@ export function createPasswordPolicy(
       (name) => typeof name === 'string',
     );
     if (isCommonPassword(password, names))
-      throw invalidRequest('the password is made of common words, names or rows of keys: choose another');
+      throw invalidRequest('the password consists of common words, names or keyboard patterns: choose another');
     if (check === 'list') return;
     const breached = await isBreached(password).catch((error: unknown) => {
       if (!(error instanceof FetchRefused)) throw error;
@@ -57,6 +57,6 @@ export function createPasswordPolicy(
       log.warn({ reason }, 'the range service of PASSWORD_BREACH_CHECK did not answer: the list alone decided');
       return false;
     });
-    if (breached) throw invalidRequest('the password is known from a data breach: choose another');
+    if (breached) throw invalidRequest('the password appeared in a data breach: choose another');
   };
 }

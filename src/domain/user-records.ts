@@ -101,7 +101,7 @@ function columnsOf(head: string[]): string[] {
     throw new HeadProblem(
       'unknown',
       column,
-      `the file's head names ${column === '' ? 'a column' : `the column ${column}`} that is not known here: the columns are ${userColumns.join(', ')}`,
+      `the file's head names ${column === '' ? 'a column' : `the column ${column}`} that is unknown: the columns are ${userColumns.join(', ')}`,
     );
   }
   if (!names.includes('username'))

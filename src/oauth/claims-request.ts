@@ -94,7 +94,7 @@ function parse(text: string): Record<string, unknown> {
   }
   if (!isObject(value)) throw invalidRequest(`claims must be a JSON object of at most ${maxLength} characters`);
   checkBounds(value, 1);
-  if (!hasUniqueNames(text, value)) throw invalidRequest('claims names a member twice in one object');
+  if (!hasUniqueNames(text, value)) throw invalidRequest('claims contains an object with a repeated member');
   return value;
 }
 

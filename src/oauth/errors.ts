@@ -106,8 +106,8 @@ export const insufficientAuthentication = (maxAge: number, acr?: string) =>
   new OAuthError(
     'insufficient_user_authentication',
     acr === undefined
-      ? `this needs a sign-in within the last ${maxAge} seconds: ask for authorization with max_age=${maxAge}, and use the new token`
-      : `this needs a sign-in with a second factor: ask for authorization with acr_values=${acr} and max_age=${maxAge}, and use the new token`,
+      ? `this requires a sign-in within the last ${maxAge} seconds: request authorization with max_age=${maxAge}, then use the new token`
+      : `this requires a sign-in with a second factor: request authorization with acr_values=${acr} and max_age=${maxAge}, then use the new token`,
     401,
     { parameters: { max_age: maxAge, ...(acr !== undefined && { acr_values: acr }) } },
   );
@@ -129,4 +129,4 @@ export const invalidClient = (cause?: string) =>
 
 /** A disabled client authenticated with valid credentials (decisions section 2). */
 export const clientDisabled = (status = 400) =>
-  unauthorizedClient('this client is registered but not enabled: an administrator has to approve it first', status);
+  unauthorizedClient('this client is registered but not enabled: an administrator must approve it first', status);

@@ -9,7 +9,7 @@ import type { Repositories } from '../repositories/store.ts';
  * @throws OAuthError invalid_target
  */
 export function oneResource<R extends string | undefined>(resource: R): R {
-  if (resource?.includes(' ')) throw invalidTarget('name one resource: get a token of its own for each');
+  if (resource?.includes(' ')) throw invalidTarget('name one resource: request a separate token for each');
   return resource;
 }
 
@@ -42,6 +42,6 @@ export async function audienceOf(
 export function scopeFor(audience: readonly string[] | undefined, scopes: string[], asked: boolean): string[] {
   if (!isForeign(audience)) return scopes;
   if (asked && scopes.some(isAdministratorScope))
-    throw invalidScope('the scopes admin and metrics are for this service only: leave them out, or leave out resource');
+    throw invalidScope('the scopes admin and metrics are only for this service: leave them out, or leave out resource');
   return withoutAdministration(scopes);
 }

@@ -8,7 +8,7 @@ import { type ErrorCode, OAuthError } from '../oauth/errors.ts';
 /** The refusal of a request that the service cannot answer now, although the request may be valid (security R79, R108). */
 export const unavailable = (
   cause: unknown,
-  description = 'the service cannot answer just now: try again in a moment',
+  description = 'the service is temporarily unavailable: try again in a moment',
 ): OAuthError =>
   new OAuthError('temporarily_unavailable', description, 503, { cause, headers: { 'retry-after': '2' } });
 
@@ -21,7 +21,7 @@ export function toOAuthError(error: unknown): OAuthError {
     return new OAuthError('conflict', 'an object of this request no longer exists: start again', 409, { cause: error });
   }
   if (isInvalidValue(error))
-    return new OAuthError('invalid_request', 'the request holds a value that is not allowed', 400, { cause: error });
+    return new OAuthError('invalid_request', 'the request contains a value that is not allowed', 400, { cause: error });
   const { statusCode } = error as FastifyError;
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return new OAuthError(
@@ -38,8 +38,8 @@ const frameworkRefusals: Record<number, string> = {
   400: 'the request could not be read: check its encoding',
   408: 'the request took too long to arrive',
   413: 'the request is too large',
-  414: 'the address is too long',
-  415: 'the content type is not supported at this address',
+  414: 'the URL is too long',
+  415: 'the content type is not supported here',
   417: 'of Expect only 100-continue is known',
   431: 'the headers are too large',
 };

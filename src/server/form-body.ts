@@ -49,7 +49,7 @@ export function addJsonParser(app: FastifyInstance, limits: JsonLimits): void {
       if (countMembers(value) > limits.members)
         throw new OAuthError('invalid_request', `the body has more than ${limits.members} members`);
       if (!hasUniqueNames(body as string, value))
-        throw new OAuthError('invalid_request', 'the body names a member twice in one object');
+        throw new OAuthError('invalid_request', 'the body contains an object with a repeated member');
       checkNumbers(body as string);
       done(null, value);
     } catch (error) {
@@ -85,7 +85,7 @@ function checkNumbers(body: string): void {
     if (typeof value === 'number' && !isKept(value, context!.source!)) {
       throw new OAuthError(
         'invalid_request',
-        `the body has a number that cannot be kept exactly: send whole numbers beyond ${Number.MAX_SAFE_INTEGER}, and any that is too large or too small, as strings`,
+        `the body has a number that cannot be stored exactly: send whole numbers beyond ${Number.MAX_SAFE_INTEGER}, and numbers that are too large or too small, as strings`,
       );
     }
     return value;
@@ -104,5 +104,5 @@ function isKept(value: number, source: string): boolean {
 
 function checkText(value: string): void {
   if (value.includes('\0') || !value.isWellFormed())
-    throw new OAuthError('invalid_request', 'the body holds text that is not well-formed');
+    throw new OAuthError('invalid_request', 'the body contains text that is not well-formed');
 }

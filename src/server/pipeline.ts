@@ -34,7 +34,7 @@ export function addPipeline(app: FastifyInstance, options: PipelineOptions): voi
     if (request.url.startsWith(prefixHeaders.prefix)) reply.headers(prefixHeaders.headers);
     // refused without a page, whose links could name either host (security R98)
     if (isRepeated(request.raw.rawHeaders, 'host'))
-      return void jsonErrors(invalidRequest('the header Host is there twice'), request, reply);
+      return void jsonErrors(invalidRequest('the header Host is repeated'), request, reply);
     const refusal = syntaxRefusal(request) ?? methodRefusal(request) ?? authorizationRefusal(request);
     if (refusal) return done(refusal);
     // all statements of a request share one deadline (security R108); Fastify enters this context again once it has read the body

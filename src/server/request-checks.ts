@@ -11,8 +11,8 @@ export function syntaxRefusal({ url, headers, raw }: FastifyRequest): OAuthError
   if (headers.host === undefined && raw.httpVersion === '1.1') return invalidRequest('the header Host is missing');
   // RFC 9112 6.1, 6.3: the end of such a body is unknown, and another reader may see two requests in it
   if ((headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')
-    return invalidRequest('of Transfer-Encoding only chunked is known');
-  if (url.length > maxUrl) return new OAuthError('invalid_request', 'the address is too long: it may have 8 KiB', 414);
+    return invalidRequest('the only supported Transfer-Encoding is chunked');
+  if (url.length > maxUrl) return new OAuthError('invalid_request', 'the URL is too long: use at most 8 KiB', 414);
   const query = url.indexOf('?');
   // browsers send no such query (security R107)
   if (query >= 0 && (/[^!-~]/.test(url) || !isPercentEncoded(url.slice(query))))
@@ -66,7 +66,7 @@ export function createMethodCheck(app: FastifyInstance, crossOriginPaths: readon
     const known = [...methods].find(([url]) => matches(url, path))?.[1];
     if (!known) return undefined;
     const headers = { allow: [...known].join(', ') };
-    return new OAuthError('invalid_request', 'this address does not answer that method', 405, { headers });
+    return new OAuthError('invalid_request', 'this URL does not support this method', 405, { headers });
   };
 }
 

@@ -47,7 +47,7 @@ export async function findRecipient(
     if (!(error instanceof FetchRefused)) throw error;
     throw new OAuthError(
       'temporarily_unavailable',
-      'the key set at jwks_uri of the client cannot be read, and its answers are encrypted: try again in a moment',
+      'the response must be encrypted, but the key set at jwks_uri of the client cannot be read: try again in a moment',
       503,
       { cause: error, headers: { 'retry-after': '5' } },
     );

@@ -64,8 +64,8 @@ export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsign
     try {
       const { alg: named, typ, crit, jku, jwk, x5u } = decodeProtectedHeader(object);
       const alg = registeredName(named);
-      if (crit || jku || jwk || x5u) refuse('the header of the request object holds a member that is not allowed');
-      if (!namesAreUnique(object)) refuse('the request object names a member twice');
+      if (crit || jku || jwk || x5u) refuse('the header of the request object contains a member that is not allowed');
+      if (!namesAreUnique(object)) refuse('the request object contains a repeated member');
       if (typ !== undefined && !/^((application\/)?oauth-authz-req\+jwt|JWT)$/i.test(typ))
         refuse('typ of the request object must be oauth-authz-req+jwt');
       const expected = client.metadata.request_object_signing_alg;
@@ -74,9 +74,9 @@ export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsign
         throw new RequestObjectRefused(code, 'request objects must be signed');
       }
       if (!requestObjectSigningAlgorithms.some((known) => known === alg) || (expected && alg !== expected))
-        refuse('the request object is not signed by the algorithm that the client registered');
+        refuse('the request object is not signed with the algorithm that the client registered');
       if (alg === 'none' && client.metadata.require_signed_request_object)
-        refuse('the client is registered to sign its request objects');
+        refuse('the client must sign its request objects');
       payload =
         alg === 'none'
           ? UnsecuredJWT.decode(object, { currentDate: now() }).payload

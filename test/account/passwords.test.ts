@@ -116,7 +116,7 @@ test("only five digits of a password's digest are sent to the range service, and
   breached = { [password]: 3, 'an umbrella that did not': 0 };
   expect(await create(password)).toMatchObject({
     status: 400,
-    body: { error_description: 'the password is known from a data breach: choose another' },
+    body: { error_description: 'the password appeared in a data breach: choose another' },
   });
   expect(requests).toEqual([{ url: `/range/${hashOf(password).slice(0, 5)}`, padding: 'true' }]);
   // padding entries have a count of 0

@@ -354,7 +354,7 @@ describe('an error', () => {
   test.each([
     [
       ['client', 'create', '--name', 'x', '--grant-type', 'foo'],
-      'grant_types.0 holds a grant type that is not supported',
+      'grant_types.0 contains an unsupported grant type',
     ],
     [
       ['user', 'create', '--username', 'x', '--claim', 'birthdate=80', '--password-stdin'],

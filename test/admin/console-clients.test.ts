@@ -306,7 +306,7 @@ describe('a client', () => {
       { 'accept-language': 'de' },
     );
     expect(german.body).toContain('Eine URI ist nicht zulässig.');
-    expect(german.body).not.toContain('holds an address');
+    expect(german.body).not.toContain('contains a URI');
     // each value is valid alone, but not together
     const whole = await agent.post('/admin/clients/new', {
       ...form,

@@ -81,7 +81,7 @@ test('an import of ten thousand rows of CSV creates the users, names bad rows by
     [5_006, 'username'],
     [5_007, ''],
   ]);
-  expect(first.refused.find(({ line }) => line === 5_006)).toMatchObject({ reason: 'stands in an earlier row, too' });
+  expect(first.refused.find(({ line }) => line === 5_006)).toMatchObject({ reason: 'duplicates an earlier row' });
   expect(first.done).toMatchObject({ done: true, created: 9_993, unchanged: 0, refused: 7 });
   expect(first.progress.length).toBeGreaterThan(40);
   expect(await found('csv42')).toMatchObject({

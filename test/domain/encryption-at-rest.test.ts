@@ -127,7 +127,7 @@ test('a value that is encrypted with another key during the re-encryption is det
      CREATE TRIGGER store_late BEFORE UPDATE ON clients FOR EACH ROW EXECUTE FUNCTION store_late()`,
   );
   await database.sql('UPDATE clients SET self_registered = self_registered');
-  await expect(run()).rejects.toThrow('encrypted with another key meanwhile');
+  await expect(run()).rejects.toThrow('encrypted with another key in the meantime');
   await database.sql('DROP FUNCTION store_late CASCADE');
   expect(await run()).toEqual({ values: 1, notNeeded: [oldId] });
 });

@@ -10,7 +10,7 @@ import {
 } from '../../src/oauth/redirect-uri.ts';
 import { sentenceOf } from '../../src/oauth/refusals.ts';
 
-const begin = 'redirect_uris holds an address that is not allowed: ';
+const begin = 'redirect_uris contains a URI that is not allowed: ';
 const advice = (uri: string, type: 'web' | 'native', localhost?: boolean) => {
   const sentence = sentenceOf(redirectRefusal('redirect_uris', uri, type, localhost));
   expect(sentence.startsWith(begin)).toBe(true);
@@ -57,10 +57,10 @@ describe('a redirect URI', () => {
   test.each<[string, 'web' | 'native', RegExp]>([
     ['http://10.0.0.1/cb', 'web', /^use https, since http is for 127\.0\.0\.1, \[::1\] and localhost only$/],
     ['myapp:/cb', 'native', /such as com\.example\.app:\/callback$/],
-    ['com.example.app:/cb', 'web', /needs application_type native$/],
+    ['com.example.app:/cb', 'web', /requires application_type native$/],
     ['/cb', 'web', /begins with https/],
-    ['https://rp.example.com/cb#x', 'web', /leave out the fragment/],
-    ['https://rp.example.com:443/cb', 'web', /^write it as browsers do/],
+    ['https://rp.example.com/cb#x', 'web', /remove the fragment/],
+    ['https://rp.example.com:443/cb', 'web', /^write it in normalized form/],
   ])('%s of a %s client is refused with advice (security R24)', (uri, type, expected) => {
     expect(advice(uri, type)).toMatch(expected);
     expect(advice(uri, type)).toMatch(/^[ !#-[\]-~]+$/);

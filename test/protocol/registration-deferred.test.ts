@@ -53,8 +53,8 @@ const expire = ({ id }: Deferred, age = '1 second') =>
 const stored = async ({ id }: Deferred) => (await service.store.clients.find(id))!;
 
 const refusals: Record<string, string> = {
-  invalid_registration: 'the registration cannot be completed: its code is unknown or was used before',
-  expired_token: 'the time of this registration is over: register again',
+  invalid_registration: 'the registration cannot be completed: its code is unknown or was already used',
+  expired_token: 'this registration has expired: register again',
 };
 function expectRefused(answer: Answer, error: string, error_description = refusals[error]): void {
   expect(answer).toMatchObject({ status: 400, body: { error, error_description } });

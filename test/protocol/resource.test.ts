@@ -31,7 +31,7 @@ const both: [string, string][] = [
   ['resource', first],
   ['resource', second],
 ];
-const refusal = { error: 'invalid_target', error_description: 'name one resource: get a token of its own for each' };
+const refusal = { error: 'invalid_target', error_description: 'name one resource: request a separate token for each' };
 
 test('one resource becomes the audience of the tokens (RFC 8707 2.2)', async () => {
   const { access_token } = await obtainTokens(service, client, await service.createUser(), { resource: first });

@@ -42,13 +42,13 @@ describe('registration', () => {
   });
 
   test.each([
-    ['lacks one', 200, JSON.stringify(redirectUris.slice(1)), /hold every one of redirect_uris/],
-    ['spells one differently', 200, JSON.stringify(redirectUris.map((each) => `${each}/`)), /hold every one/],
+    ['lacks one', 200, JSON.stringify(redirectUris.slice(1)), /contain all redirect_uris/],
+    ['spells one differently', 200, JSON.stringify(redirectUris.map((each) => `${each}/`)), /contain all redirect_uris/],
     ['is not an array', 200, JSON.stringify({ redirect_uris: redirectUris }), /must be a JSON array/],
     ['is null', 200, 'null', /must be a JSON array/],
-    ['is not JSON', 200, '<html>', /answer with 200 and a JSON array/],
-    ['does not exist', 404, '', /answer with 200 and a JSON array/],
-    ['is longer than 64 KiB', 200, JSON.stringify([...redirectUris, 'x'.repeat(70_000)]), /answer with 200/],
+    ['is not JSON', 200, '<html>', /return status 200 and a JSON array/],
+    ['does not exist', 404, '', /return status 200 and a JSON array/],
+    ['is longer than 64 KiB', 200, JSON.stringify([...redirectUris, 'x'.repeat(70_000)]), /return status 200/],
   ])(
     'whose document %s is refused with a sentence that gives the reason (OpenID Connect Registration 5)',
     async (_what, status, body, why) => {

@@ -135,7 +135,7 @@ test('a handle in a query or a body is refused with 400, and ends (security R83,
   const { code } = await signedIn();
   const refused = await call(`/user/me/scope?session=${code}`, `Bearer ${code}`);
   expect(refused.status).toBe(400);
-  expect(refused.body!['error_description']).toContain('has been ended');
+  expect(refused.body!['error_description']).toContain('has been revoked');
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
   const other = await signedIn();
   const posted = await call('/user/me/info', `Bearer ${other.code}`, {
@@ -151,7 +151,7 @@ test('an access token in a query is refused, and stays valid as the answer says 
   const token = (await redeem(code)).body['access_token'] as string;
   const refused = await call(`/user/me/scope?access_token=${token}`, `Bearer ${token}`);
   expect(refused.status).toBe(400);
-  expect(refused.body!['error_description']).toContain('still in force');
+  expect(refused.body!['error_description']).toContain('still valid');
   expect((await call('/user/me/scope', `Bearer ${token}`)).status).toBe(200);
 });
 
@@ -329,7 +329,7 @@ test.each([
   expect(refused.status).toBe(400);
   expect(refused.body).toMatchObject({
     error: 'invalid_request',
-    error_description: expect.stringContaining('number that cannot be kept exactly'),
+    error_description: expect.stringContaining('number that cannot be stored exactly'),
   });
   expect((await call('/user/me/settings', `Bearer ${code}`)).body!['settings']).toEqual({});
 });

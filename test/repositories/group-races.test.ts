@@ -32,7 +32,7 @@ test('a rename that is retried after a lost transaction takes over no group that
   await vi.waitUntil(async () => (await sql<{ is_called: boolean }>('SELECT is_called FROM tries'))[0]!.is_called);
   // waits for the transaction that is lost
   await sql(`INSERT INTO groups (name, description) VALUES ('after', 'Of others')`);
-  expect(await renaming).toMatchObject({ code: 'conflict', description: 'there is a group of this name' });
+  expect(await renaming).toMatchObject({ code: 'conflict', description: 'a group with this name already exists' });
   expect(await groupsOf(user.sub)).toEqual(['before']);
   await sql('DROP TRIGGER lose ON users');
 });

@@ -68,9 +68,9 @@ test.each(addresses)(
 test('a request that every address refuses is refused at the documents, too (RFC 9112 3.2, security R37, R98)', async () => {
   for (const [headers, description] of [
     ['Connection: close\r\n', 'the header Host is missing'],
-    [`${last}Host: other.example\r\n`, 'the header Host is there twice'],
+    [`${last}Host: other.example\r\n`, 'the header Host is repeated'],
     [`${last}Authorization: x\r\nAuthorization: y\r\n`, 'the header Authorization is repeated'],
-    [`${last}Transfer-Encoding: identity\r\n`, 'of Transfer-Encoding only chunked is known'],
+    [`${last}Transfer-Encoding: identity\r\n`, 'the only supported Transfer-Encoding is chunked'],
   ] as const) {
     const answer = await send(service, `GET /jwks HTTP/1.1\r\n${headers}\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);

@@ -51,7 +51,7 @@ export async function accountDeleteEndpoint(app: FastifyInstance, options: Accou
   });
 
   function onlyWhereAllowed(): void {
-    if (!config.accountDeletion) throw notFound('people do not delete their accounts here: an administrator does');
+    if (!config.accountDeletion) throw notFound('users cannot delete their accounts here: ask an administrator');
   }
 
   async function show(own: AccountSession, fault?: Pages['account-delete']['fault']): Promise<FastifyReply> {

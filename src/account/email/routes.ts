@@ -58,7 +58,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     if (!session || !recentlyAuthenticated(session))
       return pages.redirect(reply, reauthenticationPath(session, ownAddress));
     if (!sessions.isOwnForm(request, csrf, { action: path, session }))
-      throw invalidRequest('the form is too old or came from elsewhere');
+      throw invalidRequest('the form has expired or came from another site');
     const typed = email?.trim() ?? '';
     if (!mailAddress.safeParse(typed).success) return show(request, reply, session, { typed, fault: 'invalid' }, 400);
     if (typed.toLowerCase() === session.user.email?.toLowerCase())
@@ -88,7 +88,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     if (!found) return linkGone(pages, request, reply, 'address');
     const { link, user } = found;
     if (!sessions.isOwnForm(request, csrf, { action: confirmation, shown: link.token }))
-      throw invalidRequest('the form is too old or came from elsewhere');
+      throw invalidRequest('the form has expired or came from another site');
     const outcome = await confirm(request, link, user.sub);
     if (outcome === 'gone') return linkGone(pages, request, reply, 'address');
     const taken = outcome === 'taken';
@@ -113,7 +113,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     if (!found) return showStop(request, reply, { nothing: true });
     const { link, user } = found;
     if (!sessions.isOwnForm(request, csrf, { action: stopping, shown: link.token }))
-      throw invalidRequest('the form is too old or came from elsewhere');
+      throw invalidRequest('the form has expired or came from another site');
     const stopped = await stop(request, link, user.sub);
     return showStop(request, reply, stopped ? { username: user.username } : { nothing: true });
   });

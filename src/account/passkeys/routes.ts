@@ -76,7 +76,7 @@ export async function accountPasskeysEndpoint(
     const waiting = await waitingFor(request, transaction);
     const session = await sessions.find(request, reply);
     if (session && !sessions.isOwnForm(request, csrf, { action: path, session, transaction }))
-      throw invalidRequest('the form is too old or came from elsewhere');
+      throw invalidRequest('the form has expired or came from another site');
     // an unattended browser must not enrol a passkey of another person
     if (!session || !recentlyAuthenticated(session))
       return pages.redirect(reply, reauthenticationPath(session, ownPasskeys));

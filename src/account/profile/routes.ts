@@ -61,7 +61,7 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
   });
 
   account.page(app, editPath, async (own) => {
-    if (fields.length === 0) throw notFound('nothing of a profile is changed here');
+    if (fields.length === 0) throw notFound('users cannot edit their profiles here');
     return show(own);
   });
 

@@ -284,7 +284,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
       const admin = await admit(request, reply, form.back, form.fresh ?? false);
       const { action, shown } = form;
       if (admin && !sessions.isOwnForm(request, form.csrf, { action, shown, session: admin.session }))
-        throw invalidRequest('the form is too old or came from elsewhere');
+        throw invalidRequest('the form has expired or came from another site');
       return admin;
     },
     /**
@@ -301,7 +301,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
       const { code, state, iss } = singleValued(request.query);
       const sent = await takeRequest(request, reply, state);
       // RFC 9207 2.4
-      if (!sent || iss !== issuer) throw invalidRequest('this is no answer to a sign-in of this browser');
+      if (!sent || iss !== issuer) throw invalidRequest('this response does not belong to a sign-in of this browser');
       const token =
         code === undefined
           ? undefined
@@ -312,7 +312,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
               code,
               code_verifier: sent.verifier,
             });
-      if (token === undefined) throw invalidRequest('the sign-in came to nothing: try again');
+      if (token === undefined) throw invalidRequest('the sign-in failed: try again');
       reply.setCookie(tokenCookie, token, cookie);
       return pages.redirect(reply, sent.path);
     },

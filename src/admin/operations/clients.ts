@@ -196,7 +196,7 @@ export async function reviseClient(
     if (!metadataOf) return decision;
     const metadata = metadataOf(current);
     if (needsSectorCheck(metadata, current.metadata) && needsSectorCheck(metadata, foreseen))
-      throw conflict('the client changed meanwhile: try again');
+      throw conflict('the client has changed in the meantime: try again');
     const issued = secretFor(secretBox, current, metadata);
     newSecret = issued?.newSecret;
     return { ...decision, metadata, credentials: issued?.credentials };
@@ -226,7 +226,7 @@ const changeClient = operation({
     const known = [...registrableFields, ...Object.keys(clientChangeShape.shape)];
     const unknown = Object.keys(input).find((member) => !known.includes(member));
     if (unknown !== undefined)
-      throw invalidRequest(`${/^[a-z_]{1,64}$/.test(unknown) ? unknown : 'a member'} is not known here`);
+      throw invalidRequest(`${/^[a-z_]{1,64}$/.test(unknown) ? unknown : 'a member'} is unknown`);
     const fields = Object.entries(input).filter(([member]) => registrableFields.includes(member));
     // null removes a member, as in RFC 7396
     const metadataOf = (client: Client): ClientMetadata =>

@@ -81,10 +81,10 @@ export function createTotpEnrolment(options: {
       const recoveryCodes = await store.transaction(async (repositories) => {
         await repositories.users.lock(sub);
         const present = await repositories.totpAuthenticators.list(sub);
-        if (present.length >= maxTotpAuthenticators) throw conflict('there are too many authenticators');
+        if (present.length >= maxTotpAuthenticators) throw conflict('the account has too many authenticator apps');
         const secretEncrypted = secretBox.seal(secret, secretOf(id));
         if (!(await repositories.totpAuthenticators.insert({ id, sub, name, secretEncrypted, lastStep })))
-          throw conflict('this authenticator is set up already');
+          throw conflict('this authenticator app is already set up');
         return secondFactorEnrolment.added(request, repositories, sub, { id, kind: totpKind, name });
       });
       return { outcome: 'added', amr: ['otp', 'mfa'], recoveryCodes };

@@ -46,7 +46,7 @@ export const consoleClientId = 'gatehouse-console';
 /** Refuses changes of the console's own client: another redirect URI would give its owner access to the console. */
 function refuseConsoleClient({ actor }: Actor, clientId: string): void {
   if (clientId === consoleClientId && actor !== 'service')
-    throw conflict("the console's own client is not changed: it can be disabled, which closes the console");
+    throw conflict("the client of the console cannot be changed: it can only be disabled, which closes the console");
 }
 
 export type Administration = ReturnType<typeof createAdministration>;
@@ -75,7 +75,7 @@ export function createAdministration(store: Store) {
   async function approve({ clients }: Repositories, clientId: string): Promise<Client> {
     const approved = await clients.approve(clientId);
     if (!approved)
-      throw conflict('this registration was refused or its time is over: the client has to register again');
+      throw conflict('this registration was refused or has expired: the client must register again');
     return approved;
   }
 
@@ -83,11 +83,11 @@ export function createAdministration(store: Store) {
   async function keepAnAdministrator(repositories: Repositories, before: User): Promise<void> {
     if (!before.admin || before.status !== 'enabled') return;
     if (!(await repositories.users.hasAdmin()))
-      throw conflict('this is the last enabled administrator: make another one first');
+      throw conflict('this is the last enabled administrator: make another user an administrator first');
   }
 
   const taken = (error: unknown): never => {
-    throw isUniqueViolation(error) ? conflict('the user name or the email is taken') : error;
+    throw isUniqueViolation(error) ? conflict('the user name or email is already in use') : error;
   };
 
   const approveClient = (by: Actor, clientId: string, version: number | undefined): Promise<Client> =>
@@ -101,7 +101,7 @@ export function createAdministration(store: Store) {
     operation<Client>(by, async (repositories) => {
       requireVersion(await lockClient(repositories, clientId), version);
       const refused = await repositories.clients.refuse(clientId, reason);
-      if (!refused) throw conflict('nothing of this client waits for a decision');
+      if (!refused) throw conflict('nothing of this client is pending approval');
       return [refused, { type: 'client.refused', clientId, detail: { version: refused.version, reason } }];
     });
 
@@ -135,7 +135,7 @@ export function createAdministration(store: Store) {
         const before = found(await users.lock(sub), 'user');
         if (version !== undefined && version !== String(before.updatedAt.getTime()))
           throw conflict('the user has changed since you read it: read it again, then change the current version');
-        if (own && before.passwordHash !== own.replaces) throw conflict('the password was changed meanwhile');
+        if (own && before.passwordHash !== own.replaces) throw conflict('the password has been changed in the meantime');
         if (passwordHash !== undefined) await users.setPassword(sub, passwordHash, own?.keepSession);
         const claims = change.claims && withoutNulls({ ...before.claims, ...change.claims });
         const user = found(await users.update(sub, { ...change, claims }), 'user');
@@ -193,7 +193,7 @@ export function createAdministration(store: Store) {
           if (keepWayIn) throw conflict('this passkey is the only way to sign in to this account');
           if (admin && !(await users.hasAdminWhoCanSignIn()))
             throw conflict(
-              'this passkey is the only way in of the last administrator: set a password for this user, or make another administrator first',
+              'this passkey is the only way for the last administrator to sign in: set a password for this user, or make another user an administrator first',
             );
         }
         const detail = { kinds: [...new Set(removed.map(({ kind }) => kind))], names: removed.map(({ name }) => name) };

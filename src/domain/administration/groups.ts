@@ -54,7 +54,7 @@ export function groupOperations(store: Store) {
         const full = subs.length > maxAtOnce;
         if (full && !gradual)
           throw conflict(
-            `the group has more than ${maxAtOnce} members: rename or delete it by the command line, which does so in steps`,
+            `the group has more than ${maxAtOnce} members: rename or delete it with the command line, which does so in steps`,
           );
         const touched = await steps.empty(repositories, subs.slice(0, maxAtOnce));
         await repositories.auditEvents.insertMany(changed(by, touched, steps.detail));
@@ -71,7 +71,7 @@ export function groupOperations(store: Store) {
     createGroup: (by: Actor, name: string, description: string): Promise<Group> =>
       store.transaction(async (repositories) => {
         const group = await repositories.groups.insert(name, description);
-        if (!group) throw conflict('there is a group of this name');
+        if (!group) throw conflict('a group with this name already exists');
         await record(repositories, by, { type: 'group.created', detail: { group: name } });
         return group;
       }),
@@ -105,7 +105,7 @@ export function groupOperations(store: Store) {
           if (!before) throw notFound('there is no such group');
           const made = await groups.insert(to, description ?? before.description);
           // an earlier step may have created the group
-          if (!made && first && !into) throw conflict('there is a group of this name');
+          if (!made && first && !into) throw conflict('a group with this name already exists');
         },
         empty: ({ groups }, subs) => groups.move(name, subs, to),
         detail: names,
@@ -145,7 +145,7 @@ export function groupOperations(store: Store) {
       { add = [], remove = [] }: { add?: string[] | undefined; remove?: string[] | undefined },
     ): Promise<MembersChange> => {
       if (Math.max(add.length, remove.length) > maxAtOnce)
-        throw invalidRequest(`at most ${maxAtOnce} users can be named at once`);
+        throw invalidRequest(`name at most ${maxAtOnce} users at once`);
       return store.transaction(async ({ groups, auditEvents }) => {
         if (!(await groups.keep(name))) throw notFound('there is no such group');
         const there = new Set(await groups.lockUsers([...add, ...remove]));

@@ -61,7 +61,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
 
   app.addHook('onRequest', async (request) => {
     if (request.method === 'GET') onlyNavigation(request);
-    if (!config.signUp) throw notFound('people do not open accounts themselves here: ask an administrator for one');
+    if (!config.signUp) throw notFound('users cannot create accounts here: ask an administrator for one');
   });
 
   app.get(path, async (request, reply) => {

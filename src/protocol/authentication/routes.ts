@@ -82,7 +82,7 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Auth
     const { csrf, transaction } = readParameters(confirmation, singleValued(request.body));
     const session = await sessions.find(request, reply);
     if (!sessions.isOwnForm(request, csrf, { action: '/authenticate', transaction, session })) {
-      throw invalidRequest('the form is too old or came from elsewhere');
+      throw invalidRequest('the form has expired or came from another site');
     }
     return pages.redirect(reply, `/authorize?transaction=${transaction}`);
   });

@@ -56,7 +56,7 @@ function checkResponseMode({ target }: TrustedRequest, { response_mode: mode }: 
   if (mode !== undefined && !responseModes.some((known) => known === mode))
     refuse('invalid_request', 'response_mode is not supported');
   if (mode === 'form_post' && isPrivateUseUri(target.redirectUri))
-    refuse('invalid_request', 'response_mode form_post needs an http redirect URI');
+    refuse('invalid_request', 'response_mode form_post requires an http redirect URI');
 }
 
 function checkResponseType(request: TrustedRequest, parameters: Record<string, string>): void {
@@ -106,7 +106,7 @@ function checkClaims(request: TrustedRequest, parameters: Record<string, string>
 
 function checkAcr({ acr }: TrustedRequest): void {
   if (acr.essential && acr.values.length === 0)
-    refuse('unmet_authentication_requirements', 'no sign-in here reaches the acr that the request demands');
+    refuse('unmet_authentication_requirements', 'this service cannot reach the requested acr');
 }
 
 function checkNonce(request: TrustedRequest, { nonce }: Record<string, string>): void {
@@ -114,16 +114,16 @@ function checkNonce(request: TrustedRequest, { nonce }: Record<string, string>):
     refuse('invalid_request', `nonce must be well-formed text of at most ${maxOpaque} characters`);
   request.nonce = nonce;
   if (nonce === undefined && parts(request.responseType).idToken)
-    refuse('invalid_request', 'nonce is required where the response carries an ID Token');
+    refuse('invalid_request', 'nonce is required if the response contains an ID Token');
 }
 
 function checkPrompt({ prompts }: TrustedRequest, _parameters: Record<string, string>, rules: CheckRules): void {
   if (!prompts.every((prompt) => rules.prompts.includes(prompt)))
-    refuse('invalid_request', 'prompt holds an unknown value');
+    refuse('invalid_request', 'prompt contains an unknown value');
   // Initiating User Registration 1.0, 4.1
   for (const alone of ['none', 'create'])
     if (prompts.includes(alone) && prompts.length > 1)
-      refuse('invalid_request', `prompt=${alone} goes with no other value`);
+      refuse('invalid_request', `prompt=${alone} cannot be combined with other values`);
 }
 
 function checkMaxAge(request: TrustedRequest, { max_age: maxAge }: Record<string, string>): void {
@@ -137,7 +137,7 @@ function checkPkce(request: TrustedRequest, parameters: Record<string, string>, 
   const { code_challenge: challenge, code_challenge_method: method } = parameters;
   const { metadata } = request.client;
   if (challenge === undefined) {
-    if (method !== undefined) refuse('invalid_request', 'code_challenge_method needs code_challenge');
+    if (method !== undefined) refuse('invalid_request', 'code_challenge_method requires code_challenge');
     const required = requirePkce || metadata.require_pkce || isPublicClient(metadata);
     if (parts(request.responseType).code && required)
       refuse('invalid_request', 'code_challenge is required (PKCE with S256)');

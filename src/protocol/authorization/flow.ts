@@ -110,7 +110,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
 
   /** Answers a request that was answered before, has expired, or belongs to another browser. @throws OAuthError in a frame */
   function expired(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    if (isFramed(request)) throw invalidRequest('the request is over, or not of this browser');
+    if (isFramed(request)) throw invalidRequest('the request has ended, or belongs to another browser');
     return pages.refuse(reply, 'expired');
   }
 
@@ -118,7 +118,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     async begin(request, reply, endpoint, parameters, confirm) {
       // a request may be stored, and PostgreSQL stores no NUL (security R107)
       if (Object.entries(parameters).some(([name, value]) => name.includes('\0') || value.includes('\0')))
-        throw invalidRequest('a parameter holds a NUL character');
+        throw invalidRequest('a parameter contains a NUL character');
       const pushed = pushedTransaction(parameters['request_uri']);
       if (pushed !== undefined) {
         // the first browser that names a pushed request owns it, and can load it again until it is answered

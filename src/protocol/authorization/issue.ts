@@ -60,7 +60,7 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
     const silent = prompts.includes('none');
     if (refusal === 'limit') {
       const wait = Math.max(1, await store.authorizationCodes.findWait(session.id, config.limits.codesPerSession));
-      const description = `too many sign-ins to applications in this browser at once: wait ${wait} seconds`;
+      const description = `too many sign-ins to applications in this browser: wait ${wait} seconds`;
       // the user sees a page and can load the request again
       const headers = { 'retry-after': String(wait) };
       return silent
@@ -73,7 +73,7 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
         : undefined;
     // another tab answered the request, or the client, session or grant changed within the last second
     clients.forget(client.clientId);
-    return new OAuthError('conflict', 'the request was answered before, or something changed meanwhile', 409);
+    return new OAuthError('conflict', 'the request was already answered, or something changed in the meantime', 409);
   }
 
   /**

@@ -149,7 +149,7 @@ function parametersOf(payload: Record<string, unknown>): Record<string, string> 
     throw new RequestObjectRefused('invalid_request_object', message);
   };
   if (payload['request'] !== undefined || payload['request_uri'] !== undefined)
-    refuse('a request object must not hold another one');
+    refuse('a request object must not contain another one');
   const parameters: Record<string, string> = {};
   for (const name of requestParameters) {
     const value = payload[name];

@@ -66,7 +66,7 @@ export async function verifyRequest(
   };
   try {
     if (problem) throw new OAuthError(problem.code, problem.description);
-    if (posted) throw invalidRequest('response_mode form_post needs a page, and there is none in a frame');
+    if (posted) throw invalidRequest('response_mode form_post cannot be used in a frame');
     for (const check of checks) await check(request, parameters, rules);
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error;

@@ -102,7 +102,7 @@ export function createStoredRequests({ config, store, limits, sessions }: Stored
 }
 
 function full(): OAuthError {
-  const description = `too many sign-ins of this network wait for an answer: try again in ${retryAfter} seconds`;
+  const description = `too many pending sign-ins from this network: try again in ${retryAfter} seconds`;
   return new OAuthError('temporarily_unavailable', description, 429, {
     headers: { 'retry-after': String(retryAfter) },
   });

@@ -48,7 +48,7 @@ export async function endSessionEndpoint(app: FastifyInstance, options: EndSessi
     const registered = [...(metadata.post_logout_redirect_uris ?? []), ...metadata.redirect_uris];
     if (!matchesRedirectUri(registered, ending.redirectUri, metadata.application_type, config.loopbackLocalhost))
       throw invalidRequest('redirect_uri is not registered');
-    if (ending.all && !client.firstParty) throw invalidRequest('all is for first-party clients only');
+    if (ending.all && !client.firstParty) throw invalidRequest('all is only for first-party clients');
     const session = await sessions.find(request, reply);
     const ended = await store.transaction(async (repositories) => {
       if (
@@ -121,5 +121,5 @@ function refused(cause?: string): OAuthError {
 }
 
 function faulty(fault: string): OAuthError {
-  return new OAuthError('invalid_client', `the end-session request is signed rightly, but ${fault}`, 401);
+  return new OAuthError('invalid_client', `the end-session request has a valid signature, but ${fault}`, 401);
 }

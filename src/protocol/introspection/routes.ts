@@ -41,7 +41,7 @@ interface Known {
   byClient?: boolean;
 }
 
-const malformed = new OAuthError('invalid_token', 'the token is malformed: this service never issues such a one');
+const malformed = new OAuthError('invalid_token', 'the token is malformed: this service did not issue it');
 // the answer is the same for every cause (security R77)
 const inactive = { active: false };
 

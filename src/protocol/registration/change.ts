@@ -57,7 +57,7 @@ export function updateOf(
   if (!issued) return { change, newSecret: undefined };
   // the effective metadata and its secret stay valid until the approval
   if (change.pendingMetadata && needsSecret(current.metadata) && issued.newSecret !== undefined) {
-    throw invalidRequest('send the current client_secret along: after the approval it serves as a key');
+    throw invalidRequest('include the current client_secret: after the approval it is used as a key');
   }
   change.credentials = issued.credentials;
   return { change, newSecret: issued.newSecret };

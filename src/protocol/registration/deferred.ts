@@ -152,12 +152,12 @@ export function createDeferredRegistration({
 function unknown(): OAuthError {
   return new OAuthError(
     'invalid_registration',
-    'the registration cannot be completed: its code is unknown or was used before',
+    'the registration cannot be completed: its code is unknown or was already used',
   );
 }
 
 function expired(): OAuthError {
-  return new OAuthError('expired_token', 'the time of this registration is over: register again');
+  return new OAuthError('expired_token', 'this registration has expired: register again');
 }
 
 /** @param reason the administrator's text, sent if it has only characters that the protocol allows (RFC 6749 5.2) */

@@ -72,7 +72,7 @@ export function createRegistrationProof({ store, authenticateRegistrant }: Regis
         : undefined;
     const client = hash && (await store.clients.find(clientId));
     if (!client?.registrationTokenHash || !equalDigests(client.registrationTokenHash, hash!)) {
-      throw invalidToken('the registration access token is not that of this client');
+      throw invalidToken('the registration access token belongs to another client');
     }
     return client;
   }
@@ -85,7 +85,7 @@ export function createRegistrationProof({ store, authenticateRegistrant }: Regis
 export async function lockHeld({ clients }: Pick<Repositories, 'clients'>, held: Client): Promise<Client> {
   const current = await clients.lock(held.clientId);
   if (!current?.registrationTokenHash || !equalDigests(current.registrationTokenHash, held.registrationTokenHash!)) {
-    throw invalidToken('the registration access token is not that of this client');
+    throw invalidToken('the registration access token belongs to another client');
   }
   return current;
 }

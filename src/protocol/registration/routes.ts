@@ -97,7 +97,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
   app.put('/register/:clientId', async (request, reply) => {
     const held = await authorize(request);
     const body = withDefaultScope(read(request), held.approvedBy);
-    if (body['client_id'] !== held.clientId) throw invalidRequest('client_id must be there and be that of the address');
+    if (body['client_id'] !== held.clientId) throw invalidRequest('client_id is required and must match the URL');
     const secret = body['client_secret'];
     checkSecret(held, secret);
     refuseForeignMembers(body, await answered(held, body, bearerToken(request)), held);
@@ -152,7 +152,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
       return await store.transaction(change);
     } catch (error) {
       if (!(error instanceof OAuthError) || error.refusal?.code !== 'resource-held') throw error;
-      throw conflict('another client was given one of these resource_uris just now: send the request again');
+      throw conflict('another client has just been given one of these resource_uris: send the request again');
     }
   }
 
@@ -238,7 +238,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
         key &&
         !(await repositories.registrationTokens.insertKey(key.keyHash, key.bodyHash, clientId, idempotencyLifetime))
       ) {
-        throw conflict('another registration holds this Idempotency-Key: repeat that one, or send a new key');
+        throw conflict('another registration uses this Idempotency-Key: repeat that one, or send a new key');
       }
       await audit(
         request,
@@ -267,13 +267,13 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     await checkSectorOf(request, metadata, known.metadata);
     const { client, shown } = await changeClient(async (repositories) => {
       const current = await repositories.clients.lock(known.clientId);
-      if (!current) throw invalidToken('the registration is gone');
+      if (!current) throw invalidToken('the registration no longer exists');
       // the credentials that proved the repeat may have been renewed since (security R44)
       if (!byKey && !hasCredentialsOf(current, known))
-        throw invalidToken('the credentials of this client were renewed meanwhile');
+        throw invalidToken('the credentials of this client have been renewed in the meantime');
       // the client was enabled after the key was checked (security R120)
       if (byKey && current.everEnabled)
-        throw conflict('the registration was approved meanwhile: this Idempotency-Key repeats it no more');
+        throw conflict('the registration has been approved in the meantime: this Idempotency-Key no longer repeats it');
       const renewal = renewalOf(options, current, metadata, await claimsHeld(repositories, current, metadata));
       const updated = (await repositories.clients.update(current.clientId, renewal.change))!;
       await audit(

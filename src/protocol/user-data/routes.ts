@@ -35,7 +35,7 @@ export async function userDataEndpoint(app: FastifyInstance, options: UserDataDe
 
   app.get('/user/:sub/address', async (request) => {
     const { user, scopes } = await allow(request);
-    if (!scopes.includes('address')) throw insufficientScope('this needs the scope address');
+    if (!scopes.includes('address')) throw insufficientScope('this requires the scope address');
     // the address of a user without one is an empty object
     return releasedClaims(user, ['address'])['address'] ?? {};
   });
@@ -49,12 +49,12 @@ export async function userDataEndpoint(app: FastifyInstance, options: UserDataDe
 
   app.get('/user/:sub/scope', async (request) => {
     if (isBasic(request)) {
-      throw new OAuthError('invalid_request', 'this address takes a Bearer token only', 401, {
+      throw new OAuthError('invalid_request', 'this URL accepts only a Bearer token', 401, {
         headers: { 'www-authenticate': 'Bearer realm="gatehouse"' },
       });
     }
     const { user, subject, scopes } = await allow(request);
-    if (!scopes.includes('scope')) throw insufficientScope('this needs the scope scope');
+    if (!scopes.includes('scope')) throw insufficientScope('this requires the scope scope');
     return { sub: subject, username: user.username, scope: user.groups };
   });
 
@@ -74,7 +74,7 @@ export async function userDataEndpoint(app: FastifyInstance, options: UserDataDe
         // no ETag: GET does not return the body that was sent (RFC 9110 9.3.4)
         return reply.code(200).send();
       case 'changed':
-        throw new OAuthError('conflict', 'the settings changed since: read them again, then repeat the write', 412);
+        throw new OAuthError('conflict', 'the settings have changed: read them again, then repeat the write', 412);
       case 'too-large':
         throw tooLarge();
     }
@@ -92,7 +92,7 @@ function expectedVersions(request: FastifyRequest): string[] | undefined {
   const tag = /(?:W\/)?"[!#-~\x80-\xff]*"/g;
   const tags = header.match(tag) ?? [];
   if (tags.length === 0 || /[^ \t,]/.test(header.replace(tag, ''))) {
-    throw invalidRequest('If-Match must hold ETags of the settings');
+    throw invalidRequest('If-Match must contain ETags of the settings');
   }
   // the comparison is strong, and versions are numbers: a weak tag or a tag of another form matches nothing
   return tags.filter((each) => /^"(?:0|[1-9]\d{0,17})"$/.test(each)).map((each) => each.slice(1, -1));

@@ -25,7 +25,7 @@ export function readSettings(body: unknown): { set: Record<string, unknown>; rem
     }
     if (value === null) remove.push(key);
     else {
-      if (depth(value) > maxDepth) throw invalidRequest(`a value may be nested ${maxDepth} levels deep`);
+      if (depth(value) > maxDepth) throw invalidRequest(`a value may be nested at most ${maxDepth} levels deep`);
       set[key] = value;
     }
   }
@@ -37,7 +37,7 @@ export function readSettings(body: unknown): { set: Record<string, unknown>; rem
 export function tooLarge(): OAuthError {
   return new OAuthError(
     'invalid_request',
-    `the settings may have ${maxKeys} keys, and ${maxBytes / 1024} KiB of compact JSON in all`,
+    `the settings may have at most ${maxKeys} keys and ${maxBytes / 1024} KiB of compact JSON`,
     413,
   );
 }

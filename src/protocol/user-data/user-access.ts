@@ -72,8 +72,8 @@ async function umaAccess(
         ? store.accessTokens.find(opaqueTokenHash(kind, token)!)
         : undefined);
   const { user, subject, clientId, scope } = requireAccepted(config.issuer, request, live, 'token');
-  if (!user || subject === undefined) throw insufficientScope('the token is not of an End-User');
-  if (sub !== 'me' && sub !== subject) throw accessDenied('the token is of another End-User');
+  if (!user || subject === undefined) throw insufficientScope('the token was not issued for an End-User');
+  if (sub !== 'me' && sub !== subject) throw accessDenied('the token was issued for another End-User');
   return { variant: 'uma', clientId, user, subject, scopes: splitScope(scope) };
 }
 
@@ -87,10 +87,10 @@ async function refuseTokensElsewhere({ store }: UserAccessDependencies, request:
     if (kind === undefined) continue;
     if (kind === 'authorization_code' || kind === 'client_session_handle') {
       await store.revocation.end(kind, opaqueTokenHash(kind, value as string)!);
-      throw invalidRequest('send the code or handle in the Authorization header only: this one has been ended');
+      throw invalidRequest('send the code or handle only in the Authorization header: this one has been revoked');
     }
     throw invalidRequest(
-      'send the token in the Authorization header only: this one is still in force, so revoke it if others may have seen it',
+      'send the token only in the Authorization header: this one is still valid, so revoke it if others may have seen it',
     );
   }
 }

@@ -30,7 +30,7 @@ export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDe
     const found = await requireAccessToken({ config, store }, request, token);
     const scopes = splitScope(found.scope);
     if (!found.user || found.subject === undefined || !scopes.includes('openid'))
-      throw insufficientScope('the access token has not the scope openid');
+      throw insufficientScope('the access token does not have the scope openid');
     // single claims, as far as the client is still registered for them (Core 5.5)
     const registered = claimsOfScopes(splitScope(found.registeredScope ?? ''));
     const requested = found.requested?.userinfo?.filter((claim) => registered.includes(claim)) ?? [];
@@ -41,7 +41,7 @@ export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDe
       return;
     }
     const client = await clients.find(found.clientId);
-    if (!client) throw invalidToken('the client of the access token is gone');
+    if (!client) throw invalidToken('the client of the access token no longer exists');
     reply.type('application/jwt').send(await tokens.userinfo(client, claims));
   }
 
@@ -53,7 +53,7 @@ export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDe
   // refuses POST before it reads the body
   const onRequest = async (): Promise<void> => {
     if (!config.userinfoPost)
-      throw new OAuthError('invalid_request', 'this address answers GET', 405, { headers: { allow: 'GET' } });
+      throw new OAuthError('invalid_request', 'this URL supports only GET', 405, { headers: { allow: 'GET' } });
   };
   app.post('/user/info', { onRequest }, async (request, reply) => {
     await answer(request, reply, postedToken(request));

@@ -137,7 +137,7 @@ export async function clientEditRoutes(
   async function changeable(clientId: string): Promise<Client> {
     const client = await find(clientId);
     // the console creates and restores its own client
-    if (clientId === consoleClientId) throw conflict("the console's own client is not changed here");
+    if (clientId === consoleClientId) throw conflict("the client of the console cannot be changed here");
     return client;
   }
 

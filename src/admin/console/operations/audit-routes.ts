@@ -61,7 +61,7 @@ export async function auditRoutes(app: FastifyInstance, { console, store }: Audi
     });
     if (!admin) return reply;
     const format = body['format'] === 'jsonl' ? 'jsonl' : 'csv';
-    if (read.faults.length > 0 || read.issues) throw notFound('there is nothing to export for such a filter');
+    if (read.faults.length > 0 || read.issues) throw notFound('this filter is not valid for an export');
     const text = await exportEvents(store, admin.by, format, read.search, { ...read.shown });
     return noStore(reply)
       .header('content-disposition', `attachment; filename="audit.${format}"`)

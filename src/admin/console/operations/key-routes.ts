@@ -117,7 +117,7 @@ export async function keyRoutes(
     const key = keyRing.keys.find((one) => one.kid === kid);
     if (!key) throw notFound('there is no such key');
     const { alg, state } = key;
-    if (state === 'signing') throw conflict('this key signs: rotate the keys first');
+    if (state === 'signing') throw conflict('this key is active: rotate the keys first');
     const form = admin.form(withdrawal, kid);
     const data = {
       ...{ kid, alg, state, beginning: kid.slice(0, beginningLength), backUri: list },

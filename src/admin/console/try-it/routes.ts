@@ -94,11 +94,11 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
     await administration.changeClient(admin.by, id, ({ metadata }) => {
       // the first redirect URI determines the sector of pairwise subjects
       if (metadata.redirect_uris.length === 0 && metadata.subject_type === 'pairwise')
-        throw invalidRequest('a client with pairwise subjects needs an address of its own first');
+        throw invalidRequest('a client with pairwise subjects needs a redirect URI of its own first');
       const others = metadata.redirect_uris.filter((uri) => uri !== callbackUri);
       const after = { ...metadata, redirect_uris: change === 'add' ? [...others, callbackUri] : others };
       if (after.redirect_uris.length > 0 && sectorIdentifier(after) !== sectorIdentifier(metadata))
-        throw invalidRequest('the sector of the client would be another one');
+        throw invalidRequest('this would change the sector of the client');
       return { metadata: after };
     });
     clients.forget(id);

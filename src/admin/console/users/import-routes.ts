@@ -114,7 +114,7 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
   console.page(app, `${path}/:id`, async (admin, request, reply) => {
     const id = z.uuid().safeParse(readParameters(byId, request.params).id);
     const found = id.success ? await store.userImports.find(id.data) : undefined;
-    if (!found) throw notFound('there is no such import: how one went is kept for a week');
+    if (!found) throw notFound('there is no such import: results are kept for a week');
     if (found.state === 'running') reply.header('refresh', String(refreshInterval));
     const { state, lines, line, created, updated, unchanged, refused, refusals, startedAt } = found;
     return admin.send(

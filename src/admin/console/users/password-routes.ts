@@ -86,7 +86,7 @@ export async function userPasswordRoutes(app: FastifyInstance, options: Password
     const user = await findUser(store, sub);
     if (act === 'link') {
       const seconds = lifetime === undefined ? undefined : Number(lifetime);
-      if (seconds !== undefined && !lifetimes.includes(seconds)) throw invalidRequest('there is no such life time');
+      if (seconds !== undefined && !lifetimes.includes(seconds)) throw invalidRequest('there is no such lifetime');
       const given = { made: false, ...(seconds !== undefined && { lifetime: seconds }) };
       if (await showLink(options, admin, user, given)) return reply;
       return show(admin, { ...user, status: 'disabled' }, { status: 409 });

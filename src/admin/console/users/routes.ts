@@ -148,7 +148,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
       const call = { params: { sub }, input: changes[act]!, actor };
       const changed = await perform(changeUser, operationContext, call);
       if ('refused' in changed) return show(admin, { problem: changed.refused });
-    } else throw invalidRequest('there is no such act');
+    } else throw invalidRequest('there is no such action');
     return admin.done(path, 'user-saved');
   });
 

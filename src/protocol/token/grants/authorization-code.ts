@@ -16,17 +16,17 @@ const parameters = z.object({
 });
 
 const descriptions: Record<RedemptionFailure, string> = {
-  unknown: 'the code is not known',
+  unknown: 'the code is unknown',
   expired: 'the code has expired',
-  ended: 'the authorization is no longer in force',
+  ended: 'the authorization is no longer valid',
   client: 'the code was issued to another client',
   redirect_uri: 'redirect_uri differs from that of the authorization request',
   pkce_missing: 'code_verifier is missing',
   pkce_unexpected: 'code_verifier was sent for a request without code_challenge',
   pkce: 'code_verifier does not match code_challenge',
   resource: 'the authorization is not for this resource',
-  replayed: 'the code was redeemed before',
-  retried: 'the code was redeemed before',
+  replayed: 'the code was already used',
+  retried: 'the code was already used',
 };
 
 /** The failures that the audit log records, beside the failure that invalidates a code. */

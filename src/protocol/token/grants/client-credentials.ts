@@ -20,7 +20,7 @@ export function clientCredentialsGrant(): GrantType<z.infer<typeof parameters>> 
       const registered = splitScope(client.metadata.scope).filter((value) => !ofUsers.includes(value));
       const asked = scope === undefined ? registered : splitScope(scope);
       if (!asked.every((value) => registered.includes(value)))
-        return { refusal: invalidScope('scope exceeds what the client may have without an End-User') };
+        return { refusal: invalidScope('scope exceeds what the client may request without an End-User') };
       return { scope: asked, isScopeNamed: scope !== undefined };
     },
   };

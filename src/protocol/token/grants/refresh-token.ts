@@ -13,14 +13,14 @@ import type { GrantType } from '../grant-type.ts';
 const parameters = z.object({ refresh_token: text(512), scope: text(1024).optional() });
 
 const descriptions: Record<RefreshFailure, string> = {
-  unknown: 'the refresh token is not known',
+  unknown: 'the refresh token is unknown',
   client: 'the refresh token was issued to another client',
-  ended: 'the authorization is no longer in force',
+  ended: 'the authorization is no longer valid',
   expired: 'the refresh token has expired',
   scope: 'scope exceeds what was granted',
   resource: 'the authorization is not for this resource',
-  grace: 'the refresh token was used before',
-  reused: 'the refresh token was used before, or another one took its place: ask the user to sign in again',
+  grace: 'the refresh token was already used',
+  reused: 'the refresh token was already used or replaced: ask the user to sign in again',
 };
 
 /** The failures that the audit log records. */
