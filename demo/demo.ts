@@ -132,10 +132,10 @@ function complaint(error: unknown): string {
   ) {
     return error.message;
   }
-  if (error instanceof OAuthError) return `A sample user could not be made: ${error.description}.`;
+  if (error instanceof OAuthError) return `A sample user could not be created: ${error.description}.`;
   const { code, port } = error as NodeJS.ErrnoException & { port?: number };
   if (code === 'EADDRINUSE') {
-    return `The port ${port} is used by another program: set ${portSettings.get(port ?? 0) ?? 'PORT'} to a free one.`;
+    return `The port ${port} is in use by another program: set ${portSettings.get(port ?? 0) ?? 'PORT'} to a free port.`;
   }
   return error instanceof Error && error.stack ? error.stack : String(error);
 }

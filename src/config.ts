@@ -236,9 +236,9 @@ function refuseConflicts(s: Environment, context: z.RefinementCtx): void {
   const refuse = (name: keyof Environment, message: string) =>
     context.addIssue({ code: 'custom', path: [name], message });
   if (s.DATABASE_URL && !s.SECRET_KEY)
-    refuse('SECRET_KEY', `is missing: with DATABASE_URL it is required (${keyWords})`);
+    refuse('SECRET_KEY', `is missing: it is required with DATABASE_URL (${keyWords})`);
   if (s.DATABASE_DIRECT_URL && !s.DATABASE_URL)
-    refuse('DATABASE_DIRECT_URL', 'needs DATABASE_URL, the address of the pooler');
+    refuse('DATABASE_DIRECT_URL', 'requires DATABASE_URL, the address of the pooler');
   // one secret, one purpose (security R111): a secret that leaks or is guessed must not open anything else
   const secrets: [keyof Environment, string][] = [
     ...(s.SECRET_KEY ?? []).map((key): [keyof Environment, string] => ['SECRET_KEY', key]),
@@ -250,14 +250,14 @@ function refuseConflicts(s: Environment, context: z.RefinementCtx): void {
   for (const [name, value] of secrets) {
     const secret = value.replace(/=$/, '');
     const owner = owners.get(secret);
-    if (owner !== undefined) refuse(name, `holds the same secret as ${owner}: make another one`);
+    if (owner !== undefined) refuse(name, `has the same value as ${owner}: create another one`);
     else if (secret !== '') owners.set(secret, name);
   }
   const threads = s.UV_THREADPOOL_SIZE;
   if ((s.PASSWORD_HASH_CONCURRENCY ?? 1) >= threads)
     refuse(
       'PASSWORD_HASH_CONCURRENCY',
-      `must be less than UV_THREADPOOL_SIZE (${threads}): the other threads sign tokens`,
+      `must be less than UV_THREADPOOL_SIZE (${threads}), because the other threads sign tokens`,
     );
 }
 

@@ -19,7 +19,7 @@ export const clientDecisionCommands: Record<string, Command> = {
     async run(config, args) {
       const { values, positionals } = parse(args, { reason: { type: 'string' } }, ['ID …']);
       const reason = values.reason?.trim();
-      if (!reason || reason.length > 1000) throw new UsageError('--reason takes a text of up to 1000 characters.');
+      if (!reason || reason.length > 1000) throw new UsageError('--reason must be a text of up to 1000 characters.');
       return decide(config, positionals, reason);
     },
   },
@@ -40,21 +40,21 @@ function decide(config: Config, clientIds: readonly string[], reason: string | u
       const text =
         reason === undefined
           ? `${facts(clientView(only))}\n\n${approved(only, client)}`
-          : `What waited of the client ${clientId} is refused: ${reason}`;
+          : `Refused the pending registration or change of the client ${clientId}: ${reason}`;
       return { json: clientView(client), text };
     }
     const outcomes = await administration.decideClients(by, seen, reason);
     const words = {
       decided: reason === undefined ? 'approved' : 'refused',
-      changed: 'nothing was done: nothing waits, or it changed just now',
-      held: 'nothing was done: another client holds one of its resource_uris',
-      gone: 'is gone',
+      changed: 'not changed: nothing is pending, or it has just changed',
+      held: 'not changed: another client holds one of its resource_uris',
+      gone: 'does not exist',
     };
     const rows = outcomes.map(({ clientId, outcome }, index) => {
       const { status, pendingMetadata, metadata } = seen[index]!;
       // the change of a client that this command has just enabled stays pending
       const waits = outcome === 'decided' && reason === undefined && status === 'disabled' && pendingMetadata;
-      const done = waits ? 'enabled; its change still waits' : words[outcome];
+      const done = waits ? 'enabled; its change is still pending' : words[outcome];
       return [clientId, done, metadata.client_name ?? '', metadata.redirect_uris[0] ?? ''];
     });
     return {
@@ -68,9 +68,9 @@ function decide(config: Config, clientIds: readonly string[], reason: string | u
 /** Describes the result of an approval. */
 function approved(seen: Client, client: Client): string {
   if (client.pendingMetadata)
-    return `The client is enabled as it was approved before. Its change (pending_changes) is not approved: run client approve ${client.clientId} again to approve it, or client refuse.`;
-  if (client.uncollected) return 'This is approved: the client is enabled when it collects its credentials.';
+    return `The client is enabled with its previously approved settings. Its change (pending_changes) is still pending: run client approve ${client.clientId} again to approve it, or client refuse.`;
+  if (client.uncollected) return 'Approved: the client is enabled when it collects its credentials.';
   return seen.pendingMetadata
-    ? 'This is approved: what stands under pending_changes is in force.'
-    : 'This is approved: the client is enabled.';
+    ? 'Approved: the pending changes are now in effect.'
+    : 'Approved: the client is enabled.';
 }

@@ -64,7 +64,7 @@ function helpOf(some: Commands, what: string): string {
   const lines = Object.entries(some).map(
     ([name, command]) => `  ${`${name} ${command.usage}`.trim()}\n      ${command.summary}`,
   );
-  return `Usage: gatehouse ${what} [OPTIONS] [--json]\n\n${lines.join('\n')}\n\nMore about one: gatehouse ${what} --help\n`;
+  return `Usage: gatehouse ${what} [OPTIONS] [--json]\n\n${lines.join('\n')}\n\nHelp for one command: gatehouse ${what} --help\n`;
 }
 
 function helpOfOne(name: string, { usage, summary, options = [] }: Command): string {
@@ -81,7 +81,7 @@ function find(given: readonly string[], all: Commands): [string, string[]] {
   }
   const typed = given.slice(0, 2).join(' ');
   const nearest = nearestOf(typed, Object.keys(all)).join(', ');
-  throw new UsageError(`There is no command ${typed}: the nearest are ${nearest}; gatehouse help lists all.`);
+  throw new UsageError(`Unknown command: ${typed}. The most similar commands are ${nearest}; gatehouse help lists all.`);
 }
 
 /** Writes an error in one line. */
@@ -94,7 +94,7 @@ export function complaint(error: unknown): string {
     return `${isName ? initial : initial.toUpperCase()}${rest.join('')}.`;
   }
   if (error instanceof DatabaseUnavailable)
-    return 'The database cannot be reached: check DATABASE_URL, or DATA_DIR in embedded mode.';
+    return 'Cannot connect to the database. Check DATABASE_URL, or DATA_DIR in embedded mode.';
   if (
     error instanceof UsageError ||
     error instanceof ConfigError ||
@@ -104,6 +104,6 @@ export function complaint(error: unknown): string {
     return harmless(error.message);
   }
   const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return `The database cannot be reached: ${message}.`;
-  return `Something unexpected went wrong: ${harmless(String(error).replace(/\s+/g, ' '))}`;
+  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return `Cannot connect to the database: ${message}.`;
+  return `Unexpected error: ${harmless(String(error).replace(/\s+/g, ' '))}`;
 }

@@ -92,22 +92,22 @@ export function parse<const O extends Options>(args: string[], options: O, names
     if (!option) throw new UsageError(unknownOption(token.rawName, known));
     const isText = option.type === 'string';
     if (isText && (token.value === undefined || (!token.inlineValue && token.value.startsWith('-'))))
-      throw new UsageError(`The option ${token.rawName} needs a value: ${token.rawName}=VALUE.`);
+      throw new UsageError(`The option ${token.rawName} requires a value: ${token.rawName}=VALUE.`);
     if (!isText && token.value !== undefined) throw new UsageError(`The option ${token.rawName} takes no value.`);
   }
   const { values, positionals } = parseArgs({ args: words, options, strict: true, allowPositionals: true });
   const last = names.at(-1) ?? '';
   const least = names.length - (last.startsWith('[') ? 1 : 0);
-  if (positionals.length < least) throw new UsageError(`This command needs: ${names.join(' ')}.`);
+  if (positionals.length < least) throw new UsageError(`Missing argument. This command requires: ${names.join(' ')}.`);
   if (positionals.length > names.length && !last.includes(' …'))
     throw new UsageError(`Unexpected argument: ${positionals[names.length]}.`);
   return { values, positionals };
 }
 
 function unknownOption(given: string, known: readonly string[]): string {
-  if (known.length === 0) return `There is no option ${given}: this command takes none but --json and --help.`;
+  if (known.length === 0) return `Unknown option: ${given}. This command has only --json and --help.`;
   const nearest = nearestOf(given.replace(/^-+/, ''), known).map((name) => `--${name}`);
-  return `There is no option ${given}: ${known.length > nearest.length ? 'the nearest are' : 'there is'} ${nearest.join(', ')}.`;
+  return `Unknown option: ${given}. ${known.length > nearest.length ? 'The most similar options are' : 'This command has'} ${nearest.join(', ')}.`;
 }
 
 /** The three names that differ least from the typed one. */

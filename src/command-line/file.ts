@@ -7,17 +7,17 @@ import { OutputClosed, type Terminal, UsageError } from './command.ts';
 export function formatOf(given: string | undefined, file: string | undefined): TransferFormat {
   const name = given ?? /\.(csv|jsonl)$/i.exec(file ?? '')?.[1]?.toLowerCase();
   const format = transferFormats.find((known) => known === name);
-  if (format === undefined) throw new UsageError('--format takes csv or jsonl.');
+  if (format === undefined) throw new UsageError('--format must be csv or jsonl.');
   return format;
 }
 
 /** Turns an error of a file into a UsageError that names the file; returns any other error unchanged. */
 export function ofTheFile(error: unknown, file: string | undefined): unknown {
   const reasons: Record<string, string> = {
-    ENOENT: 'is not there',
-    EEXIST: 'is there already: it is not written over',
-    EACCES: 'may not be opened',
-    EISDIR: 'is a folder',
+    ENOENT: 'does not exist',
+    EEXIST: 'already exists and is not overwritten',
+    EACCES: 'cannot be opened: permission denied',
+    EISDIR: 'is a directory',
   };
   const reason = reasons[(error as NodeJS.ErrnoException).code ?? ''];
   return reason === undefined ? error : new UsageError(`The file ${file} ${reason}.`);

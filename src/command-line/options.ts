@@ -150,7 +150,7 @@ export async function readFields(
       option !== undefined ? values[option] : required ? words[index] : words.slice(index).join(' ') || undefined;
     if (typed === undefined) {
       if (kind === 'input')
-        throw new UsageError('Add --password-stdin and pipe the password in: it must not be on a command line.');
+        throw new UsageError('Add --password-stdin and pipe the password in: a password must not be on a command line.');
       if (required) throw new UsageError(`The option --${option} is missing.`);
     } else if (kind === 'input') input[name] = await readPassword(terminal);
     else if (kind === 'pairs') input[name] = readPairs(typed as string[]);
@@ -165,18 +165,18 @@ function valueOf(field: Field, typed: unknown): unknown {
   if (nullable && typed === 'none') return null;
   if (kind === 'flag') return choices.length > 0 ? 'true' : true;
   const word = String(typed);
-  if (kind === 'choice' && strict && !choices.includes(word)) throw new UsageError(`${what} takes ${listed(choices)}.`);
+  if (kind === 'choice' && strict && !choices.includes(word)) throw new UsageError(`${what} must be one of: ${listed(choices)}.`);
   if (kind === 'number') {
     const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = range;
     const number = /^\d{1,15}$/.test(word) ? Number(word) : NaN;
     if (!(number >= minimum && number <= maximum))
-      throw new UsageError(`${what} takes a whole number from ${minimum} to ${maximum}.`);
+      throw new UsageError(`${what} must be a whole number from ${minimum} to ${maximum}.`);
     return number;
   }
   if (kind === 'time') {
     const time = new Date(word);
     if (Number.isNaN(time.getTime()) || Math.abs(time.getUTCFullYear()) > 9999)
-      throw new UsageError(`${what} takes a time such as 2026-01-31T12:00:00Z.`);
+      throw new UsageError(`${what} must be a time such as 2026-01-31T12:00:00Z.`);
     return time.toISOString();
   }
   return word;
@@ -184,7 +184,7 @@ function valueOf(field: Field, typed: unknown): unknown {
 
 const listed = (choices: readonly string[]): string =>
   choices.length > 12
-    ? `a word such as ${choices.slice(0, 3).join(', ')}: docs/reference.md lists them`
+    ? `${choices.slice(0, 3).join(', ')}, …: docs/reference.md lists all`
     : choices.join(', ');
 
 async function readPassword({ stdin }: Terminal): Promise<string> {
@@ -197,7 +197,7 @@ function readPairs(pairs: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const equals = pair.indexOf('=');
-      if (equals < 1) throw new UsageError(`--claim takes name=value, not ${pair}.`);
+      if (equals < 1) throw new UsageError(`--claim must be name=value, not ${pair}.`);
       const [name, value] = [pair.slice(0, equals), pair.slice(equals + 1)];
       return [name, isTextClaim(name) ? value : jsonOf(value)];
     }),

@@ -6,7 +6,7 @@ import { type Command, parse } from './command.ts';
 export const schemaCommands: Record<string, Command> = {
   migrate: {
     usage: '',
-    summary: 'Migrates the database schema, as every start does.',
+    summary: 'Migrates the database schema, as each start of the service does.',
     async run(config, args) {
       parse(args, {});
       const connection = await openConnection(config, pino({ level: 'silent' }));
@@ -14,7 +14,7 @@ export const schemaCommands: Record<string, Command> = {
         const done = await connection.migrate();
         return {
           json: { migrations: done },
-          text: done.length > 0 ? `Done: ${done.join(', ')}` : 'The database schema was up to date.',
+          text: done.length > 0 ? `Done: ${done.join(', ')}` : 'The database schema is up to date.',
         };
       } finally {
         await connection.close();

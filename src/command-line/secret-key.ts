@@ -30,11 +30,11 @@ export const secretKeyCommands: Record<string, Command> = {
       const wait = Math.max(config.lifetimes.form, config.lifetimes.registrationCode);
       const next =
         notNeeded.length > 0
-          ? `No longer needed: ${notNeeded.join(', ')}. Keep only the first key of SECRET_KEY on all instances, ${wait} seconds from now or later: forms and codes that were made with another key are valid until then.`
-          : 'SECRET_KEY holds no other key.';
+          ? `No longer needed: ${notNeeded.join(', ')}. Keep only the first key of SECRET_KEY on all instances, ${wait} seconds from now or later: forms and codes that were created with another key are valid until then.`
+          : 'SECRET_KEY contains no other key.';
       return {
         json: { secret_key_id: id, values, not_needed: notNeeded, not_needed_in: notNeeded.length > 0 ? wait : 0 },
-        text: `${values} values were encrypted anew; all are encrypted with the key ${id}.\n${next}`,
+        text: `Reencrypted ${values} values; all values are encrypted with the key ${id}.\n${next}`,
       };
     },
   },

@@ -17,13 +17,13 @@ export const userImportCommands: Record<string, Command> = {
   'user import': {
     usage: 'FILE|- [--format csv|jsonl] [--update] [--with-admins] [--dry-run] [--from-line N]',
     summary:
-      'Imports users from a file, with their password hashes. Existing users stay unchanged without --update. Standard error reports each refused row.',
+      'Imports users from a file, with their password hashes. Without --update, existing users are skipped. Each rejected row is reported on standard error.',
     options: [
-      ['--format csv|jsonl', 'The format; without it the name of the file decides.'],
-      ['--update', 'Changes users that exist; without it they stay as they are.'],
-      ['--with-admins', 'Rows may make and change administrators.'],
+      ['--format csv|jsonl', 'The format; by default, the file extension decides.'],
+      ['--update', 'Updates existing users; otherwise they are skipped.'],
+      ['--with-admins', 'Allows rows that create or change administrators.'],
       ['--dry-run', 'Checks the file and stores nothing.'],
-      ['--from-line N', 'Skips the rows before this line.'],
+      ['--from-line N', 'Starts at this line and skips the rows before it.'],
     ],
     async run(config, args, terminal) {
       const { values, positionals } = parse(
@@ -42,7 +42,7 @@ export const userImportCommands: Record<string, Command> = {
       const { stdin, stderr } = terminal;
       const fromLine = Number(values['from-line']);
       if (!Number.isSafeInteger(fromLine) || fromLine < 0)
-        throw new UsageError('--from-line takes a number of a line.');
+        throw new UsageError('--from-line must be a line number.');
       const stream: Readable = file === '-' ? stdin : createReadStream(file);
       const options = {
         update: values.update,
@@ -66,12 +66,12 @@ export const userImportCommands: Record<string, Command> = {
             progress(
               terminal,
               created + updated + unchanged + refused,
-              `line ${done}: ${created} made, ${updated} changed, ${unchanged} unchanged, ${refused} refused`,
+              `line ${done}: ${created} created, ${updated} updated, ${unchanged} unchanged, ${refused} rejected`,
             );
           }
         }
       }).catch((error: unknown) => {
-        if (done > 0) stderr.write(`\nStopped; all is stored up to line ${done}: go on with --from-line ${done}.\n`);
+        if (done > 0) stderr.write(`\nStopped. Everything up to line ${done} is stored: continue with --from-line ${done}.\n`);
         throw ofTheFile(error, file);
       });
       if (stderr.isTTY) stderr.write('\n');
@@ -79,7 +79,7 @@ export const userImportCommands: Record<string, Command> = {
       return {
         code: counts.refused > 0 ? 1 : 0,
         json: { ...counts, dry_run: options.dryRun },
-        text: `${options.dryRun ? 'Nothing is stored; of this file there would be: ' : ''}${created} made, ${updated} changed, ${unchanged} unchanged, ${refused} refused.`,
+        text: `${options.dryRun ? 'Nothing was stored. An import would report: ' : ''}${created} created, ${updated} updated, ${unchanged} unchanged, ${refused} rejected.`,
       };
     },
   },

@@ -83,13 +83,13 @@ export const baseUrl = z
   .string()
   .refine(
     isBaseUrl,
-    'must be an https URL (http only on a loopback host) as browsers write it, with a plain path if any, without a query, a fragment or a trailing slash',
+    'must be an https URL (http only on a loopback host) in normalized form, without a query, a fragment or a trailing slash',
   );
 
 export const postgresUrl = z.string().refine((url) => /^postgres(ql)?:\/\//.test(url), 'must start with postgresql://');
 
 const breachError =
-  'must be off, list, or the address of a range service that ends in a slash, such as https://api.pwnedpasswords.com/range/';
+  'must be off, list, or the URL of a range service with a trailing slash, such as https://api.pwnedpasswords.com/range/';
 export const breachCheck = z.union(
   [
     z.enum(['off', 'list']),
@@ -102,7 +102,7 @@ export const smtpUrl = z.string().refine((url) => {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname, pathname, search, hash } = new URL(url);
   return /^smtps?:$/.test(protocol) && hostname !== '' && /^\/?$/.test(pathname) && search === '' && hash === '';
-}, 'must be smtp://USER:PASSWORD@HOST:PORT, or smtps:// where TLS begins at once');
+}, 'must be smtp://USER:PASSWORD@HOST:PORT, or smtps:// for TLS from the start');
 
 /** "name@host" or "Name <name@host>", on one line and for one address. */
 export const sender = z
@@ -112,7 +112,7 @@ export const sender = z
       address.length <= 320 &&
       /^(?:[^\p{Cc}<>@,;"]* <)?[^\s\p{Cc}<>@,;"]+@[^\s\p{Cc}<>@,;"]+>?$/u.test(address) &&
       / </.test(address) === address.endsWith('>'),
-    'must be an address, such as: Example Accounts <accounts@example.com>',
+    'must be an email address, such as: Example Accounts <accounts@example.com>',
   );
 
 export const keyWords = '32 random bytes in base64url, as printed by: openssl rand -base64 32 | tr +/ -_';
@@ -124,9 +124,9 @@ export const secretKeys = z
   .string()
   .transform((text) => text.split(',').map((key) => readKey(key.trim())))
   .refine((keys) => keys.every(Boolean), `must be ${keyWords} (or several, separated by commas)`)
-  .refine((keys) => keys.length <= 8, 'must hold at most 8 keys')
-  .refine((keys) => new Set(keys).size === keys.length, 'must hold each key once')
-  .refine((keys) => !keys.some((key) => isGuessable(bytesOf(key))), `is a sample or guessable: make ${keyWords}`);
+  .refine((keys) => keys.length <= 8, 'must have at most 8 keys')
+  .refine((keys) => new Set(keys).size === keys.length, 'must not repeat a key')
+  .refine((keys) => !keys.some((key) => isGuessable(bytesOf(key))), `is a sample or guessable: create ${keyWords}`);
 
 /** The password in a URL; empty if there is none, or if it cannot be read. */
 export function passwordOf(url: string | undefined): string {

@@ -40,7 +40,7 @@ export async function adopt(client: pg.ClientBase, adoption: Adoption): Promise<
     );
   if (last > lastMigration)
     throw new MigrationError(
-      `The database has the migration ${last}, which this version does not know: start the newer version.`,
+      `The database has the migration ${last}, which is unknown to this version: start the newer version.`,
     );
   await refuseOlderInstances(client);
   // an instance whose listening connection broke just now opens another one
@@ -64,6 +64,6 @@ async function refuseOlderInstances(client: pg.ClientBase): Promise<void> {
   );
   if (rows.length > 0)
     throw new MigrationError(
-      'An instance of the version before is connected to the database: stop all of them, then start this version again.',
+      'An instance of the previous version is connected to the database: stop all of them, then start this version again.',
     );
 }

@@ -58,13 +58,13 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
         await embedded.ensureRunning();
         return;
       } catch (error) {
-        logger.fatal({ err: error }, 'the embedded PostgreSQL server does not start; it is tried again');
+        logger.fatal({ err: error }, 'the embedded PostgreSQL server did not start; retrying');
         await delay(restartPause, undefined, { ref: false });
       }
     }
   };
   embedded.onExit(() => {
-    logger.error('the embedded PostgreSQL server ended; it is started again');
+    logger.error('the embedded PostgreSQL server stopped; restarting it');
     void restart();
   });
   // the server has no TLS on its socket, but environment variables of the driver could demand it
@@ -106,7 +106,7 @@ export async function migrateOnceReachable(
       if (code !== '' && !correctable.test(code)) throw error;
       const sentence = `The database of DATABASE_URL cannot be used: ${message}.`;
       if (!transient.test(code) || performance.now() > end) throw new ConfigError(sentence, { cause: error });
-      if (!warned) logger.warn(`${sentence} The start waits for it, ${config.databaseWait} seconds at most.`);
+      if (!warned) logger.warn(`${sentence} Waiting for it for up to ${config.databaseWait} seconds.`);
       await delay(reachPause, undefined, { signal: stopped });
     }
   }
@@ -143,7 +143,7 @@ function keptSecretKeys(dataDir: string): readonly string[] {
   const keys = secretKeysShape.safeParse(readFileSync(file, 'utf8'));
   if (!keys.success)
     throw new ConfigError(
-      `The file ${file} does not hold secret keys: restore it from a backup, or set SECRET_KEY (it ${keys.error.issues[0]!.message}).`,
+      `The file ${file} does not contain secret keys: restore it from a backup, or set SECRET_KEY (it ${keys.error.issues[0]!.message}).`,
     );
   return keys.data;
 }

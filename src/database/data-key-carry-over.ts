@@ -41,7 +41,7 @@ export function carryOverDataKeys(
         }
       }
       throw new MigrationError(
-        `The value ${associatedData} cannot be decrypted: its row was altered, or SECRET_KEY is not the one of this database. Restore or delete the row, or set that SECRET_KEY.`,
+        `The value ${associatedData} cannot be decrypted: its row was altered, or SECRET_KEY does not belong to this database. Restore or delete the row, or set the right SECRET_KEY.`,
       );
     };
 

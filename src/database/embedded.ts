@@ -199,7 +199,7 @@ class EmbeddedServer implements EmbeddedPostgres {
       }
       this.#log(`the embedded PostgreSQL did not stop within ${limit / 1000} s of ${name}`);
     }
-    throw new EmbeddedPostgresError(`The embedded PostgreSQL (process ${pid}) could not be stopped: end it by hand.`);
+    throw new EmbeddedPostgresError(`The embedded PostgreSQL (process ${pid}) could not be stopped: stop it manually.`);
   }
 
   async #trim(): Promise<void> {

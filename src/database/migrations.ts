@@ -63,7 +63,7 @@ export async function migrate(
     const unknown = known.find((name) => !files.includes(name));
     if (unknown !== undefined) {
       throw new MigrationError(
-        `The database has the migration ${unknown}, which this version does not know: start the newer version.`,
+        `The database has the migration ${unknown}, which is unknown to this version: start the newer version.`,
       );
     }
     const pending = files.filter((name) => !known.includes(name));
@@ -81,10 +81,10 @@ async function checkServer(client: pg.Client): Promise<void> {
   );
   const { major, encoding } = rows[0]!;
   if (major < oldestMajor)
-    throw new MigrationError(`The database is PostgreSQL ${major}; Gatehouse needs ${oldestMajor} or later.`);
+    throw new MigrationError(`The database is PostgreSQL ${major}; Gatehouse requires ${oldestMajor} or later.`);
   if (encoding !== 'UTF8')
     throw new MigrationError(
-      `The database's encoding is ${encoding}; Gatehouse needs a database made with ENCODING 'UTF8'.`,
+      `The database's encoding is ${encoding}; Gatehouse requires a database with ENCODING 'UTF8'.`,
     );
 }
 
@@ -134,7 +134,7 @@ async function untilUnlocked(client: pg.Client, work: () => Promise<void>): Prom
       if (!isLockTimeout(error)) throw error;
       if (attempt === lockAttempts)
         throw new MigrationError(
-          'The database cannot be migrated: a table that has to change is in use without a pause. End long transactions, then start again.',
+          'The database cannot be migrated: a table that must be changed is constantly in use. End long transactions, then start again.',
           { cause: error },
         );
       await delay(lockPause * (0.5 + Math.random()));

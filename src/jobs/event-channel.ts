@@ -49,8 +49,8 @@ export function eventChannel(store: Store): Channel {
     recordEnd: async () => undefined, // the audit trail has the event
     facts: ({ name, data, attempts }) => ({ subscriber: name, event: data['type'], attempts }),
     messages: {
-      failed: 'an event was not handled; it will be tried again',
-      givenUp: 'an event could not be handled and is given up',
+      failed: 'an event was not handled; will retry',
+      givenUp: 'an event could not be handled; giving up',
       unread: 'pending events could not be read',
       unrecorded: 'an event could not be handled',
     },

@@ -44,8 +44,8 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
     from: config.mailFrom,
     host: new URL(config.issuer).hostname,
   });
-  if (transport.kind === 'smtp') logger.info({ server: transport.place }, 'mail goes to the mail server');
-  else logger.info({ folder: transport.place }, 'SMTP_URL is not set: mail is written to a folder and not sent');
+  if (transport.kind === 'smtp') logger.info({ server: transport.place }, 'mail is sent through the mail server');
+  else logger.info({ folder: transport.place }, 'SMTP_URL is not set: mail is not sent, but written to a folder');
   const composition = createMailComposition(dependencies);
   const retention = lifetimes.backchannelLogoutRetention;
   /** Named after the notifications that wake them. */

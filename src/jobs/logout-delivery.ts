@@ -41,7 +41,7 @@ export function startLogoutDelivery(options: LogoutDeliveryOptions): DeliveryWor
     });
     for (const delivery of givenUp) {
       const reason = delivery.lastFailure;
-      logger.warn({ ...facts(delivery), reason }, 'a logout token could not be delivered and is given up');
+      logger.warn({ ...facts(delivery), reason }, 'a logout token could not be delivered; giving up');
     }
     for (const [clientId, deliveries] of Map.groupBy(claimed, (delivery) => delivery.clientId))
       underWay.add(clientId, deliverTo(clientId, deliveries));
@@ -90,7 +90,7 @@ export function startLogoutDelivery(options: LogoutDeliveryOptions): DeliveryWor
 
   async function retry(delivery: LogoutDelivery, reason: string): Promise<void> {
     const pause = await store.logoutDeliveries.fail(delivery, reason);
-    logger.info({ ...facts(delivery), reason, pause }, 'logout token not delivered; it will be tried again');
+    logger.info({ ...facts(delivery), reason, pause }, 'logout token not delivered; will retry');
   }
 
   return startDeliveryLoop({

@@ -47,7 +47,7 @@ export function mailChannel({ store, composition, transport, logger }: MailChann
     });
     const line = { mail: row.name, sub: row.sub, to: transport.kind };
     if (transport.kind === 'smtp') logger.info(line, 'mail sent');
-    else logger.info({ ...line, folder: transport.place }, 'mail written to a folder, since SMTP_URL is not set');
+    else logger.info({ ...line, folder: transport.place }, 'mail not sent, but written to a folder: SMTP_URL is not set');
     return undefined;
   }
 
@@ -69,7 +69,7 @@ export function mailChannel({ store, composition, transport, logger }: MailChann
     },
     facts: ({ name, sub, attempts }) => ({ mail: name, sub, attempts }),
     messages: {
-      failed: 'mail not sent; it will be tried again',
+      failed: 'mail not sent; will retry',
       givenUp: 'a mail could not be sent and is given up',
       unread: 'pending mails could not be read',
       unrecorded: 'a mail could not be recorded',

@@ -130,6 +130,6 @@ function refusal(error: unknown): MailRefused {
   const words = error instanceof Error ? error.message.replace(/\p{Cc}+/gu, ' ').replace(/https?:\S+/g, '…') : '';
   // the server refuses this mail for good (RFC 5321 4.2.1); other refusals can be corrected
   const permanent = (code === 'EENVELOPE' || code === 'EMESSAGE') && (responseCode ?? 0) >= 500;
-  const reason = code === 'EAUTH' ? `the mail server did not take the credentials (${responseCode ?? command})` : words;
+  const reason = code === 'EAUTH' ? `the mail server rejected the credentials (${responseCode ?? command})` : words;
   return new MailRefused(reason.slice(0, 300), permanent);
 }

@@ -19,7 +19,7 @@ export async function listenAt(
   await app.listen({ port, host: first! });
   const listeners = others.map((address) =>
     addListener(app, address).catch((error: unknown) => {
-      logger.warn({ address, err: error }, 'the service cannot listen at a further address of localhost');
+      logger.warn({ address, err: error }, 'the service cannot listen on another address of localhost');
     }),
   );
   const closers = await Promise.all(listeners);

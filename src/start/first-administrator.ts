@@ -19,7 +19,7 @@ export async function createFirstAdministrator(config: Config, store: Store): Pr
     isCommonPassword(adminPassword, [username, 'gatehouse'])
   )
     throw new ConfigError(
-      'The setting ADMIN_PASSWORD consists of common words, names or keyboard rows: choose another one.',
+      'The setting ADMIN_PASSWORD consists of common words, names or keyboard patterns: choose another one.',
     );
   const password = adminPassword ?? randomSecret().slice(0, 24);
   const hash = await createPasswordHashing().hash(password);
@@ -41,7 +41,7 @@ export async function createFirstAdministrator(config: Config, store: Store): Pr
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
     throw new ConfigError(
-      `The setting ADMIN_USERNAME is wrong: there is no enabled administrator, and ${username} is another user's name.`,
+      `The setting ADMIN_USERNAME is wrong: there is no enabled administrator, and another user has the name ${username}.`,
     );
   }
 }

@@ -13,7 +13,7 @@ let log: Logger | undefined;
 process.stdout.on('error', (error) =>
   log?.warn(
     { err: error },
-    'the greeting could not be printed: if it had the first password, set another with `user set-password`',
+    'the greeting could not be printed: if it contained the first password, set a new one with `user set-password`',
   ),
 );
 let service: Service | undefined;
@@ -58,7 +58,7 @@ function stop(signal: NodeJS.Signals): void {
 }
 
 function end(started: Service, signal: NodeJS.Signals): void {
-  started.logger.info({ signal }, 'stopping: requests under way are answered first');
+  started.logger.info({ signal }, 'stopping after the requests in progress');
   started.stop().then(
     () => process.exit(0),
     (error: unknown) => {

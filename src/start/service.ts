@@ -104,11 +104,11 @@ export async function startService(
 function listenError(config: Config, error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
   const sentence = {
-    EADDRINUSE: `The port ${config.port} is used by another program: set PORT to a free one.`,
-    EACCES: `The port ${config.port} is not open to this user: set PORT to one above 1023.`,
+    EADDRINUSE: `The port ${config.port} is in use by another program: set PORT to a free port.`,
+    EACCES: `This user is not allowed to use the port ${config.port}: set PORT to a port above 1023.`,
     EADDRNOTAVAIL: `The setting HOST is wrong: ${config.host} is not an address of this machine.`,
-    ENOTFOUND: `The setting HOST is wrong: ${config.host} is not known.`,
-    EAI_AGAIN: `The setting HOST is wrong: ${config.host} is not known.`,
+    ENOTFOUND: `The setting HOST is wrong: ${config.host} cannot be resolved.`,
+    EAI_AGAIN: `The setting HOST is wrong: ${config.host} cannot be resolved.`,
   }[code ?? ''];
   return sentence === undefined ? error : new ConfigError(sentence, { cause: error });
 }

@@ -13,7 +13,7 @@ let early: ((log: Logger) => void)[] | undefined = [];
 export function captureStrayOutput(): void {
   // Node's own listener would print warnings
   process.removeAllListeners('warning');
-  process.on('warning', (warning) => keep((log) => log.warn({ err: warning }, 'Node or a package warns')));
+  process.on('warning', (warning) => keep((log) => log.warn({ err: warning }, 'warning from Node or a package')));
   const print = console.error;
   const logAt = (level: Level) => {
     return (...values: unknown[]) =>
@@ -25,7 +25,7 @@ export function captureStrayOutput(): void {
   console.trace = logAt('debug');
   // also gets promises that reject without a handler
   process.on('uncaughtException', (error) => {
-    if (logger) logger.fatal({ err: error }, 'an error that no code handled ends this process');
+    if (logger) logger.fatal({ err: error }, 'unhandled error: the process exits');
     else print(String(error));
     process.exit(1);
   });

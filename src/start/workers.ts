@@ -51,7 +51,7 @@ export async function startWorkers(
       refused?.();
       if (stopping) return;
       pause = performance.now() - begin > stableAfter ? firstPause : Math.min(2 * pause, maxPause);
-      logger.error({ worker: worker.process.pid, code, signal }, `a worker ended; another one starts in ${pause} ms`);
+      logger.error({ worker: worker.process.pid, code, signal }, `a worker exited; restarting it in ${pause} ms`);
       await delay(pause, undefined, { ref: false });
     }
   }

@@ -52,9 +52,9 @@ export async function verifyEndSessionRequest(
   const now = currentDate.getTime() / 1000;
   const { exp, iat, jti } = payload;
   if (typeof payload.aud !== 'string') throw new EndSessionFault('aud must be one value, as text');
-  if (Math.abs(now - iat!) > maxAge) throw new EndSessionFault(`iat must lie within ${maxAge} s of now`);
+  if (Math.abs(now - iat!) > maxAge) throw new EndSessionFault(`iat must be within ${maxAge} s of the current time`);
   if (exp! - iat! > maxLifetime || exp! <= iat!)
-    throw new EndSessionFault(`exp must be later than iat, by ${maxLifetime} s at most`);
+    throw new EndSessionFault(`exp must be later than iat, by at most ${maxLifetime} s`);
   if (typeof jti !== 'string' || jti === '' || jti.length > 512)
     throw new EndSessionFault('jti must be a text of 1 to 512 characters');
   const text = (name: string): string | undefined => {

@@ -260,7 +260,7 @@ export async function openKeyRing({
         if (!key) throw notFound('there is no such key');
         const signing = found.keys.find((row) => row.alg === key.alg && row.activeAt <= found.now);
         if (signing === key)
-          throw conflict(`this key is active for ${key.alg}: rotate with immediate effect, then withdraw it`);
+          throw conflict(`this key is active for ${key.alg}: rotate with immediate effect, then revoke it`);
         await signingKeys.delete(kid);
         // without its successor, the signing key has no end
         await signingKeys.keepNewest(key.alg);

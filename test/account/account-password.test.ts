@@ -112,7 +112,7 @@ test('a common, short, long, missing or unchanged password is refused with a sen
     ['Hildegard-2026!', 'easy to guess'],
     ['x9-eleven-l', '12 to 128 characters'],
     ['x9 '.repeat(43), '12 to 128 characters'],
-    [user.password, 'differs from your current one'],
+    [user.password, 'different from your current one'],
     ['', 'Enter a new password'],
   ] as const) {
     const page = await change(agent, user.password, chosen);

@@ -28,7 +28,7 @@ async function add(agent: UserAgent): Promise<void> {
 const afterPassword = async (user: TestUser) => new URL((await new UserAgent(service).signIn(user)).url).pathname;
 
 test.each([
-  ['en', /your password alone no longer signs you in/],
+  ['en', /your password alone is no longer enough/],
   ['de', /genügt Ihr Passwort allein nicht mehr/],
   ['ar', /لن تكفي كلمة المرور وحدها/],
 ])(

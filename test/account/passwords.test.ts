@@ -128,7 +128,7 @@ test('when the range service does not answer, the built-in list decides, and the
   service.logs.length = 0;
   expect((await create('an umbrella in the rain')).status).toBe(201);
   expect((await create('Password1234')).status).toBe(400);
-  const lines = service.logs.filter(({ msg }) => /range service .* did not answer/.test(String(msg)));
+  const lines = service.logs.filter(({ msg }) => /range service .* did not respond/.test(String(msg)));
   expect(lines).toHaveLength(1);
   const digits = hashOf('an umbrella in the rain').slice(0, 5);
   for (const secret of ['umbrella', digits]) expect(JSON.stringify(service.logs)).not.toContain(secret);
@@ -150,7 +150,7 @@ test('a stored hash that costs too much is not computed, and is logged; one with
   await store(expensive.replace('m=131080', `m=${4 * 1024 * 1024}`).replace('t=1', 't=4000000000'));
   expect(await signIn()).toBe(400);
   expect(
-    service.logs.filter(({ msg, sub }) => sub === user.sub && /more than is computed/.test(String(msg))),
+    service.logs.filter(({ msg, sub }) => sub === user.sub && /too costly to verify/.test(String(msg))),
   ).toHaveLength(2);
   await store(await argon2.hash(user.password, { memoryCost: 65_536, timeCost: 1, parallelism: 2 }));
   expect(await signIn()).toBe(200);

@@ -158,7 +158,7 @@ describe('the audit event of a change', () => {
     ]);
     for (const { code, stdout } of again) {
       expect(code).toBe(0);
-      expect(stdout).toContain('was disabled before: nothing changed');
+      expect(stdout).toContain('is already disabled: nothing changed');
     }
     const events = await rows({ client: clientId, sub: user.sub });
     expect(events.map(({ type }) => type)).toEqual(['client.disabled', 'user.disabled']);

@@ -103,7 +103,7 @@ test('the command line lists and withdraws grants (decisions section 3)', async 
     (await admin(`/users/${user.sub}/grants`)).body['grants'],
   );
   expect(await run('list', user.username)).toContain(client.clientId);
-  expect(await run('withdraw', user.username, client.clientId)).toMatch(/ is withdrawn/);
+  expect(await run('withdraw', user.username, client.clientId)).toMatch(/^Revoked the grant/);
   expect((await userinfo(service.issuer, tokens.access_token)).status).toBe(401);
   expect(await withdrawals(user.sub)).toEqual([{ actor: 'command line', client_id: client.clientId }]);
   const again = await runCommand(service, ['grant', 'withdraw', user.username, client.clientId]);

@@ -152,7 +152,7 @@ describe('ending sessions', () => {
     expect(JSON.parse(json.stdout)).toEqual(sessions);
     for (const { id } of sessions) expect(text.stdout).toContain(id);
     const one = await run('end', sessions[0]!['id'] as string);
-    expect([one.code, one.stdout]).toEqual([0, expect.stringContaining('has ended')]);
+    expect([one.code, one.stdout]).toEqual([0, expect.stringContaining('Ended the session')]);
     expect(await isSignedIn(agents[2]!, second(service))).toBe(false);
     const rest = await run('end-all', user.username, '--json');
     expect(JSON.parse(rest.stdout)).toEqual({ sub: user.sub, sessions: 2 });

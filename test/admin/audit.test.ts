@@ -190,11 +190,11 @@ test('an administrator exports all matching events by admin route and command li
     const file = join(folder, 'trail.jsonl');
     const named = ['--client', of.client_id, '--sub', of.sub];
     const written = await runCommand(service, ['audit', 'export', file, ...named, '--since', '2026-01-01']);
-    expect(written).toMatchObject({ code: 0, stdout: `The events are in ${file}.\n`, stderr: '' });
+    expect(written).toMatchObject({ code: 0, stdout: `Exported the events to ${file}.\n`, stderr: '' });
     expect(await readFile(file, 'utf8')).toBe(lines.text);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     const again = await runCommand(service, ['audit', 'export', file]);
-    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('is not written over') });
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('is not overwritten') });
     const shown = await runCommand(service, [
       ...['audit', 'export', '--format', 'csv', '--outcome', 'failure'],
       ...named,

@@ -201,7 +201,7 @@ describe('keys, tokens, audit and schema', () => {
     const [head, first, second, , hint] = stdout.trim().split('\n');
     expect([head, first]).toEqual([expect.stringMatching(/^ID +AT +TYPE/), expect.any(String)]);
     const last = second!.split(' ')[0]!;
-    expect(hint).toBe(`There may be more: add --before ${last}`);
+    expect(hint).toBe(`There may be more events: add --before ${last}`);
     const [whole, below] = [
       await json<{ id: string }[]>(['audit', 'list', '--limit', '5']),
       await json(['audit', 'list', '--limit', '3', '--before', last]),
@@ -282,10 +282,10 @@ describe('operations of the admin routes as commands (issue 20)', () => {
   });
 
   test.each([
-    [['user', 'list', '--serch', 'x'], /^There is no option --serch: the nearest are --search, /],
-    [['user', 'list', '--limit', '0'], '--limit takes a whole number from 1 to 10000.'],
-    [['keys', 'list', '--colour'], 'There is no option --colour: this command takes none but --json and --help.'],
-    [['user', 'shwo', 'x'], /^There is no command user shwo: the nearest are user show, /],
+    [['user', 'list', '--serch', 'x'], /^Unknown option: --serch\. The most similar options are --search, /],
+    [['user', 'list', '--limit', '0'], '--limit must be a whole number from 1 to 10000.'],
+    [['keys', 'list', '--colour'], 'Unknown option: --colour. This command has only --json and --help.'],
+    [['user', 'shwo', 'x'], /^Unknown command: user shwo\. The most similar commands are user show, /],
     [['user', 'list', '--admin=yes'], 'The option --admin takes no value.'],
   ])('the error for %j names the valid options, values or commands (issue 20)', async (words, sentence) => {
     const { code, stdout, stderr } = await run(words);

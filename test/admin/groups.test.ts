@@ -166,7 +166,7 @@ test('a group with more members than one request may change is left to the comma
   expect((await admin('PATCH', '/groups/large', { name: 'larger' })).status).toBe(409);
   expect(await countOf('large')).toBe(2_100);
   const renamed = await runCommand(service, ['group', 'rename', 'large', 'vast']);
-  expect(renamed).toMatchObject({ code: 0, stdout: 'The group is now called vast: 2100 members.\n' });
+  expect(renamed).toMatchObject({ code: 0, stdout: 'Renamed the group to vast: 2100 members.\n' });
   expect(await countOf('vast')).toBe(2_100);
   const administration = createAdministration(service.store);
   expect(await administration.deleteGroup({ actor: 'test' }, 'vast', true)).toBe(2_100);
@@ -185,7 +185,7 @@ test('the command line creates, lists, fills, empties and deletes groups (issue 
   expect(await run('add', 'deck', 'nobody')).toMatchObject({ code: 1, said: 'There is no user nobody.\n' });
   expect((await run('list', 'deck')).said).toMatch(/deck +1 +On deck/);
   expect(await run('remove', 'deck', user.username)).toMatchObject({ said: '1 left the group deck.\n' });
-  expect(await run('delete', 'deck')).toMatchObject({ said: 'The group deck is deleted; it had 0 members.\n' });
+  expect(await run('delete', 'deck')).toMatchObject({ said: 'Deleted the group deck; it had 0 members.\n' });
 });
 
 test('a user in the maximum number of groups, with names that grow when folded, is saved and found, and the search index stays small (issue 6)', async () => {

@@ -318,7 +318,7 @@ describe('a decision', () => {
     const page = await agent.submit(await agent.get(deferred.address), { decision: 'approve' });
     expect(page.status).toBe(200);
     expect(title(page)).toBe(`${deferred.name} was approved`);
-    expect(page.body).toContain('receives its credentials the next time it asks');
+    expect(page.body).toContain('receives its credentials the next time it checks');
     const collected = await call(`${service.instances[1]}/register`, {
       body: { registration_code: deferred.registrationCode },
     });

@@ -322,9 +322,9 @@ test('the command line reports bad rows, and continues from a given line (issue 
   expect(tried).toMatchObject({
     code: 1,
     stderr: 'line 2: email must be an email address\n',
-    stdout: 'Nothing is stored; of this file there would be: 2 made, 0 changed, 0 unchanged, 1 refused.\n',
+    stdout: 'Nothing was stored. An import would report: 2 created, 0 updated, 0 unchanged, 1 rejected.\n',
   });
   const part = await runCommand(service, ['user', 'import', file, '--from-line', '4']);
-  expect(part).toMatchObject({ code: 0, stdout: '1 made, 0 changed, 0 unchanged, 0 refused.\n' });
+  expect(part).toMatchObject({ code: 0, stdout: '1 created, 0 updated, 0 unchanged, 0 rejected.\n' });
   expect((await call(`${service.issuer}/admin/api/users?q=cli`, { token })).body['users']).toHaveLength(1);
 });

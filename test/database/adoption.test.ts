@@ -78,7 +78,7 @@ describe('a database at the last migration before the baseline', () => {
       application_name: 'gatehouse listener 0123456789abcdef 1/1',
     });
     await older.connect();
-    await expect(adopt()).rejects.toThrow('An instance of the version before is connected');
+    await expect(adopt()).rejects.toThrow('An instance of the previous version is connected');
     expect(await database.sql(`SELECT 1 FROM migrations WHERE name LIKE '01%'`)).toEqual([]);
     await older.end();
     expect(await adopt()).not.toEqual([]);
@@ -86,7 +86,7 @@ describe('a database at the last migration before the baseline', () => {
 
   test('is refused while an older instance only reconnects, whose listening connection had broken (decisions section 8)', async () => {
     await fill(database);
-    const refused = expect(adopt()).rejects.toThrow('An instance of the version before is connected');
+    const refused = expect(adopt()).rejects.toThrow('An instance of the previous version is connected');
     const looked = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'gatehouse migrations'
         AND state = 'idle in transaction' AND query LIKE '%listener%'`;
     await eventually(

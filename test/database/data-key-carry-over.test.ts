@@ -167,7 +167,7 @@ test('a start carries over a database from before data keys, whose values SECRET
     const key = table === 'clients' ? 'client_id' : 'kid';
     await client.query(`UPDATE ${table} SET ${column} = $1 WHERE ${key} = $2`, [value, id]);
   }
-  await expect(runCommand(['keys', 'list'], settings(newKey))).rejects.toThrow('SECRET_KEY is not the one');
+  await expect(runCommand(['keys', 'list'], settings(newKey))).rejects.toThrow('SECRET_KEY does not belong');
   expect(await runCommand(['keys', 'list'], settings(`${newKey},${oldKey}`))).toHaveLength(4);
   await expectEncryptedWith(newKey);
 }, 60_000);

@@ -531,7 +531,7 @@ describe('a start that cannot succeed', () => {
   test('the error for other files in DATA_DIR/postgres names DATABASE_URL', async () => {
     const dataDir = newDataDir();
     mkdirSync(path.join(dataDir, 'postgres/photos'), { recursive: true });
-    expect(await refusal(dataDir)).toMatch(/not a PostgreSQL cluster.*DATABASE_URL/);
+    expect(await refusal(dataDir)).toMatch(/other than a PostgreSQL cluster.*DATABASE_URL/);
   });
 
   test('the error for a wrong postgresql.conf gives PostgreSQL’s reason', async () => {
@@ -632,7 +632,7 @@ describe('as an unprivileged user', () => {
     const dataDir = copiedDataDir();
     chmodSync(path.dirname(dataDir), 0o755);
     expect(await new User(dataDir, { uid }).line()).toMatch(
-      /EmbeddedPostgresError: .*this user may not use it.*DATABASE_URL/,
+      /EmbeddedPostgresError: .*permission denied.*DATABASE_URL/,
     );
     chmodSync(dataDir, 0o777);
     expect(await new User(dataDir, { uid }).line()).toMatch(/EmbeddedPostgresError: .*(this user|another user).*/);

@@ -81,8 +81,8 @@ test('the command line has the planted operation with options, help and JSON (ar
   expect(JSON.parse((await run('crew', '--words', 'Ahoy', '--json')).stdout)).toMatchObject({ name: 'crew' });
   for (const [args, stderr] of [
     [['crew'], 'The option --words is missing.'],
-    [['crew', '--words', 'Ahoy', '--tone', 'rude'], '--tone takes kind, formal.'],
-    [['crew', '--word', 'Ahoy'], 'There is no option --word: there is --words, --loud, --tone.'],
+    [['crew', '--words', 'Ahoy', '--tone', 'rude'], '--tone must be one of: kind, formal.'],
+    [['crew', '--word', 'Ahoy'], 'Unknown option: --word. This command has --words, --loud, --tone.'],
     [['crew', '--words', 'anything'], 'The group does not listen.'],
   ] as const)
     expect(await run(...args)).toEqual({ code: 1, stdout: '', stderr: `${stderr}\n` });

@@ -78,7 +78,7 @@ test('after 100 successive failures unknown browsers are refused until a sign-in
   expect((await guess(user.password)).status).toBe(303);
   await exhaust();
   const done = await runCommand(service, ['user', 'forget-failures', user.username]);
-  expect(done.stdout).toBe(`The failed sign-ins of ${user.username} are forgotten.\n`);
+  expect(done.stdout).toBe(`Reset the failed sign-ins of ${user.username}.\n`);
   expect((await guess(user.password)).status).toBe(303);
   // no failures were left, so that no event is recorded
   expect((await call(path, { method: 'DELETE', token })).status).toBe(204);

@@ -193,7 +193,7 @@ describe('npm', () => {
     expect(await exited).toEqual([0, null]);
     await expect(fetch(`${issuer}/health/live`)).rejects.toThrow('fetch failed');
     expect(postmasterOf(dataDir)).toBeUndefined();
-    expect(printed).toContain('stopping: requests under way are answered first');
+    expect(printed).toContain('stopping after the requests in progress');
   });
 
   test('a SIGINT of the terminal during the start ends the service gracefully, although npm repeats it (decisions section 8)', async () => {

@@ -74,7 +74,7 @@ describe('the service on a terminal', () => {
     expect(logged).toEqual(
       expect.arrayContaining([
         expect.stringMatching(`info {2}Gatehouse is ready issuer=${issuer} port=\\d+ database=external$`),
-        expect.stringMatching(/info {2}stopping: requests under way are answered first signal=SIGINT$/),
+        expect.stringMatching(/info {2}stopping after the requests in progress signal=SIGINT$/),
         // text from a request does not reach the terminal as a control sequence (security R126)
         expect.stringContaining('printed="a package \\u001b[2J?2J? printed this"'),
       ]),

@@ -77,7 +77,7 @@ test('a worker that crashes is restarted while the others serve, on the same emb
   const postmaster = postmasterOf(dataDir);
   const [first, second] = workersOf(server.pid);
   process.kill(first!, 'SIGKILL');
-  await until(() => server.stderr.includes('a worker ended'));
+  await until(() => server.stderr.includes('a worker exited'));
   expect((await ask(`${server.issuer}/health/ready`)).status).toBe(200);
   await until(() => server.stderr.match(/"Gatehouse is ready"/g)?.length === 3);
   const workers = workersOf(server.pid);

@@ -190,13 +190,13 @@ describe('a change that a client makes while it is disabled', () => {
     const again = await console.get(`/admin/clients/${id}`);
     expect(again.body).toMatch(/form="approval"[^>]*>Approve</);
     expect(again.body).not.toContain('Approving enables it');
-    expect((await runCommand(service, ['client', 'approve', id])).stdout).toContain('pending_changes is in force');
+    expect((await runCommand(service, ['client', 'approve', id])).stdout).toContain('pending changes are now in effect');
 
     const others = [await approved(), await approved()];
     for (const other of others) await update(other, { redirect_uris: [elsewhere] });
     await disable(others[0]!);
     const several = await runCommand(service, ['client', 'approve', ...others.map((other) => other['client_id']!)]);
-    expect(several.stdout).toMatch(/enabled; its change still waits.*\n.* approved /);
+    expect(several.stdout).toMatch(/enabled; its change is still pending.*\n.* approved /);
   });
 });
 

@@ -17,11 +17,11 @@ const metadata = clientMetadataShape.partial({ id_token_claims: true });
 const client = metadata.extend({
   client_id: z.string(),
   status,
-  version: z.int().describe('Rises with every change; approving and refusing name it.'),
-  pending_changes: metadata.optional().describe('What waits for approval, the whole metadata.'),
+  version: z.int().describe('Increases with every change; approvals and refusals name it.'),
+  pending_changes: metadata.optional().describe('The complete metadata that is pending approval.'),
   first_party: z.boolean(),
   self_managed: z.boolean(),
-  self_registered: z.boolean().describe('Made by its own registration, and not by an administrator.'),
+  self_registered: z.boolean().describe('Whether the client registered itself; otherwise an administrator created it.'),
   introspect: z.enum(['own', 'any']),
   required_acr: z.string().optional(),
   approved_by: z.enum(['administrator', 'initial_access_token', 'automatic']).optional(),
@@ -29,7 +29,7 @@ const client = metadata.extend({
     .literal(true)
     .optional()
     .describe(
-      'There while the client, approved or not, has to collect its credentials (approval mode): it stays disabled.',
+      'Present until the client collects its credentials (approval mode), approved or not: it stays disabled.',
     ),
   refusal_reason: z.string().optional(),
   authorization_code_lifetime: lifetime,
@@ -56,7 +56,7 @@ const group = z.object({ name: z.string(), description: z.string(), members: z.i
 const secondFactor = z.object({
   id: z.string(),
   kind: z.string().describe('Such as authenticator (an authenticator app) or passkey.'),
-  name: z.string().describe('As its person calls it; may be empty.'),
+  name: z.string().describe('The name that the user gave it; may be empty.'),
   created_at: time,
   used_at: time.optional(),
 });
@@ -65,23 +65,23 @@ const session = z.object({
   sub: z.string(),
   username: z.string(),
   created_at: time,
-  signed_in_at: time.describe('When the user last showed the password there.'),
+  signed_in_at: time.describe('When the user last authenticated in this session.'),
   used_at: time.describe('To within a twentieth of SESSION_IDLE_LIFETIME.'),
-  expires_at: time.describe('Its end, however much it is used.'),
+  expires_at: time.describe('When the session ends, even if it is in use.'),
   acr: z.string().optional(),
   amr: z.array(z.string()),
-  address: z.string().optional().describe('Where the user signed in.'),
-  browser: z.string().optional().describe('The browser in short words, as far as it says so.'),
+  address: z.string().optional().describe('The IP address of the sign-in.'),
+  browser: z.string().optional().describe('The name of the browser, if known.'),
   user_agent: z.string().optional(),
   clients: z
     .array(z.object({ client_id: z.string(), client_name: z.string() }))
-    .describe('Those that take part in it.'),
+    .describe('The clients that the user signed in to in this session.'),
 });
 const grant = z.object({
   client_id: z.string(),
   client_name: z.string(),
   scope: z.string(),
-  claims: z.array(z.string()).describe('Single claims beside those of the scopes.'),
+  claims: z.array(z.string()).describe('Individual claims in addition to those of the scopes.'),
   created_at: time,
 });
 const auditEvent = z.object({
@@ -99,12 +99,12 @@ const logoutDelivery = z.object({
   id: z.string(),
   client_id: z.string(),
   sub: z.string(),
-  sid: z.string().describe('The session that ended, as the client knows it.'),
+  sid: z.string().describe('The ID of the ended session at this client.'),
   status: z.enum(logoutDeliveryStatuses),
   attempts: z.int(),
   last_failure: z.string().optional(),
   created_at: time,
-  next_attempt_at: time.optional().describe('There while it waits.'),
+  next_attempt_at: time.optional().describe('Present while the delivery is pending.'),
   finished_at: time.optional(),
 });
 const key = z.object({
@@ -117,7 +117,7 @@ const key = z.object({
 const page = <S extends z.ZodType>(name: string, item: S) =>
   z.object({
     [name]: z.array(item),
-    next_cursor: z.string().optional().describe('There when there may be more: send it as cursor.'),
+    next_cursor: z.string().optional().describe('Present if there may be more results: send it as cursor.'),
   });
 
 export const answers = {
@@ -129,7 +129,7 @@ export const answers = {
     registration_access_token: z.string(),
   }),
   ChangedClient: client.extend({
-    client_secret: z.string().optional().describe('There when the change made a new secret necessary.'),
+    client_secret: z.string().optional().describe('Present if the change required a new secret.'),
   }),
   NewSecrets: z.object({
     client_id: z.string(),
@@ -145,7 +145,7 @@ export const answers = {
         outcome: z
           .enum(['decided', 'changed', 'held', 'gone'])
           .describe(
-            'changed: it is at another version by now, or nothing of it waits: look again. gone: there is none.',
+            'changed: the client has another version, or nothing is pending: review it again. gone: the client does not exist.',
           ),
       }),
     ),
@@ -156,19 +156,19 @@ export const answers = {
     broad: z
       .literal(true)
       .optional()
-      .describe('There when more match than are put in order: others may stand between these. Ask for more words.'),
+      .describe('Present if there are too many matches to sort, so that some may be missing between these. Send more words.'),
   }),
   Group: group,
   GroupPage: page('groups', group),
   MembersChange: z.object({
     added: z.array(z.string()),
     removed: z.array(z.string()),
-    unchanged: z.array(z.string()).describe('Who was so before, or is in a thousand groups.'),
+    unchanged: z.array(z.string()).describe('Users who already were, or were not, members, or who are in a thousand groups.'),
     unknown: z.array(z.string()),
   }),
   SecondFactors: z.object({
     second_factors: z.array(secondFactor),
-    recovery_codes: z.int().describe('How many are left; each stands once for a second factor.'),
+    recovery_codes: z.int().describe('The number of unused recovery codes; each replaces a second factor once.'),
   }),
   Session: session,
   SessionPage: page('sessions', session),
@@ -189,7 +189,7 @@ export const answers = {
     max_age: z
       .int()
       .optional()
-      .describe('With insufficient_user_authentication: how old a sign-in may be, in seconds.'),
+      .describe('With insufficient_user_authentication: the maximum age of the sign-in, in seconds.'),
   }),
 } as const;
 export type AnswerName = keyof typeof answers;

@@ -21,7 +21,7 @@ const filter = z.object({
   outcome: z.enum(['success', 'failure']).optional().describe('Only events with this outcome.'),
   actor: text(255)
     .optional()
-    .describe('Only events of this actor: the sub of a user, a client_id, or a word such as service.'),
+    .describe('Only events of this actor: the sub of a user, a client_id, or a name such as service.'),
   address: text(45)
     .refine((address) => isIP(address) !== 0, rule('ip-address'))
     .optional()
@@ -49,7 +49,7 @@ const listEvents = operation({
   summary: 'Lists the events of the audit trail, with the issued tokens that are still stored, newest first',
   input: () => pageShape.extend({ type: oneOf(viewedTypes), ...filter.shape }),
   internalInput: z.object({
-    before: z.string().refine(isEventId, rule('event-id')).describe('Only events that the list shows after this one.'),
+    before: z.string().refine(isEventId, rule('event-id')).describe('Only events that follow this one in the list.'),
   }),
   answer: 'AuditEventPage',
   async handler({ store }, { input: { limit, cursor, type, before: event, ...rest } }) {
@@ -67,7 +67,7 @@ const listEvents = operation({
         ...[event.id, event.at.toISOString(), event.type, event.outcome],
         ...[event.actor ?? '', event.clientId ?? '', event.sub ?? ''],
       ]);
-      const more = events.length === limit ? `\n\nThere may be more: add --before ${events.at(-1)!.id}` : '';
+      const more = events.length === limit ? `\n\nThere may be more events: add --before ${events.at(-1)!.id}` : '';
       return table(['ID', 'AT', 'TYPE', 'OUTCOME', 'ACTOR', 'CLIENT', 'SUB'], rows) + more;
     },
     json: ({ events }) => events.map(auditEventView),
@@ -90,7 +90,7 @@ const exportTrail = operation({
   command: {
     name: 'audit export',
     options: { format: 'format', ...filterOptions },
-    text: (_, { typed }) => (typed['file'] === undefined ? '' : `The events are in ${typed['file']}.`),
+    text: (_, { typed }) => (typed['file'] === undefined ? '' : `Exported the events to ${typed['file']}.`),
   },
 });
 

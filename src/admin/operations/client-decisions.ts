@@ -59,12 +59,12 @@ export const decideClients = operation({
     z
       .strictObject({
         decision: z.enum(['approve', 'refuse'], rule('decision')),
-        reason: text(1000).min(1).optional().describe('Needed to refuse; the registrants can read it.'),
+        reason: text(1000).min(1).optional().describe('Required to refuse; the registrants can read it.'),
         clients: z
           .array(approval.extend({ client_id: text(255) }))
           .min(1)
           .max(100)
-          .describe('Each with the version that was looked at.'),
+          .describe('Each with the version that you reviewed.'),
       })
       .refine(({ decision, reason }) => decision === 'approve' || reason !== undefined, {
         path: ['reason'],

@@ -43,11 +43,11 @@ const listClients = operation({
   path,
   tag,
   summary:
-    'Lists clients, newest first; with waiting=true those that wait for a decision, with q those that match a search',
+    'Lists clients, newest first; with waiting=true those that are pending approval, with q those that match a search',
   input: () =>
     pageShape.extend({
       status: z.enum(['enabled', 'disabled'], rule('status')).optional().describe('Only clients with this status.'),
-      waiting: z.enum(['true', 'false'], rule('boolean')).optional().describe('Only clients that wait for a decision.'),
+      waiting: z.enum(['true', 'false'], rule('boolean')).optional().describe('Only clients that are pending approval.'),
       self_registered: z
         .enum(['true', 'false'], rule('boolean'))
         .optional()
@@ -55,7 +55,7 @@ const listClients = operation({
       q: text(200)
         .optional()
         .describe(
-          'Beginnings of words of the name, of the client_id, or of redirect hosts and the domains above them.',
+          'Words that begin a word of the name, the client_id, a redirect host or a parent domain of it.',
         ),
     }),
   answer: 'ClientPage',
@@ -68,7 +68,7 @@ const listClients = operation({
     pageOf('clients', clients, limit, clientView, (client) => ({ at: client.createdAt, id: client.clientId })),
   command: {
     name: 'client list',
-    summary: 'Lists the newest clients, those that wait for a decision, or those that match a search',
+    summary: 'Lists the newest clients, those that are pending approval, or those that match a search',
     options: { status: 'status', waiting: 'waiting', search: 'q', limit: 'limit' },
     text: ({ clients }) =>
       table(
@@ -144,7 +144,7 @@ const createClient = operation({
       ...given,
     }),
     text: ({ client, shown }, { config }) =>
-      `The client ${client.metadata.client_name} is made and enabled. Its credentials are shown once:\n${linesOf(client, shown)}\n\nIssuer: ${config.issuer}`,
+      `Created and enabled the client ${client.metadata.client_name}. Its credentials are shown only once:\n${linesOf(client, shown)}\n\nIssuer: ${config.issuer}`,
   },
 });
 
@@ -240,7 +240,7 @@ const changeClient = operation({
     return reviseClient(context, actor, id, fields.length > 0 ? metadataOf : undefined, (client) => {
       const { status, version } = input;
       if (status === 'enabled' && client.status === 'disabled' && version === undefined)
-        throw conflict('to enable a client, name the version that you looked at as version');
+        throw conflict('to enable a client, send the version that you reviewed as version');
       return { ...settingsOf(input), status, version };
     });
   },
@@ -254,8 +254,8 @@ const changeClient = operation({
     prepare: (given) => ({ ...given, ...(given['required_acr'] === 'none' && { required_acr: null }) }),
     text: ({ client }) =>
       client.requiredAcr === undefined
-        ? `The client ${client.clientId} demands no level of authentication any more.`
-        : `Users who sign in to the client ${client.clientId} have to reach ${client.requiredAcr}.`,
+        ? `The client ${client.clientId} no longer requires a level of authentication.`
+        : `The client ${client.clientId} now requires ${client.requiredAcr} of its users.`,
   },
 });
 
@@ -276,8 +276,8 @@ export const disableClient = operation({
     name: 'client disable',
     text: ({ client, changed }) =>
       changed
-        ? `The client ${client.clientId} is disabled; all its sessions and tokens have ended.`
-        : `The client ${client.clientId} was disabled before: nothing changed.`,
+        ? `Disabled the client ${client.clientId}; all its sessions and tokens have ended.`
+        : `The client ${client.clientId} is already disabled: nothing changed.`,
   },
 });
 
@@ -293,7 +293,7 @@ export const deleteClient = operation({
   },
   command: {
     name: 'client delete',
-    text: (_, { params: { id } }) => `The client ${id} is deleted, with all sessions and tokens.`,
+    text: (_, { params: { id } }) => `Deleted the client ${id} with all its sessions and tokens.`,
     json: (_, { params: { id } }) => ({ client_id: id }),
   },
 });
@@ -302,7 +302,7 @@ export const renewSecrets = operation({
   method: 'POST',
   path: `${path}/:id/secrets`,
   tag,
-  summary: 'Makes new secrets for a client and shows them once; the old ones stop working at once',
+  summary: 'Renews the secrets of a client and shows the new ones once; the old ones stop working immediately',
   params: byId,
   input: () =>
     z.strictObject({
@@ -311,7 +311,7 @@ export const renewSecrets = operation({
         .min(1)
         .max(clientSecrets.length)
         .optional()
-        .describe('Only these secrets; without it all that the client has.'),
+        .describe('Only these secrets; by default, all secrets of the client.'),
     }),
   internalInput: z.object({ version: z.int() }),
   answer: 'NewSecrets',
@@ -336,7 +336,7 @@ export const renewSecrets = operation({
     name: 'client new-secret',
     options: { secret: 'secrets' },
     text: ({ client, shown }) =>
-      `The client ${client.clientId} has new secrets, which are shown once; the old ones work no more:\n${linesOf(client, shown)}`,
+      `Renewed the secrets of the client ${client.clientId}. They are shown only once; the old ones no longer work:\n${linesOf(client, shown)}`,
   },
 });
 

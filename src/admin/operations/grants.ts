@@ -38,7 +38,7 @@ export const withdrawGrant = operation({
   method: 'DELETE',
   path: `${path}/:client_id`,
   tag,
-  summary: 'Withdraws the grant of a user to a client and ends everything that was issued by it',
+  summary: 'Revokes the grant of a user to a client and ends everything that was issued for it',
   params: bySub.extend({ client_id: text(255) }),
   needsRecentSignIn: false,
   handler: ({ administration }, { params: { sub, client_id: clientId }, actor }) =>
@@ -46,7 +46,7 @@ export const withdrawGrant = operation({
   command: {
     name: 'grant withdraw',
     text: (_, { typed, params }) =>
-      `The grant of ${typed['sub']} to the client ${params.client_id} is withdrawn; all tokens that were issued for it have ended.`,
+      `Revoked the grant of ${typed['sub']} to the client ${params.client_id}; all tokens that were issued for it have ended.`,
     json: (_, { params }) => ({ ...params }),
   },
 });

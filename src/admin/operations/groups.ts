@@ -30,10 +30,10 @@ const listGroups = operation({
   method: 'GET',
   path,
   tag,
-  summary: 'Lists groups by name, with their numbers of members',
+  summary: 'Lists groups by name, with the number of members',
   input: () =>
     pageShape.extend({
-      q: text(255).optional().describe('Beginnings of words of the name or the description.'),
+      q: text(255).optional().describe('Words that begin a word of the name or the description.'),
     }),
   answer: 'GroupPage',
   async handler({ store }, { input: { limit, cursor, q } }) {
@@ -71,7 +71,7 @@ export const createGroup = operation({
   command: {
     name: 'group create',
     arguments: ['name'],
-    text: (group) => `The group ${group.name} is made. Put users into it: gatehouse group add ${group.name} USER`,
+    text: (group) => `Created the group ${group.name}. Add users to it: gatehouse group add ${group.name} USER`,
   },
 });
 
@@ -94,13 +94,13 @@ export const changeGroup = operation({
   params: byName,
   input: () => groupChangeShape,
   internalInput: inSteps.extend({
-    into_existing: z.boolean().describe('Adds the members to the group of that name, if it exists.'),
+    into_existing: z.boolean().describe('Adds the members to the existing group with the new name, if there is one.'),
   }),
   answer: 'Group',
   refusals: { conflict: 'taken', name: 'name', description: 'description' },
   async handler({ store, administration }, { params: { name }, input, actor }) {
     const { in_steps: gradual = false, into_existing: into = false, ...change } = input;
-    if (gradual && change.name === name) throw invalidRequest('the group has this name');
+    if (gradual && change.name === name) throw invalidRequest('the group already has this name');
     const { moved } = await administration.changeGroup(actor, name, change, { gradual, into });
     return { moved, group: await findGroup(store, change.name ?? name) };
   },
@@ -112,7 +112,7 @@ export const changeGroup = operation({
     required: ['name'],
     options: { 'into-existing': 'into_existing' },
     prepare: (given) => ({ ...given, in_steps: true }),
-    text: ({ moved, group }) => `The group is now called ${group.name}: ${moved} members.`,
+    text: ({ moved, group }) => `Renamed the group to ${group.name}: ${moved} members.`,
     json: ({ moved, group }) => ({ group: group.name, changed: moved }),
   },
 });
@@ -129,10 +129,10 @@ export const deleteGroup = operation({
     administration.deleteGroup(actor, name, input.in_steps),
   command: {
     name: 'group delete',
-    summary: 'Deletes a group, but none of its members',
+    summary: 'Deletes a group, but not its members',
     options: {},
     prepare: (given) => ({ ...given, in_steps: true }),
-    text: (members, { params: { name } }) => `The group ${name} is deleted; it had ${members} members.`,
+    text: (members, { params: { name } }) => `Deleted the group ${name}; it had ${members} members.`,
     json: (members, { params: { name } }) => ({ group: name, changed: members }),
   },
 });

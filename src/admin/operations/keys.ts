@@ -42,16 +42,16 @@ export const rotateKeys = operation({
   path,
   tag,
   summary:
-    'Makes a new signing key for each algorithm, or for the given ones; it signs after its publication time, or after two seconds with immediate, and its state is waiting until then',
+    'Creates a new signing key for each algorithm, or for the given ones; it becomes active after its publication time, or after two seconds with immediate, and its state is waiting until then',
   input: () =>
     z.strictObject({
-      immediate: z.boolean().optional().describe('The new keys sign after two seconds.'),
+      immediate: z.boolean().optional().describe('The new keys become active after two seconds.'),
       algorithms: z
         .array(z.enum(keyAlgorithms))
         .min(1)
         .max(keyAlgorithms.length)
         .optional()
-        .describe('Only keys for these algorithms; without it a key for each.'),
+        .describe('Only keys for these algorithms; by default, a key for each.'),
     }),
   status: 201,
   answer: 'Keys',
@@ -64,7 +64,7 @@ export const rotateKeys = operation({
   command: {
     name: 'keys rotate',
     summary:
-      'Makes a new signing key for each algorithm, or for the given ones; it is published at once, and signs when caches have it',
+      'Creates a new signing key for each algorithm, or for the given ones; it is published immediately, and becomes active when caches have it',
     options: { alg: 'algorithms', immediate: 'immediate' },
     ...output,
   },
@@ -75,7 +75,7 @@ export const withdrawKey = operation({
   path: `${path}/:kid`,
   tag,
   summary:
-    'Withdraws a signing key at once, for example because it leaked; tokens that it signed are no longer accepted',
+    'Revokes a signing key immediately, for example because it leaked; tokens that it signed are no longer accepted',
   params: z.object({ kid: text(64) }),
   async handler(context, { params: { kid }, actor }) {
     const ring = await context.keyRing();
@@ -85,7 +85,7 @@ export const withdrawKey = operation({
   command: {
     name: 'keys withdraw',
     summary:
-      'Withdraws a signing key at once, for example because it leaked; to withdraw the one that signs, first make another: keys rotate --immediate',
+      'Revokes a signing key immediately, for example because it leaked; to revoke the active key, first run keys rotate --immediate',
     ...output,
   },
 });
@@ -94,7 +94,7 @@ const createRegistrationToken = operation({
   method: 'POST',
   path: '/admin/api/registration-tokens',
   tag: 'registration tokens',
-  summary: 'Makes an initial access token, shown once; a client that registers with it is enabled at once',
+  summary: 'Creates an initial access token, shown once; a client that registers with it is enabled immediately',
   input: () =>
     z.strictObject({
       lifetime: z
@@ -102,7 +102,7 @@ const createRegistrationToken = operation({
         .min(1)
         .max(366 * 86_400)
         .optional()
-        .describe('Seconds until the token ends.'),
+        .describe('Seconds until the token expires.'),
     }),
   status: 201,
   answer: 'RegistrationToken',

@@ -52,7 +52,7 @@ export const endSession = operation({
   handler: ({ administration }, { params: { id }, actor }) => administration.endSession(actor, id),
   command: {
     name: 'session end',
-    text: (_, { params: { id } }) => `The session ${id} has ended, with all tokens that were issued in it.`,
+    text: (_, { params: { id } }) => `Ended the session ${id} with all tokens that were issued in it.`,
     json: (_, { params: { id } }) => ({ id }),
   },
 });
@@ -69,7 +69,7 @@ export const endSessions = operation({
   command: {
     name: 'session end-all',
     text: (sessions, { typed }) =>
-      `Sessions of ${typed['sub']} that have ended: ${sessions}, with all tokens that were issued in them.`,
+      `Ended sessions of ${typed['sub']}: ${sessions}, with all tokens that were issued in them.`,
     json: (sessions, { params: { sub } }) => ({ sub, sessions }),
   },
 });

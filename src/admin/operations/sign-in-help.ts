@@ -16,7 +16,7 @@ const listFactors = operation({
   method: 'GET',
   path: `${path}/second-factors`,
   tag,
-  summary: 'Lists the second factors of a user, and says how many recovery codes are left',
+  summary: 'Lists the second factors of a user, and the number of recovery codes left',
   params: bySub,
   answer: 'SecondFactors',
   async handler({ store }, { params: { sub } }) {
@@ -58,15 +58,15 @@ const removeFactors = operation({
     summary: 'Removes all second factors of a user who has lost them, or the given one',
     text: (removed, { typed }) =>
       removed.length > 0
-        ? `${removed.length} of the second factors of ${typed['sub']} ${removed.length === 1 ? 'is' : 'are'} removed.`
-        : `The user ${typed['sub']} had no second factor: nothing changed.`,
+        ? `${removed.length} second ${removed.length === 1 ? 'factor' : 'factors'} of ${typed['sub']} removed.`
+        : `The user ${typed['sub']} has no second factor: nothing changed.`,
   },
 });
 
 const removeFactor = operation({
   ...removal,
   path: `${path}/second-factors/:id`,
-  summary: 'Removes one second factor of a user; with the last one also the recovery codes',
+  summary: 'Removes one second factor of a user; removing the last one also removes the recovery codes',
   params: bySub.extend({ id: text(100) }),
   handler: ({ administration }, { params: { sub, id }, actor }) => administration.removeSecondFactor(actor, sub, id),
 });
@@ -75,7 +75,7 @@ export const createRecoveryLink = operation({
   method: 'POST',
   path: `${path}/recovery-link`,
   tag,
-  summary: 'Makes a link, shown once, with which a user chooses another password; second factors stay required',
+  summary: 'Creates a link, shown once, with which a user chooses a new password; second factors are still required',
   params: bySub,
   input: () =>
     z.strictObject({
@@ -84,7 +84,7 @@ export const createRecoveryLink = operation({
         .min(1)
         .max(30 * 86_400)
         .optional()
-        .describe('Seconds until the link ends.'),
+        .describe('Seconds until the link expires.'),
     }),
   status: 201,
   answer: 'RecoveryLink',
@@ -99,7 +99,7 @@ export const createRecoveryLink = operation({
   command: {
     name: 'user recovery-link',
     text: (link) =>
-      `${link.recoveryUri}\n\nIt works once, before ${link.expiresAt.toISOString()}. Hand it over where only the user can read it.`,
+      `${link.recoveryUri}\n\nIt works once, before ${link.expiresAt.toISOString()}. Send it where only the user can read it.`,
   },
 });
 

@@ -18,11 +18,11 @@ const importUsers = operation({
   method: 'POST',
   path: `${path}/import`,
   tag: 'users',
-  summary: `Imports users from a file of up to ${maxFileSize / 1024 / 1024} MiB, with their password hashes; the lines of the answer report the progress and each refused row, and the last one the counts`,
+  summary: `Imports users from a file of up to ${maxFileSize / 1024 / 1024} MiB, with their password hashes; the lines of the response report the progress and each rejected row, and the last line the counts`,
   input: () =>
     z.object({
-      update: flag.describe('Changes users that exist; without it they stay as they are.'),
-      with_admins: flag.describe('Rows may make and change administrators.'),
+      update: flag.describe('Updates existing users; otherwise they are skipped.'),
+      with_admins: flag.describe('Allows rows that create or change administrators.'),
       dry_run: flag.describe('Checks the file and stores nothing.'),
     }),
   media: { body: Object.values(mediaTypes), answer: ['application/jsonl'] },
@@ -50,7 +50,7 @@ const exportAll = operation({
   needsRecentSignIn: true,
   input: () => z.object({ format: fileFormat, ...userFilter }),
   // the hashes are never sent by HTTP: a reader of the file can try passwords without limit
-  internalInput: z.object({ with_password_hashes: z.boolean().describe('Also writes the hashes of the passwords.') }),
+  internalInput: z.object({ with_password_hashes: z.boolean().describe('Includes the password hashes.') }),
   media: { body: [], answer: Object.values(mediaTypes) },
   async handler({ store }, { input: { format, q, group, status, admin, with_password_hashes: hashes }, actor }) {
     const filter = { words: q, group, status, admin: admin === 'true' };
@@ -59,7 +59,7 @@ const exportAll = operation({
   command: {
     name: 'user export',
     summary: 'Writes all users, or those that match a filter, to a new file, or to standard output',
-    text: (_, { typed }) => (typed['file'] === undefined ? '' : `The users are in ${typed['file']}.`),
+    text: (_, { typed }) => (typed['file'] === undefined ? '' : `Exported the users to ${typed['file']}.`),
   },
 });
 
@@ -85,6 +85,6 @@ async function* reportLines(
     yield `${JSON.stringify({ done: true, ...next.value })}\n`;
   } catch (error) {
     if (!(error instanceof DatabaseUnavailable)) throw error;
-    yield `${JSON.stringify({ done: false, line, error_description: 'the database cannot be asked just now: all up to this line is stored, send the file again' })}\n`;
+    yield `${JSON.stringify({ done: false, line, error_description: 'the database is unavailable: everything up to this line is stored, send the file again' })}\n`;
   }
 }

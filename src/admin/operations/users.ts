@@ -17,7 +17,7 @@ const path = '/admin/api/users';
 export const userFilter = {
   q: text(255)
     .optional()
-    .describe('Beginnings of words of the user name, the email and the names; all have to be there.'),
+    .describe('Words that each begin a word of the user name, the email or the names.'),
   group: text(255).optional().describe('Only members of this group.'),
   status: z.enum(['enabled', 'disabled']).optional().describe('Only users with this status.'),
   admin: z.enum(['true']).optional().describe('Only administrators.'),
@@ -38,7 +38,7 @@ const listUsers = operation({
   input: () =>
     pageShape.extend({
       ...userFilter,
-      order: z.enum(['newest', 'name']).default('newest').describe('The newest first, or by name.'),
+      order: z.enum(['newest', 'name']).default('newest').describe('Newest first, or by name.'),
     }),
   answer: 'UserPage',
   async handler({ store }, { input: { limit, cursor, order, q, group, status, admin } }) {
@@ -101,7 +101,7 @@ const createUser = operation({
       return { ...given, claims: others, ...(email_verified !== undefined && { email_verified }) };
     },
     text: (user, { config }) =>
-      `The user ${user.username} is made (sub ${user.sub}); sign in at ${config.issuer}/login`,
+      `Created the user ${user.username} (sub ${user.sub}), who can sign in at ${config.issuer}/login`,
   },
 });
 
@@ -131,8 +131,8 @@ const setStatus = (
   prepare: () => ({ status }),
   text: ({ user, changed }) =>
     changed
-      ? `The user ${user.username} is ${done}.`
-      : `The user ${user.username} was ${status} before: nothing changed.`,
+      ? `The user ${user.username} is now ${done}.`
+      : `The user ${user.username} is already ${status}: nothing changed.`,
 });
 
 export const changeUser = operation({
@@ -166,7 +166,7 @@ export const changeUser = operation({
       name: 'user set-password',
       summary: 'Sets a password, which comes from standard input, and ends all sessions of the user',
       options: { 'password-stdin': 'password' },
-      text: ({ user }) => `The password of ${user.username} is set; all sessions of this user have ended.`,
+      text: ({ user }) => `Set the password of ${user.username}; all sessions of this user have ended.`,
     },
   ],
 });
@@ -181,7 +181,7 @@ export const deleteUser = operation({
   handler: ({ administration }, { params: { sub }, actor }) => administration.deleteUser(actor, sub),
   command: {
     name: 'user delete',
-    text: (_, { typed }) => `The user ${typed['sub']} is deleted, with all sessions and tokens.`,
+    text: (_, { typed }) => `Deleted the user ${typed['sub']} with all sessions and tokens.`,
     json: (_, { params: { sub } }) => ({ sub }),
   },
 });
@@ -190,7 +190,7 @@ const forgetFailures = operation({
   method: 'DELETE',
   path: `${path}/:sub/sign-in-failures`,
   tag,
-  summary: 'Resets the failed sign-ins of a user, who need not wait any more',
+  summary: 'Resets the failed sign-ins of a user, who can then sign in without waiting',
   params: bySub,
   handler: ({ administration }, { params: { sub }, actor }) => administration.forgetFailures(actor, sub),
   view: ({ user }) => userView(user),
@@ -198,8 +198,8 @@ const forgetFailures = operation({
     name: 'user forget-failures',
     text: ({ user, changed }) =>
       changed
-        ? `The failed sign-ins of ${user.username} are forgotten.`
-        : `There were no failed sign-ins of ${user.username}: nothing changed.`,
+        ? `Reset the failed sign-ins of ${user.username}.`
+        : `The user ${user.username} has no failed sign-ins: nothing changed.`,
   },
 });
 

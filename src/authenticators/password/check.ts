@@ -147,7 +147,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
 
   function usable(request: FastifyRequest, { sub, passwordHash }: User): string | undefined {
     if (passwordHash === undefined || isUsableHash(passwordHash)) return passwordHash;
-    request.log.warn({ sub }, 'a stored password hash asks for more than is computed: set the password anew');
+    request.log.warn({ sub }, 'a stored password hash is too costly to verify: set a new password');
     return undefined;
   }
 }

@@ -58,7 +58,7 @@ class Arrival {
     for (;;) {
       const attempt = await openSession(this.#host).catch((error: unknown) => {
         throw new EmbeddedPostgresError(
-          `The embedded PostgreSQL in ${this.#cluster.dataDir} refused this process: ${errorText(error)}; start the service as the user that owns this folder, or set DATABASE_URL.`,
+          `The embedded PostgreSQL in ${this.#cluster.dataDir} refused this process: ${errorText(error)}; start the service as the owner of this folder, or set DATABASE_URL.`,
           { cause: error },
         );
       });
@@ -143,7 +143,7 @@ class Arrival {
   #failure(reason: string, cause?: unknown): EmbeddedPostgresError {
     const code = errorCode(cause);
     return new EmbeddedPostgresError(
-      `The embedded PostgreSQL in ${this.#cluster.dataDir} did not start: ${reason}${code ? ` (${code})` : ''}; see ${logPath(this.#cluster.dataDir)} and mend that, or set DATABASE_URL.`,
+      `The embedded PostgreSQL in ${this.#cluster.dataDir} did not start: ${reason}${code ? ` (${code})` : ''}; see ${logPath(this.#cluster.dataDir)} and fix the problem, or set DATABASE_URL.`,
       { cause },
     );
   }

@@ -47,15 +47,15 @@ export async function openCluster(dataDir: string, log: (line: string) => void):
 export function folderError(dataDir: string, error: unknown): EmbeddedPostgresError {
   const reason =
     {
-      EACCES: 'this user may not use it; give it to the user that runs the service',
-      EPERM: 'this user may not use it; give it to the user that runs the service',
-      EROFS: 'it lies on a read-only file system',
+      EACCES: 'permission denied; make the user that runs the service its owner',
+      EPERM: 'permission denied; make the user that runs the service its owner',
+      EROFS: 'it is on a read-only file system',
       ENOSPC: 'the disk is full',
       ENOTDIR: 'a part of that path is not a folder',
       EEXIST: 'a part of that path is not a folder',
     }[errorCode(error) ?? ''] ?? (error instanceof Error ? error.message : String(error));
   return new EmbeddedPostgresError(
-    `The embedded PostgreSQL cannot keep its data in DATA_DIR (${dataDir}): ${reason}; or choose another DATA_DIR, or set DATABASE_URL.`,
+    `The embedded PostgreSQL cannot store its data in DATA_DIR (${dataDir}): ${reason}; or choose another DATA_DIR, or set DATABASE_URL.`,
     { cause: error },
   );
 }
@@ -83,7 +83,7 @@ async function repairOwner(directory: string, account: Account | undefined): Pro
     await chown(directory, account.uid, account.gid);
   } else if (!account && uid !== process.getuid?.()) {
     throw new EmbeddedPostgresError(
-      `The embedded PostgreSQL's data in ${directory} belongs to another user (id ${uid}): start the service as that user or as root, or give the folder and all in it to this user.`,
+      `The embedded PostgreSQL's data in ${directory} belongs to another user (id ${uid}): start the service as that user or as root, or make this user the owner of the folder and its content.`,
     );
   }
   if ((mode & 0o777) !== 0o700) await chmod(directory, 0o700);

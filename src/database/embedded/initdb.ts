@@ -63,7 +63,7 @@ export async function initialise(cluster: Uninitialised): Promise<void> {
   for (let round = 1; !(await exists(path.join(cluster.directory, 'PG_VERSION'))); round++) {
     if (await hasEntries(cluster.directory)) {
       throw new EmbeddedPostgresError(
-        `The folder ${cluster.directory} holds something that is not a PostgreSQL cluster: move it away, choose another DATA_DIR, or set DATABASE_URL.`,
+        `The folder ${cluster.directory} contains something other than a PostgreSQL cluster: move it away, choose another DATA_DIR, or set DATABASE_URL.`,
       );
     }
     await initialiseDraft(cluster, round === MAX_ROUNDS);
@@ -113,7 +113,7 @@ async function runInitdb(program: string, draft: string, account: Account | unde
   const reason =
     lines.find((line) => /error|fatal/i.test(line)) ?? lines.findLast((line) => line !== '') ?? 'no reason given';
   throw new EmbeddedPostgresError(
-    `The embedded PostgreSQL could not be initialised in DATA_DIR (${path.dirname(draft)}): ${reason}; mend that, or set DATABASE_URL.`,
+    `The embedded PostgreSQL could not be initialised in DATA_DIR (${path.dirname(draft)}): ${reason}; fix the problem, or set DATABASE_URL.`,
     { cause: `${output}${complaints}` },
   );
 }

@@ -40,7 +40,7 @@ export function programError(program: string, account: Account | undefined, erro
   const code = errorCode(error);
   const reason =
     code === 'ENOENT' && process.platform === 'linux'
-      ? 'this system has no GNU C library, which the program needs (Alpine Linux has another one)'
+      ? 'this system does not have the GNU C library that the program requires (Alpine Linux uses another one)'
       : account && (code === 'EPERM' || code === 'EINVAL')
         ? switchRefused(account)
         : (code ?? String(error));
@@ -52,5 +52,5 @@ export function programError(program: string, account: Account | undefined, erro
 
 /** The reason why root could not run a program as the account. */
 export function switchRefused(account: Account): string {
-  return `root may not switch to the user ${account.name} here; start the service as an unprivileged user`;
+  return `root cannot switch to the user ${account.name} here; start the service as an unprivileged user`;
 }

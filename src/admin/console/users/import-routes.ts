@@ -160,7 +160,7 @@ async function* stepsOf(
       yield stepOf(page, said, lines);
     }
   } catch (error) {
-    log.warn({ err: error }, 'a check of users failed');
+    log.warn({ err: error }, 'the preview of a user import failed');
     return { ...page, problem: 'interrupted' };
   }
 }

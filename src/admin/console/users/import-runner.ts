@@ -55,7 +55,7 @@ export function createImports(
       }
       await note('done');
     } catch (error) {
-      log.warn({ err: error, import: id }, 'an import of users failed');
+      log.warn({ err: error, import: id }, 'a user import failed');
       await note('stopped').catch(() => undefined);
     }
   }
