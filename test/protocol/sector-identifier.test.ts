@@ -92,14 +92,14 @@ describe('registration', () => {
     [
       'a loopback address',
       { redirect_uris: ['http://127.0.0.1/callback'], application_type: 'native' },
-      /https address/,
+      /https URI/,
     ],
     [
       'a private-use scheme',
       { redirect_uris: ['com.example.app:/callback'], application_type: 'native' },
-      /https address/,
+      /https URI/,
     ],
-    ['no redirect URI', { redirect_uris: [], grant_types: ['client_credentials'] }, /https address/],
+    ['no redirect URI', { redirect_uris: [], grant_types: ['client_credentials'] }, /https URI/],
     [
       'a plain http address',
       { sector_identifier_uri: 'http://one.example/sector.json' },
