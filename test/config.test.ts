@@ -75,7 +75,7 @@ test('SECRET_KEY is one key or a list of up to eight, with or without padding an
   expect(loadConfig({ SECRET_KEY: `${secretKey}=, ${otherKey}` }).secretKeys).toEqual([secretKey, otherKey]);
   expect(loadConfig({ SECRET_KEY: keys.join(',') }).secretKeys).toEqual(keys);
   expect(() => loadConfig({ SECRET_KEY: `${otherKey},${secretKey}`, ADMIN_PASSWORD: secretKey })).toThrow(
-    /^The setting ADMIN_PASSWORD holds the same secret as SECRET_KEY/,
+    /^The setting ADMIN_PASSWORD has the same value as SECRET_KEY/,
   );
 });
 

@@ -7,7 +7,7 @@ export const importReasons = {
   object: 'is not a JSON object',
   'object-member': 'must be a JSON object',
   json: 'is not valid JSON',
-  csv: 'is not valid CSV: is a quotation mark missing?',
+  csv: 'is not valid CSV. Is a quotation mark missing?',
   'csv-rest': 'the rest of the file is not valid CSV, or a row exceeds 64 KiB',
   cells: 'has a different number of cells than the header',
   long: 'exceeds 64 KiB',

@@ -16,7 +16,7 @@ export const userRules = {
   boolean: 'must be true or false',
   status: 'must be enabled or disabled',
   sub: 'must be 1 to 255 printable ASCII characters and not a reserved word',
-  'most-groups': 'must have at most 1000 entries',
+  'most-groups': 'must have at most 1,000 entries',
   dots: 'must not be . or ..',
 } as const;
 

@@ -372,7 +372,7 @@ describe('an error', () => {
       password,
     );
     expect(code).toBe(1);
-    expect(stderr).toBe('The user name or the email is taken.\n');
+    expect(stderr).toBe('The user name or email is already in use.\n');
   });
 });
 

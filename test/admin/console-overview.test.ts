@@ -92,6 +92,7 @@ test('a mail that is scheduled for later is not delayed, and an overdue mail is 
 
 test('each figure of the last day equals the number of rows in its list (decisions section 7)', async () => {
   const user = await service.createUser();
+  await new UserAgent(service).signIn(user);
   for (let count = 0; count < 2; count++) await new UserAgent(service).signIn({ ...user, password: 'wrong' });
   await service.store.auditEvents.insert({ type: 'code.replayed', outcome: 'failure', actor: user.sub });
   const overview = await agent.get('/admin');

@@ -99,7 +99,7 @@ test('a long check shows its progress, and finds what the import will find, in t
   expect(steps).toEqual([...steps].sort((a, b) => a - b));
   // the progress is part of one document
   expect(checked.body.match(/<html|<main|<\/html>/g)).toHaveLength(3);
-  expect(checked.body.lastIndexOf('<progress')).toBeLessThan(checked.body.indexOf('Vorschau'));
+  expect(checked.body.lastIndexOf('<progress')).toBeLessThan(checked.body.indexOf('Zusammenfassung'));
   const reasons = (body: string) =>
     [...body.matchAll(/data-label="Zeile">([\d.]+)<.*data-label="Grund">([^<]+)</g)].map(([, line, reason]) => [
       line,

@@ -180,7 +180,7 @@ test('the command line creates, lists, fills, empties and deletes groups (issue 
     return { code, said: stdout + stderr };
   };
   expect(await run('create', 'deck', '--description', 'On deck')).toMatchObject({ code: 0 });
-  expect(await run('create', 'deck')).toMatchObject({ code: 1, said: 'There is a group of this name.\n' });
+  expect(await run('create', 'deck')).toMatchObject({ code: 1, said: 'A group with this name already exists.\n' });
   expect(await run('add', 'deck', user.username)).toMatchObject({ said: '1 joined the group deck.\n' });
   expect(await run('add', 'deck', 'nobody')).toMatchObject({ code: 1, said: 'There is no user nobody.\n' });
   expect((await run('list', 'deck')).said).toMatch(/deck +1 +On deck/);

@@ -128,12 +128,12 @@ describe('the consent page', () => {
 
   test('names the single claims with their values, and the service remembers the answer (security R11)', async () => {
     const page = await agent.signIn(user, await ask(nicknames));
-    expect(page.body).toContain('See these details: Nickname, Telephone number');
+    expect(page.body).toContain('See these details: Nickname, Phone number');
     expect(page.body).toContain('+44 20 7946 0000');
     expect(page.body).not.toContain('See your name and profile');
     await agent.submit(page, { decision: 'allow' });
     expect(responseParameters(await ask({ ...nicknames, prompt: 'none' }))['code']).toBeDefined();
-    expect((await agent.get('/account/applications')).body).toContain('See these details: Nickname, Telephone number');
+    expect((await agent.get('/account/applications')).body).toContain('See these details: Nickname, Phone number');
     const rows = await service.database.sql<{ detail: object }>(
       `SELECT detail FROM audit_events WHERE sub = $1 AND type = 'consent.granted'`,
       [user.sub],

@@ -186,7 +186,7 @@ describe('a change that a client makes while it is disabled', () => {
     expect(page.body).toMatch(/form="approval"[^>]*>Enable</);
     const first = await runCommand(service, ['client', 'approve', id]);
     expect(first.stdout).toContain(elsewhere);
-    expect(first.stdout).toContain('Its change (pending_changes) was not approved');
+    expect(first.stdout).toContain('Its change (pending_changes) is still pending');
     const again = await console.get(`/admin/clients/${id}`);
     expect(again.body).toMatch(/form="approval"[^>]*>Approve</);
     expect(again.body).not.toContain('Approving enables it');

@@ -270,7 +270,7 @@ describe('reading, updating and deleting', () => {
     expect(answer.status).toBe(400);
     // the error description says what to do instead
     expect(answer.body['error_description']).toMatch(
-      /must|differs|missing|scope may hold|leave it out, or send the value that GET/,
+      /must|differs|missing|scope may contain|leave it out, or send the value that GET/,
     );
     expect((await manage(client, 'GET')).body).toMatchObject({ client_name: 'Before' });
   });
