@@ -127,7 +127,7 @@ describe('a receiver that fails', () => {
     await delivery(client, ({ status }) => status === 'given_up');
     expect(await events(client)).toMatchObject([{ type: 'logout_token.given_up', outcome: 'failure' }]);
     const line = service.logs.find(
-      ({ client_id, msg }) => client_id === client.clientId && /given up/.test(String(msg)),
+      ({ client_id, msg }) => client_id === client.clientId && /giving up/.test(String(msg)),
     );
     expect(line).toMatchObject({ level: 40, reason: 'answered 503' });
   });

@@ -44,7 +44,7 @@ describe('a notification', () => {
   test.each([
     ['en', /sign-in methods were changed/, /password was changed/, 'ltr', { claims: {}, browser: 'fi' }],
     ['de', /Anmeldemethoden wurden geändert/, /Passwort wurde/, 'ltr', { claims: { locale: 'de' }, browser: 'ar' }],
-    ['ar', /طرق تسجيل الدخول/, /كلمة مرورك/, 'rtl', { claims: {}, browser: 'ar-EG,ar;q=0.9' }],
+    ['ar', /طرق تسجيل الدخول/, /تم تغيير كلمة المرور/, 'rtl', { claims: {}, browser: 'ar-EG,ar;q=0.9' }],
   ])(
     "a mail in %s, the user's language or else the browser's, reports each second factor that is added or removed, and a new password (issue 6)",
     async (locale, factors, password, dir, { claims, browser }) => {
