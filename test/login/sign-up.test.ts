@@ -28,7 +28,7 @@ describe('sign-up', () => {
     const link = await linkTo(email, /Finish creating your account/);
     expect(await service.store.users.findByEmail(email)).toBeUndefined();
     for (const [username, sentence] of [
-      [user.username, 'already'],
+      [user.username, 'This user name is taken'],
       ['eve@example.com', 'Use up to 64 letters'],
       ['https://evil.example', 'Use up to 64 letters'],
       ['www.evil.example', 'Use up to 64 letters'],
