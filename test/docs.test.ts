@@ -1,11 +1,12 @@
 // Checks that the reference page matches the code, and that every link of the documentation leads to a file and a heading.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describedRoutes, reference } from '../scripts/reference.ts';
 import { settings } from '../src/config.ts';
+import { runCommand } from './helpers/command-line.ts';
 import { routesOf } from './helpers/route-map.ts';
 import { fetchedParties } from './relying-parties/fetched-parties.ts';
 import { parties } from './relying-parties/parties.ts';
@@ -16,6 +17,7 @@ const root = join(import.meta.dirname, '..');
 const pages = ['README.md', ...readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md'))].map((file) =>
   file === 'README.md' ? file : `docs/${file}`,
 );
+const guides = readdirSync(join(root, 'docs/guides')).map((file) => `docs/guides/${file}`);
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 
 let service: TestService;
@@ -34,7 +36,7 @@ test('the reference lists every setting and every address of the service (decisi
   expect([...describedRoutes].sort()).toEqual(real);
 });
 
-test.each([...pages, 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'])(
+test.each([...pages, ...guides, 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'])(
   'every relative link and picture in %s leads to a file, and to a heading if it names one',
   (page) => {
     const links = [...read(page).matchAll(/\]\(([^)\s]+)\)|src="([^"]+)"/g)].map((match) => (match[1] ?? match[2])!);
@@ -48,7 +50,7 @@ test.each([...pages, 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'])(
 );
 
 // the links of the page of security are checked above; its texts are shortened names
-const naming = [...pages.filter((page) => page !== 'docs/security.md'), 'CONTRIBUTING.md'];
+const naming = [...pages.filter((page) => page !== 'docs/security.md'), ...guides, 'CONTRIBUTING.md'];
 test.each(naming)('every file, folder and npm script that %s names exists', (page) => {
   // vitest takes the beginning of a file's name
   const text = read(page).replaceAll(/npm test -- [^\n`]*/g, '');
@@ -74,6 +76,24 @@ test('every question of CONTRIBUTING is answered by files that exist, and by fun
 
 test('the README links to every page of the documentation', () => {
   for (const page of pages.slice(1)) expect(read('README.md')).toContain(`](${page})`);
+});
+
+test('the README links to the guides, their index links to each, and each names its source and whether it was walked', () => {
+  expect(read('README.md')).toContain('](docs/guides/README.md)');
+  for (const guide of guides.filter((file) => file !== 'docs/guides/README.md')) {
+    expect(read('docs/guides/README.md')).toContain(`](${basename(guide)})`);
+    expect(read(guide), guide).toMatch(/^(?:Written from the documentation; not walked|Walked with .+)\. Source: \[/m);
+  }
+});
+
+test('each client of a guide, and of the page for developers, can be created with the command that it shows (RFC 7591 2)', async () => {
+  for (const page of [...guides, 'docs/relying-party.md', 'docs/relying-parties.md', 'README.md']) {
+    for (const [, command] of read(page).matchAll(/^bin\/gatehouse (client create (?:.*\\\n)*.*)$/gm)) {
+      const line = command!.replaceAll('\\\n', ' ').replace(/ (?:>|--json).*$/, '');
+      const args = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain!);
+      expect(await runCommand(service, args), `${page}: ${line}`).toMatchObject({ code: 0 });
+    }
+  }
 });
 
 test('the functions for application servers do what their page says (decisions sections 5 and 6)', async () => {
