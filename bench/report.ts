@@ -218,7 +218,7 @@ export function asMarkdown(all: Measured[], facts: Circumstances): string {
 - **bare**: [a Fastify server](../bench/reference.ts) that does only what an operation requires, with one or two prepared statements.
 - **peer**: [\`oidc-provider\` ${facts.peer}](../bench/peer.ts), with [a table for each model](../bench/peer-adapter.ts), indexes, and prepared statements.
 
-Absolute figures depend on the machine; the ratios hardly do. A ratio is the median over the rounds, and “spread” is the smallest and the largest value. A wide
+Absolute figures depend on the machine; the ratios depend on it very little. A ratio is the median over the rounds, and “spread” is the smallest and the largest value. A wide
 spread means that the machine had other work meanwhile.
 
 ## Circumstances

@@ -95,7 +95,7 @@ function report(
     '',
     `**Level**: the mean of the last quarter divided by that of the second quarter. Resident memory ${ratio((s) => s.rss)}, connections ${ratio((s) => s.connections)}, `,
     `rows without the audit trail ${ratio((s) => s.live)}, their bytes on disk ${ratio((s) => s.bytes)}, requests a second ${ratio((s) => s.rate)}.`,
-    'The audit trail is kept for ever, and grows with the number of events.',
+    'The audit trail grows with the number of events, because nothing deletes them.',
     '',
     `**Retention job**: ${cleanUps} samples (ten a second) found it running; ${heldUp} of them found a request that waited for it.`,
     '',

@@ -86,7 +86,7 @@ writeFileSync(
   join(docs, 'pages.md'),
   `# The pages
 
-Every page of the service with example data. \`node scripts/gallery.ts\` makes the pictures: 1280 pixels wide in light colours, and 360 pixels wide, as on a telephone, in dark colours. All
+Every page of the service with example data. \`node scripts/gallery.ts\` makes the pictures: 1280 pixels wide in light colours, and 360 pixels wide, as on a phone, in dark colours. All
 pages work without script, in English, German and Arabic.
 
 ## Size and time

@@ -81,14 +81,14 @@ export function securityPage({ rows, attacks } = evidence()): string {
 
 Made from the code and the tests by \`node scripts/security.ts\`; do not edit it by hand.
 
-Gatehouse has many endpoints, and few modules decide. One issuing routine creates every code, token and handle: its statement checks that
-user, client, consent and session are still valid at the moment in which it stores the result. One revocation routine handles everything that
-ends a token (a logout, a withdrawal, a second redemption, a disabled user): the token is invalid on every instance before the answer is sent. An
+Gatehouse has many endpoints, but only a few modules make decisions. One issuing routine creates every code, token and handle: its statement checks that
+user, client, consent and session are still valid at the moment when it stores the result. One revocation routine handles everything that
+ends a token (a logout, a revoked grant, a second redemption, a disabled user): the token is invalid on every instance before the answer is sent. An
 endpoint only translates: it parses its parameters strictly, calls these routines, and returns their result. Stored secrets are hashed, or
 encrypted for their own row; optional features are off by default; everything that unauthenticated requests can fill has a limit and expires.
 
-**To report a vulnerability**, please do not open an issue: [SECURITY.md](../SECURITY.md) links to GitHub's private vulnerability reporting, and says
-what we promise to reporters.
+**To report a vulnerability**, do not open an issue: [SECURITY.md](../SECURITY.md) links to GitHub's private vulnerability reporting, and says
+what you can expect from us.
 
 - [Requirements](#requirements)
 - [Attack cases](#attack-cases)
