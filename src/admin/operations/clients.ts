@@ -14,6 +14,7 @@ import {
 } from '../../oauth/client-metadata.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
+import { oneOf } from '../../oauth/registrable-values.ts';
 import { text } from '../../oauth/text.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
@@ -25,6 +26,7 @@ import {
   secretFor,
   type ShownCredentials,
 } from '../../tokens/client-credentials.ts';
+import { clientKinds, findKind } from './client-kinds/kinds.ts';
 import { byId, operation, type OperationContext } from './operation.ts';
 import { facts, table } from './text-table.ts';
 
@@ -107,17 +109,26 @@ export async function makeClient(
   return { client: await administration.createClient(actor, made, settings), shown };
 }
 
+const newClientShape = () => {
+  const names = clientKinds.map(({ name }) => name);
+  const kind = oneOf(names, rule('one-of', { values: names.join(', ') }));
+  return clientChangeShape.extend({
+    kind: kind.optional().describe('The kind of client: its metadata is the default of members that are absent.'),
+  });
+};
+
 const createClient = operation({
   method: 'POST',
   path,
   tag,
   summary: 'Creates a client, enabled by default, and shows its secrets once',
-  input: () => clientChangeShape,
-  documentedInput: clientMetadataShape.extend(clientChangeShape.shape),
+  input: newClientShape,
+  documentedInput: clientMetadataShape.extend(newClientShape().shape),
   status: 201,
   answer: 'NewClient',
   handler(context, { input, actor }) {
-    const metadata = parseClientMetadata(input, { admin: true }, context.config);
+    const given = { ...findKind(input.kind)?.metadata, ...input };
+    const metadata = parseClientMetadata(given, { admin: true }, context.config);
     return makeClient(context, actor, randomId(), metadata, { ...settingsOf(input), status: input.status });
   },
   view: ({ client, shown }) => ({ ...clientView(client), ...credentialsOf(shown) }),
@@ -128,6 +139,7 @@ const createClient = operation({
     required: ['client_name'],
     options: {
       name: 'client_name',
+      kind: 'kind',
       'redirect-uri': 'redirect_uris',
       'post-logout-redirect-uri': 'post_logout_redirect_uris',
       'application-type': 'application_type',
@@ -140,7 +152,9 @@ const createClient = operation({
     },
     prepare: (given) => ({
       redirect_uris: [],
-      grant_types: given['redirect_uris'] ? ['authorization_code', 'refresh_token'] : ['client_credentials'],
+      ...(given['kind'] === undefined && {
+        grant_types: given['redirect_uris'] ? ['authorization_code', 'refresh_token'] : ['client_credentials'],
+      }),
       ...given,
     }),
     text: ({ client, shown }, { config }) =>

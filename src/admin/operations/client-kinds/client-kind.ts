@@ -1,0 +1,99 @@
+// Defines a kind of client: what an administrator connects, and the metadata that follows from it.
+import type { z } from 'zod';
+import type { clientMetadataShape } from '../../../oauth/client-metadata.ts';
+
+type Metadata = z.input<typeof clientMetadataShape>;
+
+export interface ClientKind {
+  /** Its name in addresses, requests and commands; its words are `console.kind.…` in templates/messages. */
+  name: string;
+  /** The members that differ from the defaults of registration. An administrator can give each another value. */
+  metadata: Readonly<
+    Metadata & Required<Pick<Metadata, 'grant_types' | 'response_types' | 'token_endpoint_auth_method'>>
+  >;
+  /** The fields of the form, in their order; the others are under “Advanced”. */
+  asked: readonly string[];
+  /** The fields that such a client has no use for: the form leaves them out, and they keep their values above. */
+  unused: readonly string[];
+  /** The options of a field with several choices, if they are fewer than those of all clients. */
+  options?: Readonly<Record<string, readonly string[]>>;
+  snippets: readonly Snippet[];
+}
+
+/** A program or a configuration that connects a new client: templates/snippets/NAME.eta. */
+export interface Snippet {
+  name: string;
+  /** The library or the program with its language: names that no language translates. */
+  title: string;
+  /** The redirect URIs for which it works; all, unless given. */
+  redirectUris?: RegExp;
+}
+
+/** Fields for keys, encryption and request objects. */
+const cryptographic = [
+  'id_token_encrypted_response_alg',
+  'id_token_encrypted_response_enc',
+  'userinfo_signed_response_alg',
+  'userinfo_encrypted_response_alg',
+  'userinfo_encrypted_response_enc',
+  'require_signed_request_object',
+  'request_object_signing_alg',
+  'request_uris',
+];
+
+/** Fields that a public client on the device of the user has no use for: it has no secret, no keys and no server. */
+export const needlessForPublic = [
+  ...cryptographic,
+  'application_type',
+  'grant_types',
+  'response_types',
+  'require_pkce', // public clients always use it
+  'token_endpoint_auth_method',
+  'token_endpoint_auth_signing_alg',
+  'jwks_uri',
+  'jwks',
+  'self_managed',
+  'uma_profile',
+  'introspect',
+  'resource_uris',
+  'backchannel_logout_uri',
+  'backchannel_logout_session_required',
+  'software_id',
+  'software_version',
+];
+
+/** Fields that a client without users has no use for. */
+export const needlessWithoutUsers = [
+  ...cryptographic,
+  'client_uri',
+  'logo_uri',
+  'policy_uri',
+  'tos_uri',
+  'application_type',
+  'redirect_uris',
+  'post_logout_redirect_uris',
+  'initiate_login_uri',
+  'grant_types',
+  'response_types',
+  'first_party',
+  'self_managed',
+  'require_pkce',
+  'uma_profile',
+  'subject_type',
+  'sector_identifier_uri',
+  'id_token_signed_response_alg',
+  'id_token_claims',
+  'authorization_code_lifetime',
+  'refresh_token_lifetime',
+  'id_token_lifetime',
+  'require_pushed_authorization_requests',
+  'default_max_age',
+  'require_auth_time',
+  'default_acr_values',
+  'backchannel_logout_uri',
+  'backchannel_logout_session_required',
+  'frontchannel_logout_uri',
+  'frontchannel_logout_session_required',
+  'software_id',
+  'software_version',
+];
