@@ -6,6 +6,7 @@ import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import { adminEndpoint } from './api/routes.ts';
 import { type ConsoleDependencies, createConsole } from './console/admin-session.ts';
+import { clientCreateRoutes } from './console/clients/create-routes.ts';
 import { clientEditRoutes } from './console/clients/edit-routes.ts';
 import { clientEndRoutes } from './console/clients/end-routes.ts';
 import { consoleClientsEndpoint } from './console/clients/routes.ts';
@@ -32,7 +33,7 @@ const apis = [adminEndpoint, metricsEndpoint];
 const pages = [
   consoleEndpoint,
   overviewRoutes,
-  ...[consoleClientsEndpoint, clientEditRoutes, clientEndRoutes],
+  ...[consoleClientsEndpoint, clientCreateRoutes, clientEditRoutes, clientEndRoutes],
   ...[consoleUsersEndpoint, userEditRoutes, userPasswordRoutes, userFactorRoutes, userExportRoutes, userImportRoutes],
   ...[consoleGroupsEndpoint, groupPageRoutes],
   ...[sessionRoutes, keyRoutes, auditRoutes],

@@ -181,8 +181,9 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     escapeFunction: (value: unknown) => (value instanceof Html ? value.text : String(value ?? '')),
     autoTrim: false,
   });
-  const mailTemplate = (kind: 'html' | 'text', engine: Eta): ((data: object) => string) => {
-    const path = locate(`mail/${kind}.eta`);
+  /** Compiles a template that is no page, such as `mail/text.eta`. */
+  const compiled = (file: string, engine: Eta): ((data: object) => string) => {
+    const path = locate(file);
     try {
       const template = engine.compile(readFileSync(path, 'utf8'));
       return (data) => {
@@ -196,8 +197,14 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
       throw new TemplateError(`The template ${path} is broken: ${firstLine(error)}.`, { cause: error });
     }
   };
-  const mailAsHtml = mailTemplate('html', eta);
-  const mailAsText = mailTemplate('text', plainText);
+  const mailAsHtml = compiled('mail/html.eta', eta);
+  const mailAsText = compiled('mail/text.eta', plainText);
+  const snippets = new Map(
+    [...new Set(folders.flatMap((folder) => list(join(folder, 'snippets'), '.eta')))].map((file) => [
+      basename(file, '.eta'),
+      compiled(`snippets/${file}`, plainText),
+    ]),
+  );
   const mail: PageRenderer['mail'] = (name, content, { locale, issuer }) => {
     const it = { ...(tools.get(locale) ?? tools.get(defaultLocale)!), ...content, name, issuer, clean, cleanName };
     const values = { ...content.values, issuer };
@@ -228,6 +235,12 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
       return basePath + found.path;
     },
     submitScript: new Html(submitScript),
+    /** A program or a configuration for a client, as text. */
+    snippet: (name: string, values: object): string => {
+      const template = snippets.get(name);
+      if (!template) throw new Error(`there is no file "${name}" among the snippets`);
+      return template(values).trim();
+    },
   };
 
   const render = <N extends PageName>(name: N, data: Pages[N], { locale, nonce }: RenderOptions): string => {

@@ -184,7 +184,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
     },
   ],
   'console-client-edit': [
-    { ...frame, form: form('/admin/clients/new'), groups: [] },
+    { ...frame, client: named, form: form('/admin/clients/harbour/edit'), groups: [] },
     {
       ...frame,
       client: named,
@@ -231,7 +231,6 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
       ...named,
       secrets: ['client_secret', 'shared_secret', 'registration_access_token'],
       problem: 'nothing',
-      made: true,
       shown: [
         { name: 'client_id', value: 'harbour' },
         { name: 'issuer', value: 'https://id.example' },

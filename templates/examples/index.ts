@@ -2,6 +2,7 @@
 import type { Examples } from '../../src/pages/views/parts.ts';
 import type { Pages } from '../../src/pages/views/index.ts';
 import { accountExamples } from './account.ts';
+import { consoleClientCreateExamples } from './console-client-create.ts';
 import { consoleClientExamples } from './console-clients.ts';
 import { consoleGroupsExamples } from './console-groups.ts';
 import { operationsExamples } from './console-operations.ts';
@@ -19,6 +20,7 @@ export { mailExamples } from './mail.ts';
 export const examples: Examples<Pages> = {
   ...accountExamples,
   ...consoleClientExamples,
+  ...consoleClientCreateExamples,
   ...consoleGroupsExamples,
   ...operationsExamples,
   ...consoleSearchExamples,

@@ -59,7 +59,7 @@ test.each([
     const headers = { 'accept-language': language };
     const redirect = { redirect_uris: 'https://quay.example/cb' };
     const known = await service.createClient({ client_name: 'Quay' });
-    for (const path of ['/admin/clients/new', `/admin/clients/${known.clientId}/edit`]) {
+    for (const path of ['/admin/clients/new/web', `/admin/clients/${known.clientId}/edit`]) {
       const form = {
         ...formOf(await agent.get(path), path),
         ...redirect,

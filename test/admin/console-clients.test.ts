@@ -198,17 +198,18 @@ describe('waiting registrations and changes', () => {
 
 describe('a client', () => {
   test('the form creates an enabled client, and shows its working secrets once (issue 6)', async () => {
-    const form = filledForm(await at('/new'));
-    const page = await agent.post('/admin/clients/new', {
+    const form = filledForm(await at('/new/web'));
+    const page = await agent.post('/admin/clients/new/web', {
       ...form,
       client_name: 'Quay',
       redirect_uris: 'https://quay.example/cb\r\nhttps://quay.example/cb2',
       id_token_claims: 'true',
+      self_managed: 'true',
     });
     expect(page.status).toBe(200);
     expect(title(page)).toBe('Client created');
     const secret = (name: string) =>
-      new RegExp(`${name}</code></dt><dd><bdi class="secret" dir="ltr">([^<]*)`).exec(page.body)![1]!;
+      new RegExp(`<bdi class="secret" id="${name}" dir="ltr">([^<]*)`).exec(page.body)![1]!;
     const client = (await stored(secret('client_id')))!;
     expect(client).toMatchObject({ status: 'enabled', approvedBy: 'administrator', selfRegistered: false });
     expect(client.metadata).toMatchObject({
@@ -230,21 +231,21 @@ describe('a client', () => {
 
   test('a form that is sent several times creates one client (issue 6)', async () => {
     const form: Record<string, string> = {
-      ...filledForm(await at('/new')),
+      ...filledForm(await at('/new/web')),
       client_name: 'Twice',
       redirect_uris: 'https://twice.example/cb',
     };
     // the form keeps its client_id after a refusal
-    const refused = await agent.post('/admin/clients/new', { ...form, redirect_uris: 'nowhere' });
+    const refused = await agent.post('/admin/clients/new/web', { ...form, redirect_uris: 'nowhere' });
     expect(refused.status).toBe(400);
-    expect(formOf(refused, '/admin/clients/new')['client_id']).toBe(form['client_id']);
-    const answers = await Promise.all([1, 2].map(() => agent.post('/admin/clients/new', form)));
+    expect(formOf(refused, '/admin/clients/new/web')['client_id']).toBe(form['client_id']);
+    const answers = await Promise.all([1, 2].map(() => agent.post('/admin/clients/new/web', form)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 303]);
-    const again = await agent.post('/admin/clients/new', form);
+    const again = await agent.post('/admin/clients/new/web', form);
     expect(again.location).toBe(`${service.issuer}/admin/clients/${form['client_id']}?done=client-made-before`);
     expect(await service.store.clients.list({ search: 'twice' }, { limit: 9, after: undefined })).toHaveLength(1);
     // the form is bound to its client_id
-    expect((await agent.post('/admin/clients/new', { ...form, client_id: 'chosen' })).status).toBe(400);
+    expect((await agent.post('/admin/clients/new/web', { ...form, client_id: 'chosen' })).status).toBe(400);
   });
 
   test('a saved form leaves the fields that the administrator did not touch as they were (issue 6)', async () => {
@@ -282,8 +283,8 @@ describe('a client', () => {
   });
 
   test('a form with invalid fields saves nothing, names each field, and keeps the input (decisions section 2)', async () => {
-    const form = filledForm(await at('/new'));
-    const page = await agent.post('/admin/clients/new', {
+    const form = filledForm(await at('/new/web'));
+    const page = await agent.post('/admin/clients/new/web', {
       ...form,
       client_name: '"><script>alert(1)</script>',
       redirect_uris: 'http://evil.example/cb',
@@ -297,18 +298,18 @@ describe('a client', () => {
     expect(page.body).toContain('&lt;script&gt;');
     expect(page.body).not.toContain('<script>alert');
     expect(page.body).toContain('http://evil.example/cb');
-    const uri = await agent.post('/admin/clients/new', { ...form, redirect_uris: 'http://evil.example/cb' });
+    const uri = await agent.post('/admin/clients/new/web', { ...form, redirect_uris: 'http://evil.example/cb' });
     expect(uri.body).toContain('<p class="fault" id="redirect_uris-fault">');
     // the message is in the language of the page, and not the English text of the API
     const german = await agent.post(
-      '/admin/clients/new',
+      '/admin/clients/new/web',
       { ...form, redirect_uris: 'ftp://x' },
       { 'accept-language': 'de' },
     );
     expect(german.body).toContain('Eine URI ist nicht zulässig.');
     expect(german.body).not.toContain('contains a URI');
     // each value is valid alone, but not together
-    const whole = await agent.post('/admin/clients/new', {
+    const whole = await agent.post('/admin/clients/new/web', {
       ...form,
       redirect_uris: 'https://quay.example/cb',
       token_endpoint_auth_method: 'none',
@@ -401,8 +402,8 @@ describe('a client', () => {
 });
 
 describe('access to the client pages', () => {
-  const pages = ['', '/new', '/waiting', '/ID', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete'];
-  const operations = ['/new', '/decide', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete'];
+  const pages = ['', '/new', '/new/web', '/waiting', '/ID', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete'];
+  const operations = ['/new/web', '/decide', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete'];
 
   test('a user who is not an administrator sees no page and changes nothing (security R89)', async () => {
     const { clientId } = await service.createClient({ client_name: 'Anchor' });

@@ -169,11 +169,11 @@ describe('a claim of a resource that another client holds', () => {
     expect(saved.status).toBe(409);
     expect(saved.body).toContain(`the client ${holder.clientId} holds ${resource}`);
     const fresh = {
-      ...filledForm(await agent.get('/admin/clients/new')),
+      ...filledForm(await agent.get('/admin/clients/new/web')),
       redirect_uris: redirect_uris[0]!,
       client_name: 'Quay',
     };
-    const refused = await agent.post('/admin/clients/new', { ...fresh, resource_uris: resource });
+    const refused = await agent.post('/admin/clients/new/web', { ...fresh, resource_uris: resource });
     expect([refused.status, refused.body.includes(`holds ${resource}`)]).toEqual([409, true]);
     // the holder keeps its own resource
     const path = `/clients/${holder.clientId}`;

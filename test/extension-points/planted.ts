@@ -33,11 +33,11 @@ export async function discovery(service: TestService): Promise<Record<string, st
  */
 export async function createInConsole(service: TestService, choices: Record<string, string>) {
   const user = await service.createUser({ admin: true });
-  const { agent, page } = await openConsole(service, user, '/admin/clients/new');
+  const { agent, page } = await openConsole(service, user, '/admin/clients/new/web');
   const form = { ...filledForm(page), client_name: 'Harbour', redirect_uris: 'https://rp.example.com/callback' };
   for (const [name, value] of Object.entries(choices)) Object.assign(form, chosen(page.body, name, value));
-  const created = await agent.post('/admin/clients/new', form);
-  const clientId = /client_id<\/code><\/dt><dd><bdi class="secret" dir="ltr">([^<]*)/.exec(created.body)?.[1];
+  const created = await agent.post('/admin/clients/new/web', form);
+  const clientId = /<bdi class="secret" id="client_id" dir="ltr">([^<]*)/.exec(created.body)?.[1];
   if (clientId === undefined)
     throw new Error(`no client was created: ${created.status} ${created.body.slice(0, 2000)}`);
   return { form: page.body, client: (await service.store.clients.find(clientId))! };

@@ -1,5 +1,6 @@
 // Holds each list of registrable values to its words in every language, and to the code that serves its values.
 import { expect, test } from 'vitest';
+import { clientKinds } from '../../src/admin/operations/client-kinds/kinds.ts';
 import { authenticationMethods } from '../../src/client-authentication/methods.ts';
 import { clientAuthenticationMethods, grantTypes as registrable } from '../../src/oauth/registrable-values.ts';
 import { administratorScopes, registrableScopes } from '../../src/oauth/scope.ts';
@@ -12,6 +13,7 @@ const lists: Record<string, readonly string[]> = {
   'registration.grant': registrable,
   'registration.method': clientAuthenticationMethods,
   'console.option.subject_type': subjectTypes,
+  'console.kind': clientKinds.flatMap(({ name }) => [name, `${name}.text`]),
   scope: [...registrableScopes(), ...administratorScopes],
 };
 

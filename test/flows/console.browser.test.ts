@@ -20,7 +20,7 @@ afterAll(async () => {
 
 describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
   browserTest(
-    'an administrator signs in, approves a registration, searches a user, disables and changes the account, creates another, imports and exports users, ends sessions, rotates keys and reads the events of all this (WCAG 2.1.1)',
+    'an administrator signs in, approves a registration, creates a client, searches a user, disables and changes the account, creates another, imports and exports users, ends sessions, rotates keys and reads the events of all this (WCAG 2.1.1)',
     { timeout: 90_000 },
     async () => {
       const admin = await service.createUser({ admin: true });
@@ -59,6 +59,18 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await tick('input[type=checkbox]');
       await follow('button[value=approve]');
       await done();
+
+      await section('/admin/clients');
+      await follow('main a[href="/admin/clients/new"]');
+      await follow('main a[href="/admin/clients/new/spa"]');
+      const lantern = `Lantern ${locale} ${width}`;
+      await type('#client_name', lantern);
+      await type('#redirect_uris', 'https://lantern.example.com/');
+      await follow('form.edit button[type=submit]');
+      await goTo('[data-copy=client_id]');
+      await goTo('#snippet-oidc-client-ts');
+      const madeId = await page.locator('#client_id').textContent();
+      await follow('main a.primary[href^="/admin/clients/"]');
 
       await section('/admin/users');
       await type('#q', person.username);
@@ -139,6 +151,10 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       expect({ client, user }).toMatchObject({
         client: { status: 'enabled' },
         user: { status: 'disabled', groups: ['crew'], claims: { nickname: 'Countess' } },
+      });
+      expect((await service.store.clients.find(madeId!))!.metadata).toMatchObject({
+        client_name: lantern,
+        token_endpoint_auth_method: 'none',
       });
       for (const made of [`new-${locale}-${width}`, `walked-${locale}-${width}`])
         expect(await service.store.users.findByUsername(made)).toMatchObject({ status: 'enabled' });

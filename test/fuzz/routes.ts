@@ -135,12 +135,13 @@ export const routes: Record<string, Route> = {
   },
   ...Object.fromEntries(
     ['GET', 'POST'].flatMap((method) =>
-      ['new', 'waiting', 'decide', ':id', ':id/edit', ':id/secrets', ':id/disable', ':id/delete']
-        .filter((path) => (method === 'GET' ? path !== 'decide' : path !== 'waiting' && path !== ':id'))
+      ['new', 'new/:kind', 'waiting', 'decide', ':id', ':id/edit', ':id/secrets', ':id/disable', ':id/delete']
+        .filter((path) => (method === 'GET' ? path !== 'decide' : !['new', 'waiting', ':id'].includes(path)))
         .map((path): [string, Route] => [
           `${method} /admin/clients/${path}`,
           {
             ...(path.startsWith(':id') && { path: { id: ['@victim', '@client_id'] } }),
+            ...(path === 'new/:kind' && { path: { kind: ['web', 'spa', 'native', 'machine'] } }),
             ...(path === 'waiting' && { query: { 'cursor?': ['@cursor'] } }),
             ...(method === 'POST' && {
               form: {

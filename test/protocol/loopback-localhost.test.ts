@@ -97,8 +97,8 @@ describe.each([true, false])('with LOOPBACK_LOCALHOST=%s', (allowed) => {
   test('the console names the setting at the field, and localhost itself serves the console (security R24)', async () => {
     const { agent, page: overview } = await openConsole(service, await service.createUser({ admin: true }));
     expect(overview.status).toBe(200);
-    const page = await agent.post('/admin/clients/new', {
-      ...formOf(await agent.get('/admin/clients/new'), '/admin/clients/new'),
+    const page = await agent.post('/admin/clients/new/web', {
+      ...formOf(await agent.get('/admin/clients/new/web'), '/admin/clients/new/web'),
       ...{ application_type: 'web', redirect_uris: uri, 'grant_types.0': 'on', 'response_types.0': 'on' },
       ...{ 'scope.0': 'on', token_endpoint_auth_method: 'client_secret_basic', subject_type: 'public' },
       ...{ id_token_signed_response_alg: 'RS256', introspect: 'own', client_name: 'Pier' },

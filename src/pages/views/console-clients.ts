@@ -154,9 +154,9 @@ export interface ConsoleClientPages {
       /** Whether it is the console's own client, which cannot be changed here. */
       own: boolean;
     };
-  /** Creates a client, or changes one. */
+  /** Changes a client. */
   'console-client-edit': ConsoleFrame & {
-    client?: Named;
+    client: Named;
     form: FormView;
     groups: { name: string; fields: ClientField[] }[];
     /** Why the database refused the client, in English: another client holds a resource. */
@@ -176,8 +176,6 @@ export interface ConsoleClientPages {
         name: 'client_id' | 'issuer' | 'client_secret' | 'shared_secret' | 'registration_access_token';
         value: string;
       }[];
-      /** The client was just created. */
-      made?: boolean;
     };
   /** Says what disabling or deleting a client ends, and asks for its name. */
   'console-client-end': ConsoleFrame &

@@ -1,5 +1,6 @@
 // Declares the data that each page shows: the contract between the routes and the templates.
 import type { AccountPages } from './account.ts';
+import type { ConsoleClientCreatePages } from './console-client-create.ts';
 import type { ConsoleClientPages } from './console-clients.ts';
 import type { ConsoleGroupsPages } from './console-groups.ts';
 import type { ConsoleSearchPages } from './console-search.ts';
@@ -30,6 +31,7 @@ export interface Pages
     MailPages,
     TryItPages,
     ConsoleClientPages,
+    ConsoleClientCreatePages,
     ConsoleGroupsPages,
     ConsoleSearchPages,
     ConsoleUsersPages {}

@@ -1,5 +1,6 @@
 // Lists states of the console's client pages, beside the examples.
-import { fieldsOf, newClientForm } from '../../../src/admin/console/clients/fields.ts';
+import { fieldsOf, formOfKind } from '../../../src/admin/console/clients/fields.ts';
+import { web } from '../../../src/admin/operations/client-kinds/web.ts';
 import { faultCodes } from '../../../src/pages/views/console-clients.ts';
 import { consoleReviews } from '../../../templates/examples/console-clients.ts';
 import { examples } from '../../../templates/examples/index.ts';
@@ -23,7 +24,7 @@ const everyFault = Object.fromEntries(
 export const consoleClientStates: View[] = [
   {
     name: 'console-client-edit',
-    data: { ...edit, problem: undefined, changed: undefined, groups: fieldsOf(newClientForm, everyFault) } as never,
+    data: { ...edit, problem: undefined, changed: undefined, groups: fieldsOf(formOfKind(web), everyFault) } as never,
   },
   { name: 'console-clients', data: { ...list, waiting: 3, more: false } },
   { name: 'console-clients', data: { ...emptyList, filtered: true } },
@@ -58,22 +59,15 @@ export const consoleClientStates: View[] = [
       logouts: (['refused', 'given_up'] as const).map((status) => ({ ...client.logouts[1]!, status })),
     },
   })),
-  {
-    name: 'console-client-edit',
-    data: { ...edit, client: undefined, problem: undefined, changed: false, groups: fieldsOf(newClientForm, {}) },
-  },
   { name: 'console-client-edit', data: { ...edit, changed: false } },
   {
     name: 'console-client-edit',
-    data: { ...edit, problem: undefined, changed: false, waits: false, groups: fieldsOf(newClientForm, {}) },
+    data: { ...edit, problem: undefined, changed: false, waits: false, groups: fieldsOf(formOfKind(web), {}) },
   },
   ...(['nothing', 'changed'] as const).map((problem): View => ({
     name: 'console-client-secrets',
     data: { ...secrets, problem },
   })),
-  {
-    name: 'console-client-secrets',
-    data: { ...examples['console-client-secrets'][1], problem: undefined, made: false },
-  },
+  { name: 'console-client-secrets', data: { ...examples['console-client-secrets'][1], problem: undefined } },
   { name: 'console-client-end', data: { ...end, operation: 'disable', problem: undefined } },
 ];

@@ -6,6 +6,7 @@ import { commonStates } from './common.ts';
 import { consoleGroupsStates } from './console-groups.ts';
 import { consoleSearchStates } from './console-search.ts';
 import { consoleUsersStates } from './console-users.ts';
+import { consoleClientCreateStates } from './console-client-create.ts';
 import { consoleClientStates } from './console-clients.ts';
 import { mailStates } from './mail.ts';
 import { consoleOperationsStates } from './console-operations.ts';
@@ -21,6 +22,7 @@ export const everyView: View[] = [
   ...(Object.keys(examples) as PageName[]).flatMap((name) => examples[name].map((data) => ({ name, data }) as View)),
   ...commonStates,
   ...consoleClientStates,
+  ...consoleClientCreateStates,
   ...consoleGroupsStates,
   ...consoleSearchStates,
   ...consoleUsersStates,

@@ -10,7 +10,7 @@ import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import { clientSecrets, secretsOf } from '../../../tokens/client-credentials.ts';
-import { shownSecrets } from './edit-routes.ts';
+import { shownSecrets } from './form.ts';
 import { clientPath, figuresOf, listPath, maxCounted, named } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';

@@ -11,6 +11,7 @@ import { responseTypes } from '../../../oauth/response-type.ts';
 import { administratorScopes, registrableScopes } from '../../../oauth/scope.ts';
 import { subjectTypes } from '../../../oauth/subject-type.ts';
 import type { Client, ClientChange } from '../../../repositories/clients/clients.ts';
+import type { ClientKind } from '../../operations/client-kinds/client-kind.ts';
 
 type Form = Record<string, string>;
 interface Definition {
@@ -129,34 +130,29 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
 ];
 const fields = groups.flatMap((group) => group.fields);
 
-/** The first values of a form for a new client. */
-export const newClientForm: Form = {
-  application_type: 'web',
-  grant_types: 'authorization_code refresh_token',
-  response_types: 'code',
-  scope: 'openid profile email',
-  require_pkce: 'true',
-  token_endpoint_auth_method: 'client_secret_basic',
-  subject_type: 'public',
-  id_token_signed_response_alg: 'RS256',
-  introspect: 'own',
-};
 /** The separator of the values of one field with several choices: response types contain spaces. */
 const between = (name: string) => (name === 'response_types' ? '\n' : ' ');
 
 /** The form with the values of a client. */
-export function formOfClient(client: Client): Form {
-  const members: Record<string, unknown> = { ...client.metadata };
-  const beside: Record<string, unknown> = {
+export const formOfClient = (client: Client): Form =>
+  formOf({
+    ...client.metadata,
     first_party: client.firstParty,
     self_managed: client.selfManaged,
     introspect: client.introspect,
     ...Object.fromEntries(Object.entries(lifetimes).map(([name, key]) => [name, client.lifetimes[key]])),
-  };
+  });
+
+/** The form with the values that a new client of this kind has. */
+export const formOfKind = ({ metadata }: ClientKind): Form =>
+  formOf({ ...clientMetadataShape.parse({}), introspect: 'own', ...metadata });
+
+function formOf(values: Readonly<Record<string, unknown>>): Form {
   const form: Form = {};
   for (const { name, kind } of fields) {
-    const value = beside[name] ?? members[name];
-    if (value === undefined || value === false) continue;
+    const value = values[name];
+    if (value === undefined || value === false || value === '' || (Array.isArray(value) && value.length === 0))
+      continue;
     if (kind === 'json') form[name] = JSON.stringify(value, undefined, 2);
     else if (Array.isArray(value)) form[name] = value.join(kind === 'lines' ? '\n' : between(name));
     else form[name] = String(value as string | number | boolean);
@@ -164,13 +160,15 @@ export function formOfClient(client: Client): Form {
   return form;
 }
 
-/** Reads a submitted form, which has a parameter for each choice of a field with several. */
-export function readForm(sent: Record<string, string>): Form {
-  const form: Form = {};
+/** Reads a submitted form, which has a parameter for each choice of a field with several. @param ofKind the kind of a new client */
+export function readForm(sent: Record<string, string>, ofKind?: ClientKind): Form {
+  // the fields that the form leaves out
+  const kept = ofKind ? Object.entries(formOfKind(ofKind)).filter(([name]) => ofKind.unused.includes(name)) : [];
+  const form: Form = Object.fromEntries(kept);
   for (const { name, kind, options } of fields) {
     const value =
       kind === 'choices'
-        ? options!()
+        ? (ofKind?.options?.[name] ?? options!())
             .filter((_option, index) => sent[`${name}.${index}`] !== undefined)
             .join(between(name))
         : (sent[name] ?? '');
@@ -179,20 +177,24 @@ export function readForm(sent: Record<string, string>): Form {
   return form;
 }
 
-/** Returns the fields as a page shows them. @param faults by member */
+/** Returns the fields as a page shows them. @param faults by member @param ofKind the kind of a new client */
 export function fieldsOf(
   form: Form,
   faults: Readonly<Record<string, FieldFault>>,
+  ofKind?: ClientKind,
 ): { name: string; fields: ClientField[] }[] {
   return groups.map((group) => ({
     name: group.name,
-    fields: group.fields.map(({ name, kind, options }): ClientField => {
-      const field: ClientField = { name, kind, value: form[name] ?? '' };
-      if (options) field.options = [...options()];
-      if (kind === 'choices') field.taken = field.value.split(between(name));
-      if (faults[name] !== undefined) field.fault = faults[name];
-      return field;
-    }),
+    fields: group.fields
+      // a field with a fault is shown in any case
+      .filter(({ name }) => faults[name] !== undefined || !ofKind?.unused.includes(name))
+      .map(({ name, kind, options }): ClientField => {
+        const field: ClientField = { name, kind, value: form[name] ?? '' };
+        if (options) field.options = [...(ofKind?.options?.[name] ?? options())];
+        if (kind === 'choices') field.taken = field.value.split(between(name));
+        if (faults[name] !== undefined) field.fault = faults[name];
+        return field;
+      }),
   }));
 }
 

@@ -1,0 +1,131 @@
+// Serves the console's pages that create a client: the choice of its kind, the form, and the new client with its secret and snippets.
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { z } from 'zod';
+import type { Config } from '../../../config.ts';
+import { randomId } from '../../../crypto/secrets.ts';
+import { isUniqueViolation } from '../../../database/database.ts';
+import { notFound } from '../../../oauth/errors.ts';
+import { text } from '../../../oauth/text.ts';
+import type { SnippetView } from '../../../pages/views/console-client-create.ts';
+import type { Client } from '../../../repositories/clients/clients.ts';
+import { readParameters, singleValued } from '../../../server/parameters.ts';
+import type { ClientKind } from '../../operations/client-kinds/client-kind.ts';
+import { clientKinds, findKind } from '../../operations/client-kinds/kinds.ts';
+import { makeClient } from '../../operations/clients.ts';
+import type { OperationContext } from '../../operations/operation.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
+import { fieldsOf, formOfKind, readForm } from './fields.ts';
+import { type FormProblem, problemOf, shownSecrets, validated } from './form.ts';
+import { clientPath, listPath, named } from './view.ts';
+
+const byKind = z.object({ kind: text(40) });
+const bound = z.object({ csrf: text(100).optional(), client_id: text(100).optional() });
+const newPath = `${listPath}/new`;
+const kindPath = ({ name }: ClientKind) => `${newPath}/${encodeURIComponent(name)}`;
+
+interface CreateRoutesDependencies {
+  config: Config;
+  console: Console;
+  operationContext: OperationContext;
+}
+
+export async function clientCreateRoutes(
+  app: FastifyInstance,
+  { console, config, operationContext }: CreateRoutesDependencies,
+): Promise<void> {
+  console.page(app, newPath, (admin) => {
+    const kinds = clientKinds.map((kind) => ({ name: kind.name, uri: kindPath(kind) }));
+    return admin.send('console-client-kinds', { kinds }, { section: 'clients' });
+  });
+
+  console.page(app, `${newPath}/:kind`, (admin, request) => {
+    const kind = kindOf(request.params);
+    return show(admin, kind, formOfKind(kind), randomId());
+  });
+
+  app.post(`${newPath}/:kind`, async (request, reply) => {
+    const kind = kindOf(request.params);
+    const action = kindPath(kind);
+    // the id was made with the form: a form that is sent twice creates one client
+    const { csrf, client_id: clientId = '' } = readParameters(bound, request.body);
+    const form = { csrf, action, shown: clientId, back: action, fresh: true };
+    const admin = await console.submitted(request, reply, form);
+    if (!admin) return reply;
+    const typed = readForm(singleValued(request.body), kind);
+    const read = validated(typed, config);
+    if ('refusal' in read) return show(admin, kind, typed, clientId, read.refusal);
+    const { metadata, settings } = read;
+    let made: Awaited<ReturnType<typeof makeClient>>;
+    try {
+      made = await makeClient(operationContext, admin.by, clientId, metadata, settings);
+    } catch (error) {
+      // the form was sent twice: the first answer has shown the secret, which is no longer known
+      if (isUniqueViolation(error)) return admin.done(clientPath(clientId), 'client-made-before');
+      return show(admin, kind, typed, clientId, problemOf(error));
+    }
+    const { client, shown } = made;
+    const { clientSecret, registrationAccessToken } = shown;
+    return admin.send(
+      'console-client-created',
+      {
+        ...named(client),
+        kind: kind.name,
+        credentials: shownSecrets(config.issuer, clientId, {
+          clientSecret,
+          // administrators manage the other clients
+          ...(client.selfManaged && { registrationAccessToken }),
+        }),
+        snippets: snippetsOf(kind, client, config.issuer),
+      },
+      { section: 'clients' },
+    );
+  });
+
+  /** @param clientId the id that the new client gets, to which the form is bound */
+  function show(
+    admin: AdminSession,
+    kind: ClientKind,
+    typed: Record<string, string>,
+    clientId: string,
+    refusal?: FormProblem,
+  ): FastifyReply {
+    const form = admin.form(kindPath(kind), clientId);
+    const groups = fieldsOf(typed, refusal?.faults ?? {}, kind);
+    const isAsked = ({ name }: { name: string }) => kind.asked.includes(name);
+    return admin.send(
+      'console-client-create',
+      {
+        kind: kind.name,
+        form: { ...form, hidden: { ...form.hidden, client_id: clientId } },
+        asked: groups
+          .flatMap(({ fields }) => fields.filter(isAsked))
+          .sort((a, b) => kind.asked.indexOf(a.name) - kind.asked.indexOf(b.name)),
+        advanced: groups
+          .map(({ name, fields }) => ({ name, fields: fields.filter((field) => !isAsked(field)) }))
+          .filter(({ fields }) => fields.length > 0),
+        ...(refusal?.problem !== undefined && { problem: refusal.problem }),
+      },
+      { section: 'clients', status: refusal?.status ?? 200 },
+    );
+  }
+}
+
+/** @throws OAuthError not_found */
+function kindOf(parameters: unknown): ClientKind {
+  const { kind: name } = readParameters(byKind, parameters);
+  const kind = findKind(name);
+  if (!kind) throw notFound('there is no such kind of client');
+  return kind;
+}
+
+/** The snippets that work for this client: none if an administrator chose another client authentication than that of its kind. */
+function snippetsOf(kind: ClientKind, { clientId, metadata, introspect }: Client, issuer: string): SnippetView[] {
+  if (metadata.token_endpoint_auth_method !== kind.metadata.token_endpoint_auth_method) return [];
+  const { scope, post_logout_redirect_uris: [postLogoutRedirectUri] = [] } = metadata;
+  return kind.snippets.flatMap(({ name, title, redirectUris }) => {
+    const redirectUri = metadata.redirect_uris.find((uri) => redirectUris?.test(uri) ?? true);
+    if (redirectUris && redirectUri === undefined) return [];
+    const values = { issuer, clientId, redirectUri, postLogoutRedirectUri, scope, introspects: introspect === 'any' };
+    return [{ name, title, values }];
+  });
+}

@@ -1,0 +1,60 @@
+// Validates the form of a client, and turns a refusal into the faults that the form shows.
+import type { Config } from '../../../config.ts';
+import { type ClientMetadata, parseClientMetadata } from '../../../oauth/client-metadata.ts';
+import { OAuthError } from '../../../oauth/errors.ts';
+import type { FieldFault } from '../../../pages/views/console-clients.ts';
+import type { ClientChange } from '../../../repositories/clients/clients.ts';
+import type { ShownCredentials } from '../../../tokens/client-credentials.ts';
+import { faultsOf, fieldFault, fieldOf } from './faults.ts';
+import { clientOfForm } from './fields.ts';
+
+/** Why a form was refused: the faults of its fields, or one problem of the whole. */
+export interface FormProblem {
+  faults: Record<string, FieldFault>;
+  problem?: string;
+  changed?: boolean;
+  status: number;
+}
+
+/** The typed values as valid metadata, or their faults. */
+export function validated(
+  typed: Record<string, string>,
+  config: Config,
+): { metadata: ClientMetadata; settings: ClientChange } | { refusal: FormProblem } {
+  const { metadata, settings, faults } = clientOfForm(typed);
+  const all: FormProblem['faults'] = { ...faultsOf(metadata), ...faults };
+  // only a client that registers itself may omit the name (RFC 7591 2): pages show its id instead
+  const unnamed: FormProblem['faults'] = metadata['client_name'] === undefined ? { client_name: { code: 'name' } } : {};
+  const refused = (of: FormProblem) => ({ refusal: { ...of, faults: { ...unnamed, ...of.faults } } });
+  if (Object.keys(all).length > 0) return refused({ faults: all, status: 400 });
+  try {
+    const parsed = parseClientMetadata(metadata, { admin: true }, config);
+    return 'client_name' in unnamed ? refused({ faults: {}, status: 400 }) : { metadata: parsed, settings };
+  } catch (error) {
+    return refused(problemOf(error));
+  }
+}
+
+/** Turns a refusal into the problem that the form shows; throws any other error. */
+export function problemOf(error: unknown): FormProblem {
+  if (!(error instanceof OAuthError) || error.status >= 500) throw error;
+  if (error.refusal?.code === 'resource-held') return { faults: {}, problem: error.description, status: 409 };
+  if (error.code === 'conflict') return { faults: {}, changed: true, status: 409 };
+  if (!error.refusal) throw error;
+  return { faults: { [fieldOf(error.refusal)]: fieldFault(error.refusal) }, status: 400 };
+}
+
+/** The new secrets as their page shows them, once. */
+export function shownSecrets(issuer: string, clientId: string, shown: Partial<ShownCredentials>) {
+  const values = {
+    client_id: clientId,
+    issuer,
+    client_secret: shown.clientSecret,
+    shared_secret: shown.sharedSecret,
+    registration_access_token: shown.registrationAccessToken,
+  };
+  type Name = keyof typeof values;
+  return Object.entries(values).flatMap(([name, value]) =>
+    value === undefined ? [] : [{ name: name as Name, value }],
+  );
+}

@@ -1,0 +1,89 @@
+// Gives example data of the console's pages that create a client.
+import type { ClientField } from '../../src/pages/views/console-clients.ts';
+import type { ConsoleClientCreatePages, SnippetValues } from '../../src/pages/views/console-client-create.ts';
+import type { ConsoleFrame } from '../../src/pages/views/console.ts';
+import type { Examples } from '../../src/pages/views/parts.ts';
+import { consoleFrame } from './console.ts';
+import { form } from './parts.ts';
+
+const frame: ConsoleFrame = { ...consoleFrame, section: 'clients' };
+const kinds = ['web', 'spa', 'native', 'machine'].map((name) => ({ name, uri: `/admin/clients/new/${name}` }));
+const created = { ...frame, name: 'Harbour', clientId: 'harbour', clientUri: '/admin/clients/harbour' };
+const field = (
+  name: string,
+  kind: ClientField['kind'],
+  value: string,
+  rest: Partial<ClientField> = {},
+): ClientField => ({
+  ...{ name, kind, value },
+  ...rest,
+});
+export const snippetValues: SnippetValues = {
+  issuer: 'https://id.example',
+  clientId: 'harbour',
+  redirectUri: 'https://harbour.example/callback',
+  postLogoutRedirectUri: 'https://harbour.example/signed-out',
+  scope: 'openid profile email',
+  introspects: false,
+};
+
+export const consoleClientCreateExamples: Examples<ConsoleClientCreatePages> = {
+  'console-client-kinds': [
+    { ...frame, kinds: kinds.slice(0, 1) },
+    { ...frame, kinds },
+  ],
+  'console-client-create': [
+    { ...frame, kind: 'web', form: form('/admin/clients/new/web'), asked: [], advanced: [] },
+    {
+      ...frame,
+      kind: 'web',
+      form: form('/admin/clients/new/web'),
+      problem:
+        'resource_uris: the client quay holds https://api.example: disable that client first, or refuse this claim',
+      asked: [
+        field('client_name', 'text', 'Harbour'),
+        field('redirect_uris', 'lines', 'https://harbour.example/callback'),
+        field('post_logout_redirect_uris', 'lines', 'http://harbour.example/', { fault: { code: 'address' } }),
+      ],
+      advanced: [
+        {
+          name: 'rights',
+          fields: [
+            field('grant_types', 'choices', '', {
+              options: ['authorization_code', 'refresh_token', 'implicit'],
+              taken: ['authorization_code', 'refresh_token'],
+            }),
+            field('require_pkce', 'check', 'true'),
+            field('resource_uris', 'lines', 'https://api.example'),
+          ],
+        },
+        { name: 'tokens', fields: [field('access_token_lifetime', 'number', '600')] },
+      ],
+    },
+  ],
+  'console-client-created': [
+    {
+      ...created,
+      name: '',
+      kind: 'spa',
+      credentials: [{ name: 'client_id', value: 'harbour' }],
+      snippets: [],
+    },
+    {
+      ...created,
+      kind: 'web',
+      credentials: [
+        { name: 'client_id', value: 'harbour' },
+        { name: 'issuer', value: 'https://id.example' },
+        { name: 'client_secret', value: 'nX2vQm8sW4tZ1yLp7kRj0aBc5dEf9gHi3uJoMqTsVxY' },
+        { name: 'registration_access_token', value: 'gh_r_8sW4tZ1yLp7kRj0aBc5dEf9gHi3uJoMqTsVxYnX2vQm' },
+      ],
+      snippets: [
+        { name: 'openid-client', title: 'openid-client (Node.js)', values: snippetValues },
+        { name: 'spring', title: 'Spring Security', values: snippetValues },
+        { name: 'apache', title: 'Apache (mod_auth_openidc)', values: snippetValues },
+        { name: 'oauth2-proxy', title: 'oauth2-proxy', values: snippetValues },
+      ],
+    },
+  ],
+};

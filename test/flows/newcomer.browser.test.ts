@@ -1,0 +1,78 @@
+// Walks in a real browser as a newcomer: from a service with one administrator and nothing else to a user who is signed in to a
+// single-page application, whose page holds the snippet that the console showed.
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, vi } from 'vitest';
+import { browserTest, launchBrowser } from '../helpers/browser.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+vi.setConfig({ testTimeout: 90_000 });
+
+let service: TestService;
+let browser: Browser | undefined;
+let application: Server;
+let origin: string;
+/** The script of the application's only page. */
+let script = '';
+beforeAll(async () => {
+  service = await startTestService();
+  if (process.env.CHROMIUM !== undefined) browser = await launchBrowser();
+  application = createServer((_request, response) =>
+    response
+      .setHeader('content-type', 'text/html')
+      .end(
+        `<!doctype html><html lang="en"><title>Lantern</title><link rel="icon" href="data:,"><body><script type="module">${script}</script>`,
+      ),
+  );
+  await new Promise<void>((resolve) => application.listen(0, '127.0.0.1', resolve));
+  origin = `http://127.0.0.1:${(application.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  await browser?.close();
+  application?.close();
+  await service?.stop();
+});
+
+browserTest(
+  'a newcomer connects a single-page application with two pages and two fields, copies the snippet, and signs in with it (design, pages)',
+  async () => {
+    const admin = await service.createUser({ admin: true, claims: { name: 'Ada' } });
+    const context = await browser!.newContext({ locale: 'en', permissions: ['clipboard-read', 'clipboard-write'] });
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    await page.goto(`${service.issuer}/admin/clients`);
+    await page.getByLabel('User name or email').fill(admin.username);
+    await page.getByLabel('Password', { exact: true }).fill(admin.password);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+
+    const from = Date.now();
+    let pages = 0;
+    page.on('load', () => void (pages += 1));
+    await page.getByRole('link', { name: 'Create client' }).first().click();
+    await page.getByRole('link', { name: 'Single-page application' }).click();
+    await page.getByLabel('Name', { exact: true }).waitFor();
+    const visible = page.locator('main').locator('input:visible, select:visible, textarea:visible');
+    const fields = await visible.count();
+    await page.getByLabel('Name', { exact: true }).fill('Lantern');
+    await page.getByLabel('Redirect URIs').fill(`${origin}/`);
+    await page.getByRole('button', { name: 'Create client' }).click();
+    await page.getByRole('heading', { name: 'Client created' }).waitFor();
+    expect(await page.locator('#client_secret').count()).toBe(0);
+    await page.getByText('JavaScript', { exact: true }).click();
+    await page.getByRole('button', { name: 'Copy JavaScript' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    script = await page.evaluate<string>('navigator.clipboard.readText()');
+    expect(script).toBe(await page.locator('#snippet-browser').textContent());
+    await page.goto(`${origin}/`);
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await page.getByText('Signed in as Ada').waitFor();
+    const seconds = (Date.now() - from) / 1000;
+    console.info(`newcomer: ${pages} pages loaded, ${fields} fields shown, ${seconds.toFixed(1)} s`);
+    expect(fields).toBe(3);
+    expect(complaints).toEqual([]);
+    await context.close();
+  },
+);

@@ -1,0 +1,34 @@
+// Lists states of the console's pages that create a client: each kind, with its fields and its snippets, beside the examples.
+import { fieldsOf, formOfKind } from '../../../src/admin/console/clients/fields.ts';
+import { clientKinds } from '../../../src/admin/operations/client-kinds/kinds.ts';
+import { snippetValues } from '../../../templates/examples/console-client-create.ts';
+import { examples } from '../../../templates/examples/index.ts';
+import type { View } from './state.ts';
+
+const create = examples['console-client-create'][1];
+const created = examples['console-client-created'][1];
+
+export const consoleClientCreateStates: View[] = clientKinds.flatMap((kind): View[] => {
+  const groups = fieldsOf(formOfKind(kind), {}, kind);
+  const isAsked = ({ name }: { name: string }) => kind.asked.includes(name);
+  return [
+    {
+      name: 'console-client-create',
+      data: {
+        ...create,
+        kind: kind.name,
+        problem: undefined,
+        asked: groups.flatMap(({ fields }) => fields.filter(isAsked)),
+        advanced: groups.map(({ name, fields }) => ({ name, fields: fields.filter((field) => !isAsked(field)) })),
+      },
+    },
+    {
+      name: 'console-client-created',
+      data: {
+        ...created,
+        kind: kind.name,
+        snippets: kind.snippets.map(({ name, title }) => ({ name, title, values: snippetValues })),
+      },
+    },
+  ];
+});
