@@ -57,7 +57,7 @@ browserTest(
     const visible = page.locator('main').locator('input:visible, select:visible, textarea:visible');
     const fields = await visible.count();
     await page.getByLabel('Name', { exact: true }).fill('Lantern');
-    await page.getByLabel('Redirect URIs').fill(`${origin}/`);
+    await page.getByLabel('Redirect URIs', { exact: true }).fill(`${origin}/`);
     await page.getByRole('button', { name: 'Create client' }).click();
     await page.getByRole('heading', { name: 'Client created' }).waitFor();
     expect(await page.locator('#client_secret').count()).toBe(0);
