@@ -14,6 +14,7 @@ import { createAuditTrail } from './server/audit.ts';
 import { createBrowserSessions } from './browser/session.ts';
 import { createClientAuthentication } from './client-authentication/client-authentication.ts';
 import { createDeviceCookies } from './browser/device-cookie.ts';
+import { createLanguageChoice } from './browser/language-choice.ts';
 import { createMetrics, type Siblings } from './server/metrics.ts';
 import { createPageResponses } from './pages/page-response.ts';
 import { checkTemplates } from './pages/check-templates.ts';
@@ -94,7 +95,12 @@ export async function buildServices({
   });
   const limits = createLimits(store, config.limits);
   const audit = createAuditTrail(store);
-  const pages = createPageResponses(renderer, basePath);
+  const languageChoice = createLanguageChoice({
+    available: renderer.availableLocales,
+    basePath,
+    secure: config.secureCookies,
+  });
+  const pages = createPageResponses(renderer, basePath, languageChoice);
   const deviceCookies = createDeviceCookies({
     store,
     basePath,

@@ -43,6 +43,8 @@ export interface Facts {
 
 export type NextStep =
   | { step: 'login' }
+  /** The client wants the user to choose an account. */
+  | { step: 'select-account' }
   /** The client wants a new account. */
   | { step: 'sign-up' }
   /** The first factor was shown, and a second one is missing. */
@@ -114,14 +116,16 @@ const error = (code: ErrorCode, description: string): NextStep => ({ step: 'erro
 function authenticationNeeded(
   facts: Facts,
   request: Asked,
-): 'login' | 'sign-up' | 'second-factor' | 'passkey' | 'other-user' | 'unmet' | undefined {
+): 'login' | 'select-account' | 'sign-up' | 'second-factor' | 'passkey' | 'other-user' | 'unmet' | undefined {
   const { session, transaction } = facts;
   const { prompts, maxAge, expectedSubs } = request;
   // only a sign-in after the request began can satisfy these (security R9)
   const fresh = transaction !== undefined && session !== undefined && session.authTime > transaction.createdAt;
   if (prompts.includes('create') && !fresh) return 'sign-up';
+  // a user who continues with the account of the session ends this prompt (OpenID Connect Core 3.1.2.1)
+  if (prompts.includes('select_account') && !fresh) return 'select-account';
   if (!session) return 'login';
-  if ((prompts.includes('login') || prompts.includes('select_account')) && !fresh) return 'login';
+  if (prompts.includes('login') && !fresh) return 'login';
   if (maxAge !== undefined && !fresh && session.now.getTime() - session.authTime.getTime() > maxAge * 1000)
     return 'login';
   if (expectedSubs !== undefined && !expectedSubs.includes(session.user.sub)) return 'other-user';

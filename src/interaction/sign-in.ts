@@ -45,7 +45,7 @@ export function createSignIn({ store, sessions, deviceCookies, audit, secondStep
     const { sub, amr, resetsFailures = false } = user;
     const { clientId } = continuation;
     secondStep.close(request, reply);
-    const device = deviceCookies.renew(request);
+    const device = deviceCookies.renew(request, amr.includes('pwd') ? undefined : 'passkey');
     const address = clientAddress(request);
     const made = await sessions.signIn(request, reply, user, continuation.previous, {
       browser: device.stored,

@@ -1,6 +1,7 @@
 // Registers the pages by which a user signs in, signs up, consents, or gets back into an account.
 import type { FastifyInstance } from 'fastify';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
+import { accountChooserEndpoint } from './accounts/routes.ts';
 import { consentEndpoint } from './consent/routes.ts';
 import { passwordResetEndpoint } from './password-reset/routes.ts';
 import { pagesEndpoint } from './public-pages/routes.ts';
@@ -10,6 +11,7 @@ import { signUpEndpoint } from './sign-up/routes.ts';
 
 const endpoints = [
   loginEndpoint,
+  accountChooserEndpoint,
   loginSecondFactorEndpoint,
   consentEndpoint,
   signUpEndpoint,

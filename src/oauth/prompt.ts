@@ -5,3 +5,10 @@ export const promptValues = ({ signUp }: { signUp: boolean }): readonly string[]
   ...['none', 'login', 'consent', 'select_account'],
   ...(signUp ? ['create'] : []),
 ];
+
+/** The prompt of a request whose user has chosen an account. */
+export const withoutAccountChoice = (prompt: string): string =>
+  prompt
+    .split(' ')
+    .filter((value) => value !== 'select_account')
+    .join(' ');

@@ -52,6 +52,15 @@ function direction(locale: string): 'ltr' | 'rtl' {
   return rightToLeftScripts.has(new Intl.Locale(locale).maximize().script ?? '') ? 'rtl' : 'ltr';
 }
 
+/** The name of a language in that language. */
+export function languageName(tag: string): string {
+  try {
+    return new Intl.DisplayNames([tag], { type: 'language' }).of(tag) ?? tag;
+  } catch {
+    return tag;
+  }
+}
+
 /** The first letter of a name, for the tile that replaces a missing logo. */
 function initial(name: string, locale: string, graphemes: () => Intl.Segmenter): string {
   // Intl handles other letters than ASCII, and letters that the next character may join

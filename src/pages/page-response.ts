@@ -17,6 +17,16 @@ export interface PageOptions {
   formTarget?: string | undefined;
   /** ui_locales of the request. */
   uiLocales?: string | undefined;
+  /** The page's own address below the base path: the page then offers the other languages. */
+  here?: string;
+}
+
+/** The language that the user chose on a page. It goes before that of the request. */
+export interface LanguageChoice {
+  /** The remembered one. */
+  stored(request: FastifyRequest): string | undefined;
+  /** The one that the address names as a page's menu does; it is remembered. */
+  take(request: FastifyRequest, reply: FastifyReply): string | undefined;
 }
 
 /** The mark that the template of a growing page has twice. */
@@ -24,7 +34,7 @@ const stepMark = '<!--step-->';
 
 export type PageResponses = ReturnType<typeof createPageResponses>;
 
-export function createPageResponses(pages: PageRenderer, basePath: string) {
+export function createPageResponses(pages: PageRenderer, basePath: string, languageChoice: LanguageChoice) {
   /** Sets the headers of an answer with a page. @returns the page's language */
   function begin<N extends PageName>(
     request: FastifyRequest,
@@ -33,7 +43,9 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
     data: Pages[N],
     options: PageOptions,
   ): string {
-    const locale = pages.chooseLocale(options.uiLocales, request.headers['accept-language']);
+    const taken = options.here === undefined ? undefined : languageChoice.take(request, reply);
+    const wishes = [taken ?? languageChoice.stored(request), options.uiLocales].filter((wish) => wish !== undefined);
+    const locale = pages.chooseLocale(wishes.join(' '), request.headers['accept-language']);
     const logo = linkTarget('client' in data ? (data.client as ClientView | undefined)?.logoUri : undefined);
     const frames = 'frames' in data ? (data.frames ?? []).map((frame) => new URL(frame).origin) : [];
     const target = options.formTarget === undefined ? '' : ` ${formTargets(options.formTarget)}`;
@@ -66,7 +78,9 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
     options: PageOptions = {},
   ): FastifyReply {
     const locale = begin(request, reply, name, data, options);
-    return reply.send(pages.render(name, data, { locale }));
+    const { here } = options;
+    const shown = here === undefined ? data : { ...data, languages: pages.languages(here) };
+    return reply.send(pages.render(name, shown, { locale }));
   }
 
   /**

@@ -5,9 +5,9 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Eta, type TemplateFunction } from 'eta/core';
 import { type Catalogue, readCatalogue } from './catalogue.ts';
-import { languageTools, preferredLocale } from './language.ts';
+import { languageName, languageTools, preferredLocale } from './language.ts';
 import { clean, cleanName, escape, Html, linkTarget, postTarget, redirectTarget } from './markup.ts';
-import type { ClientView, MailContent, MailName, PageContext, PageName, Pages } from './views/index.ts';
+import type { ClientView, LanguageLink, MailContent, MailName, PageContext, PageName, Pages } from './views/index.ts';
 
 /** A file that pages load. Its path contains a digest of its body, so that browsers cache it for ever. */
 export interface Asset {
@@ -41,6 +41,8 @@ export interface PageRenderer {
   availableLocales: readonly string[];
   /** The best catalogue for OpenID Connect's `ui_locales`, else for the browser's Accept-Language, else English. */
   chooseLocale(uiLocales: string | undefined, acceptLanguage: string | undefined): string;
+  /** The links of the language menu of the page at an address below the base path. */
+  languages(here: string): LanguageLink[];
 }
 
 export interface PagesOptions {
@@ -148,6 +150,7 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
   const availableLocales = [...messages.keys()].sort((a, b) =>
     a === defaultLocale ? -1 : b === defaultLocale ? 1 : a < b ? -1 : 1,
   );
+  let named: Omit<LanguageLink, 'uri'>[] | undefined;
   const tools = new Map(
     availableLocales.map((locale) => {
       // Sentence by sentence: de-AT, then de, then English.
@@ -261,6 +264,12 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     availableLocales,
     chooseLocale(uiLocales, acceptLanguage) {
       return preferredLocale(availableLocales, uiLocales, acceptLanguage) ?? defaultLocale;
+    },
+    languages(here) {
+      const query = here.includes('?') ? '&' : '?';
+      // made on first use, since the names take memory
+      named ??= availableLocales.map((tag) => ({ tag, name: languageName(tag) }));
+      return named.map((language) => ({ ...language, uri: `${here}${query}locale=${language.tag}` }));
     },
   };
 }

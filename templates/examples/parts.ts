@@ -1,5 +1,5 @@
 // Gives example data that several pages share.
-import type { AccountView, ClientView, FormView } from '../../src/pages/views/parts.ts';
+import type { AccountView, ClientView, FormView, LanguageLink } from '../../src/pages/views/parts.ts';
 
 export const client: ClientView = {
   clientId: 'harbour',
@@ -14,3 +14,9 @@ export const client: ClientView = {
 export const bareClient: ClientView = { clientId: 'c-1', name: '', host: '', selfRegistered: false };
 export const account: AccountView = { username: 'ada', name: 'Ada Lovelace' };
 export const form = (action: string): FormView => ({ action, hidden: { csrf: 'token', transaction: 'request' } });
+export const languages = (here: string): LanguageLink[] =>
+  [
+    { tag: 'en', name: 'English' },
+    { tag: 'ar', name: 'العربية' },
+    { tag: 'de', name: 'Deutsch' },
+  ].map((language) => ({ ...language, uri: `${here}${here.includes('?') ? '&' : '?'}locale=${language.tag}` }));

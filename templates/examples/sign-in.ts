@@ -1,7 +1,7 @@
 // Gives example data of the sign-in pages.
 import type { SignInPages } from '../../src/pages/views/sign-in.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
-import { client, bareClient, account, form } from './parts.ts';
+import { client, bareClient, account, form, languages } from './parts.ts';
 
 export const signInExamples: Examples<SignInPages> = {
   login: [
@@ -16,9 +16,26 @@ export const signInExamples: Examples<SignInPages> = {
       problem: 'credentials',
       fields: ['username', 'password'],
       reauthentication: account,
+      accountsUri: '/login/accounts',
       forgottenPasswordUri: '/password/forgotten',
       signUpUri: '/sign-up',
       reference: '7F3K-9QXD',
+      languages: languages('/login'),
+    },
+  ],
+  'login-accounts': [
+    { accounts: [], form: form('/login/accounts'), otherUri: '/login?account=other' },
+    {
+      client,
+      signedIn: { ...account, sub: 'sub-1' },
+      accounts: [
+        { username: 'grace', name: 'Grace Hopper', sub: 'sub-2', uri: '/login?account=sub-2' },
+        { username: 'katherine@example.org', sub: 'sub-3', uri: '/login?account=sub-3' },
+      ],
+      form: form('/login/accounts'),
+      otherUri: '/login?account=other',
+      problem: 'tampered',
+      languages: languages('/login/accounts'),
     },
   ],
   consent: [
@@ -27,7 +44,8 @@ export const signInExamples: Examples<SignInPages> = {
       client,
       account,
       form: form('/consent'),
-      switchAccountUri: '/login?switch=1',
+      switchAccountUri: '/login/accounts?transaction=request',
+      languages: languages('/consent?transaction=request'),
       scopes: [
         { scope: 'openid', claims: [] },
         {

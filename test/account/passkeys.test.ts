@@ -68,6 +68,29 @@ describe('a passkey', () => {
     expect((await agent.get(path)).body).not.toContain('Not used yet');
   });
 
+  test('is offered before the password in a browser whose last sign-in began with one, and below it elsewhere (design, pages)', async () => {
+    const { user, key } = await enrolled();
+    const browser = new UserAgent(service);
+    const isFirst = async () => {
+      browser.cookies.delete('JSESSIONOPENID');
+      const { body } = await browser.get('/login');
+      return body.indexOf('id="use-passkey"') < body.indexOf('id="password"');
+    };
+    expect(await isFirst()).toBe(false);
+    expect(hasSignedIn(await signInWith(key, {}, browser))).toBe(true);
+    expect(await isFirst()).toBe(true);
+    // the browser stays known for the user, whose next sign-in there causes no mail
+    const known = 'SELECT count(*)::int AS n FROM known_browsers WHERE sub = $1';
+    const before = await service.database.sql(known, [user.sub]);
+    expect(hasSignedIn(await signInWith(key, {}, browser))).toBe(true);
+    expect(await service.database.sql(known, [user.sub])).toEqual(before);
+    const page = await browser.get('/login');
+    const form = page.body.slice(page.body.indexOf('action="/login"'));
+    const { username, password } = await service.createUser();
+    await browser.post('/login', { csrf: /name="csrf" value="([^"]*)"/.exec(form)![1]!, username, password });
+    expect(await isFirst()).toBe(false);
+  });
+
   test('that can be synchronized to other devices is not hardware-bound (RFC 8176)', async () => {
     const user = await service.createUser();
     const key = new Authenticator(service.issuer);

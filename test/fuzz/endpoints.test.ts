@@ -98,7 +98,9 @@ function fault(route: string, statuses: readonly number[], bytes: string, answer
   for (const [name, value] of answer.headers) {
     if (
       name === 'set-cookie' &&
-      !/^(JSESSIONOPENID|GATEHOUSE_(BROWSER(_STATE)?|KNOWN_BROWSER|CONSOLE(_REQUEST)?|TRY_IT))=[\w.-]*; /.test(value)
+      !/^(JSESSIONOPENID|GATEHOUSE_(BROWSER(_STATE)?|KNOWN_BROWSER|LANGUAGE|CONSOLE(_REQUEST)?|TRY_IT))=[\w.-]*; /.test(
+        value,
+      )
     )
       return 'a foreign cookie is set';
   }

@@ -350,10 +350,13 @@ export const routes: Record<string, Route> = {
       transaction: ['@transaction /login'],
       'problem?': ['client', 'expired'],
       'destination?': ['admin-registration'],
+      'account?': ['@sub', 'other'],
+      'locale?': ['de', 'xx'],
     },
     cookies: ['@newcomer', '@newcomer', '@cookies'],
     statuses: [200, 403],
   },
+  'GET /login/accounts': { query: secondStep, cookies: ['@newcomer', '@cookies'], statuses: [200, 303, 403] },
   'GET /login/authenticator': { query: secondStep, cookies: ['@newcomer', '@cookies'], statuses: [200, 303, 403] },
   'GET /login/second-factor': { query: secondStep, cookies: ['@newcomer', '@cookies'], statuses: [200, 303, 403] },
   'GET /logout': {
@@ -580,6 +583,11 @@ export const routes: Record<string, Route> = {
       'destination?': ['admin-registration'],
     },
     cookies: ['@newcomer', '@newcomer', '@cookies'],
+    statuses: [303, 403],
+  },
+  'POST /login/accounts': {
+    form: { csrf: ['@csrf /account'], ...secondStep, 'continue?': ['@sub'], 'remove?': ['@sub'] },
+    cookies: byCookie,
     statuses: [303, 403],
   },
   'POST /login/passkey': {

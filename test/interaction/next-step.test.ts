@@ -44,6 +44,7 @@ const selfRegistered = { client: { ...ordinary.client, selfRegistered: true } };
 const errorStep = (code: string) => ({ step: 'error', code });
 const issue = { step: 'issue', recordGrant: false };
 const login = { step: 'login' };
+const chooser = { step: 'select-account' };
 const signUp = { step: 'sign-up' };
 const stepUp = { step: 'second-factor' };
 const consent = { step: 'consent' };
@@ -124,7 +125,27 @@ describe('sign-in', () => {
         login,
       ],
       ['prompt=login is not satisfied by a decision', { prompts: ['login'], transaction: allowed }, login],
-      ['prompt=select_account asks for a sign-in before any page', { prompts: ['select_account'] }, login],
+      ['prompt=select_account lets the user choose before any page', { prompts: ['select_account'] }, chooser],
+      [
+        'prompt=select_account lets a signed-out user choose, too',
+        { prompts: ['select_account'], session: undefined, grant: undefined },
+        chooser,
+      ],
+      [
+        'prompt=select_account comes before prompt=login, max_age and another expected user',
+        { prompts: ['login', 'select_account'], maxAge: 0, expectedSubs: ['other'] },
+        chooser,
+      ],
+      [
+        'prompt=select_account is not satisfied by a session from before the request',
+        { prompts: ['select_account'], transaction: waiting },
+        chooser,
+      ],
+      [
+        'prompt=select_account is not satisfied by a decision',
+        { prompts: ['select_account'], transaction: allowed },
+        chooser,
+      ],
       [
         'prompt=select_account is satisfied by a sign-in',
         { prompts: ['select_account'], transaction: waiting, session: freshSession },

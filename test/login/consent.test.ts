@@ -225,7 +225,9 @@ test('the user can choose another account on the page, and the request continues
   const agent = await signedIn();
   const page = await ask(agent, client);
   const switchTo = /id="switch-account"/.test(page.body) && /href="([^"]*)" id="switch-account"/.exec(page.body)?.[1];
-  const consent = await agent.signIn(bob, await agent.get(`${service.issuer}${switchTo}`));
+  const accounts = await agent.get(`${service.issuer}${switchTo}`);
+  const other = /id="other-account" href="([^"]*)"/.exec(accounts.body)![1]!.replaceAll('&amp;', '&');
+  const consent = await agent.signIn(bob, await agent.get(`${service.issuer}${other}`));
   expect(consent.body).toContain('bob');
   expect(isIssued(await agent.submit(consent, { decision: 'allow' }))).toBe(true);
   expect((await grantsOf(client)).map(({ sub }) => sub)).toEqual([bob.sub]);

@@ -44,25 +44,23 @@ const moveSignInIntoPast = (user: TestUser, seconds: number) =>
 
 const isSignInPage = (page: Page) => page.status === 200 && page.body.includes('id="password"');
 
-test.each(['login', 'select_account'])(
-  'prompt=%s asks a signed-in user again, and only a new sign-in satisfies it (OpenID Connect Core 3.1.2.1, security R9)',
-  async (prompt) => {
-    const agent = await signedIn(alice);
-    const page = await ask(agent, { prompt });
-    expect(isSignInPage(page)).toBe(true);
-    const transaction = new URL(page.url).searchParams.get('transaction')!;
-    // a reload, the address of the next step, an empty form and a wrong password change nothing
-    expect(isSignInPage(await agent.get(page.url))).toBe(true);
-    const round = await agent.get(`/authorize?transaction=${transaction}`);
-    expect(round.location).toBe(page.url);
-    expect((await agent.submit(page, {})).status).toBe(400);
-    expect((await agent.submit(page, { username: alice.username, password: 'wrong password' })).status).toBe(400);
-    expect((await agent.get(`/authorize?transaction=${transaction}`)).location).toBe(page.url);
-    expect((await ask(agent, { prompt })).url).toMatch('/login?transaction=');
-    const end = await agent.signIn(alice, page);
-    expect(responseParameters(end)['code']).toBeDefined();
-  },
-);
+test('prompt=login asks a signed-in user again, and only a new sign-in satisfies it (OpenID Connect Core 3.1.2.1, security R9)', async () => {
+  const agent = await signedIn(alice);
+  const prompt = 'login';
+  const page = await ask(agent, { prompt });
+  expect(isSignInPage(page)).toBe(true);
+  const transaction = new URL(page.url).searchParams.get('transaction')!;
+  // a reload, the address of the next step, an empty form and a wrong password change nothing
+  expect(isSignInPage(await agent.get(page.url))).toBe(true);
+  const round = await agent.get(`/authorize?transaction=${transaction}`);
+  expect(round.location).toBe(page.url);
+  expect((await agent.submit(page, {})).status).toBe(400);
+  expect((await agent.submit(page, { username: alice.username, password: 'wrong password' })).status).toBe(400);
+  expect((await agent.get(`/authorize?transaction=${transaction}`)).location).toBe(page.url);
+  expect((await ask(agent, { prompt })).url).toMatch('/login?transaction=');
+  const end = await agent.signIn(alice, page);
+  expect(responseParameters(end)['code']).toBeDefined();
+});
 
 test('a sign-in for one request does not satisfy prompt=login of a later request (security R9)', async () => {
   const agent = await signedIn(alice);

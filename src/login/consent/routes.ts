@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';
 import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/authorization-flow.ts';
+import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { legible } from '../../pages/claim-text.ts';
 import { onlyForms } from '../../server/form-body.ts';
@@ -103,7 +104,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
           transaction,
         },
       },
-      switchAccountUri: `/login?transaction=${transaction}`,
+      switchAccountUri: signInPath('/login/accounts', { transaction }),
       claims: asked.claims.map((claim) => legible(claim, namedClaims(session.user, [claim])[claim])),
       scopes: asked.scopes.map((scope) => ({
         scope,
@@ -115,6 +116,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
       status: problem ? 400 : 200,
       formTarget: question.redirectUri,
       uiLocales: question.uiLocales,
+      here: continuationPath({ transaction }),
     });
   }
 }

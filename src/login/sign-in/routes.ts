@@ -1,6 +1,7 @@
 // Serves GET /login and the forms of its first factors: signs a user in, and continues a pending request.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator, FirstFactor, FirstFactorRefused } from '../../authenticators/authenticator.ts';
+import type { DeviceCookies } from '../../browser/device-cookie.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
 import { type PendingRequest, shownRequest } from '../../interaction/pending-request-view.ts';
@@ -23,6 +24,7 @@ interface LoginDependencies {
   clients: ClientCache;
   authenticators: readonly Authenticator[];
   sessions: BrowserSessions;
+  deviceCookies: DeviceCookies;
   signIn: SignIn;
   pages: PageResponses;
   audit: AuditTrail;
@@ -35,24 +37,26 @@ interface SignInPage {
   session: Session | undefined;
   /** As the user typed it. */
   username?: string | undefined;
+  /** The sub of the account that the user chose of those that the browser knows; any other value for another account. */
+  account?: string | undefined;
 }
 
 export async function loginEndpoint(app: FastifyInstance, options: LoginDependencies): Promise<void> {
-  const { config, signIn, sessions, pages, audit } = options;
+  const { config, signIn, sessions, deviceCookies, pages, audit } = options;
   const factors = options.authenticators.flatMap(({ id, first }) => (first ? [{ id, ...first }] : []));
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get('/login', async (request, reply) => {
     onlyNavigation(request);
-    const { transaction, problem } = singleValued(request.query);
+    const { transaction, problem, account } = singleValued(request.query);
     if (problem !== undefined && pageErrors.includes(problem)) {
       return pages.send(request, reply, 'login', { problem: problem as LoginProblem }, { status: 400 });
     }
     const { session, pending } = await findContext(request, reply, transaction);
     const isExpired = transaction !== undefined && !pending;
     // the user can still sign in without an expired request
-    const page = { transaction: pending && transaction, pending, session };
+    const page = { transaction: pending && transaction, pending, session, account };
     return show(request, reply, page, isExpired ? { problem: 'expired' } : undefined);
   });
 
@@ -101,7 +105,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
   async function show(
     request: FastifyRequest,
     reply: FastifyReply,
-    { transaction, pending, session, username: typed }: SignInPage,
+    { transaction, pending, session, username: typed, account }: SignInPage,
     refused?: Pick<FirstFactorRefused, 'problem' | 'fields' | 'wait'>,
   ): Promise<FastifyReply> {
     const returnTo = returnToOf(request);
@@ -119,23 +123,38 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
       const view = await begin({ request, reply });
       if (view) methods.push({ ...view, id, form: formOf(path) });
     }
+    const last = deviceCookies.lastFactor(request);
+    methods.sort((a, b) => Number(b.id === last) - Number(a.id === last));
     const data: Pages['login'] = { methods, forgottenPasswordUri: '/password/forgotten' };
+    if (session || deviceCookies.hash(request))
+      data.accountsUri = signInPath('/login/accounts', { transaction, returnTo });
     if (config.signUp) data.signUpUri = signInPath('/sign-up', { transaction });
     if (returnTo && transaction === undefined) data.destination = returnTo.name;
-    const username = typed ?? pending?.loginHint ?? session?.user.username;
+    const known = account === undefined ? [] : await deviceCookies.accounts(request);
+    const chosen = known.find(({ sub }) => sub === account)?.username;
+    const again = isAgain(session, typed, account) ? session : undefined;
+    const username = typed ?? chosen ?? pending?.loginHint ?? again?.user.username;
     if (pending?.client) data.client = pending.client;
     if (username !== undefined) data.username = username;
     if (refused) data.problem = refused.problem;
     if (refused?.wait !== undefined) data.wait = refused.wait;
     if (refused?.fields) data.fields = refused.fields;
-    if (session) data.reauthentication = accountView(session.user);
+    if (again) data.reauthentication = accountView(again.user);
     if (refused?.wait !== undefined) reply.header('retry-after', String(refused.wait));
     return pages.send(request, reply, 'login', data, {
       status: refused ? statusOf(refused) : 200,
       formTarget: pending?.redirectUri,
       uiLocales: pending?.uiLocales,
+      here: signInPath('/login', { transaction, returnTo }),
     });
   }
+}
+
+/** Whether the user of the session signs in again, and has neither typed nor chosen another account. */
+function isAgain(session: Session | undefined, typed: string | undefined, account: string | undefined): boolean {
+  if (!session) return false;
+  const { sub, username } = session.user;
+  return (typed === undefined || typed === username) && (account === undefined || account === sub);
 }
 
 function statusOf({ problem, wait }: Pick<FirstFactorRefused, 'problem' | 'wait'>): number {

@@ -34,6 +34,15 @@ export interface AccountView {
   name?: string;
 }
 
+/** A link of the language menu, which a page shows in its footer. */
+export interface LanguageLink {
+  /** BCP 47. */
+  tag: string;
+  /** In the language itself. */
+  name: string;
+  uri: string;
+}
+
 /** The data of a mail beside its sentences: untrusted text, except the link. */
 export interface MailContent {
   /** The parameters of the sentences. */

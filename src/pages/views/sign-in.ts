@@ -1,6 +1,6 @@
 // Declares what the pages of sign-in, consent and sign-out show.
 import type { ReturnTo } from '../return-to.ts';
-import type { AccountView, ClaimText, ClientView, FormView } from './parts.ts';
+import type { AccountView, ClaimText, ClientView, FormView, LanguageLink } from './parts.ts';
 
 /**
  * Why the sign-in page shows a message; each is a key of the message catalogue under `login.problem.`. The refusals of the authenticators
@@ -16,6 +16,11 @@ export type LoginProblem =
   | 'request' // the client sent a wrong request: the user cannot correct it, so there is no form
   | 'cookies'; // the browser did not send the cookie that binds the request: cookies must be allowed
 
+/** Set by the answer, on pages that offer other languages. */
+interface Footer {
+  languages?: LanguageLink[];
+}
+
 /** A way to begin a sign-in. The template part-first-factor-{id} shows it. */
 export interface FirstFactorMethod {
   id: string;
@@ -28,7 +33,7 @@ export interface FirstFactorMethod {
 
 export interface SignInPages {
   /** Signs a user in. `methods` is absent if a sign-in could not help. */
-  login: {
+  login: Footer & {
     client?: ClientView;
     methods?: FirstFactorMethod[];
     /** The typed name, or login_hint. */
@@ -41,6 +46,8 @@ export interface SignInPages {
     fields?: string[];
     /** Set when a signed-in user has to sign in again (prompt=login, max_age). */
     reauthentication?: AccountView;
+    /** The page that lists the accounts of this browser; absent if there are none. */
+    accountsUri?: string;
     /** Without a client: the page to which the user returns, if it is not the account page. */
     destination?: ReturnTo['name'];
     /** Where a password can be reset: a path of the service or an https address. Absent: no link is shown. */
@@ -50,11 +57,23 @@ export interface SignInPages {
     /** A short reference for the operator's log. */
     reference?: string;
   };
-  consent: {
+  /** Lists the accounts with which users signed in in this browser; posts `continue` or `remove` with the sub of one. */
+  'login-accounts': Footer & {
+    client?: ClientView;
+    /** The account of the session. */
+    signedIn?: AccountView & { sub: string };
+    /** The others, each with the page that asks for its credentials. */
+    accounts: (AccountView & { sub: string; uri: string })[];
+    form: FormView;
+    /** Signs in as a user whom the browser does not know. */
+    otherUri: string;
+    problem?: 'tampered';
+  };
+  consent: Footer & {
     client: ClientView;
     account: AccountView;
     form: FormView;
-    /** The path that signs in another user and returns to this page. */
+    /** The page on which the user chooses another account, and which returns to this page. */
     switchAccountUri: string;
     /** The requested scopes, each with the claims that it would release. */
     scopes: { scope: string; claims: ClaimText[] }[];

@@ -83,6 +83,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
   function toPage(request: FastifyRequest, reply: FastifyReply, step: NextStep['step'], transaction: string) {
     if (step === 'consent') return pages.redirect(reply, `/consent?transaction=${transaction}`);
     if (step === 'passkey') return pages.redirect(reply, `/account/passkeys?transaction=${transaction}`);
+    if (step === 'select-account') return pages.redirect(reply, signInPath('/login/accounts', { transaction }));
     if (step === 'sign-up') return pages.redirect(reply, signInPath('/sign-up', { transaction }));
     if (step !== 'second-factor') return pages.redirect(reply, signInPath('/login', { transaction }));
     // the second step must be that of the session's user, even if another user has begun to sign in in this browser

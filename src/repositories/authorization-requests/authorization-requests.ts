@@ -68,6 +68,10 @@ const decide = statement(
   'authorization_requests.decide',
   'UPDATE authorization_requests SET decision = $2, decided_sub = $3 WHERE id_hash = $1',
 );
+const setPrompt = statement(
+  'authorization_requests.set_prompt',
+  `UPDATE authorization_requests SET parameters = jsonb_set(parameters, '{prompt}', to_jsonb($2::text)) WHERE id_hash = $1`,
+);
 const remove = statement(
   'authorization_requests.delete',
   'DELETE FROM authorization_requests WHERE id_hash = $1 RETURNING 1 AS done',
@@ -155,6 +159,10 @@ export function authorizationRequestsRepository(sql: Sql) {
     /** Stores a user's decision, in a transaction that holds the lock of the request. */
     async decide(idHash: Buffer, { allowed, sub }: ConsentDecision): Promise<void> {
       await sql.query(decide, [idHash, allowed ? 'allowed' : 'denied', sub]);
+    },
+    /** Replaces the prompt of a request, when the user has done a part of it. */
+    async setPrompt(idHash: Buffer, prompt: string): Promise<void> {
+      await sql.query(setPrompt, [idHash, prompt]);
     },
     /** Deletes a request; false when it was deleted before. */
     async delete(idHash: Buffer): Promise<boolean> {

@@ -6,6 +6,9 @@ import { pauses, signInHeldUntil } from './sign-in-failures.ts';
 /** The most browsers of a user. Those unused for longest are deleted. */
 export const maxBrowsers = 10;
 
+/** How many accounts a browser offers at a sign-in. */
+const maxAccounts = 5;
+
 export const rememberBrowser = storedFunction(new URL('remember_browser.sql', import.meta.url));
 
 // a browser with too many failures is unknown again: a stolen cookie permits only so many attempts
@@ -21,6 +24,19 @@ const reserve = statement(
    RETURNING failures`,
 );
 const remember = statement('known_browsers.remember', `SELECT ${rememberBrowser.name}($1, $2, $3, $4, ${maxBrowsers})`);
+const accounts = statement(
+  'known_browsers.accounts',
+  `SELECT u.sub, u.username, u.claims ->> 'name' AS name FROM known_browsers k JOIN users u ON u.sub = k.sub
+    WHERE k.token_hash = $1 AND k.expires_at > now() ORDER BY k.used_at DESC LIMIT ${maxAccounts}`,
+);
+const forget = statement('known_browsers.forget', 'DELETE FROM known_browsers WHERE token_hash = $1 AND sub = $2');
+
+/** An account with which a user has signed in in a browser. */
+export interface KnownAccount {
+  sub: string;
+  username: string;
+  name?: string;
+}
 
 export function knownBrowsersRepository(sql: Sql) {
   return {
@@ -39,6 +55,15 @@ export function knownBrowsersRepository(sql: Sql) {
      */
     async remember(sub: string, tokenHash: Buffer, previousHash: Buffer | undefined, lifetime: number): Promise<void> {
       await sql.query(remember, [sub, tokenHash, previousHash, lifetime]);
+    },
+    /** The accounts with which users signed in in a browser: at most five, the last one first. */
+    async accounts(tokenHash: Buffer): Promise<KnownAccount[]> {
+      const rows = await sql.query<{ sub: string; username: string; name: string | null }>(accounts, [tokenHash]);
+      return rows.map(({ sub, username, name }) => (name ? { sub, username, name } : { sub, username }));
+    },
+    /** Makes a browser unknown for a user. */
+    async forget(tokenHash: Buffer, sub: string): Promise<void> {
+      await sql.query(forget, [tokenHash, sub]);
     },
   };
 }

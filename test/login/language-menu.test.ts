@@ -1,0 +1,58 @@
+// The language menu: a link shows a page in another language without script, keeps the pending request, and is remembered.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
+import { authorizationUrl, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let user: TestUser;
+let client: TestClient;
+beforeAll(async () => {
+  service = await startTestService({ basePath: '/idp' });
+  user = await service.createUser();
+  client = await service.createClient();
+});
+afterAll(() => service?.stop());
+
+const languageOf = ({ body }: Page) => /<html lang="([^"]*)"/.exec(body)![1]!;
+const linkTo = ({ body }: Page, tag: string): string =>
+  new URL(new RegExp(`href="([^"]*)" lang="${tag}"`).exec(body)![1]!.replaceAll('&amp;', '&'), service.issuer).href;
+const open = async (agent: UserAgent, parameters: Record<string, string> = {}) =>
+  agent.follow(await agent.get(authorizationUrl(service.issuer, client, parameters)));
+/** A user follows a link of the service's own page. */
+const choose = (agent: UserAgent, page: Page, tag: string) =>
+  agent.get(linkTo(page, tag), { 'sec-fetch-site': 'same-origin' });
+
+test('a choice in the menu keeps the pending request, goes before ui_locales and Accept-Language, and is remembered (design, pages)', async () => {
+  const agent = new UserAgent(service, { 'accept-language': 'en' });
+  const page = await open(agent, { ui_locales: 'ar' });
+  expect(languageOf(page)).toBe('ar');
+  const german = await choose(agent, page, 'de');
+  expect(languageOf(german)).toBe('de');
+  expect(german.headers.getSetCookie().join()).toMatch(
+    /^GATEHOUSE_LANGUAGE=de; Max-Age=31536000; Path=\/idp; HttpOnly; SameSite=Lax$/,
+  );
+  const refused = await agent.submit(german, { username: user.username, password: 'wrong' });
+  expect([refused.status, languageOf(refused)]).toEqual([400, 'de']);
+  // also the page of a refused form has a menu that keeps the request
+  const english = await choose(agent, refused, 'en');
+  expect(english.url).toContain(`transaction=${new URL(page.url).searchParams.get('transaction')}`);
+  const consent = await agent.signIn(user, english);
+  expect(languageOf(consent)).toBe('en');
+  const arabic = await choose(agent, consent, 'ar');
+  expect([languageOf(arabic), arabic.body.includes('id="allow"')]).toEqual(['ar', true]);
+  expect(responseParameters(await agent.submit(arabic, { decision: 'allow' }))['code']).toBeDefined();
+  expect(languageOf(await agent.get('/account'))).toBe('ar');
+});
+
+test('a link of another site, an unknown language and a malformed cookie choose no language (design, pages)', async () => {
+  const agent = new UserAgent(service, { 'accept-language': 'en' });
+  const page = await agent.get('/login');
+  const foreign = await agent.get(linkTo(page, 'de'), { 'sec-fetch-site': 'cross-site' });
+  expect([languageOf(foreign), agent.cookies.has('GATEHOUSE_LANGUAGE')]).toEqual(['en', false]);
+  for (const tag of ['xx', 'de-AT', '__proto__', '../de']) {
+    const answer = await agent.get(`/login?locale=${encodeURIComponent(tag)}`);
+    expect([languageOf(answer), agent.cookies.has('GATEHOUSE_LANGUAGE')]).toEqual(['en', false]);
+  }
+  agent.cookies.set('GATEHOUSE_LANGUAGE', 'xx');
+  expect(languageOf(await agent.get('/login'))).toBe('en');
+});
