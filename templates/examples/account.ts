@@ -11,6 +11,7 @@ const uris = {
   sessionsUri: '/account/sessions',
   applicationsUri: '/account/applications',
   dataUri: '/account/data',
+  switchAccountUri: '/login/accounts',
   logoutUri: '/logout',
 };
 const choices = [
@@ -25,6 +26,7 @@ export const accountExamples: Examples<AccountPages> = {
       ...noUser,
       ...uris,
       email: undefined,
+      attention: [],
       methods: [],
       devices: [],
       moreDevices: 0,
@@ -36,6 +38,11 @@ export const accountExamples: Examples<AccountPages> = {
       ...uris,
       email: 'ada@example.org',
       verificationForm: form('/account/email/verification'),
+      attention: [
+        { kind: 'unprotected', uri: '/account/security', count: 0 },
+        { kind: 'recovery-codes', uri: '/account/second-factors', count: 2 },
+      ],
+      consoleUri: '/admin',
       methods: ['password', 'second-factors'],
       devices: [{ browser: 'Firefox', system: 'Linux' }, { system: 'iPhone' }, {}],
       moreDevices: 2,
@@ -97,15 +104,19 @@ export const accountExamples: Examples<AccountPages> = {
         { method: 'password', uri: '/account/password', set: false },
         { method: 'passkeys', uri: '/account/passkeys', set: false },
         { method: 'second-factors', uri: '/account/second-factors', set: false },
+        { method: 'recovery-codes', uri: '/account/second-factors', set: false },
       ],
+      unprotected: true,
     },
     {
       ...ada,
       methods: [
         { method: 'password', uri: '/account/password', set: true },
         { method: 'passkeys', uri: '/account/passkeys', set: true },
-        { method: 'second-factors', uri: '/account/second-factors', set: true, recoveryCodes: 9 },
+        { method: 'second-factors', uri: '/account/second-factors', set: true },
+        { method: 'recovery-codes', uri: '/account/second-factors', set: true, left: 9 },
       ],
+      unprotected: false,
       done: 'password-changed',
     },
   ],

@@ -307,6 +307,16 @@ test('the names end with the lifetime of the device cookie, with the password an
   expect(offered(await agent.get(path))).toEqual([kept!.sub]);
 });
 
+test('the account page leads to the list, from which the signed-in user returns to it (design, pages)', async () => {
+  const agent = await browserOf(bob, alice);
+  const account = await agent.get('/account');
+  expect(account.body).toContain(`id="switch-account" href="${path}"`);
+  const page = await agent.submit(await agent.get(path), { continue: alice.sub });
+  expect([page.status, page.url]).toEqual([200, `${service.issuer}/account`]);
+  const login = await agent.get(linkTo(await agent.get(path), bob.sub));
+  expect((await agent.signIn(bob, login)).body).toContain('bob');
+});
+
 test('a request that has expired meanwhile is not continued (specification 4.1)', async () => {
   const agent = await browserOf(bob, alice);
   const page = await ask(agent, { prompt: 'select_account' });

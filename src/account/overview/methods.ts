@@ -11,11 +11,16 @@ export async function signInMethods(store: Readable, { sub, passwordHash }: User
   return [
     { method: 'password', uri: '/account/password', set: passwordHash !== undefined },
     { method: 'passkeys', uri: ownPasskeys.path, set: factors.some(({ kind }) => kind === 'passkey') },
+    { method: 'second-factors', uri: secondFactors.path, set: factors.length > 0 },
     {
-      method: 'second-factors',
+      method: 'recovery-codes',
       uri: secondFactors.path,
       set: factors.length > 0,
-      ...(factors.length > 0 && { recoveryCodes }),
+      ...(factors.length > 0 && { left: recoveryCodes }),
     },
   ];
 }
+
+/** Whether a password alone signs the user in. */
+export const isUnprotected = (methods: readonly SignInMethod[]): boolean =>
+  methods.every(({ method, set }) => set === (method === 'password'));

@@ -2,13 +2,17 @@
 import type { FastifyInstance } from 'fastify';
 import { createAccountPages, firstPage } from '../account-pages.ts';
 import { browserAndSystem } from '../../domain/browser-name.ts';
-import { signInMethods } from './methods.ts';
+import { isUnprotected, signInMethods } from './methods.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
+import type { SignInMethod } from '../../pages/views/account.ts';
+import type { Pages } from '../../pages/views/index.ts';
 
 /** How many devices and applications are named. */
 const named = 3;
+/** From how many recovery codes on the user needs no new ones. */
+const enoughRecoveryCodes = 3;
 
 interface AccountDependencies {
   store: Store;
@@ -34,7 +38,8 @@ export async function accountEndpoint(app: FastifyInstance, options: AccountDepe
         !user.emailVerified && {
           verificationForm: own.form('/account/email/verification'),
         }),
-      methods: methods.filter(({ set }) => set).map(({ method }) => method),
+      attention: attentionOf(methods),
+      methods: methods.filter(({ set, left }) => set && left === undefined).map(({ method }) => method),
       devices: recent.slice(0, named).map(({ userAgent }) => browserAndSystem(userAgent)),
       moreDevices: Math.max(0, recent.length - named),
       applications: grants.slice(0, named).map(({ clientName }) => clientName),
@@ -44,13 +49,25 @@ export async function accountEndpoint(app: FastifyInstance, options: AccountDepe
       sessionsUri: '/account/sessions',
       applicationsUri: '/account/applications',
       dataUri: '/account/data',
+      ...(user.admin && { consoleUri: '/admin' }),
+      switchAccountUri: '/login/accounts',
       logoutUri: '/logout',
     });
   });
 
   account.page(app, '/account/security', async (own) => {
-    return own.send('account-security', {
-      methods: await signInMethods(store, own.session.user),
-    });
+    const methods = await signInMethods(store, own.session.user);
+    return own.send('account-security', { methods, unprotected: isUnprotected(methods) });
   });
+}
+
+/** What the user should do about the sign-in: recovery codes count only beside a password. */
+function attentionOf(methods: readonly SignInMethod[]): Pages['account']['attention'] {
+  if (isUnprotected(methods)) return [{ kind: 'unprotected', uri: '/account/security', count: 0 }];
+  const hasPassword = methods.some(({ method, set }) => method === 'password' && set);
+  return methods.flatMap(({ method, uri, left = 0 }) =>
+    hasPassword && method === 'recovery-codes' && left < enoughRecoveryCodes
+      ? [{ kind: 'recovery-codes', uri, count: left }]
+      : [],
+  );
 }

@@ -21,12 +21,12 @@ export interface AccountFrame {
 
 /** A sign-in method: keys of the catalogue under `account.method.`, each with `.set` and `.unset`. */
 export interface SignInMethod {
-  method: 'password' | 'passkeys' | 'second-factors';
+  method: 'password' | 'passkeys' | 'second-factors' | 'recovery-codes';
   /** The page that sets it up. */
   uri: string;
   set: boolean;
-  /** For second factors: how many recovery codes are left. */
-  recoveryCodes?: number;
+  /** For recovery codes: how many are left. */
+  left?: number;
 }
 
 /** A browser by its User-Agent header: untrusted text. */
@@ -41,6 +41,8 @@ export interface AccountPages {
     email: string | undefined;
     /** Mails a link to that address; absent without an address, or when it is confirmed. */
     verificationForm?: FormView;
+    /** What the user should do, each with its page: the password alone signs in, or few recovery codes are left. */
+    attention: { kind: 'unprotected' | 'recovery-codes'; uri: string; count: number }[];
     /** The methods that are set up. */
     methods: SignInMethod['method'][];
     /** The devices used last, and the number of others. */
@@ -54,6 +56,9 @@ export interface AccountPages {
     sessionsUri: string;
     applicationsUri: string;
     dataUri: string;
+    /** Present for an administrator. */
+    consoleUri?: string;
+    switchAccountUri: string;
     logoutUri: string;
   };
   /** The stored claims, each with the names of the applications whose grant covers it. */
@@ -80,7 +85,11 @@ export interface AccountPages {
     problem?: 'changed';
   };
   /** The sign-in methods, each with its page. */
-  'account-security': AccountFrame & { methods: SignInMethod[] };
+  'account-security': AccountFrame & {
+    methods: SignInMethod[];
+    /** Whether the user has no second factor: the first one changes how the user signs in. */
+    unprotected: boolean;
+  };
   /** The user's sessions, this browser's first. */
   'account-sessions': AccountFrame & {
     sessions: (Device & {
