@@ -69,18 +69,25 @@ const text = (name: string, value: string, rest: Partial<ClientField> = {}): Cli
 
 export const consoleClientExamples: Examples<ConsoleClientPages> = {
   'console-clients': [
-    { ...frame, filter: { q: '', status: '', registered: '' }, filtered: false, clients: [], waiting: 0, more: false },
     {
       ...frame,
+      filter: { q: '', status: '', registered: '', order: 'newest' },
+      filtered: false,
+      clients: [],
+      created: { now: 'descending', uri: '/admin/clients?order=oldest' },
+    },
+    {
+      ...frame,
+      pending: { count: 1000, more: true },
       done: 'client-saved',
-      filter: { q: 'harb', status: 'enabled', registered: 'true' },
+      filter: { q: 'harb', status: 'enabled', registered: 'true', order: 'oldest' },
       filtered: true,
       clients: [
         {
           ...named,
           uri: named.clientUri,
           state: 'enabled',
-          hosts: ['harbour.example', '127.0.0.1:8081'],
+          hosts: ['harbour.example', 'staging.harbour.example', '127.0.0.1:8081'],
           selfRegistered: true,
           createdAt: at,
         },
@@ -103,8 +110,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
           createdAt: at,
         },
       ],
-      waiting: 1000,
-      more: true,
+      created: { now: 'ascending', uri: '/admin/clients' },
       first: '/admin/clients?q=harb',
       next: '/admin/clients?q=harb&cursor=x',
     },

@@ -6,6 +6,7 @@ export const consoleFrame: ConsoleFrame = {
   account,
   section: 'overview',
   sections: consoleSections,
+  pending: { count: 0, more: false },
   accountUri: '/account',
   logoutUri: '/logout',
 };

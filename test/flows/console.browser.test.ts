@@ -39,7 +39,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       const { goTo, type, follow, download, tick } = keyboard(page);
       const section = async (path: string): Promise<void> => {
         if (width < 900) {
-          await goTo('.menu summary');
+          await goTo('.menu');
           await page.keyboard.press('Enter');
         }
         await follow(`nav a[href="${path}"]`);
@@ -162,3 +162,28 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
     },
   );
 });
+
+browserTest(
+  'the key / leads to the search field, except from a field, and until the user turns that off (WCAG 2.1.4; pages.md)',
+  { timeout: 60_000 },
+  async () => {
+    const admin = await service.createUser({ admin: true });
+    const page = await browser!.newPage();
+    const { isAt, type, follow, tick } = keyboard(page);
+    await page.goto(`${service.issuer}/admin/search`);
+    await type('#username', admin.username);
+    await type('#password', admin.password);
+    await follow('#sign-in');
+    await page.keyboard.press('/');
+    expect(await isAt('#find')).toBe(true);
+    await page.keyboard.type('a/b');
+    expect(await page.locator('#find').inputValue()).toBe('a/b');
+    await tick('#search-key');
+    await page.keyboard.press('/');
+    expect(await isAt('#find')).toBe(false);
+    await page.goto(`${service.issuer}/admin/users`);
+    await page.keyboard.press('/');
+    expect(await isAt('#find')).toBe(false);
+    await page.close();
+  },
+);

@@ -34,6 +34,8 @@ const tokenCookie = 'GATEHOUSE_CONSOLE';
 const requestCookie = 'GATEHOUSE_CONSOLE_REQUEST';
 const requestLifetime = 30 * 60; // seconds
 const scope = 'openid admin';
+/** The maximum to which pending registrations and changes are counted. */
+const maxPending = 1000;
 
 type PageData<N extends ConsolePageName> = Omit<Pages[N], keyof ConsoleFrame>;
 interface PageOptions {
@@ -192,7 +194,10 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
       refuseUser(request, reply);
       return undefined;
     }
-    if (!session || !(await holdsToken(request, session))) {
+    const [isSignedIn, pending] = session
+      ? await Promise.all([holdsToken(request, session), store.clients.countToDecide(maxPending + 1)])
+      : [false, 0];
+    if (!session || !isSignedIn) {
       await signIn(reply, path);
       return undefined;
     }
@@ -201,19 +206,20 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
       await signIn(reply, path, { max_age: String(maxAuthAge), ...level });
       return undefined;
     }
-    return adminSession(request, reply, session);
+    return adminSession(request, reply, session, pending);
   }
 
   const refuseUser = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
     pages.send(request, reply, 'error', { kind: 'administrators', reference: '' }, { status: 403 });
 
-  function adminSession(request: FastifyRequest, reply: FastifyReply, session: Session): AdminSession {
+  function adminSession(request: FastifyRequest, reply: FastifyReply, session: Session, pending: number): AdminSession {
     const { done: notice } = request.method === 'GET' ? singleValued(request.query) : {};
     const framed = <N extends ConsolePageName>(data: PageData<N>, { section }: PageOptions) => {
       const frame: ConsoleFrame = {
         account: accountView(session.user),
         section,
         sections: consoleSections,
+        pending: { count: Math.min(pending, maxPending), more: pending > maxPending },
         accountUri: '/account',
         logoutUri: '/logout',
       };

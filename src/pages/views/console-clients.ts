@@ -1,5 +1,5 @@
 // Declares what the console's pages about clients show.
-import type { ConsoleFrame } from './console.ts';
+import type { ConsoleFrame, SortView } from './console.ts';
 import type { LinkedName } from './console-operations.ts';
 import type { FormView } from './parts.ts';
 
@@ -95,14 +95,12 @@ export interface ClientField {
 export type Named = { name: string; clientId: string; clientUri: string };
 
 export interface ConsoleClientPages {
-  /** The clients that match the filter, newest first. */
+  /** The clients that match the filter. */
   'console-clients': ConsoleFrame & {
-    filter: { q: string; status: string; registered: string };
+    filter: { q: string; status: string; registered: string; order: 'newest' | 'oldest' };
     filtered: boolean;
     clients: ClientRow[];
-    /** Pending registrations and changes, counted up to a maximum; `more` says whether there are more. */
-    waiting: number;
-    more: boolean;
+    created: SortView;
     first?: string;
     next?: string;
   };

@@ -1,5 +1,5 @@
 // Declares what the console's pages about users show.
-import type { ConsoleFrame } from './console.ts';
+import type { ConsoleFrame, SortView } from './console.ts';
 import type { ClaimText, FormView } from './parts.ts';
 
 /** A user as a line of a list. */
@@ -39,6 +39,7 @@ export interface ConsoleUsersPages {
   'console-users': ConsoleFrame & {
     filter: { q?: string; group?: string; status?: 'enabled' | 'disabled'; admin: boolean; order: 'newest' | 'name' };
     users: UserLine[];
+    sort: Record<'username' | 'created', SortView>;
     /** More users match than the service sorts. */
     broad: boolean;
     importUri: string;

@@ -1,27 +1,52 @@
 // Declares what every page of the console shows around its own content.
 import type { AccountView } from './parts.ts';
 
-/** The sections of the console, in the order of its menu; each is a key of the catalogue under `console.section.`. */
+/**
+ * The sections of the console, in the order of its navigation. The name is a key of the catalogue under `console.section.`; the icon is the
+ * path of a line drawing, 20 by 20.
+ */
 export const consoleSections = [
-  { name: 'overview', uri: '/admin' },
-  { name: 'clients', uri: '/admin/clients' },
-  { name: 'users', uri: '/admin/users' },
-  { name: 'groups', uri: '/admin/groups' },
-  { name: 'sessions', uri: '/admin/sessions' },
-  { name: 'keys', uri: '/admin/keys' },
-  { name: 'audit', uri: '/admin/audit' },
-  { name: 'try-it', uri: '/admin/try-it' },
+  { name: 'overview', uri: '/admin', icon: 'M3 3h6v8H3zM11 3h6v4h-6zM11 9h6v8h-6zM3 13h6v4H3z' },
+  { name: 'clients', uri: '/admin/clients', icon: 'M2.5 4h15v12h-15zM2.5 7.5h15M5 5.8h.1M7.5 5.8h.1' },
+  {
+    name: 'users',
+    uri: '/admin/users',
+    icon: 'M10 10a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM3.5 17c.6-3.2 3.2-4.7 6.5-4.7s5.9 1.5 6.5 4.7',
+  },
+  {
+    name: 'groups',
+    uri: '/admin/groups',
+    icon: 'M7.5 9.5a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2 16c.5-2.8 2.6-4 5.5-4s5 1.2 5.5 4M13 3.8a3 3 0 0 1 0 5.4M15 12.3c1.7.5 2.7 1.7 3 3.7',
+  },
+  { name: 'sessions', uri: '/admin/sessions', icon: 'M2.5 3.5h15v10h-15zM7 17h6M10 13.5V17' },
+  {
+    name: 'keys',
+    uri: '/admin/keys',
+    icon: 'M6.5 13.5a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM10 10h7.5v3M14 10v2.5',
+  },
+  { name: 'audit', uri: '/admin/audit', icon: 'M2.5 10h3l2.5-6 4 12 2.5-6h3' },
+  { name: 'try-it', uri: '/admin/try-it', icon: 'M6 3.5v13l10.5-6.5z' },
 ] as const;
-/** The search page is no section of the menu. */
+/** The search page is no section of the navigation. */
 export type ConsoleSection = (typeof consoleSections)[number]['name'] | 'search';
 
 /** What every page of the console shows beside its own data. */
 export interface ConsoleFrame {
   account: AccountView;
   section: ConsoleSection;
-  sections: readonly { name: ConsoleSection; uri: string }[];
+  sections: readonly { name: ConsoleSection; uri: string; icon: string }[];
+  /** Pending registrations and changes, counted up to a maximum; `more` says whether there are more. */
+  pending: { count: number; more: boolean };
   accountUri: string;
   logoutUri: string;
   /** The operation just done: a key of the catalogue under `console.done.`. */
   done?: string;
+}
+
+/** A column by which a list can be sorted. */
+export interface SortView {
+  /** The present order, if the list is sorted by this column. */
+  now?: 'ascending' | 'descending';
+  /** Sorts the list by this column, or reverses the order. */
+  uri: string;
 }

@@ -1,9 +1,9 @@
 // Reads and writes the table clients: relying parties, their registration and their approval.
-import { composedStatement, refusalOfTrigger, type Sql, statement } from '../../database/database.ts';
+import { refusalOfTrigger, type Sql, statement } from '../../database/database.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { conflict } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
-import type { Statement } from '../../database/statement.ts';
+import { type ClientFilter, clientListing, needsDecision, type Page, registrationWaits } from './client-listing.ts';
 
 export type ClientStatus = 'disabled' | 'enabled';
 
@@ -72,22 +72,6 @@ export interface ClientChange {
   credentials?: Partial<ClientCredentials> | undefined;
 }
 
-/** Lists the clients that meet all of these conditions. */
-export interface ClientFilter {
-  status?: ClientStatus | undefined;
-  /** Only registrations and changes that wait for a decision. */
-  waiting?: boolean | undefined;
-  selfRegistered?: boolean | undefined;
-  /** Prefixes of words of the name, the id, redirect hosts or domains above them. All must match. */
-  search?: string | undefined;
-}
-
-export interface Page {
-  limit: number;
-  /** The cursor of the previous page. */
-  after: { at: Date; id: string } | undefined;
-}
-
 interface Row {
   client_id: string;
   status: ClientStatus;
@@ -126,42 +110,6 @@ const findByResource = statement(
   'clients.find_by_resource',
   `SELECT client_id FROM clients WHERE metadata -> 'resource_uris' ? $1 AND status = 'enabled' ORDER BY created_at, client_id LIMIT 1`,
 );
-/** Only a registration waits: a client that an administrator created as disabled does not. */
-const registrationWaits = `(self_registered AND status = 'disabled' AND approved_by IS NULL AND refused_at IS NULL)`;
-const needsDecision = `(${registrationWaits} OR pending_metadata IS NOT NULL)`;
-
-/** Makes the statement for these filters, so that each combination is planned with its own indexes. */
-function listing(filter: ClientFilter, page: Page): { statement: Statement; values: unknown[] } {
-  const values: unknown[] = [page.limit];
-  const value = (given: unknown) => `$${values.push(given)}`;
-  const { status, waiting, selfRegistered, after } = { ...filter, ...page };
-  const words = searchWords(filter.search ?? '');
-  const conditions: string[] = [];
-  if (status !== undefined) conditions.push(`status = ${value(status)}`);
-  if (waiting === true) conditions.push(needsDecision);
-  if (selfRegistered !== undefined) conditions.push(selfRegistered ? 'self_registered' : 'NOT self_registered');
-  if (words.length > 0) {
-    // the database folds the words, as it folds the searched text
-    const query = `string_agg('''' || replace(replace(left(lower(normalize(word, NFKC)), 200), '\\', '\\\\'), '''', '''''') || ''':*', ' & ')`;
-    conditions.push(
-      `client_search_terms(client_id, metadata) @@ (SELECT (${query})::tsquery FROM unnest(${value(words)}::text[]) AS word)`,
-    );
-  }
-  if (after) conditions.push(`(created_at, client_id) < (${value(after.at)}, ${value(after.id)})`);
-  const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
-  const text = `SELECT * FROM clients ${where} ORDER BY created_at DESC, client_id DESC LIMIT $1`;
-  return { statement: composedStatement('clients.list', text), values };
-}
-
-/** The words of a search. An address is reduced to its host. */
-function searchWords(search: string): string[] {
-  return search
-    .split(/\s+/)
-    .map((word) => word.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '').split(/[/?#]/)[0]!)
-    .filter((word) => word !== '')
-    .slice(0, 8);
-}
-
 const insert = statement(
   'clients.insert',
   `INSERT INTO clients (client_id, status, approved_by, metadata, first_party, client_secret_hash, client_secret_encrypted,
@@ -264,9 +212,9 @@ export function clientsRepository(sql: Sql) {
     lock: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(lock, [clientId])),
     findByRegistrationToken: (tokenHash: Buffer): Promise<Client | undefined> =>
       one(sql.query<Row>(findByRegistrationToken, [tokenHash])),
-    /** Newest first. */
+    /** Newest first, unless the filter says otherwise. */
     async list(filter: ClientFilter, page: Page): Promise<Client[]> {
-      const { statement, values } = listing(filter, page);
+      const { statement, values } = clientListing(filter, page);
       return (await sql.query<Row>(statement, values)).map(toClient);
     },
     async insert(client: NewClient): Promise<Client> {

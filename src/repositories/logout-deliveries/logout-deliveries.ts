@@ -1,6 +1,6 @@
 // Reads and writes the tables logout_deliveries and logout_receivers: the queue of back-channel logouts, which outlives a process.
 import { type Sql, statement } from '../../database/database.ts';
-import type { Page } from '../clients/clients.ts';
+import type { Page } from '../clients/client-listing.ts';
 
 export const logoutDeliveryStatuses = ['waiting', 'delivered', 'refused', 'given_up'] as const;
 export type LogoutDeliveryStatus = (typeof logoutDeliveryStatuses)[number];

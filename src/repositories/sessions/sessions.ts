@@ -2,7 +2,7 @@
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { SignInRefusal } from '../../oauth/sign-in-decision.ts';
-import type { Page } from '../clients/clients.ts';
+import type { Page } from '../clients/client-listing.ts';
 import { batchedSelect } from '../batched-select.ts';
 import { remaining } from '../second-factors/second-factors.ts';
 import { toUser, type User, userColumns, type UserRow } from '../users/users.ts';

@@ -26,7 +26,7 @@ export const consoleClientStates: View[] = [
     name: 'console-client-edit',
     data: { ...edit, problem: undefined, changed: undefined, groups: fieldsOf(formOfKind(web), everyFault) } as never,
   },
-  { name: 'console-clients', data: { ...list, waiting: 3, more: false } },
+  { name: 'console-clients', data: { ...list, pending: { count: 3, more: false } } },
   { name: 'console-clients', data: { ...emptyList, filtered: true } },
   ...[
     'client-saved',

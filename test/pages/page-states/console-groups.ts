@@ -11,6 +11,7 @@ delete without.unknown;
 
 export const consoleGroupsStates: View[] = [
   { name: 'console-groups', data: { ...groups[1], problem: 'name' } },
+  { name: 'console-groups', data: { ...groups[0], q: 'x' } },
   { name: 'console-groups', data: { ...groups[0], done: 'group-made' } },
   { name: 'console-groups', data: { ...groups[0], done: 'group-deleted' } },
   { name: 'console-group', data: { ...without, problem: 'nobody', people: [] } },

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
+import { queryOf } from '../links.ts';
 import { cursorOf, readCursor } from '../../../domain/paging.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
@@ -19,7 +20,6 @@ import {
   reviewFactsOf,
   lookUpReviews,
   listPath,
-  maxCounted,
   rowOf,
   waitingPath,
   waits,
@@ -32,6 +32,7 @@ const filter = z.object({
   status: z.enum(['enabled', 'disabled']).optional(),
   registered: z.enum(['true', 'false']).optional(),
   waiting: z.enum(['true', 'false']).optional(),
+  order: z.enum(['newest', 'oldest']).optional(),
   cursor: text(500).optional(),
 });
 const paged = z.object({ cursor: text(500).optional() });
@@ -59,24 +60,25 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
   const find = (clientId: string) => findClient(store, clientId);
 
   console.page(app, listPath, async (admin, request, reply) => {
-    const { q = '', status, registered, waiting, cursor } = readParameters(filter, request.query);
+    const { q = '', status, registered, waiting, order = 'newest', cursor } = readParameters(filter, request.query);
     if (waiting === 'true') return pages.redirect(reply, waitingPath);
     const selfRegistered = registered === undefined ? undefined : registered === 'true';
-    const [found, counted] = await Promise.all([
-      store.clients.list({ search: q, status, selfRegistered }, { limit: pageLength + 1, after: readCursor(cursor) }),
-      store.clients.countToDecide(maxCounted + 1),
-    ]);
-    const filtered = q.trim() !== '' || status !== undefined || registered !== undefined;
-    const query = new URLSearchParams(
-      Object.entries({ q, status, registered }).filter((entry): entry is [string, string] => Boolean(entry[1])),
+    const found = await store.clients.list(
+      { search: q, status, selfRegistered, oldestFirst: order === 'oldest' },
+      { limit: pageLength + 1, after: readCursor(cursor) },
     );
+    const filtered = q.trim() !== '' || status !== undefined || registered !== undefined;
+    const filters = { q, status, registered };
+    const ordered = { ...filters, order: order === 'oldest' ? order : undefined };
     const data: Omit<Pages['console-clients'], keyof ConsoleFrame> = {
-      filter: { q, status: status ?? '', registered: registered ?? '' },
+      filter: { q, status: status ?? '', registered: registered ?? '', order },
       filtered,
       clients: found.slice(0, pageLength).map(rowOf),
-      waiting: Math.min(counted, maxCounted),
-      more: counted > maxCounted,
-      ...around(listPath, query, cursor, found, pageLength),
+      created: {
+        now: order === 'newest' ? 'descending' : 'ascending',
+        uri: listPath + queryOf({ ...filters, order: order === 'newest' ? 'oldest' : undefined }),
+      },
+      ...around(listPath, ordered, cursor, found, pageLength),
     };
     return admin.send('console-clients', data, { section: 'clients' });
   });
@@ -173,7 +175,7 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
         ...rest,
         ...(shown.length > 0 && { form: decisionForm(admin, shown) }),
         waiting: shown.map((client) => reviewFactsOf(client, lookup)),
-        ...around(waitingPath, new URLSearchParams(), cursor, found, waitingLength),
+        ...around(waitingPath, {}, cursor, found, waitingLength),
       },
       { section: 'clients', status: status ?? 200 },
     );
@@ -183,18 +185,14 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
 /** The addresses of the first and the next page, if they exist. */
 function around(
   path: string,
-  query: URLSearchParams,
+  query: object,
   cursor: string | undefined,
   found: readonly Client[],
   length: number,
 ): { first?: string; next?: string } {
-  const at = (more: [string, string][]) => {
-    const all = new URLSearchParams([...query, ...more]).toString();
-    return all === '' ? path : `${path}?${all}`;
-  };
   const last = found.length > length ? found[length - 1] : undefined;
   return {
-    ...(cursor !== undefined && { first: at([]) }),
-    ...(last && { next: at([['cursor', cursorOf({ at: last.createdAt, id: last.clientId })]]) }),
+    ...(cursor !== undefined && { first: path + queryOf(query) }),
+    ...(last && { next: path + queryOf({ ...query, cursor: cursorOf({ at: last.createdAt, id: last.clientId }) }) }),
   };
 }

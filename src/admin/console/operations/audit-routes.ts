@@ -13,7 +13,7 @@ import { notFound } from '../../../oauth/errors.ts';
 import { maxScanned, type StoredEvent } from '../../../repositories/audit/audit-search.ts';
 import { isEventId, tokenIssued, viewedTypes, type ViewedEvent } from '../../../repositories/audit/audit-view.ts';
 import { readAuditFilter, type AuditFilterRead } from './audit-filter.ts';
-import { queryOf } from './links.ts';
+import { queryOf } from '../links.ts';
 import type { Store } from '../../../repositories/store.ts';
 
 const list = '/admin/audit';

@@ -8,7 +8,7 @@ import { conflict, notFound } from '../../../oauth/errors.ts';
 import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from '../../../tokens/key-ring.ts';
 import { rotateKeys, withdrawKey } from '../../operations/keys.ts';
 import type { OperationContext } from '../../operations/operation.ts';
-import { queryOf } from './links.ts';
+import { queryOf } from '../links.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
 

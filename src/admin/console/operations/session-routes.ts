@@ -13,7 +13,7 @@ import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
 import { endSession, endSessions } from '../../operations/sessions.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { findUser } from '../../operations/users.ts';
-import { queryOf } from './links.ts';
+import { queryOf } from '../links.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { Console } from '../admin-session.ts';
 

@@ -52,15 +52,19 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     const shown = shownFilter(filter);
     const after = readUserCursor(order, given['cursor']);
     const found = await store.userSearch.find(filter, { order, limit: pageSize, after });
-    const query = new URLSearchParams({ ...queryOfFilter(filter), order });
+    const ordered = (by: typeof order) => `${listPath}?${new URLSearchParams({ ...queryOfFilter(filter), order: by })}`;
     const data: Omit<ConsoleUsersPages['console-users'], keyof ConsoleFrame> = {
       filter: { ...shown, order },
       importUri: `${listPath}/import`,
       exportUri: `${listPath}/export?${new URLSearchParams(queryOfFilter(filter))}`,
       users: found.users.map(lineOf),
+      sort: {
+        username: { uri: ordered('name'), ...(order === 'name' && { now: 'ascending' }) },
+        created: { uri: ordered('newest'), ...(order === 'newest' && { now: 'descending' }) },
+      },
       broad: found.broad,
-      ...(after && { first: `/admin/users?${query}` }),
-      ...(found.next && { next: `/admin/users?${query}&cursor=${userCursorOf(found.next)}` }),
+      ...(after && { first: ordered(order) }),
+      ...(found.next && { next: `${ordered(order)}&cursor=${userCursorOf(found.next)}` }),
     };
     return admin.send('console-users', data, { section: 'users' });
   });
