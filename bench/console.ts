@@ -37,9 +37,11 @@ const explainedCalls = 8;
 /** The name of each page, and its address. */
 const pages: [string, string][] = [
   ['Overview', '/admin'],
+  ['Overview, a month', '/admin?period=month'],
   ['Search of everything', '/admin/search?q=h'],
   ['Search of everything, by two words', '/admin/search?q=harbour+notes'],
   ['Clients', '/admin/clients'],
+  ['Clients, oldest first', '/admin/clients?order=oldest'],
   ['Clients, search by a word', '/admin/clients?q=harbour'],
   ['Clients, search by a host', '/admin/clients?q=app-77.example.org'],
   ['Clients, enabled and registered', '/admin/clients?status=enabled&registered=true'],

@@ -90,22 +90,84 @@ test('a mail that is scheduled for later is not delayed, and an overdue mail is 
   await service.database.sql('DELETE FROM outbox');
 });
 
-test('each figure of the last day equals the number of rows in its list (decisions section 7)', async () => {
+/** The figures of a page that link to lists: the address, the number and its words. */
+const figuresOf = (page: Page) =>
+  [...page.body.matchAll(/<li><a href="([^"]*)"><b>([\d,]+)<\/b> <span[^>]*>([^<]*)<\/span><\/a>/g)].map(
+    ([, uri, count, words]) => ({ uri: uri!.replaceAll('&amp;', '&'), count: Number(count), words: words! }),
+  );
+const rowsOf = (page: Page) => page.body.slice(page.body.indexOf('<tbody>')).match(/<tr>/g)?.length ?? 0;
+
+test('each figure of the last day and of the last month equals the number of rows in its list (decisions section 7; pages.md)', async () => {
   const user = await service.createUser();
   await new UserAgent(service).signIn(user);
   for (let count = 0; count < 2; count++) await new UserAgent(service).signIn({ ...user, password: 'wrong' });
   await service.store.auditEvents.insert({ type: 'code.replayed', outcome: 'failure', actor: user.sub });
-  const overview = await agent.get('/admin');
-  const figures = [
-    ...overview.body.matchAll(/<li><a href="([^"]*)"><b>([\d,]+)<\/b> <span[^>]*>([^<]*)<\/span><\/a>/g),
-  ];
-  const words = figures.map(([, , , word]) => word);
-  expect(words.slice(0, 3)).toEqual(['sign-ins', 'failed sign-ins', 'refused requests in total']);
-  for (const [, uri, count, word] of figures) {
-    const list = await agent.get(uri!.replaceAll('&amp;', '&'));
-    const rows = list.body.slice(list.body.indexOf('<tbody>')).match(/<tr>/g);
-    // loading the lists adds events to the audit trail
-    if (word !== 'audit events') expect([word, rows?.length ?? 0]).toEqual([word, Number(count)]);
+  const { sql } = service.database;
+  await sql(
+    `INSERT INTO audit_events (at, type, outcome) SELECT now() - days * interval '1 day', 'user.sign_in_failed', 'failure' FROM unnest(ARRAY[2, 28, 40]) AS days`,
+  );
+  // the background job has counted the events of that time before they were stored
+  await sql(
+    `INSERT INTO hourly_counts (hour, kind, count) SELECT date_trunc('hour', at, 'UTC'), 'sign_in_failed', 1 FROM audit_events WHERE at < now() - interval '1 day'`,
+  );
+  for (const [address, refusals] of [
+    ['/admin', 3],
+    ['/admin?period=month', 5],
+  ] as const) {
+    const figures = figuresOf(await agent.get(address));
+    const words = figures.slice(0, 3).map((figure) => figure.words);
+    expect(words.join()).toMatch(/^sign-ins?,failed sign-ins,refused requests in total$/);
+    expect(figures[2]!.count).toBe(refusals);
+    for (const { uri, count, words } of figures)
+      // loading the lists adds events to the audit trail
+      if (words !== 'audit events') expect([words, rowsOf(await agent.get(uri))]).toEqual([words, count]);
   }
-  expect(Number(figures[2]![2])).toBe(3);
+});
+
+test('the chart shows a day or a month, and links to the other (pages.md)', async () => {
+  const day = await agent.get('/admin');
+  const month = await agent.get('/admin?period=month');
+  for (const [page, bars, other] of [
+    [day, 24, '/admin?period=month'],
+    [month, 30, '/admin'],
+  ] as const) {
+    expect(page.body.match(/<svg [^>]*role="img"/g)).toHaveLength(1);
+    expect(page.body.match(/<rect class="slot"/g)).toHaveLength(bars);
+    expect(rowsOf(page)).toBe(bars);
+    expect(page.body).toContain(`<li><a href="${other}">`);
+  }
+  expect(texts(month)).toContain('Last 30 days');
+});
+
+test('a figure has no link where the audit trail is kept for less than its period (pages.md)', async () => {
+  const brief = await startTestService({ environment: { AUDIT_RETENTION: '86400' } });
+  const { agent: visitor } = await openConsole(brief, await brief.createUser({ admin: true }));
+  const linked = async (path: string) =>
+    figuresOf(await visitor.get(path)).filter(({ uri }) => uri.includes('since=')).length;
+  expect([await linked('/admin'), await linked('/admin?period=month')]).toEqual([3, 0]);
+  await brief.stop();
+});
+
+test('each page says how many registrations and changes are pending, and the number leads to them (pages.md)', async () => {
+  const waiting = await agent.get('/admin/clients/waiting');
+  const shown = waiting.body.match(/<section class="card review"/g)!.length;
+  expect(shown).toBeGreaterThan(0);
+  for (const path of ['/admin', '/admin/clients', '/admin/users', '/admin/audit', '/admin/search']) {
+    const page = await agent.get(path);
+    expect(page.body).toContain(`<span class="badge" aria-hidden="true">${shown}</span>`);
+  }
+  expect((await agent.get('/admin')).body).toContain('href="/admin/clients/waiting"');
+});
+
+test('the overview names first what is unhealthy, and nothing when all is well (decisions section 7; pages.md)', async () => {
+  const problems = async () => {
+    const page = await agent.get('/admin');
+    return /<div class="notice problem">(.*?)<\/div>/s.exec(page.body)?.[1]?.replace(/<[^>]*>/g, ' ') ?? '';
+  };
+  expect(await problems()).toBe('');
+  await service.database.sql(
+    `INSERT INTO outbox (channel, name, attempts, next_attempt_at, created_at) VALUES ('mail', 'registration-waiting', 3, now() + interval '1 hour', now() - interval '6 minutes')`,
+  );
+  expect(await problems()).toMatch(/Needs attention\s+Outgoing email is delayed \(1 queued\)/);
+  await service.database.sql('DELETE FROM outbox');
 });

@@ -110,7 +110,11 @@ export const routes: Record<string, Route> = {
     statuses: [200, 303, 403],
   },
   'GET /account/password': { cookies: byCookie, statuses: [200, 303, 403] },
-  'GET /admin': { query: { 'done?': ['saved'] }, cookies: byAdministrator, statuses: [200, 303, 403] },
+  'GET /admin': {
+    query: { 'done?': ['saved'], 'period?': ['day', 'month'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403],
+  },
   'GET /admin/audit': {
     query: { ...auditFilter, 'before?': ['9', 'token-1-0123456789abcdef'] },
     cookies: byAdministrator,
@@ -127,6 +131,7 @@ export const routes: Record<string, Route> = {
       'q?': ["o'h\\ & :* !(", 'harb'],
       'status?': ['enabled'],
       'registered?': ['false'],
+      'order?': ['oldest'],
       'cursor?': ['@cursor'],
       'waiting?': ['true'],
     },

@@ -58,24 +58,20 @@ export interface AuditFilterView {
 
 export interface OperationsPages {
   'console-overview': ConsoleFrame & {
-    /** Pending registrations and changes, counted up to a maximum. */
-    waiting: number;
-    /** Whether there are more than the maximum. */
-    more?: boolean;
-    waitingUri: string;
-    /** The newest pending ones. */
+    /** The newest pending registrations and changes. */
     newest: { name: string; host: string; at: Date; uri: string }[];
     figures: ({ name: 'users' | 'clients' | 'sessions' | 'events'; uri: string } & AmountView)[];
-    /** Counts of the last day, each with a link to the list of the counted events, if there is one. */
+    /** Counts of the chart's period, each with a link to the list of the counted events, if there is one. */
     recent: { name: 'signed-in' | 'failed' | 'refused' | 'granted'; count: number; uri?: string }[];
-    charts: ChartView[];
+    chart: ChartView;
     /** Set while past events are still being counted: the time up to which they are. */
     countedUntil?: Date;
     health: {
       /** `roundTrip` in milliseconds, `size` in bytes. */
       database: { version: string; roundTrip: number; size: number; startedAt: Date };
       connections: { busy: number; idle: number; waiting: number };
-      keys: { oldest: Date; next?: Date; uri: string };
+      /** `late`: the time of the next rotation has passed. */
+      keys: { next?: Date; late: boolean; uri: string };
       cleanUp: { at?: Date; late: boolean };
       /** Mails that are due; `since` is the time when the oldest became due. */
       mails: { waiting: number; since?: Date; late: boolean };

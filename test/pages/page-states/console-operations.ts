@@ -7,7 +7,7 @@ const keys = examples['console-keys'][1];
 const sessions = examples['console-sessions'][1];
 
 export const consoleOperationsStates: View[] = [
-  { name: 'console-overview', data: { ...overview, more: false } },
+  { name: 'console-overview', data: { ...overview, pending: { count: 3, more: false } } },
   { name: 'console-sessions', data: { ...sessions, fault: 'user', done: 'session-ended' } },
   { name: 'console-sessions', data: { ...sessions, done: 'sessions-ended' } },
   { name: 'console-keys', data: { ...keys, done: 'key-withdrawn' } },

@@ -1,7 +1,8 @@
-// Serves GET /admin, the console's overview: pending decisions, recent events, totals, and the status of the service.
+// Serves GET /admin, the console's overview: pending approvals, the status of the service, recent events and totals.
 import type { FastifyInstance } from 'fastify';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
 import { displayName, redirectHost } from '../../../oauth/client-metadata.ts';
+import { singleValued } from '../../../server/parameters.ts';
 import { beginningOf, chart } from './chart.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -10,8 +11,6 @@ import type { Database } from '../../../database/database.ts';
 import type { HourlyGrants } from '../../../domain/hourly-grants.ts';
 import type { Console } from '../admin-session.ts';
 
-/** The maximum to which pending decisions are counted. */
-const maxCounted = 1000;
 const maxShown = 5;
 /** Milliseconds after which the retention job counts as late; it runs every quarter of a minute. */
 const lateAfter = 5 * 60_000;
@@ -19,6 +18,8 @@ const lateAfter = 5 * 60_000;
 const behindAfter = 15 * 60_000;
 /** Milliseconds after which a due mail counts as late: the mail server has refused it several times. */
 const mailLateAfter = 5 * 60_000;
+/** Milliseconds after which a due rotation of keys counts as late. */
+const rotationLateAfter = 60 * 60_000;
 
 interface OverviewRoutesDependencies {
   config: Config;
@@ -34,13 +35,13 @@ export async function overviewRoutes(
   { console, store, keyRing, config, database, hourlyGrants }: OverviewRoutesDependencies,
 ): Promise<void> {
   const started = new Date();
-  console.page(app, '/admin', async (admin) => {
+  console.page(app, '/admin', async (admin, request) => {
+    const period = singleValued(request.query)['period'] === 'month' ? 'month' : 'day';
     const state = await store.hourlyCounts.state();
     const { now } = state;
-    const [waiting, newest, counts, databaseState, mails, users, clients, sessions, events] = await Promise.all([
-      store.clients.countToDecide(maxCounted + 1),
+    const [newest, counts, databaseState, mails, users, clients, sessions, events] = await Promise.all([
       store.clients.list({ status: undefined, waiting: true }, { limit: maxShown, after: undefined }),
-      store.hourlyCounts.list(beginningOf('month', now)),
+      store.hourlyCounts.list(beginningOf(period, now)),
       store.databaseStatus.database(),
       store.mails.waiting(),
       ...(['users', 'clients', 'sessions', 'auditEvents'] as const).map((of) => store.databaseStatus.amount(of)),
@@ -49,16 +50,21 @@ export async function overviewRoutes(
       const hour = new Date(Math.floor(now.getTime() / 3_600_000) * 3_600_000);
       counts.push({ hour, kind: 'grant', count: hourlyGrants.uncounted });
     }
-    const day = chart('day', counts, now);
-    const since = `since=${day.bars[0]!.at.toISOString()}`;
+    const { lifetimes } = config;
+    const shown = chart(period, counts, now);
+    const { totals } = shown;
+    const begin = shown.bars[0]!.at;
+    // the counts are kept for longer than the events
+    const hasEvents =
+      lifetimes.auditRetention === 0 || begin.getTime() >= now.getTime() - lifetimes.auditRetention * 1000;
+    const listOf = (filter: string) =>
+      hasEvents ? { uri: `/admin/audit?${filter}&since=${begin.toISOString().slice(0, 16)}` } : {};
     const oldest = new Date(
       Math.min(...keyRing.keys.filter(({ state }) => state === 'signing').map(({ createdAt }) => createdAt.getTime())),
     );
-    const { keyRotationInterval } = config.lifetimes;
+    const rotation =
+      lifetimes.keyRotationInterval > 0 ? new Date(oldest.getTime() + lifetimes.keyRotationInterval * 1000) : undefined;
     const data: Omit<Pages['console-overview'], keyof ConsoleFrame> = {
-      waiting: Math.min(waiting, maxCounted),
-      more: waiting > maxCounted,
-      waitingUri: '/admin/clients?waiting=true',
       newest: newest.map(({ clientId, metadata, pendingMetadata, createdAt, updatedAt }) => ({
         name: displayName(clientId, pendingMetadata ?? metadata),
         host: redirectHost((pendingMetadata ?? metadata).redirect_uris[0] ?? ''),
@@ -72,24 +78,20 @@ export async function overviewRoutes(
         { name: 'events', ...events!, uri: '/admin/audit' },
       ],
       recent: [
-        { name: 'signed-in', count: day.totals.signedIn, uri: `/admin/audit?type=user.signed_in&${since}` },
-        { name: 'failed', count: day.totals.failed, uri: `/admin/audit?type=user.sign_in_failed&${since}` },
-        {
-          name: 'refused',
-          count: day.totals.failed + day.totals.refused,
-          uri: `/admin/audit?outcome=failure&${since}`,
-        },
+        { name: 'signed-in', count: totals.signedIn, ...listOf('type=user.signed_in') },
+        { name: 'failed', count: totals.failed, ...listOf('type=user.sign_in_failed') },
+        { name: 'refused', count: totals.failed + totals.refused, ...listOf('outcome=failure') },
         // without a link: no list has all counted grants, since expired tokens are deleted
-        { name: 'granted', count: day.totals.granted },
+        { name: 'granted', count: totals.granted },
       ],
-      charts: [day, chart('month', counts, now)],
+      chart: shown,
       health: {
         database: databaseState,
         connections: database.connections(),
         keys: {
-          oldest,
           uri: '/admin/keys',
-          ...(keyRotationInterval > 0 && { next: new Date(oldest.getTime() + keyRotationInterval * 1000) }),
+          late: rotation !== undefined && now.getTime() - rotation.getTime() > rotationLateAfter,
+          ...(rotation && { next: rotation }),
         },
         cleanUp: {
           // a job that has never finished counts as late some time after the start of this instance
