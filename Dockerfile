@@ -14,7 +14,7 @@ ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
 WORKDIR /app
 RUN install -d -m 0700 -o 1000 -g 1000 /data
 COPY --from=packages /app/node_modules ./node_modules
-COPY package.json LICENSE ./
+COPY package.json LICENSE .env.example ./
 COPY migrations ./migrations
 COPY templates ./templates
 COPY src ./src

@@ -1,10 +1,11 @@
 // Writes docs/reference.md from the code: settings, addresses, error codes, events, commands. Usage: node scripts/reference.ts
 // test/docs.test.ts generates it again and compares, so that a change of the code also changes the page.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { ownEndpoints, standardEndpoints } from '../src/protocol/protocol.ts';
 import { commands } from '../src/command-line/index.ts';
 import { settings } from '../src/config.ts';
+import { settingGroups } from '../src/config/setting-descriptions.ts';
 import { adminRoutes } from '../src/admin/api/routes.ts';
 import { errorCodes, type ErrorCode } from '../src/oauth/errors.ts';
 import { auditEventTypes, type AuditEventType } from '../src/repositories/audit/audit-events.ts';
@@ -146,6 +147,10 @@ const addresses: Record<string, string> = {
   'POST /admin/users/:sub/second-factors/remove': 'Removes them',
   'GET /admin/users/:sub/delete': 'The consequences of deleting a user',
   'POST /admin/users/:sub/delete': 'Deletes a user',
+  'GET /admin/appearance': 'The name, the logos, the icon, the accent color and the support link, with a preview',
+  'POST /admin/appearance': 'Its form, which previews or saves them',
+  'GET /admin/settings': 'Every setting with its value and its source, except secrets',
+  'POST /admin/settings/test-mail': 'Its form that sends a test email to the signed-in administrator',
   'GET /admin/search': 'The users, clients and groups that match the search field of the top bar',
   'GET /admin/groups': 'The console’s list of groups',
   'POST /admin/groups': 'Creates a group',
@@ -273,6 +278,8 @@ const events: Record<AuditEventType, string> = {
   'link.created': 'An administrator created a single-use link for a user',
   'link.used': 'A single-use link was used',
   'mail.given_up': 'A mail could not be sent for a day, or the mail server refused it permanently',
+  'mail.tested': 'An administrator sent a test email; a failure has the reason in its detail',
+  'appearance.changed': 'An administrator changed the appearance of the pages; the detail names the members',
   'audit_events.exported':
     'The audit trail, or the events that match a filter, were exported; the detail names the filter',
   'audit_events.expired':
@@ -357,23 +364,14 @@ ${table(
 
 /** A table for each part of .env.example, whose comments describe the settings. */
 function settingTables(): string {
-  const parts: { title: string; rows: string[][] }[] = [];
-  let comment: string[] = [];
-  for (const line of readFileSync(new URL('../.env.example', import.meta.url), 'utf8').split('\n')) {
-    const title = /^# --- (.*)$/.exec(line)?.[1];
-    const [, name, fallback] = /^# ([A-Z_]+)=(.*)$/.exec(line) ?? [];
-    if (title !== undefined) parts.push({ title, rows: [] });
-    else if (name !== undefined) {
-      const rule = settings[name as keyof typeof settings];
-      parts.at(-1)!.rows.push([code(name), fallback ? code(fallback) : '', valuesOf(rule), comment.join(' ')]);
-    } else if (line !== '') {
-      comment.push(line.slice(2));
-      continue;
-    }
-    comment = [];
-  }
-  return parts
-    .map(({ title, rows }) => `### ${title}\n\n${table(['Setting', 'Default', 'Values', 'Meaning'], rows)}`)
+  return settingGroups()
+    .map(({ title, settings: listed }) => {
+      const rows = listed.map(({ name, fallback, meaning }) => {
+        const values = valuesOf(settings[name as keyof typeof settings]);
+        return [code(name), fallback ? code(fallback) : '', values, meaning];
+      });
+      return `### ${title}\n\n${table(['Setting', 'Default', 'Values', 'Meaning'], rows)}`;
+    })
     .join('\n\n');
 }
 

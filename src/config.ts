@@ -2,6 +2,14 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import {
+  accentColorType,
+  type Appearance,
+  imageFileType,
+  productNameType,
+  supportUrlType,
+} from './config/appearance-types.ts';
+import { shownSettings } from './config/shown-settings.ts';
+import {
   baseUrl,
   breachCheck,
   choice,
@@ -49,6 +57,12 @@ export const settings = {
   MAIL_FROM: sender.optional(),
   SIGN_UP: choice('off', 'on').default('off'),
   SIGN_UP_DOMAINS: domainList,
+  PRODUCT_NAME: productNameType.optional(),
+  LOGO_FILE: imageFileType.optional(),
+  LOGO_DARK_FILE: imageFileType.optional(),
+  FAVICON_FILE: imageFileType.optional(),
+  ACCENT_COLOR: accentColorType.optional(),
+  SUPPORT_URL: supportUrlType.optional(),
   TEMPLATES_DIR: z.string().optional(),
   REGISTRATION_APPROVAL: choice('manual', 'automatic').default('manual'),
   ERROR_DELIVERY: choice('authenticate_first', 'standard').default('authenticate_first'),
@@ -140,10 +154,20 @@ const schema = environment.superRefine(refuseConflicts).transform((s) => {
     outboundAllow: s.OUTBOUND_ALLOW,
     /** The mail server; without one, mails go into a folder. */
     smtpUrl: s.SMTP_URL,
-    mailFrom: s.MAIL_FROM ?? `Gatehouse <no-reply@${url.hostname.replace(/^\[|\]$/g, '')}>`,
+    /** Without it mails come from the product's name, and no-reply at the host of the issuer. */
+    mailFrom: s.MAIL_FROM,
     signUp: s.SIGN_UP === 'on',
     /** In lower case; an empty list admits every domain. */
     signUpDomains: s.SIGN_UP_DOMAINS,
+    /** Goes before what administrators choose in the console. */
+    appearance: Object.freeze<Appearance>({
+      productName: s.PRODUCT_NAME,
+      accentColor: s.ACCENT_COLOR,
+      supportUrl: s.SUPPORT_URL,
+      logo: s.LOGO_FILE,
+      logoDark: s.LOGO_DARK_FILE,
+      favicon: s.FAVICON_FILE,
+    }),
     templatesDir: s.TEMPLATES_DIR,
     automaticApproval: s.REGISTRATION_APPROVAL === 'automatic',
     errorDelivery: s.ERROR_DELIVERY,
@@ -216,7 +240,10 @@ const schema = environment.superRefine(refuseConflicts).transform((s) => {
   });
 });
 
-export type Config = z.infer<typeof schema>;
+export type Config = z.infer<typeof schema> & {
+  /** The settings of the environment as a page may show them: no secret is in it. */
+  readonly given: Readonly<Record<string, string>>;
+};
 
 /**
  * Reads the settings from an environment; an empty value counts as unset.
@@ -224,9 +251,9 @@ export type Config = z.infer<typeof schema>;
  */
 export function loadConfig(variables: Record<string, string | undefined> = process.env): Config {
   const names = Object.keys(environment.shape);
-  const given = names.flatMap((name) => (variables[name] ? [[name, variables[name]] as const] : []));
-  const { data, error } = schema.safeParse(Object.fromEntries(given), { error: defaultMessage });
-  if (data) return data;
+  const given = Object.fromEntries(names.flatMap((name) => (variables[name] ? [[name, variables[name]]] : [])));
+  const { data, error } = schema.safeParse(given, { error: defaultMessage });
+  if (data) return Object.freeze({ ...data, given: shownSettings(given) });
   const { path, message } = error.issues[0]!;
   throw new ConfigError(`The setting ${String(path[0])} ${message}.`);
 }

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { PasswordWork } from './crypto/password-hashing.ts';
 import type { Database } from './database/database.ts';
+import { createAppearance } from './domain/appearance.ts';
 import { openEncryption } from './domain/encryption-at-rest.ts';
 import { declareSubscribers } from './domain/events/subscribers.ts';
 import { startHeartbeat } from './domain/instance-heartbeat.ts';
@@ -31,6 +32,7 @@ import { createSecondStep } from './interaction/second-step.ts';
 import { createSectorCheck } from './domain/sector-check.ts';
 import { createSignIn } from './interaction/sign-in.ts';
 import { createGuardedFetch, createGuardedPost } from './outbound/guarded-fetch.ts';
+import { createMailTransport } from './outbound/mail-transport.ts';
 import { logEvent } from './repositories/audit/audit-events.ts';
 import { createClientCache } from './repositories/clients/client-cache.ts';
 import { createStore } from './repositories/store.ts';
@@ -100,7 +102,9 @@ export async function buildServices({
     basePath,
     secure: config.secureCookies,
   });
-  const pages = createPageResponses(renderer, basePath, languageChoice);
+  const appearance = createAppearance(store, config.appearance);
+  await appearance.refresh();
+  const pages = createPageResponses(renderer, basePath, languageChoice, () => appearance.current().brand);
   const deviceCookies = createDeviceCookies({
     store,
     basePath,
@@ -143,6 +147,8 @@ export async function buildServices({
     keyRing,
     secretBox,
     pages,
+    appearance,
+    mailTransport: createMailTransport(config),
     passwords,
     passwordPolicy: createPasswordPolicy(config.passwordBreachCheck, fetchDocument, logger),
     deviceCookies,

@@ -54,6 +54,14 @@ test.each([
   ['REGISTRATION_APPROVAL', 'yes'],
   ['USERINFO_POST', '1'],
   ['ADMIN_PASSWORD', 'short'],
+  ['PRODUCT_NAME', 'a'.repeat(61)],
+  ['PRODUCT_NAME', 'Harbour\u200b'],
+  ['ACCENT_COLOR', 'teal'],
+  ['ACCENT_COLOR', '#abc'],
+  ['ACCENT_COLOR', '#ffcc00'],
+  ['SUPPORT_URL', 'http://help.example.com'],
+  ['SUPPORT_URL', 'javascript:alert(1)'],
+  ['LOGO_FILE', '/dev/null'],
 ])('a wrong %s is refused with one sentence that names it and not its value (decisions section 8)', (name, value) => {
   let message = '';
   try {

@@ -1,11 +1,14 @@
 // Registers the routes for administrators: the HTTP API, the metrics, the console, and the page that approves a registration by its code.
 import type { FastifyInstance } from 'fastify';
 import { createAdministration } from '../domain/administration/administration.ts';
+import type { AppearanceService } from '../domain/appearance.ts';
 import { servePages } from '../pages/page-response.ts';
+import type { PageRenderer } from '../pages/renderer.ts';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import { adminEndpoint } from './api/routes.ts';
 import { type ConsoleDependencies, createConsole } from './console/admin-session.ts';
+import { appearanceRoutes } from './console/appearance/routes.ts';
 import { clientCreateRoutes } from './console/clients/create-routes.ts';
 import { clientEditRoutes } from './console/clients/edit-routes.ts';
 import { clientEndRoutes } from './console/clients/end-routes.ts';
@@ -18,6 +21,7 @@ import { overviewRoutes } from './console/operations/overview-routes.ts';
 import { sessionRoutes } from './console/operations/session-routes.ts';
 import { consoleSearchEndpoint } from './console/search/routes.ts';
 import { consoleEndpoint } from './console/session/routes.ts';
+import { settingsRoutes } from './console/settings/routes.ts';
 import { consoleTryItEndpoint } from './console/try-it/routes.ts';
 import { userEditRoutes } from './console/users/edit-routes.ts';
 import { userExportRoutes } from './console/users/export-routes.ts';
@@ -37,17 +41,28 @@ const pages = [
   ...[consoleUsersEndpoint, userEditRoutes, userPasswordRoutes, userFactorRoutes, userExportRoutes, userImportRoutes],
   ...[consoleGroupsEndpoint, groupPageRoutes],
   ...[sessionRoutes, keyRoutes, auditRoutes],
+  ...[appearanceRoutes, settingsRoutes],
   consoleSearchEndpoint,
   consoleTryItEndpoint,
   registrationApprovalEndpoint,
 ];
 
-type Services = Omit<OperationContext, 'administration' | 'keyRing'> & { keyRing: KeyRing };
+type Services = Omit<OperationContext, 'administration' | 'keyRing' | 'appearance' | 'composeTestMail'> & {
+  keyRing: KeyRing;
+  appearance: AppearanceService;
+  renderer: Pick<PageRenderer, 'mail' | 'chooseLocale'>;
+};
 
 const contextOf = (services: Services): OperationContext => ({
   ...services,
   administration: createAdministration(services.store),
   keyRing: async () => services.keyRing,
+  appearance: async () => services.appearance,
+  composeTestMail(languages) {
+    const locale = services.renderer.chooseLocale(undefined, languages);
+    const { brand } = services.appearance.current();
+    return services.renderer.mail('test', {}, { locale, issuer: services.config.issuer, brand });
+  },
 });
 
 export async function adminApis(

@@ -10,11 +10,14 @@ import {
 } from '../admin/operations/operation.ts';
 import type { Config } from '../config.ts';
 import { createPasswordHashing } from '../crypto/password-hashing.ts';
+import { createAppearance } from '../domain/appearance.ts';
 import { createPasswordPolicy } from '../domain/password-policy.ts';
+import { createLimits } from '../domain/rate-limits/rate-limits.ts';
 import { createSectorCheck } from '../domain/sector-check.ts';
 import { firstRefusal } from '../oauth/refusals.ts';
 import { invalidRequest } from '../oauth/errors.ts';
 import { createGuardedFetch } from '../outbound/guarded-fetch.ts';
+import { createMailTransport } from '../outbound/mail-transport.ts';
 import { openKeyRing } from '../tokens/key-ring.ts';
 import {
   by,
@@ -102,6 +105,13 @@ function contextOf({ config, store, secretBox, administration }: Context, { stde
     passwords: createPasswordHashing(),
     passwordPolicy: createPasswordPolicy(config.passwordBreachCheck, fetchDocument, log),
     checkSector: createSectorCheck(fetchDocument),
+    limits: createLimits(store, config.limits),
+    mailTransport: createMailTransport(config),
+    async appearance() {
+      const appearance = createAppearance(store, config.appearance);
+      await appearance.refresh();
+      return appearance;
+    },
     keyRing: () => openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken }),
   };
 }

@@ -1,17 +1,19 @@
 // Derives the options of a command from the input schema of its operation, and turns the typed values into that input.
+import { readFileSync } from 'node:fs';
 import { text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
 import type { Operation, OperationCommand } from '../admin/operations/operation.ts';
 import { isTextClaim } from '../oauth/administration.ts';
 import { type Options, type Terminal, UsageError } from './command.ts';
+import { ofTheFile } from './file.ts';
 
 /** A field of an operation's input on the command line. */
 export interface Field {
   name: string;
   /** The option; undefined for an argument. */
   option: string | undefined;
-  /** `pairs` are name=value, `input` is read from standard input. */
-  kind: 'flag' | 'text' | 'time' | 'number' | 'choice' | 'pairs' | 'input';
+  /** `pairs` are name=value, `input` is read from standard input, `file` names a file that is sent in base64. */
+  kind: 'flag' | 'text' | 'time' | 'number' | 'choice' | 'pairs' | 'input' | 'file';
   choices: string[];
   /** Whether the command line refuses other choices. */
   strict: boolean;
@@ -84,12 +86,14 @@ function fieldOf(name: string, rule: z.ZodType, option: string | undefined): Omi
         ? 'input'
         : item.format === 'date-time'
           ? 'time'
-          : choices.length > 0
-            ? 'choice'
-            : (kinds[item.type ?? ''] ?? 'text'),
+          : item.format === 'base64'
+            ? 'file'
+            : choices.length > 0
+              ? 'choice'
+              : (kinds[item.type ?? ''] ?? 'text'),
     choices,
     many: one.type === 'array',
-    nullable: alternatives.length > 1 && option === undefined,
+    nullable: rule.safeParse(null).success,
     required: name === 'password' || !rule.safeParse(undefined).success,
     range: name === 'limit' ? { minimum: 1, maximum: maxLimit } : item,
     help: whole.description ?? one.description ?? '',
@@ -106,7 +110,9 @@ export function placeholderOf({ name, option, kind, choices, many }: Field): str
         ? choices.join('|')
         : kind === 'number'
           ? 'N'
-          : word;
+          : kind === 'file'
+            ? 'FILE'
+            : word;
   return many || kind === 'pairs' ? `${value} …` : value;
 }
 
@@ -150,7 +156,9 @@ export async function readFields(
       option !== undefined ? values[option] : required ? words[index] : words.slice(index).join(' ') || undefined;
     if (typed === undefined) {
       if (kind === 'input')
-        throw new UsageError('Add --password-stdin and pipe the password in: a password must not be on a command line.');
+        throw new UsageError(
+          'Add --password-stdin and pipe the password in: a password must not be on a command line.',
+        );
       if (required) throw new UsageError(`The option --${option} is missing.`);
     } else if (kind === 'input') input[name] = await readPassword(terminal);
     else if (kind === 'pairs') input[name] = readPairs(typed as string[]);
@@ -165,7 +173,9 @@ function valueOf(field: Field, typed: unknown): unknown {
   if (nullable && typed === 'none') return null;
   if (kind === 'flag') return choices.length > 0 ? 'true' : true;
   const word = String(typed);
-  if (kind === 'choice' && strict && !choices.includes(word)) throw new UsageError(`${what} must be one of: ${listed(choices)}.`);
+  if (kind === 'file') return readFile(word);
+  if (kind === 'choice' && strict && !choices.includes(word))
+    throw new UsageError(`${what} must be one of: ${listed(choices)}.`);
   if (kind === 'number') {
     const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = range;
     const number = /^\d{1,15}$/.test(word) ? Number(word) : NaN;
@@ -182,10 +192,16 @@ function valueOf(field: Field, typed: unknown): unknown {
   return word;
 }
 
+function readFile(file: string): string {
+  try {
+    return readFileSync(file, 'base64');
+  } catch (error) {
+    throw ofTheFile(error, file);
+  }
+}
+
 const listed = (choices: readonly string[]): string =>
-  choices.length > 12
-    ? `${choices.slice(0, 3).join(', ')}, …: docs/reference.md lists all`
-    : choices.join(', ');
+  choices.length > 12 ? `${choices.slice(0, 3).join(', ')}, …: docs/reference.md lists all` : choices.join(', ');
 
 async function readPassword({ stdin }: Terminal): Promise<string> {
   if (stdin.isTTY) throw new UsageError('Pipe the password in: printf %s "$PASSWORD" | gatehouse … --password-stdin');

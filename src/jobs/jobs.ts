@@ -1,10 +1,10 @@
 // Starts the jobs of an instance: the channels of what goes out, and the refresh of its keys and caches.
-import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import type { HourlyGrants } from '../domain/hourly-grants.ts';
-import { createMailTransport } from '../outbound/mail-transport.ts';
+import type { AppearanceService } from '../domain/appearance.ts';
+import type { MailTransport } from '../outbound/mail-transport.ts';
 import type { PageRenderer } from '../pages/renderer.ts';
 import type { ClientCache } from '../repositories/clients/client-cache.ts';
 import type { Limits } from '../domain/rate-limits/rate-limits.ts';
@@ -28,6 +28,8 @@ interface JobDependencies {
   limits: Limits;
   hourlyGrants: HourlyGrants;
   renderer: PageRenderer;
+  appearance: AppearanceService;
+  mailTransport: MailTransport;
   post: Parameters<typeof startLogoutDelivery>[0]['post'];
 }
 
@@ -35,15 +37,10 @@ const keyInterval = 30_000; // milliseconds
 
 /** @returns the function that stops them */
 export function startJobs(dependencies: JobDependencies): { stop(): Promise<void> } {
-  const { config, database, logger, store, clients, tokens, keyRing, post } = dependencies;
+  const { config, database, logger, store, clients, tokens, keyRing, appearance, post } = dependencies;
   const { lifetimes } = config;
   let stopping = false;
-  const transport = createMailTransport({
-    smtpUrl: config.smtpUrl,
-    folder: join(config.dataDir, 'mail'),
-    from: config.mailFrom,
-    host: new URL(config.issuer).hostname,
-  });
+  const transport = dependencies.mailTransport;
   if (transport.kind === 'smtp') logger.info({ server: transport.place }, 'mail is sent through the mail server');
   else logger.info({ folder: transport.place }, 'SMTP_URL is not set: mail is not sent, but written to a folder');
   const composition = createMailComposition(dependencies);
@@ -64,11 +61,19 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
       if (!stopping) logger.error({ err: error }, 'the keys could not be read or rotated');
     }
   }
+  async function refreshAppearance(): Promise<void> {
+    try {
+      await appearance.refresh();
+    } catch (error) {
+      if (!stopping) logger.error({ err: error }, 'the appearance could not be read');
+    }
+  }
   // a notification without a payload means that some notifications were lost
   database.listen('gatehouse', (payload) => {
     const [kind, id] = payload?.split(' ') ?? [];
     if (kind === undefined || kind === 'client') clients.forget(id);
     if (kind === undefined || kind === 'keys') void refreshKeys();
+    if (kind === undefined || kind === 'appearance') void refreshAppearance();
     for (const [name, channel] of Object.entries(channels)) if (kind === undefined || kind === name) channel.wake();
   });
   const timer = setInterval(() => void refreshKeys(), keyInterval);

@@ -7,6 +7,7 @@ import { mailNames } from '../pages/views/index.ts';
 import type { Letter } from '../outbound/mail-transport.ts';
 import { displayName } from '../oauth/client-metadata.ts';
 import type { Repositories, Store } from '../repositories/store.ts';
+import type { AppearanceService } from '../domain/appearance.ts';
 import type { Limits } from '../domain/rate-limits/rate-limits.ts';
 import type { LinkPurpose, NewLink } from '../repositories/mailed-links/mailed-links.ts';
 import type { OutboxRow } from '../repositories/outbox/outbox.ts';
@@ -18,6 +19,7 @@ export interface MailCompositionOptions {
   store: Store;
   renderer: Pick<PageRenderer, 'mail' | 'chooseLocale'>;
   limits: Limits;
+  appearance: Pick<AppearanceService, 'current'>;
 }
 
 /** A mail ready to be sent, and the purpose of its link. */
@@ -61,7 +63,7 @@ const buttonPaths: Partial<Record<MailName, string>> = {
 
 export type MailComposition = ReturnType<typeof createMailComposition>;
 
-export function createMailComposition({ config, store, renderer, limits }: MailCompositionOptions) {
+export function createMailComposition({ config, store, renderer, limits, appearance }: MailCompositionOptions) {
   const { issuer, lifetimes } = config;
   const lifetimeOf: Record<LinkPurpose, number> = {
     verify_address: lifetimes.emailVerification,
@@ -134,7 +136,11 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
       } else if (buttonPath !== undefined) content.link = issuer + buttonPath;
       const chosen = user?.claims['locale'];
       const locale = renderer.chooseLocale(typeof chosen === 'string' ? chosen : undefined, order.locale);
-      return { purpose, letter: { id: order.messageId, to, ...renderer.mail(name, content, { locale, issuer }) } };
+      const { brand } = appearance.current();
+      return {
+        purpose,
+        letter: { id: order.messageId, to, ...renderer.mail(name, content, { locale, issuer, brand }) },
+      };
     },
   };
 

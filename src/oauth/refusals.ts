@@ -38,6 +38,13 @@ const requestRules = {
   'event-id': 'must be the id of an event from the list',
   decision: 'must be approve or refuse',
   'refusal-reason': 'is required to refuse',
+  'product-name': 'must be a name of 1 to 60 characters, without control or direction characters',
+  color: 'must be a color such as #0c4a43',
+  contrast:
+    'must have a contrast of at least 4.5:1 with the page and with white text, and this color has {contrast}:1: choose a darker one',
+  'support-url': 'must be an https URL, or mailto: with an email address',
+  image: 'must be a PNG or WebP image, in base64',
+  'image-size': 'must be an image of at most 256 KiB',
   'standard-claims': `must contain only standard claims: ${storableClaims.join(', ')}`,
 } as const;
 
@@ -81,8 +88,7 @@ export const clientRules = {
   'key.most': 'must be a JSON Web Key Set of at most {most} keys',
   'key.public': 'must contain only public keys',
   'key.type': 'has no key of a supported type and curve',
-  'key.valid':
-    'contains an invalid key, or an RSA key without 2048 to 4096 bits and an exponent below 2^32',
+  'key.valid': 'contains an invalid key, or an RSA key without 2048 to 4096 bits and an exponent below 2^32',
   'sector-document.answer': 'must return status 200 and a JSON array, over https and from a public address',
 } as const;
 

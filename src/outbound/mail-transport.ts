@@ -1,22 +1,31 @@
 // Sends mails by SMTP to the configured server, or without one writes each into a file of a folder.
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Config } from '../config.ts';
 
 /** A mail: one recipient, and the same content as text and as HTML. */
 export interface Letter {
   /** Unique: the part of Message-ID before the at sign. */
   id: string;
   to: string;
+  /** Names the sender, unless MAIL_FROM does. */
+  product: string;
   subject: string;
   text: string;
   html: string;
 }
 
+/** Where it failed: at the name or the connection of the server, the encryption, the credentials, this mail, or the folder. */
+export const mailFailures = ['name', 'connection', 'tls', 'credentials', 'mail', 'folder'] as const;
+export type MailFailure = (typeof mailFailures)[number];
+
 /** The mail was not accepted. `permanent`: no later attempt can succeed. The message is for the log and contains no secret. */
 export class MailRefused extends Error {
+  readonly failure: MailFailure;
   readonly permanent: boolean;
-  constructor(message: string, permanent: boolean, options?: ErrorOptions) {
+  constructor(message: string, failure: MailFailure, permanent: boolean, options?: ErrorOptions) {
     super(message, options);
+    this.failure = failure;
     this.permanent = permanent;
   }
 }
@@ -29,12 +38,10 @@ export interface MailTransport {
   send(letter: Letter): Promise<void>;
 }
 
-export interface MailTransportOptions {
-  /** An smtp: or smtps: address with its credentials; undefined for the folder. */
-  smtpUrl: string | undefined;
+interface MailTransportOptions {
   folder: string;
   /** "Name <address>" */
-  from: string;
+  from: string | undefined;
   /** The issuer's host: the part of Message-ID after the at sign. */
   host: string;
 }
@@ -44,8 +51,14 @@ const library = () => import('nodemailer');
 
 const timeouts = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 15_000, dnsTimeout: 10_000 };
 
-export function createMailTransport(options: MailTransportOptions): MailTransport {
-  return options.smtpUrl === undefined ? intoFolder(options) : bySmtp(options, new URL(options.smtpUrl));
+export function createMailTransport({
+  smtpUrl,
+  dataDir,
+  mailFrom: from,
+  issuer,
+}: Pick<Config, 'smtpUrl' | 'dataDir' | 'mailFrom' | 'issuer'>): MailTransport {
+  const options = { folder: join(dataDir, 'mail'), from, host: new URL(issuer).hostname };
+  return smtpUrl === undefined ? intoFolder(options) : bySmtp(options, new URL(smtpUrl));
 }
 
 function bySmtp(options: MailTransportOptions, url: URL): MailTransport {
@@ -99,19 +112,21 @@ function intoFolder(options: MailTransportOptions): MailTransport {
         await writeFile(join(folder, `.${name}`), message as Buffer, { mode: 0o600 });
         await rename(join(folder, `.${name}`), join(folder, name));
       } catch (error) {
-        throw new MailRefused(error instanceof Error ? error.message : String(error), false, { cause: error });
+        throw new MailRefused(error instanceof Error ? error.message : String(error), 'folder', false, {
+          cause: error,
+        });
       }
     },
   };
 }
 
 /** @throws MailRefused for a recipient that is not one address */
-function messageOf({ id, to, subject, text, html }: Letter, { from, host }: MailTransportOptions) {
+function messageOf({ id, to, product, subject, text, html }: Letter, { from, host }: MailTransportOptions) {
   // an address that an operator stored by SQL is not validated yet
   if (!/^[^\s\p{Cc}<>(),;:"\\@[\]]{1,64}@[^\s\p{Cc}<>(),;:"\\@]{1,255}$/u.test(to))
-    throw new MailRefused('the recipient is not a mail address', true);
+    throw new MailRefused('the recipient is not a mail address', 'mail', true);
   return {
-    from,
+    from: from ?? { name: product, address: `no-reply@${host.replace(/^\[|\]$/g, '')}` },
     to: { name: '', address: to },
     subject: subject.replace(/\p{Cc}+/gu, ' '),
     text,
@@ -124,6 +139,17 @@ function messageOf({ id, to, subject, text, html }: Letter, { from, host }: Mail
   };
 }
 
+/** By the codes of the library. */
+const failures: Partial<Record<string, MailFailure>> = {
+  EDNS: 'name',
+  ENOTFOUND: 'name',
+  ETLS: 'tls',
+  EAUTH: 'credentials',
+  ENOAUTH: 'credentials',
+  EENVELOPE: 'mail',
+  EMESSAGE: 'mail',
+};
+
 /** The reason in one line for an administrator, without links and, after refused credentials, without the server's text, which may repeat them. */
 function refusal(error: unknown): MailRefused {
   const { code, responseCode, command } = error as { code?: string; responseCode?: number; command?: string };
@@ -131,5 +157,5 @@ function refusal(error: unknown): MailRefused {
   // the server refuses this mail for good (RFC 5321 4.2.1); other refusals can be corrected
   const permanent = (code === 'EENVELOPE' || code === 'EMESSAGE') && (responseCode ?? 0) >= 500;
   const reason = code === 'EAUTH' ? `the mail server rejected the credentials (${responseCode ?? command})` : words;
-  return new MailRefused(reason.slice(0, 300), permanent);
+  return new MailRefused(reason.slice(0, 300), failures[code ?? ''] ?? 'connection', permanent);
 }

@@ -1,6 +1,7 @@
 // Answers with pages: sets their headers, chooses their language, and writes errors as pages.
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Brand } from '../domain/appearance.ts';
 import { displayName, redirectHost } from '../oauth/client-metadata.ts';
 import type { OAuthError } from '../oauth/errors.ts';
 import type { Client } from '../repositories/clients/clients.ts';
@@ -34,7 +35,13 @@ const stepMark = '<!--step-->';
 
 export type PageResponses = ReturnType<typeof createPageResponses>;
 
-export function createPageResponses(pages: PageRenderer, basePath: string, languageChoice: LanguageChoice) {
+/** @param brand returns the look that is in force */
+export function createPageResponses(
+  pages: PageRenderer,
+  basePath: string,
+  languageChoice: LanguageChoice,
+  brand: () => Brand,
+) {
   /** Sets the headers of an answer with a page. @returns the page's language */
   function begin<N extends PageName>(
     request: FastifyRequest,
@@ -80,7 +87,7 @@ export function createPageResponses(pages: PageRenderer, basePath: string, langu
     const locale = begin(request, reply, name, data, options);
     const { here } = options;
     const shown = here === undefined ? data : { ...data, languages: pages.languages(here) };
-    return reply.send(pages.render(name, shown, { locale }));
+    return reply.send(pages.render(name, shown, { locale, brand: brand() }));
   }
 
   /**
@@ -97,7 +104,8 @@ export function createPageResponses(pages: PageRenderer, basePath: string, langu
     options: PageOptions = {},
   ): FastifyReply {
     const locale = begin(request, reply, name, first, options);
-    const partsOf = (data: Pages[N]) => pages.render(name, data, { locale }).split(stepMark);
+    const look = brand();
+    const partsOf = (data: Pages[N]) => pages.render(name, data, { locale, brand: look }).split(stepMark);
     async function* growing(): AsyncGenerator<string> {
       const [head, step] = partsOf(first);
       // an operator's own template may have no marks: then the page is sent at the end

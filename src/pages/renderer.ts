@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Eta, type TemplateFunction } from 'eta/core';
+import type { Brand } from '../domain/appearance.ts';
 import { type Catalogue, readCatalogue } from './catalogue.ts';
 import { languageName, languageTools, preferredLocale } from './language.ts';
 import { clean, cleanName, escape, Html, linkTarget, postTarget, redirectTarget } from './markup.ts';
@@ -22,17 +23,19 @@ export interface RenderOptions {
   locale: string;
   /** The nonce of inline scripts, for a policy that names one; the hash alone is enough. */
   nonce?: string;
+  /** The look that replaces the service's own. */
+  brand?: Brand | undefined;
 }
 
 export interface PageRenderer {
   /** A complete HTML document. Throws only for a mistake in a template, or for an address that was not validated. */
   render<N extends PageName>(name: N, data: Pages[N], options: RenderOptions): string;
-  /** A mail's subject, and the mail as text and as HTML; the issuer names the sender. Throws as render() does. */
+  /** A mail: the product that it is from, its subject, and the mail as text and as HTML. Throws as render() does. */
   mail(
     name: MailName,
     content: MailContent,
-    options: { locale: string; issuer: string },
-  ): { subject: string; text: string; html: string };
+    options: { locale: string; issuer: string; brand?: Brand | undefined },
+  ): { product: string; subject: string; text: string; html: string };
   /** Stylesheets and scripts: every .css and .js file of the templates by its name, except those that another file or a page contains. */
   assets: ReadonlyMap<string, Asset>;
   /** The source expression that lets the form_post page's inline script run, quotes included: `'sha256-…'`. */
@@ -151,15 +154,28 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     a === defaultLocale ? -1 : b === defaultLocale ? 1 : a < b ? -1 : 1,
   );
   let named: Omit<LanguageLink, 'uri'>[] | undefined;
-  const tools = new Map(
-    availableLocales.map((locale) => {
-      // Sentence by sentence: de-AT, then de, then English.
-      const parts = locale.split('-');
-      const chain = [defaultLocale, ...parts.map((_part, index) => parts.slice(0, index + 1).join('-'))];
-      const merged = new Map(chain.flatMap((tag) => messages.get(tag) ?? []).flatMap((one) => Object.entries(one)));
-      return [locale, languageTools(locale, merged)];
-    }),
-  );
+  const toolsUnder = (product: string | undefined) =>
+    new Map(
+      availableLocales.map((locale) => {
+        // Sentence by sentence: de-AT, then de, then English.
+        const parts = locale.split('-');
+        const chain = [defaultLocale, ...parts.map((_part, index) => parts.slice(0, index + 1).join('-'))];
+        const merged = new Map(chain.flatMap((tag) => messages.get(tag) ?? []).flatMap((one) => Object.entries(one)));
+        if (product !== undefined) merged.set('product', product);
+        return [locale, languageTools(locale, merged)];
+      }),
+    );
+  const tools = toolsUnder(undefined);
+  /** The tools of each product name that a brand has. */
+  const branded = new WeakMap<Brand, typeof tools>();
+  const toolsOf = (locale: string, brand: Brand | undefined) => {
+    let all = tools;
+    if (brand?.productName !== undefined) {
+      all = branded.get(brand) ?? toolsUnder(brand.productName);
+      branded.set(brand, all);
+    }
+    return all.get(locale) ?? all.get(defaultLocale)!;
+  };
 
   const eta = new Eta({ escapeFunction: escape, rmWhitespace: true });
   for (const file of files('.eta')) {
@@ -208,14 +224,14 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
       compiled(`snippets/${file}`, plainText),
     ]),
   );
-  const mail: PageRenderer['mail'] = (name, content, { locale, issuer }) => {
-    const it = { ...(tools.get(locale) ?? tools.get(defaultLocale)!), ...content, name, issuer, clean, cleanName };
+  const mail: PageRenderer['mail'] = (name, content, { locale, issuer, brand }) => {
+    const it = { ...toolsOf(locale, brand), ...content, name, issuer, brand, clean, cleanName };
     const values = { ...content.values, issuer };
     const data = { ...it, values, subject: it.t(`mail.${name}.subject`, values) };
     const text = mailAsText(data)
       .replace(/\n{3,}/g, '\n\n')
       .trim();
-    return { subject: data.subject, text: `${text}\n`, html: mailAsHtml(data) };
+    return { product: it.t('product'), subject: data.subject, text: `${text}\n`, html: mailAsHtml(data) };
   };
 
   /** A path of the service with the base path. Throws for anything else, which could lead away from the service. */
@@ -246,12 +262,13 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     },
   };
 
-  const render = <N extends PageName>(name: N, data: Pages[N], { locale, nonce }: RenderOptions): string => {
+  const render = <N extends PageName>(name: N, data: Pages[N], { locale, nonce, brand }: RenderOptions): string => {
     const { client } = data as { client?: ClientView };
     return eta.render(name, {
       ...data,
       ...fixed,
-      ...(tools.get(locale) ?? tools.get(defaultLocale)!),
+      ...toolsOf(locale, brand),
+      brand,
       nonce,
       client: client && { ...client, name: cleanName(client.name) || cleanName(client.clientId) },
     });

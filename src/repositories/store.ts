@@ -1,6 +1,7 @@
 // Creates the Store: all repositories on one database, and transactions over them.
 import type { Database, Sql } from '../database/database.ts';
 import { accessTokensRepository } from './tokens/access-tokens.ts';
+import { appearanceRepository } from './appearance/appearance.ts';
 import { auditEventsRepository, type EventListener } from './audit/audit-events.ts';
 import { auditSearchRepository } from './audit/audit-search.ts';
 import { auditViewRepository } from './audit/audit-view.ts';
@@ -49,6 +50,7 @@ import { databaseStatusRepository } from './database-status/database-status.ts';
 function repositories(sql: Sql, onEvent: EventListener) {
   return {
     accessTokens: accessTokensRepository(sql),
+    appearance: appearanceRepository(sql),
     auditEvents: auditEventsRepository(sql, onEvent),
     auditSearch: auditSearchRepository(sql),
     auditView: auditViewRepository(sql),

@@ -7,6 +7,7 @@ import { consoleClientExamples } from './console-clients.ts';
 import { consoleGroupsExamples } from './console-groups.ts';
 import { operationsExamples } from './console-operations.ts';
 import { consoleSearchExamples } from './console-search.ts';
+import { consoleSettingsExamples } from './console-settings.ts';
 import { consoleUsersExamples } from './console-users.ts';
 import { mailPageExamples } from './mail-pages.ts';
 import { passkeyExamples } from './passkeys.ts';
@@ -24,6 +25,7 @@ export const examples: Examples<Pages> = {
   ...consoleGroupsExamples,
   ...operationsExamples,
   ...consoleSearchExamples,
+  ...consoleSettingsExamples,
   ...consoleUsersExamples,
   ...mailPageExamples,
   ...passkeyExamples,

@@ -39,4 +39,5 @@ export const mailExamples: Examples<Record<MailName, MailContent>> = {
     {},
     { values: { client: 'Harbour' }, facts: { reason: 'Nobody here knows this application.' } },
   ],
+  test: [{}, {}],
 };

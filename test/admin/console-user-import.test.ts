@@ -146,11 +146,7 @@ test('an import of JSON Lines changes users, and makes administrators, only if t
   const users = `${JSON.stringify({ username: 'import-changed', nickname: 'Mo' })}\n${JSON.stringify({ username: 'import-admin', admin: true })}\n`;
   const page = await agent.get(importPath);
   const plain = await agent.post(importPath, { ...formOf(page, importPath), users });
-  expect(['To be created', 'To be updated', 'Rejected'].map((term) => cell(plain.body, term))).toEqual([
-    '0',
-    '0',
-    '1',
-  ]);
+  expect(['To be created', 'To be updated', 'Rejected'].map((term) => cell(plain.body, term))).toEqual(['0', '0', '1']);
   const checked = await agent.post(importPath, {
     ...formOf(page, importPath),
     users,

@@ -7,6 +7,7 @@ import { errorCodes } from '../../src/oauth/errors.ts';
 import { auditEventTypes } from '../../src/repositories/audit/audit-events.ts';
 import { openEncryption } from '../../src/domain/encryption-at-rest.ts';
 import { adminToken, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
+import { png } from '../helpers/images.ts';
 import { routesOf } from '../helpers/route-map.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
@@ -292,6 +293,14 @@ describe('the answers of real requests', () => {
       logout_deliveries: [{ client_id: 'gone' }],
     });
     await check('GET', '/openapi.json', '/openapi.json');
+  });
+
+  test('the answers about the appearance and the test email match their schemas (design, pages)', async () => {
+    const change = { product_name: 'Harbour ID', accent_color: '#0b57d0', logo: png.toString('base64') };
+    expect(await check('PATCH', '/appearance', '/appearance', change)).toHaveProperty('accent_color_dark');
+    await check('GET', '/appearance', '/appearance');
+    const { sub } = await service.createUser({ admin: true, email: 'ops@example.com' });
+    await check('POST', '/mail/test', '/mail/test', { sub });
   });
 
   test('refusals match their schema (decisions section 7)', async () => {

@@ -48,6 +48,16 @@ export const adminRoutes: Record<string, Route> = {
   'DELETE /admin/api/users/:sub/second-factors/:id': admin(204, { path: { sub: ['@sub'], id: ['none'] } }),
   'DELETE /admin/api/users/:sub/sessions': admin(204, person),
   'DELETE /admin/api/users/:sub/sign-in-failures': admin(204, person),
+  'GET /admin/api/appearance': admin(200),
+  'PATCH /admin/api/appearance': admin(200, {
+    json: {
+      'product_name?': ['Harbour ID', null],
+      'accent_color?': ['#0c4a43', null],
+      'support_url?': ['https://help.example/', 'mailto:help@example.com', null],
+      'logo?': [null],
+    },
+  }),
+  'POST /admin/api/mail/test': admin(200, { json: { 'sub?': ['@sub'] } }),
   'GET /admin/api/audit': admin(200, {
     query: { ...page, ...auditFilter, 'type?': ['user.signed_in', 'token.issued'] },
   }),

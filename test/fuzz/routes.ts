@@ -115,6 +115,19 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [200, 303, 403],
   },
+  'GET /admin/appearance': { cookies: byAdministrator, statuses: [200, 303, 403] },
+  'POST /admin/appearance': {
+    form: { csrf: ['x'], 'act?': ['preview'], 'product_name?': ['Harbour ID'], 'logo?': ['AAAA'] },
+    cookies: byAdministrator,
+    statuses: [303, 403],
+  },
+  'GET /admin/settings': { cookies: byAdministrator, statuses: [200, 303, 403] },
+  'POST /admin/settings/test-mail': { form: { csrf: ['x'] }, cookies: byAdministrator, statuses: [303, 403] },
+  'GET /assets/brand/:file': {
+    path: { file: ['preview.css', 'preview.0c4a43.css', 'logo.png'] },
+    statuses: [200, 404],
+  },
+  'HEAD /assets/brand/:file': { path: { file: ['preview.css', 'logo.png'] }, statuses: [200, 404] },
   'GET /admin/audit': {
     query: { ...auditFilter, 'before?': ['9', 'token-1-0123456789abcdef'] },
     cookies: byAdministrator,

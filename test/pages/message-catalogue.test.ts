@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Brand } from '../../src/domain/appearance.ts';
 import type { Message } from '../../src/pages/catalogue.ts';
 import { languageTools } from '../../src/pages/language.ts';
 import { builtInTemplates, createPages } from '../../src/pages/renderer.ts';
@@ -21,12 +22,14 @@ describe('the message catalogue', () => {
     ]),
   );
   const keyed = createPages({ basePath: '', catalogues: { tlh: marked } });
+  const brand = { supportUrl: 'https://help.example/' } as Brand;
   const mails = mailNames.flatMap((name) =>
     mailExamples[name].map((content) => keyed.mail(name, content, { locale: 'tlh', issuer: '' })),
   );
   const rendered = [
     ...everyView.map((view) => keyed.render(view.name, view.data, { locale: 'tlh' })),
     ...mails.flatMap(({ subject, text, html }) => [subject, text, html]),
+    keyed.render('login', signIn, { locale: 'tlh', brand }),
   ];
 
   it('the catalogue lacks no message that a page or mail shows, and holds no other', () => {

@@ -62,6 +62,7 @@ export async function adminEndpoint(
     app.route({
       method: route.method,
       url: route.path,
+      ...(route.bodyLimit !== undefined && { bodyLimit: route.bodyLimit }),
       handler: async (request, reply) => {
         const sent = takesBody(route) ? request.body : request.query;
         const result = await run(route, request, schema ? read(schema, sent) : {});

@@ -8,6 +8,7 @@ import { invalidRequest } from '../../oauth/errors.ts';
 import { codeChallenge } from '../../oauth/pkce.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import { isUniqueViolation } from '../../database/database.ts';
+import type { AppearanceService } from '../../domain/appearance.ts';
 import { consoleClientId, createAdministration } from '../../domain/administration/administration.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
@@ -86,9 +87,10 @@ export interface ConsoleDependencies {
   secretBox: SecretBox;
   sessions: BrowserSessions;
   pages: PageResponses;
+  appearance: Pick<AppearanceService, 'current'>;
 }
 
-export function createConsole({ config, store, clients, sessions, secretBox, pages }: ConsoleDependencies) {
+export function createConsole({ config, store, clients, sessions, secretBox, pages, appearance }: ConsoleDependencies) {
   const { issuer, basePath } = config;
   const redirectUri = issuer + consoleCallback;
   const cookie = {
@@ -105,7 +107,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
     const by = { actor: 'service' };
     const metadata = parseClientMetadata(
       {
-        client_name: 'Gatehouse console',
+        client_name: `${appearance.current().brand.productName ?? 'Gatehouse'} console`,
         // the same as instances of the previous version use, which refuse http on localhost for a web client
         application_type: new URL(issuer).protocol === 'http:' ? 'native' : 'web',
         redirect_uris: [redirectUri],

@@ -120,7 +120,29 @@ const page = <S extends z.ZodType>(name: string, item: S) =>
     next_cursor: z.string().optional().describe('Present if there may be more results: send it as cursor.'),
   });
 
+const image = z.object({
+  uri: z.url(),
+  type: z.enum(['image/png', 'image/webp']),
+  size: z.int().describe('In bytes.'),
+});
+
 export const answers = {
+  Appearance: z.object({
+    product_name: z.string().optional(),
+    accent_color: z.string().optional(),
+    accent_color_dark: z.string().optional().describe('What follows from accent_color for dark mode.'),
+    support_url: z.string().optional(),
+    logo: image.optional(),
+    logo_dark: image.optional(),
+    favicon: image.optional(),
+    fixed: z
+      .array(z.enum(['product_name', 'accent_color', 'support_url', 'logo', 'logo_dark', 'favicon']))
+      .describe('What the environment of the service sets, and so cannot be changed here.'),
+  }),
+  TestMail: z.object({
+    to: z.string(),
+    server: z.string().describe('Host and port of the mail server, or the folder where SMTP_URL is not set.'),
+  }),
   ClientMetadata: clientMetadataShape,
   Client: client,
   NewClient: client.extend({

@@ -1,10 +1,12 @@
 // Lists every administrative operation.
+import { appearanceOperations } from './appearance.ts';
 import { auditOperations } from './audit.ts';
 import { clientDecisionOperations } from './client-decisions.ts';
 import { clientOperations } from './clients.ts';
 import { grantOperations } from './grants.ts';
 import { groupOperations } from './groups.ts';
 import { keyOperations } from './keys.ts';
+import { mailOperations } from './mail.ts';
 import type { Operation } from './operation.ts';
 import { sessionOperations } from './sessions.ts';
 import { signInHelpOperations } from './sign-in-help.ts';
@@ -22,4 +24,6 @@ export const operations: Operation[] = [
   ...grantOperations,
   ...auditOperations,
   ...keyOperations,
+  ...appearanceOperations,
+  ...mailOperations,
 ];

@@ -4,12 +4,15 @@ import type { Config } from '../../config.ts';
 import type { PasswordHashing } from '../../crypto/password-hashing.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { Administration } from '../../domain/administration/administration.ts';
+import type { AppearanceService } from '../../domain/appearance.ts';
+import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import type { PasswordPolicy } from '../../domain/password-policy.ts';
 import { transferFormats } from '../../domain/user-records.ts';
 import type { CheckSector } from '../../domain/sector-check.ts';
 import { firstRefusal } from '../../oauth/refusals.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
 import { text } from '../../oauth/text.ts';
+import type { Letter, MailTransport } from '../../outbound/mail-transport.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Store } from '../../repositories/store.ts';
@@ -28,6 +31,12 @@ export interface OperationContext {
   checkSector: CheckSector;
   /** The service has opened the key ring; a command opens it only for an operation that needs it. */
   keyRing(): Promise<KeyRing>;
+  /** As with the key ring: the stored part is read. */
+  appearance(): Promise<AppearanceService>;
+  limits: Pick<Limits, 'consume'>;
+  mailTransport: MailTransport;
+  /** Composes the test mail from the templates; a command has none, and sends a plain one. */
+  composeTestMail?(languages: string | undefined): Omit<Letter, 'id' | 'to'>;
 }
 
 /** One call of an operation: the parameters of its path, its input, and its actor. */
@@ -75,6 +84,8 @@ export interface Operation<P = unknown, I = unknown, R = unknown> {
   input: ((config: Pick<Config, 'passwordMinLength'>) => z.ZodType) | undefined;
   /** The input as the document and the commands show it, if the handler checks more than `input` does. */
   documentedInput: z.ZodType | undefined;
+  /** Bytes that a body may have, if more than usual. */
+  bodyLimit: number | undefined;
   /** Fields of the input that only commands and the console may set. */
   internalInput: z.ZodObject | undefined;
   status: 200 | 201 | 204;
@@ -114,7 +125,7 @@ export function operation<
   const F extends Record<string, string> = Record<never, never>,
 >(
   definition: Pick<Operation, 'method' | 'path' | 'tag' | 'summary'> &
-    Partial<Pick<Operation, 'needsRecentSignIn' | 'documentedInput' | 'status' | 'answer' | 'media'>> & {
+    Partial<Pick<Operation, 'needsRecentSignIn' | 'documentedInput' | 'bodyLimit' | 'status' | 'answer' | 'media'>> & {
       params?: P;
       input?: (config: Pick<Config, 'passwordMinLength'>) => I;
       internalInput?: C;
@@ -131,6 +142,7 @@ export function operation<
     params: definition.params,
     input: definition.input,
     documentedInput: definition.documentedInput,
+    bodyLimit: definition.bodyLimit,
     internalInput: definition.internalInput,
     status: definition.status ?? (answer === undefined && !media ? 204 : 200),
     answer,

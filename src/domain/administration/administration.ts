@@ -4,6 +4,7 @@ import { conflict, invalidRequest, notFound, OAuthError } from '../../oauth/erro
 import { isUniqueViolation } from '../../database/database.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
+import { appearanceOperations } from './appearance.ts';
 import { groupOperations } from './groups.ts';
 import { importUsers } from './user-import.ts';
 import type { Client, ClientChange, ClientStatus, NewClient } from '../../repositories/clients/clients.ts';
@@ -106,6 +107,7 @@ export function createAdministration(store: Store) {
     });
 
   return {
+    ...appearanceOperations(store),
     ...groupOperations(store),
     importUsers: importUsers(store),
     /** @throws OAuthError conflict if the user name or the email belongs to another user */

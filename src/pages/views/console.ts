@@ -26,6 +26,16 @@ export const consoleSections = [
   },
   { name: 'audit', uri: '/admin/audit', icon: 'M2.5 10h3l2.5-6 4 12 2.5-6h3' },
   { name: 'try-it', uri: '/admin/try-it', icon: 'M6 3.5v13l10.5-6.5z' },
+  {
+    name: 'appearance',
+    uri: '/admin/appearance',
+    icon: 'M10 3a7 7 0 1 0 0 14c1.5 0 1.8-1 1.3-2-.6-1.2.1-2.3 1.5-2.3H15a2 2 0 0 0 2-2C17 6 13.9 3 10 3zM6.3 10h.1M8 6.5h.1M12 6.5h.1',
+  },
+  {
+    name: 'settings',
+    uri: '/admin/settings',
+    icon: 'M3 6h7M14 6h3M3 14h3M10 14h7M12 8a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM8 16a2 2 0 1 0 0-4 2 2 0 0 0 0 4z',
+  },
 ] as const;
 /** The search page is no section of the navigation. */
 export type ConsoleSection = (typeof consoleSections)[number]['name'] | 'search';

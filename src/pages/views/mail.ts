@@ -13,5 +13,6 @@ export const mailNames = [
   'registration-waiting',
   'registration-approved',
   'registration-refused',
+  'test',
 ] as const;
 export type MailName = (typeof mailNames)[number];

@@ -61,6 +61,8 @@ export const auditEventTypes = [
   'link.created',
   'link.used',
   'mail.given_up',
+  'mail.tested',
+  'appearance.changed',
   'audit_events.expired',
   'audit_events.exported',
 ] as const;

@@ -5,6 +5,7 @@ import { accountStates } from './account.ts';
 import { commonStates } from './common.ts';
 import { consoleGroupsStates } from './console-groups.ts';
 import { consoleSearchStates } from './console-search.ts';
+import { consoleSettingsStates } from './console-settings.ts';
 import { consoleUsersStates } from './console-users.ts';
 import { consoleClientCreateStates } from './console-client-create.ts';
 import { consoleClientStates } from './console-clients.ts';
@@ -25,6 +26,7 @@ export const everyView: View[] = [
   ...consoleClientCreateStates,
   ...consoleGroupsStates,
   ...consoleSearchStates,
+  ...consoleSettingsStates,
   ...consoleUsersStates,
   ...mailStates,
   ...consoleOperationsStates,

@@ -1,0 +1,21 @@
+-- The look that administrators chose in the console: one row, which is always there. A setting of the environment takes precedence over its column.
+CREATE TABLE appearance (
+  single boolean PRIMARY KEY DEFAULT true CHECK (single),
+  product_name text CHECK (length(product_name) BETWEEN 1 AND 60),
+  accent_color text CHECK (accent_color ~ '^#[0-9a-f]{6}$'),
+  support_url text CHECK (support_url ~ '^(https://|mailto:)' AND length(support_url) <= 2000),
+  -- PNG or WebP
+  logo bytea CHECK (length(logo) <= 262144),
+  logo_dark bytea CHECK (length(logo_dark) <= 262144),
+  favicon bytea CHECK (length(favicon) <= 262144)
+);
+INSERT INTO appearance DEFAULT VALUES;
+
+-- Tells all instances to read the row again.
+CREATE FUNCTION appearance_effects() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('gatehouse', 'appearance');
+  RETURN NULL;
+END $$;
+CREATE TRIGGER appearance_effects AFTER INSERT OR UPDATE OR DELETE ON appearance
+  FOR EACH STATEMENT EXECUTE FUNCTION appearance_effects();

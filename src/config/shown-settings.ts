@@ -1,0 +1,28 @@
+// Prepares the settings of the environment for people to read: without secrets, and without the credentials of addresses.
+
+const secrets = ['SECRET_KEY', 'ADMIN_PASSWORD'];
+/** Addresses that may hold credentials, also in their query. */
+const addresses = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'SMTP_URL', 'PASSWORD_BREACH_CHECK'];
+
+/** The value of a setting that is there and stays secret. */
+export const hidden = '';
+
+/** @param given the settings that have a value @returns the values, `hidden` for a secret (security R99) */
+export function shownSettings(given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.freeze(
+    Object.fromEntries(
+      Object.entries(given).map(([name, value]) => [
+        name,
+        secrets.includes(name) ? hidden : addresses.includes(name) ? withoutCredentials(value) : value,
+      ]),
+    ),
+  );
+}
+
+/** Scheme, host, port and path; a value that is no address but a word stays, and one that cannot be read is hidden. */
+function withoutCredentials(value: string): string {
+  if (/^[a-z]{1,10}$/.test(value)) return value;
+  if (!URL.canParse(value)) return hidden;
+  const { protocol, host, pathname } = new URL(value);
+  return `${protocol}//${host}${pathname}`;
+}

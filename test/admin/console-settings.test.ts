@@ -1,0 +1,174 @@
+// The console lists every setting without its secrets, and sends a test mail whose result it tells.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { loadConfig, settings } from '../../src/config.ts';
+import { runCommand } from '../helpers/command-line.ts';
+import { formOf, openConsole } from '../helpers/console.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
+import { MailServer, mailsIn } from '../helpers/mail-server.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { type Page, UserAgent } from '../helpers/user-agent.ts';
+
+const path = '/admin/settings';
+const server = new MailServer();
+let service: TestService;
+let admin: Awaited<ReturnType<TestService['createUser']>>;
+let agent: UserAgent;
+const secrets = { ADMIN_PASSWORD: 'correct-horse-battery', SMTP_URL: '' };
+beforeAll(async () => {
+  await server.start();
+  secrets.SMTP_URL = `smtp://gatehouse:let%20me%20in@127.0.0.1:${server.port}`;
+  service = await startTestService({
+    environment: { ...withoutLimits, ...secrets, SESSION_LIFETIME: '7200', LIMIT_MAILED_LINKS: '5' },
+  });
+  admin = await service.createUser({ admin: true, username: 'ann', email: 'ann@example.com', emailVerified: true });
+  ({ agent } = await openConsole(service, admin));
+});
+afterAll(async () => {
+  await service?.stop();
+  await server.stop();
+});
+
+const texts = (page: Page) => page.body.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
+/** The row of a setting, as text. */
+const rowOf = (page: Page, name: string): string => {
+  const at = page.body.indexOf(`<bdi class="id">${name}</bdi>`);
+  return texts({ ...page, body: page.body.slice(at, page.body.indexOf('</tr>', at)) });
+};
+const sendTest = async (by = agent) => by.post(`${path}/test-mail`, formOf(await by.get(path), `${path}/test-mail`));
+
+test('the page lists every setting with its meaning, its value, its default and its source (design, pages)', async () => {
+  const page = await agent.get(path);
+  expect(page.status).toBe(200);
+  const listed = [...page.body.matchAll(/<bdi class="id">([A-Z_]+)<\/bdi>/g)].map(([, name]) => name!);
+  expect(listed.sort()).toEqual(Object.keys(settings).sort());
+  expect(rowOf(page, 'SESSION_LIFETIME')).toMatch(/session in total\. 7200 Default: 86400 Environment $/);
+  expect(rowOf(page, 'ID_TOKEN_LIFETIME')).toMatch(/ 600 Default $/);
+  expect(rowOf(page, 'TEMPLATES_DIR')).toMatch(/ Not set Default $/);
+  expect(rowOf(page, 'BASE_URL')).toContain(`${service.issuer} Environment`);
+});
+
+test('the page shows no secret, and no credentials of an address (security R99)', async () => {
+  const page = await agent.get(path);
+  expect(rowOf(page, 'SECRET_KEY')).toMatch(/ Set \(hidden\) Environment $/);
+  expect(rowOf(page, 'ADMIN_PASSWORD')).toMatch(/ Set \(hidden\) Environment $/);
+  expect(rowOf(page, 'SMTP_URL')).toContain(` smtp://127.0.0.1:${server.port} Environment`);
+  for (const secret of [service.secretKey, secrets.ADMIN_PASSWORD, 'let%20me%20in', 'let me in', service.database.url])
+    expect(page.body).not.toContain(secret);
+  // as in every place that a program or a person might read
+  const { given } = loadConfig({
+    DATABASE_URL: 'postgresql://gatehouse:geheim-1@db.example:6432/idp?sslpassword=geheim-2',
+    DATABASE_DIRECT_URL: 'postgresql://gatehouse:geheim-3@[::1]/idp',
+    SECRET_KEY: service.secretKey,
+    PASSWORD_BREACH_CHECK: 'https://user:geheim-4@ranges.example/range/',
+  });
+  expect(JSON.stringify(given)).not.toMatch(/geheim/);
+  expect(given).toMatchObject({ DATABASE_URL: 'postgresql://db.example:6432/idp', SECRET_KEY: '' });
+});
+
+test('a value from the console is named as such, until a setting takes precedence (design, pages)', async () => {
+  const token = await adminToken(service);
+  const api = `${service.issuer}/admin/api/appearance`;
+  await call(api, { method: 'PATCH', token, body: { product_name: 'Harbour ID' } });
+  expect(rowOf(await agent.get(path), 'PRODUCT_NAME')).toMatch(/ Harbour ID Console $/);
+  await call(api, { method: 'PATCH', token, body: { product_name: null } });
+  expect(rowOf(await agent.get(path), 'PRODUCT_NAME')).toMatch(/ Not set Default $/);
+});
+
+test('only administrators see the settings (security R89)', async () => {
+  const stranger = new UserAgent(service);
+  await stranger.signIn(await service.createUser());
+  expect((await stranger.get(path)).status).toBe(403);
+});
+
+test('a test email goes to the address of the signed-in administrator, and the page says so (design, pages)', async () => {
+  const page = await sendTest();
+  expect(page.status).toBe(200);
+  expect(texts(page)).toContain('Test email sent The mail server accepted the email to ann@example.com');
+  const mail = await server.find('ann@example.com', /^Test email from Gatehouse$/);
+  expect(mail.text).toContain('Gatehouse can send emails to you.');
+});
+
+test('the page tells in plain words why a test email was not sent, and the trail records it (design, pages)', async () => {
+  const eve = await service.createUser({ admin: true, email: 'eve@example.com' });
+  server.unknown.add('eve@example.com');
+  const { agent: browser } = await openConsole(service, eve);
+  const page = await sendTest(browser);
+  expect(page.body).toContain('<title>Error: Settings');
+  expect(texts(page)).toContain('The mail server rejected the email. Check that it accepts the sender in MAIL_FROM');
+  expect(texts(page)).toContain('no such mailbox');
+  const events = await service.database.sql(
+    `SELECT outcome, actor, sub FROM audit_events WHERE type = 'mail.tested' AND sub = ANY ($1) ORDER BY id`,
+    [[admin.sub, eve.sub]],
+  );
+  expect(events).toEqual([
+    { outcome: 'success', actor: admin.sub, sub: admin.sub },
+    { outcome: 'failure', actor: eve.sub, sub: eve.sub },
+  ]);
+});
+
+test.each([
+  [
+    'wrong credentials',
+    (port: number) => `smtp://gatehouse:wrong@127.0.0.1:${port}`,
+    /rejected the user name or the password/,
+  ],
+  ['a closed port', () => 'smtp://127.0.0.1:1', /can’t be reached/],
+  ['an unknown host', () => 'smtp://mail.invalid', /wasn’t found/],
+])('the page explains %s (design, pages)', async (_what, url, sentence) => {
+  const own = await startTestService({ environment: { ...withoutLimits, SMTP_URL: url(server.port) } });
+  try {
+    const { agent: browser } = await openConsole(own, await own.createUser({ admin: true, email: 'a@example.com' }));
+    const page = await sendTest(browser);
+    expect(texts(page)).toMatch(sentence);
+    expect(page.body).not.toContain('wrong');
+  } finally {
+    await own.stop();
+  }
+});
+
+test('test emails to one administrator are limited in an hour, with every way to send one (security R62)', async () => {
+  const bob = await service.createUser({ admin: true, username: 'bob', email: 'bob@example.com' });
+  const token = await adminToken(service);
+  const order = () => call(`${service.issuer}/admin/api/mail/test`, { method: 'POST', token, body: { sub: bob.sub } });
+  for (let n = 0; n < 5; n++) expect(await order()).toMatchObject({ status: 200, body: { to: 'bob@example.com' } });
+  const refused = await order();
+  expect(refused).toMatchObject({ status: 429, body: { error: 'temporarily_unavailable' } });
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  const { agent: browser } = await openConsole(service, bob);
+  const page = await sendTest(browser);
+  expect(page.status).toBe(429);
+  expect(texts(page)).toContain('You’ve sent too many test emails.');
+});
+
+test('a test email goes to administrators only, and to no typed address (security R89)', async () => {
+  const token = await adminToken(service);
+  const user = await service.createUser({ email: 'user@example.com' });
+  const send = (body: Record<string, unknown>) =>
+    call(`${service.issuer}/admin/api/mail/test`, { method: 'POST', token, body });
+  expect((await send({ sub: user.sub })).status).toBe(404);
+  expect((await send({})).status).toBe(404);
+  expect((await send({ to: 'x@example.com' })).status).toBe(400);
+});
+
+test('without an address the page sends nothing, and says where to add one (design, pages)', async () => {
+  const { page } = await openConsole(service, await service.createUser({ admin: true }), path);
+  expect(page.body).not.toContain('id="send-test"');
+  expect(texts(page)).toContain('Your account has no email address to send a test email to. Add an email address');
+});
+
+test('without a mail server the page names the folder, and the command line sends as well (design, pages)', async () => {
+  const own = await startTestService({ environment: withoutLimits });
+  try {
+    const user = await own.createUser({ admin: true, username: 'carl', email: 'carl@example.com' });
+    const { agent: browser } = await openConsole(own, user);
+    expect(texts(await sendTest(browser))).toContain(`The email was saved as a file in the folder ${own.dataDir}/mail`);
+    expect(await mailsIn(own.dataDir)).toHaveLength(1);
+    const environment = { DATA_DIR: own.dataDir };
+    const sent = await runCommand(own, ['mail', 'test', '--user', 'carl'], { environment });
+    expect(sent).toMatchObject({ code: 0, stderr: '' });
+    expect(sent.stdout).toContain('A test email to carl@example.com is on its way');
+    expect(await mailsIn(own.dataDir)).toHaveLength(2);
+  } finally {
+    await own.stop();
+  }
+});

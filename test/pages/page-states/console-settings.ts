@@ -1,0 +1,36 @@
+// Lists states of the console's pages about the appearance and the settings, beside the examples.
+import { mailFailures } from '../../../src/outbound/mail-transport.ts';
+import type { AppearanceFault } from '../../../src/pages/views/console-settings.ts';
+import { examples } from '../../../templates/examples/index.ts';
+import type { View } from './state.ts';
+
+const [plain, appearance] = examples['console-appearance'];
+const [folder, settings] = examples['console-settings'];
+const { form, address, server } = settings.mail;
+const uri = '/assets/brand/logo.0123456789abcdef.webp';
+const faults: AppearanceFault[] = ['product-name', 'color', 'image-size'];
+
+export const consoleSettingsStates: View[] = [
+  { name: 'console-appearance', data: { ...plain, done: 'appearance-saved' } },
+  {
+    name: 'console-appearance',
+    data: { ...appearance, images: plain.images.map((image) => ({ ...image, uri, setting: 'LOGO_FILE' })) },
+  },
+  { name: 'console-appearance', data: { ...plain, images: plain.images.map((image) => ({ ...image, uri })) } },
+  ...faults.map((fault): View => {
+    const texts = plain.texts.map((text) => ({ ...text, fault }));
+    return { name: 'console-appearance', data: { ...plain, texts } };
+  }),
+  { name: 'console-settings', data: { ...folder, mail: { ...folder.mail, address: 'ada@example.org', sent: true } } },
+  {
+    name: 'console-settings',
+    data: { ...settings, mail: { form, ...{ address, server }, sent: true } } as typeof settings,
+  },
+  {
+    name: 'console-settings',
+    data: { ...settings, mail: { form, ...{ address, server }, wait: 600 } } as typeof settings,
+  },
+  ...mailFailures.map((failure): View => {
+    return { name: 'console-settings', data: { ...settings, mail: { ...settings.mail, failure } } };
+  }),
+];
