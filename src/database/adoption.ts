@@ -9,7 +9,8 @@ const firstMigration = '0001_clients';
 const lastMigration = '0056_refresh_token_lines';
 /** Milliseconds within which an older instance opens its listening connection again. */
 const reconnection = 3_000;
-const isBaseline = /^01\d\d_/;
+/** The baseline begins after the migrations of before; later migrations run on an adopted database as on any other. */
+const lastOfBaseline = '0125_outbox_triggers';
 /** The files of the baseline that run on an adopted database: it already has the tables of the others. */
 const isRunAtAdoption = /_(triggers|stored_functions|encryption_at_rest|record_event)$/;
 
@@ -49,7 +50,7 @@ export async function adopt(client: pg.ClientBase, adoption: Adoption): Promise<
   await beforeAdoption?.(client);
   const run = async (file: string) => client.query(await readFile(join(directory, file), 'utf8'));
   await run('adoption.sql');
-  const baseline = files.filter((name) => isBaseline.test(name));
+  const baseline = files.filter((name) => name > lastMigration && name <= lastOfBaseline);
   for (const name of baseline.filter((each) => isRunAtAdoption.test(each))) await run(`${name}.sql`);
   await client.query('DELETE FROM migrations');
   await client.query('INSERT INTO migrations (name, run_on) SELECT unnest($1::text[]), now()', [baseline]);
