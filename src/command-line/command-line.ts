@@ -81,7 +81,9 @@ function find(given: readonly string[], all: Commands): [string, string[]] {
   }
   const typed = given.slice(0, 2).join(' ');
   const nearest = nearestOf(typed, Object.keys(all)).join(', ');
-  throw new UsageError(`Unknown command: ${typed}. The most similar commands are ${nearest}; gatehouse help lists all.`);
+  throw new UsageError(
+    `Unknown command: ${typed}. The most similar commands are ${nearest}; gatehouse help lists all.`,
+  );
 }
 
 /** Writes an error in one line. */

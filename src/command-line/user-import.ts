@@ -41,8 +41,7 @@ export const userImportCommands: Record<string, Command> = {
       const format = formatOf(values.format, file);
       const { stdin, stderr } = terminal;
       const fromLine = Number(values['from-line']);
-      if (!Number.isSafeInteger(fromLine) || fromLine < 0)
-        throw new UsageError('--from-line must be a line number.');
+      if (!Number.isSafeInteger(fromLine) || fromLine < 0) throw new UsageError('--from-line must be a line number.');
       const stream: Readable = file === '-' ? stdin : createReadStream(file);
       const options = {
         update: values.update,
@@ -71,7 +70,8 @@ export const userImportCommands: Record<string, Command> = {
           }
         }
       }).catch((error: unknown) => {
-        if (done > 0) stderr.write(`\nStopped. Everything up to line ${done} is stored: continue with --from-line ${done}.\n`);
+        if (done > 0)
+          stderr.write(`\nStopped. Everything up to line ${done} is stored: continue with --from-line ${done}.\n`);
         throw ofTheFile(error, file);
       });
       if (stderr.isTTY) stderr.write('\n');

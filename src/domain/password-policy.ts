@@ -54,7 +54,10 @@ export function createPasswordPolicy(
       if (!(error instanceof FetchRefused)) throw error;
       // its message begins with the address, which ends in the first digits of the digest
       const reason = error.message.slice(check.length + prefixLength);
-      log.warn({ reason }, 'the range service of PASSWORD_BREACH_CHECK did not respond: only the built-in list was checked');
+      log.warn(
+        { reason },
+        'the range service of PASSWORD_BREACH_CHECK did not respond: only the built-in list was checked',
+      );
       return false;
     });
     if (breached) throw invalidRequest('the password appeared in a data breach: choose another');

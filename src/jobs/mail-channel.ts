@@ -47,7 +47,8 @@ export function mailChannel({ store, composition, transport, logger }: MailChann
     });
     const line = { mail: row.name, sub: row.sub, to: transport.kind };
     if (transport.kind === 'smtp') logger.info(line, 'mail sent');
-    else logger.info({ ...line, folder: transport.place }, 'mail not sent, but written to a folder: SMTP_URL is not set');
+    else
+      logger.info({ ...line, folder: transport.place }, 'mail not sent, but written to a folder: SMTP_URL is not set');
     return undefined;
   }
 

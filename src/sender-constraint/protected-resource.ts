@@ -58,6 +58,8 @@ export function requireAccepted<Token extends Pick<AccessToken, 'restrictedTo'>>
   const { restrictedTo } = found;
   // usually undefined: a token without a resource serves everywhere, and the comparison costs time
   if (restrictedTo !== undefined && !servesAt(issuer, restrictedTo, request.url, request.routeOptions.url))
-    throw invalidToken('the token was issued for another resource: request one for this resource, or one without resource');
+    throw invalidToken(
+      'the token was issued for another resource: request one for this resource, or one without resource',
+    );
   return found;
 }

@@ -70,9 +70,7 @@ function candidatesOf({ keys }: JSONWebKeySet, alg: string, kid: string | undefi
   );
   if (candidates.length === 0) throw new errors.JWKSNoMatchingKey();
   if (candidates.length > maxCandidates)
-    throw new TooManyCandidates(
-      `more than ${maxCandidates} keys of the client match: name the signing key by its kid`,
-    );
+    throw new TooManyCandidates(`more than ${maxCandidates} keys of the client match: name the signing key by its kid`);
   return candidates;
 }
 

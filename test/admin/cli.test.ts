@@ -352,10 +352,7 @@ describe('an error', () => {
   );
 
   test.each([
-    [
-      ['client', 'create', '--name', 'x', '--grant-type', 'foo'],
-      'grant_types.0 contains an unsupported grant type',
-    ],
+    [['client', 'create', '--name', 'x', '--grant-type', 'foo'], 'grant_types.0 contains an unsupported grant type'],
     [
       ['user', 'create', '--username', 'x', '--claim', 'birthdate=80', '--password-stdin'],
       'claims.birthdate must be YYYY',

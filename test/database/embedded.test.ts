@@ -631,9 +631,7 @@ describe('as an unprivileged user', () => {
   test.runIf(asRoot)('a folder of another user is refused with a sentence', async () => {
     const dataDir = copiedDataDir();
     chmodSync(path.dirname(dataDir), 0o755);
-    expect(await new User(dataDir, { uid }).line()).toMatch(
-      /EmbeddedPostgresError: .*permission denied.*DATABASE_URL/,
-    );
+    expect(await new User(dataDir, { uid }).line()).toMatch(/EmbeddedPostgresError: .*permission denied.*DATABASE_URL/);
     chmodSync(dataDir, 0o777);
     expect(await new User(dataDir, { uid }).line()).toMatch(/EmbeddedPostgresError: .*(this user|another user).*/);
   });

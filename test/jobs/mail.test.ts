@@ -283,7 +283,9 @@ test('without a mail server each mail is a file that only its owner can read, an
     const [mail] = mails as [ReceivedMail & { file: string }];
     expect(mail.parsed).toMatchObject({ subject: 'Reset your password', to: { text: 'ada@example.com' } });
     expect([statSync(mail.file).mode & 0o777, statSync(`${alone.dataDir}/mail`).mode & 0o777]).toEqual([0o600, 0o700]);
-    await vi.waitUntil(() => alone.logs.some(({ msg }) => String(msg).startsWith('mail not sent, but written')), { timeout: 10_000 });
+    await vi.waitUntil(() => alone.logs.some(({ msg }) => String(msg).startsWith('mail not sent, but written')), {
+      timeout: 10_000,
+    });
     expect(alone.logs.filter(({ msg }) => String(msg).startsWith('SMTP_URL is not set'))).toHaveLength(1);
     expect(JSON.stringify(alone.logs)).not.toContain(new URL(mail.link!).searchParams.get('token'));
     expect((await new UserAgent(alone).get(mail.link!)).status).toBe(200);

@@ -190,7 +190,9 @@ describe('a change that a client makes while it is disabled', () => {
     const again = await console.get(`/admin/clients/${id}`);
     expect(again.body).toMatch(/form="approval"[^>]*>Approve</);
     expect(again.body).not.toContain('Approving enables it');
-    expect((await runCommand(service, ['client', 'approve', id])).stdout).toContain('pending changes are now in effect');
+    expect((await runCommand(service, ['client', 'approve', id])).stdout).toContain(
+      'pending changes are now in effect',
+    );
 
     const others = [await approved(), await approved()];
     for (const other of others) await update(other, { redirect_uris: [elsewhere] });

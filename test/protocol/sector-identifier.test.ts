@@ -43,7 +43,12 @@ describe('registration', () => {
 
   test.each([
     ['lacks one', 200, JSON.stringify(redirectUris.slice(1)), /contain all redirect_uris/],
-    ['spells one differently', 200, JSON.stringify(redirectUris.map((each) => `${each}/`)), /contain all redirect_uris/],
+    [
+      'spells one differently',
+      200,
+      JSON.stringify(redirectUris.map((each) => `${each}/`)),
+      /contain all redirect_uris/,
+    ],
     ['is not an array', 200, JSON.stringify({ redirect_uris: redirectUris }), /must be a JSON array/],
     ['is null', 200, 'null', /must be a JSON array/],
     ['is not JSON', 200, '<html>', /return status 200 and a JSON array/],
@@ -89,16 +94,8 @@ describe('registration', () => {
 
   test.each([
     ['several hosts', { redirect_uris: redirectUris }, /several hosts/],
-    [
-      'a loopback address',
-      { redirect_uris: ['http://127.0.0.1/callback'], application_type: 'native' },
-      /https URI/,
-    ],
-    [
-      'a private-use scheme',
-      { redirect_uris: ['com.example.app:/callback'], application_type: 'native' },
-      /https URI/,
-    ],
+    ['a loopback address', { redirect_uris: ['http://127.0.0.1/callback'], application_type: 'native' }, /https URI/],
+    ['a private-use scheme', { redirect_uris: ['com.example.app:/callback'], application_type: 'native' }, /https URI/],
     ['no redirect URI', { redirect_uris: [], grant_types: ['client_credentials'] }, /https URI/],
     [
       'a plain http address',

@@ -28,9 +28,7 @@ const client = metadata.extend({
   awaits_collection: z
     .literal(true)
     .optional()
-    .describe(
-      'Present until the client collects its credentials (approval mode), approved or not: it stays disabled.',
-    ),
+    .describe('Present until the client collects its credentials (approval mode), approved or not: it stays disabled.'),
   refusal_reason: z.string().optional(),
   authorization_code_lifetime: lifetime,
   access_token_lifetime: lifetime,
@@ -178,14 +176,18 @@ export const answers = {
     broad: z
       .literal(true)
       .optional()
-      .describe('Present if there are too many matches to sort, so that some may be missing between these. Send more words.'),
+      .describe(
+        'Present if there are too many matches to sort, so that some may be missing between these. Send more words.',
+      ),
   }),
   Group: group,
   GroupPage: page('groups', group),
   MembersChange: z.object({
     added: z.array(z.string()),
     removed: z.array(z.string()),
-    unchanged: z.array(z.string()).describe('Users who already were, or were not, members, or who are in a thousand groups.'),
+    unchanged: z
+      .array(z.string())
+      .describe('Users who already were, or were not, members, or who are in a thousand groups.'),
     unknown: z.array(z.string()),
   }),
   SecondFactors: z.object({

@@ -49,16 +49,17 @@ const listClients = operation({
   input: () =>
     pageShape.extend({
       status: z.enum(['enabled', 'disabled'], rule('status')).optional().describe('Only clients with this status.'),
-      waiting: z.enum(['true', 'false'], rule('boolean')).optional().describe('Only clients that are pending approval.'),
+      waiting: z
+        .enum(['true', 'false'], rule('boolean'))
+        .optional()
+        .describe('Only clients that are pending approval.'),
       self_registered: z
         .enum(['true', 'false'], rule('boolean'))
         .optional()
         .describe('Only clients that registered themselves, or only others.'),
       q: text(200)
         .optional()
-        .describe(
-          'Words that begin a word of the name, the client_id, a redirect host or a parent domain of it.',
-        ),
+        .describe('Words that begin a word of the name, the client_id, a redirect host or a parent domain of it.'),
     }),
   answer: 'ClientPage',
   async handler({ store }, { input: { limit, cursor, status, waiting, self_registered: itself, q: search } }) {

@@ -15,9 +15,7 @@ const path = '/admin/api/users';
 
 /** The filter of a list or an export of users. */
 export const userFilter = {
-  q: text(255)
-    .optional()
-    .describe('Words that each begin a word of the user name, the email or the names.'),
+  q: text(255).optional().describe('Words that each begin a word of the user name, the email or the names.'),
   group: text(255).optional().describe('Only members of this group.'),
   status: z.enum(['enabled', 'disabled']).optional().describe('Only users with this status.'),
   admin: z.enum(['true']).optional().describe('Only administrators.'),

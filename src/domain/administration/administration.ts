@@ -47,7 +47,7 @@ export const consoleClientId = 'gatehouse-console';
 /** Refuses changes of the console's own client: another redirect URI would give its owner access to the console. */
 function refuseConsoleClient({ actor }: Actor, clientId: string): void {
   if (clientId === consoleClientId && actor !== 'service')
-    throw conflict("the client of the console cannot be changed: it can only be disabled, which closes the console");
+    throw conflict('the client of the console cannot be changed: it can only be disabled, which closes the console');
 }
 
 export type Administration = ReturnType<typeof createAdministration>;
@@ -75,8 +75,7 @@ export function createAdministration(store: Store) {
   /** Enables a locked client, or approves the pending change of an enabled one. @throws OAuthError conflict */
   async function approve({ clients }: Repositories, clientId: string): Promise<Client> {
     const approved = await clients.approve(clientId);
-    if (!approved)
-      throw conflict('this registration was refused or has expired: the client must register again');
+    if (!approved) throw conflict('this registration was refused or has expired: the client must register again');
     return approved;
   }
 
@@ -137,7 +136,8 @@ export function createAdministration(store: Store) {
         const before = found(await users.lock(sub), 'user');
         if (version !== undefined && version !== String(before.updatedAt.getTime()))
           throw conflict('the user has changed since you read it: read it again, then change the current version');
-        if (own && before.passwordHash !== own.replaces) throw conflict('the password has been changed in the meantime');
+        if (own && before.passwordHash !== own.replaces)
+          throw conflict('the password has been changed in the meantime');
         if (passwordHash !== undefined) await users.setPassword(sub, passwordHash, own?.keepSession);
         const claims = change.claims && withoutNulls({ ...before.claims, ...change.claims });
         const user = found(await users.update(sub, { ...change, claims }), 'user');

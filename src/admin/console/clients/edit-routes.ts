@@ -75,7 +75,7 @@ export async function clientEditRoutes(
   async function changeable(clientId: string): Promise<Client> {
     const client = await find(clientId);
     // the console creates and restores its own client
-    if (clientId === consoleClientId) throw conflict("the client of the console cannot be changed here");
+    if (clientId === consoleClientId) throw conflict('the client of the console cannot be changed here');
     return client;
   }
 
