@@ -25,7 +25,7 @@ export function captureStrayOutput(): void {
   console.trace = logAt('debug');
   // also gets promises that reject without a handler
   process.on('uncaughtException', (error) => {
-    if (logger) logger.fatal({ err: error }, 'unhandled error: the process exits');
+    if (logger) logger.fatal({ err: error }, 'unhandled error, exiting');
     else print(String(error));
     process.exit(1);
   });

@@ -92,7 +92,7 @@ describe('the service on a terminal', () => {
     const terminal = onTerminal({ ...(await settings()), ...failing, NO_COLOR: '1' });
     expect(await terminal.exited).toBe(1);
     const lines = terminal.lines();
-    const fatal = lines.findIndex((line) => / fatal an error .*: thrown by a package$/.test(line));
+    const fatal = lines.findIndex((line) => / fatal unhandled error, exiting: thrown by a package$/.test(line));
     expect(lines[fatal + 1]).toMatch(/^ +at /);
     expect(terminal.screen).not.toContain('\x1b');
   });
