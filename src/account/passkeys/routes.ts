@@ -1,9 +1,8 @@
 // Shows the user's passkeys, and adds, renames and removes them.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { randomId } from '../../crypto/secrets.ts';
 import { createAccountPages } from '../account-pages.ts';
-import { authenticatorName } from '../../authenticators/passkey/passkey-name.ts';
+import { storePasskey } from '../../authenticators/passkey/enrolment.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { ownPasskeys } from '../../pages/return-to.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
@@ -20,7 +19,6 @@ import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { SecondFactorEnrolment } from '../../authenticators/enrolment.ts';
-import { passkeyKind } from '../../authenticators/passkey/passkey.ts';
 
 const path = '/account/passkeys';
 
@@ -80,7 +78,7 @@ export async function accountPasskeysEndpoint(
     // an unattended browser must not enrol a passkey of another person
     if (!session || !recentlyAuthenticated(session))
       return pages.redirect(reply, reauthenticationPath(session, ownPasskeys));
-    const answer = await passkeys.checkMade(request, credential ?? '', session);
+    const answer = await passkeys.checkMade(request, credential ?? '', signInOf(session));
     if (answer.outcome !== 'made')
       return show(
         request,
@@ -91,12 +89,9 @@ export async function accountPasskeysEndpoint(
         waiting,
       );
     const { sub } = session.user;
-    const name = authenticatorName(answer.credential.aaguid, request.headers['user-agent']);
-    const passkey = { id: randomId(), ...answer.credential, sub, name };
     const codes = await store.transaction(async (repositories) => {
-      if (!(await repositories.users.lock(sub)) || !(await repositories.passkeys.insert(passkey, maxPasskeys)))
-        return undefined;
-      return secondFactorEnrolment.added(request, repositories, sub, { id: passkey.id, kind: passkeyKind, name });
+      if (!(await repositories.users.lock(sub))) return undefined;
+      return storePasskey(secondFactorEnrolment, request, repositories, sub, answer.credential);
     });
     if (!codes) return show(request, reply, session, { problem: 'known' }, 409, waiting);
     // without attestation a new passkey has shown its public key only: it counts as a factor from the next sign-in on
@@ -167,7 +162,7 @@ export async function accountPasskeysEndpoint(
     else
       data.add = {
         form: form(path, waiting?.transaction),
-        options: await passkeys.creationOptions(request, reply, session),
+        options: await passkeys.creationOptions(request, reply, session.user, signInOf(session)),
       };
     return pages.send(request, reply, 'account-passkeys', data, { status });
   }
@@ -185,6 +180,9 @@ export async function accountPasskeysEndpoint(
     return recentlyAuthenticated(session) ? undefined : 'stale';
   }
 }
+
+/** The sign-in to which a form that adds a passkey is bound: a new sign-in invalidates older forms. */
+const signInOf = ({ sid, authTime }: Session): string => `${sid} ${authTime.getTime()}`;
 
 /** The part of a name that is stored, in whole characters. */
 const nameOf = (typed: string): string => [...typed.normalize('NFC').trim()].slice(0, maxName).join('');

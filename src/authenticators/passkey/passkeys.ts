@@ -16,7 +16,7 @@ import type { SecretBox } from '../../crypto/secret-box.ts';
 import { equalDigests, equalSecrets } from '../../crypto/secrets.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { OwnedPasskey, Passkey } from '../../repositories/second-factors/passkeys.ts';
-import type { Session } from '../../repositories/sessions/sessions.ts';
+import type { User } from '../../repositories/users/users.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { CountTry } from '../count-try.ts';
 
@@ -32,7 +32,7 @@ export const maxPasskeys = 20;
 /** The purpose of a challenge: its answer is good for nothing else. */
 export interface ChallengeBinding {
   purpose: 'sign-in' | 'second-factor' | 'add';
-  /** The session, or the user of the second step. */
+  /** The session, the user of the second step, or the invitation. */
   of?: string | undefined;
 }
 
@@ -100,9 +100,12 @@ export function createPasskeys(options: PasskeysOptions) {
     /** False if the host of the base address is an IP address: no browser creates passkeys for one. */
     available: relyingParty !== undefined,
 
-    /** The options of navigator.credentials.create(), as JSON (Web Authentication 5.4). @throws Error if not available */
-    async creationOptions(request: FastifyRequest, reply: FastifyReply, session: Session): Promise<string> {
-      const { user } = session;
+    /**
+     * The options of navigator.credentials.create(), as JSON (Web Authentication 5.4).
+     * @param of the session or invitation in which the user creates the passkey
+     * @throws Error if not available
+     */
+    async creationOptions(request: FastifyRequest, reply: FastifyReply, user: User, of: string): Promise<string> {
       const browserHash = sessions.ensureBrowserHash(request, reply);
       const [handle, present] = await Promise.all([
         store.passkeys.userHandle(user.sub, randomBytes(64)),
@@ -116,7 +119,7 @@ export function createPasskeys(options: PasskeysOptions) {
           name: user.username,
           displayName: typeof displayName === 'string' && displayName !== '' ? displayName : user.username,
         },
-        challenge: newChallenge(browserHash, addingIn(session)),
+        challenge: newChallenge(browserHash, { purpose: 'add', of }),
         pubKeyCredParams: signatureAlgorithms.map((alg) => ({ type: 'public-key', alg })),
         timeout: challengeLifetime * 1000,
         excludeCredentials: present.map(descriptor),
@@ -146,11 +149,11 @@ export function createPasskeys(options: PasskeysOptions) {
       });
     },
 
-    /** Verifies a new passkey of this session, and uses up its challenge. */
-    async checkMade(request: FastifyRequest, text: string, session: Session): Promise<MadeAnswer> {
+    /** Verifies a new passkey, and uses up its challenge. @param of as for creationOptions() */
+    async checkMade(request: FastifyRequest, text: string, of: string): Promise<MadeAnswer> {
       const response = readRegistration(text);
       if (!response || !relyingParty) return { outcome: 'wrong' };
-      const { seen, isChallenge } = challengeCheck(request, addingIn(session));
+      const { seen, isChallenge } = challengeCheck(request, { purpose: 'add', of });
       try {
         const credential = await verifyRegistration(relyingParty, response, isChallenge);
         if (!(await store.passkeys.claimChallenge(seen.challenge, challengeMemory))) return { outcome: 'wrong' };
@@ -206,12 +209,6 @@ export function createPasskeys(options: PasskeysOptions) {
     },
   };
 }
-
-/** A new sign-in invalidates older forms. */
-const addingIn = (session: Session): ChallengeBinding => ({
-  purpose: 'add',
-  of: `${session.sid} ${session.authTime.getTime()}`,
-});
 
 const boundTo = (head: Buffer, browserHash: Buffer, { purpose, of }: ChallengeBinding): [string, ...string[]] => [
   'passkey',
