@@ -30,6 +30,7 @@ import { authenticators } from './authenticators/list.ts';
 import { createTotpEnrolment } from './authenticators/totp/enrolment.ts';
 import { createSecondStep } from './interaction/second-step.ts';
 import { createSectorCheck } from './domain/sector-check.ts';
+import { createRememberedRequests } from './interaction/remembered-request.ts';
 import { createSignIn } from './interaction/sign-in.ts';
 import { createGuardedFetch, createGuardedPost } from './outbound/guarded-fetch.ts';
 import { createMailTransport } from './outbound/mail-transport.ts';
@@ -139,6 +140,7 @@ export async function buildServices({
   const attemptCode = createCodeAttempts({ store, audit, deviceCookies, freeFailures });
   const secondFactorEnrolment = createSecondFactorEnrolment({ store, audit });
   const totpEnrolment = createTotpEnrolment({ store, secretBox, secondFactorEnrolment, issuer });
+  const signIn = createSignIn({ store, sessions, deviceCookies, audit, secondStep, policy: config.secondFactor });
   const services = {
     config,
     store,
@@ -161,7 +163,8 @@ export async function buildServices({
     secondFactorEnrolment,
     totpEnrolment,
     secondStep,
-    signIn: createSignIn({ store, sessions, deviceCookies, audit, secondStep, policy: config.secondFactor }),
+    signIn,
+    rememberedRequests: createRememberedRequests({ config, store, clients, sessions, signIn }),
     ...createClientAuthentication({
       clients,
       store,

@@ -35,7 +35,9 @@ export const linkGone = (
   reply: FastifyReply,
   kind: MailPages['link-gone']['kind'],
 ): FastifyReply => {
-  const uri = { password: '/password/forgotten', address: '/account', 'sign-up': '/sign-up' }[kind];
+  const uri = { password: '/password/forgotten', address: '/account', 'sign-up': '/sign-up', invitation: '/login' }[
+    kind
+  ];
   return pages.send(request, reply, 'link-gone', { kind, uri }, { status: 410 });
 };
 

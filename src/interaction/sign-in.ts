@@ -103,9 +103,9 @@ export function continuationPath({ transaction, returnTo }: Pick<Continuation, '
   return transaction === undefined ? (returnTo?.path ?? '/account') : `/consent?transaction=${transaction}`;
 }
 
-/** A page of the sign-in with the same continuation. */
+/** A page of the sign-in, or one that helps with it, with the same continuation. */
 export function signInPath(
-  path: '/login' | `/login/${string}` | '/sign-up',
+  path: '/login' | `/login/${string}` | '/sign-up' | '/password/forgotten',
   { transaction, returnTo }: Pick<Continuation, 'transaction' | 'returnTo'>,
 ): string {
   if (transaction !== undefined) return `${path}?transaction=${encodeURIComponent(transaction)}`;

@@ -43,6 +43,7 @@ const purposes: Partial<Record<MailName, LinkPurpose>> = {
   'address-change-ordered': 'stop_change',
   'reset-password': 'reset_password',
   'sign-up': 'sign_up',
+  invitation: 'invitation',
 };
 const paths: Record<LinkPurpose, string> = {
   verify_address: '/account/email/confirm',
@@ -50,6 +51,7 @@ const paths: Record<LinkPurpose, string> = {
   reset_password: '/password/reset',
   recovery: '/password/reset',
   sign_up: '/sign-up/complete',
+  invitation: '/invitation',
 };
 /** The path that the button of a mail leads to when it has no link of its own. */
 const buttonPaths: Partial<Record<MailName, string>> = {
@@ -72,6 +74,7 @@ export function createMailComposition({ config, store, renderer, limits, appeara
     reset_password: lifetimes.passwordReset,
     recovery: lifetimes.recoveryLink,
     sign_up: lifetimes.emailVerification,
+    invitation: lifetimes.invitation,
   };
 
   const fanOuts: Record<string, FanOut> = {
@@ -119,6 +122,7 @@ export function createMailComposition({ config, store, renderer, limits, appeara
       const purpose = purposes[name];
       // the account has another address by now, so the link would do nothing
       if (purpose === 'verify_address' && user?.email !== (order.data['replaces'] ?? undefined)) return undefined;
+      if (purpose === 'invitation' && user?.email !== to) return undefined;
       // each kind of mail has its own count: orders of one kind for another user's address must not use up the limit of the others
       if (
         requestableByAnyone.includes(name) &&

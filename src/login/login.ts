@@ -1,8 +1,9 @@
-// Registers the pages by which a user signs in, signs up, consents, or gets back into an account.
+// Registers the pages by which a user signs in, signs up, accepts an invitation, consents, or gets back into an account.
 import type { FastifyInstance } from 'fastify';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import { accountChooserEndpoint } from './accounts/routes.ts';
 import { consentEndpoint } from './consent/routes.ts';
+import { invitationEndpoint } from './invitation/routes.ts';
 import { passwordResetEndpoint } from './password-reset/routes.ts';
 import { pagesEndpoint } from './public-pages/routes.ts';
 import { loginSecondFactorEndpoint } from './second-factor/routes.ts';
@@ -15,6 +16,7 @@ const endpoints = [
   loginSecondFactorEndpoint,
   consentEndpoint,
   signUpEndpoint,
+  invitationEndpoint,
   passwordResetEndpoint,
   pagesEndpoint,
 ];

@@ -38,6 +38,7 @@ const requestRules = {
   'event-id': 'must be the id of an event from the list',
   decision: 'must be approve or refuse',
   'refusal-reason': 'is required to refuse',
+  invited: 'must not be sent with invite: an invited user chooses a password',
   'product-name': 'must be a name of 1 to 60 characters, without control or direction characters',
   color: 'must be a color such as #0c4a43',
   contrast:

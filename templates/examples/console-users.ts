@@ -105,6 +105,7 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
       grants: [],
       factors: [],
       recoveryCodes: 0,
+      invitation: { byMail: false },
       form: form('/admin'),
       ...urisOf('x'),
     },
@@ -145,7 +146,7 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
       fields: ['username', 'email', 'email_verified', 'name', 'given_name', 'family_name'].map((field) => ({
         ...{ field, value: '' },
       })),
-      password: { least: 12, most: 128, link: 86_400 },
+      access: { chosen: 'invite', byMail: false, lifetime: 604_800, least: 12, most: 128 },
     },
     {
       ...users,
@@ -197,13 +198,13 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
   'console-user-link': [
     {
       ...users,
-      ...{ username: 'x', userUri: '/admin/users/x', made: false, lifetime: 3600, expiresAt: since },
-      recoveryUri: 'https://sso.example.com/password/reset?token=Zm9v',
+      ...{ username: 'x', userUri: '/admin/users/x', of: 'password', lifetime: 3600, expiresAt: since },
+      uri: 'https://sso.example.com/password/reset?token=Zm9v',
     },
     {
       ...users,
-      ...{ username: 'ada', userUri: '/admin/users/5f2c', made: true, lifetime: 86_400, expiresAt: since },
-      recoveryUri: 'https://sso.example.com/password/reset?token=pNYvF2qk0ttb2Yp5m0m1xTWi9JwAdCBhHVAyJ-LsBf8',
+      ...{ username: 'ada', userUri: '/admin/users/5f2c', of: 'new-user', lifetime: 604_800, expiresAt: since },
+      uri: 'https://sso.example.com/invitation?token=pNYvF2qk0ttb2Yp5m0m1xTWi9JwAdCBhHVAyJ-LsBf8',
     },
   ],
   'console-user-factors-remove': [

@@ -9,8 +9,8 @@ export const mailPageExamples: Examples<MailPages> = {
     { form: form('/password/forgotten'), typed: 'ada', problem: 'missing', lifetime: 1800, loginUri: '/login' },
   ],
   'password-reset': [
-    { username: '', form: form('/password/reset'), least: 12, most: 128, loginUri: '/login' },
-    { username: 'ada', form: form('/password/reset'), least: 12, most: 128, fault: 'common', loginUri: '/login' },
+    { username: '', form: form('/password/reset'), least: 12, most: 128 },
+    { username: 'ada', form: form('/password/reset'), least: 12, most: 128, fault: 'common' },
   ],
   'account-email': [
     { account: { username: '' }, verified: false, form: form('/account/email'), profileUri: '/account/profile' },
@@ -51,8 +51,9 @@ export const mailPageExamples: Examples<MailPages> = {
     },
   ],
   'sign-up-complete': [
-    { address: '', form: form('/sign-up/complete'), maxNameLength: 64, least: 12, most: 128, loginUri: '/login' },
+    { address: '', form: form('/sign-up/complete'), maxNameLength: 64, least: 12, most: 128 },
     {
+      client,
       address: 'ada@example.org',
       username: 'ada',
       form: form('/sign-up/complete'),
@@ -60,7 +61,19 @@ export const mailPageExamples: Examples<MailPages> = {
       least: 12,
       most: 128,
       faults: { username: 'taken', password: 'common' },
-      loginUri: '/login',
+    },
+  ],
+  invitation: [
+    { account: { username: '' }, form: form('/invitation'), least: 12, most: 128 },
+    {
+      client,
+      account,
+      address: 'ada@example.org',
+      form: form('/invitation'),
+      passkey: { form: form('/invitation'), options: '{"challenge":"AAAA"}' },
+      least: 12,
+      most: 128,
+      fault: 'common',
     },
   ],
   'link-gone': [

@@ -18,10 +18,11 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** Routes that need no recent sign-in: they only end sessions and grants. */
+/** Routes that need no recent sign-in: they only end sessions, grants and invitations. */
 const withoutRecentSignIn = [
   'DELETE /admin/api/sessions/:id',
   'DELETE /admin/api/users/:sub/grants/:client_id',
+  'DELETE /admin/api/users/:sub/invitation',
   'DELETE /admin/api/users/:sub/sessions',
 ];
 const setSignInAge = (minutes: number) =>
@@ -35,7 +36,7 @@ const send = (route: string, bearer: string) => {
   return call(service.issuer + path.replace(/:\w+/g, 'nobody'), { method, token: bearer, body });
 };
 
-test('every admin route that writes needs a recent sign-in, except those that only end sessions or grants; so does every export (security R91)', () => {
+test('every admin route that writes needs a recent sign-in, except those that only end sessions, grants or invitations; so does every export (security R91)', () => {
   const names = (needsRecentSignIn: boolean) =>
     adminRoutes()
       .filter((route) => route.needsRecentSignIn === needsRecentSignIn)
@@ -64,6 +65,7 @@ test('every admin route that writes needs a recent sign-in, except those that on
     'POST /admin/api/keys',
     'POST /admin/api/registration-tokens',
     'POST /admin/api/users',
+    'POST /admin/api/users/:sub/invitation',
     'POST /admin/api/users/:sub/recovery-link',
     'POST /admin/api/users/import',
   ]);

@@ -105,9 +105,9 @@ test('an outdated page of a user removes no group that was added since (issue 6)
   expect((await service.store.users.find(user.sub))?.groups).toEqual(['two']);
 });
 
-const linkOf = (body: string) => /https?:\/\/[^<]*\/password\/reset\?token=[\w-]+/.exec(body)?.[0];
+const linkOf = (body: string) => /https?:\/\/[^<]*\/(?:password\/reset|invitation)\?token=[\w-]+/.exec(body)?.[0];
 
-test('an administrator creates a user with a link to choose a password; sending the form again creates no second user (issue 6)', async () => {
+test('an administrator creates a user with an invitation to hand over; sending the form again creates no second user (issue 6)', async () => {
   const form = formOf(await agent.get('/admin/users/new'), '/admin/users/new');
   const typed = {
     ...form,
@@ -149,11 +149,17 @@ test('the errors of a new user are shown at their fields, and the form keeps its
   expect(page.body).toMatch(/id="username-fault">Another user has this user name/);
   expect(page.body).toMatch(/id="email-fault">Another user has this email address/);
   expect(page.body).toContain('value="Typed &lt;i&gt;"');
-  const weak = await post('/admin/users/new', { username: '', email: 'x', password: 'too-short-1' });
+  const weak = await post('/admin/users/new', {
+    ...{ username: '', email: 'x' },
+    ...{ access: 'password', password: 'too-short-1' },
+  });
   expect(weak.status).toBe(400);
   for (const fault of ['username', 'email', 'password']) expect(weak.body).toContain(`id="${fault}-fault"`);
   expect(weak.body).not.toContain('too-short-1');
-  const set = await post('/admin/users/new', { username: 'with-password', password: 'quiet harbour lantern 7' });
+  const set = await post('/admin/users/new', {
+    ...{ username: 'with-password', access: 'password' },
+    password: 'quiet harbour lantern 7',
+  });
   expect(set.url).toContain('done=user-made');
   const german = await agent.fetch('/admin/users/new', { headers: { 'accept-language': 'de' } });
   expect(german.body).toContain('Benutzer erstellen');

@@ -192,7 +192,11 @@ describe('the answers of real requests', () => {
       groups: ['staff'],
       claims: { name: 'Ada', address: { country: 'NL' } },
     });
-    await check('POST', '/users', '/users', { username: 'nobody' });
+    const guest = await check('POST', '/users', '/users', { username: 'guest', invite: true });
+    expect(guest).toHaveProperty('invitation_uri');
+    const invitation = `/users/${guest['sub'] as string}/invitation`;
+    await check('POST', invitation, '/users/{sub}/invitation');
+    await check('DELETE', invitation, '/users/{sub}/invitation');
     const path = `/users/${user['sub'] as string}`;
     await check('GET', path, '/users/{sub}');
     await check('PATCH', path, '/users/{sub}', { claims: { name: null }, email: null });

@@ -90,7 +90,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await follow('main a[href="/admin/users/new"]');
       await type('#username', `new-${locale}-${width}`);
       await follow('#save');
-      expect(await page.locator('.secret').textContent()).toContain('/password/reset?token=');
+      expect(await page.locator('.secret').textContent()).toContain('/invitation?token=');
       await follow('main a.primary');
 
       await follow('.trail a');

@@ -44,6 +44,7 @@ export const adminRoutes: Record<string, Route> = {
   'DELETE /admin/api/sessions/:id': admin(204, { path: { id: ['@session_id'] } }),
   'DELETE /admin/api/users/:sub': admin(204, person),
   'DELETE /admin/api/users/:sub/grants/:client_id': admin(204, { path: { sub: ['@sub'], client_id: ['@client_id'] } }),
+  'DELETE /admin/api/users/:sub/invitation': admin(204, person),
   'DELETE /admin/api/users/:sub/second-factors': admin(204, person),
   'DELETE /admin/api/users/:sub/second-factors/:id': admin(204, { path: { sub: ['@sub'], id: ['none'] } }),
   'DELETE /admin/api/users/:sub/sessions': admin(204, person),
@@ -128,6 +129,7 @@ export const adminRoutes: Record<string, Route> = {
   'POST /admin/api/keys': admin(201, {
     json: { immediate: [true, false], algorithms: [['ES256'], ['EdDSA', 'EdDSA']] },
   }),
+  'POST /admin/api/users/:sub/invitation': admin(201, person),
   'POST /admin/api/users/:sub/recovery-link': admin(201, { ...person, json: { lifetime: [60] } }),
   'POST /admin/api/registration-tokens': admin(201, { json: { lifetime: [60] } }),
   // a body that is not a file: the files themselves have a test of their own
@@ -135,5 +137,7 @@ export const adminRoutes: Record<string, Route> = {
     ...admin(200, { query: { 'update?': ['true'], 'with_admins?': ['false'], 'dry_run?': ['true', 'false'] } }),
     statuses: [200, 401, 415],
   },
-  'POST /admin/api/users': admin(201, { json: { username: ['ada', 'bob', '@new_name', '@new_name'], ...user } }),
+  'POST /admin/api/users': admin(201, {
+    json: { username: ['ada', 'bob', '@new_name', '@new_name'], 'invite?': [true, false], ...user },
+  }),
 };

@@ -391,6 +391,7 @@ export const routes: Record<string, Route> = {
   },
   'GET /metrics': { authorization: ['@admin', '@bearer access_token'], statuses: [200, 401, 403] },
   'GET /password/forgotten': { cookies: byCookie, statuses: [200, 403] },
+  'GET /invitation': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
   'GET /password/reset': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
   'GET /sign-up': { query: { 'transaction?': ['@transaction /login'] }, cookies: byCookie, statuses: [200, 403] },
   'GET /sign-up/complete': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
@@ -456,6 +457,16 @@ export const routes: Record<string, Route> = {
   'POST /password/reset': {
     // the token is one of another form: no round may change the password of the shared account
     form: { csrf: ['@csrf /account'], token: ['@mailed_link'], new_password: ['x9 y8 z7 w6 v5'] },
+    cookies: byCookie,
+    statuses: [403, 410],
+  },
+  'POST /invitation': {
+    form: {
+      csrf: ['@csrf /account'],
+      token: ['@mailed_link'],
+      'new_password?': ['x9 y8 z7 w6 v5'],
+      'credential?': ['{}'],
+    },
     cookies: byCookie,
     statuses: [403, 410],
   },

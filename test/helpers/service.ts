@@ -187,7 +187,7 @@ export async function startTestService(
     async createUser(user = {}) {
       const { password = 'correct horse battery staple', ...rest } = user;
       remember('password', password);
-      const made = await administration.createUser(
+      const { user: made } = await administration.createUser(
         { actor: 'test' },
         { username: `user-${randomId().slice(0, 8)}`, passwordHash: await hashOf(password, passwordWork), ...rest },
       );

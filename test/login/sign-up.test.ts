@@ -15,6 +15,24 @@ beforeAll(async () => {
 afterAll(() => bed.stop());
 
 describe('sign-up', () => {
+  test('ends with a signed-in user, in a new session that another user of the browser loses (security R52)', async () => {
+    const before = await newUser();
+    const agent = new UserAgent(service);
+    await agent.signIn(before);
+    const cookie = agent.cookies.get('JSESSIONOPENID');
+    await order('/sign-up', { email: 'signed-in@example.com' });
+    const link = await linkTo('signed-in@example.com', /Finish creating your account/);
+    const done = await follow(link, { username: 'signed-in', new_password: newPassword }, agent);
+    expect([done.status, done.location]).toEqual([303, `${service.issuer}/account?done=welcome`]);
+    expect(agent.cookies.get('JSESSIONOPENID')).not.toBe(cookie);
+    expect((await agent.get('/account')).body).toContain('signed-in');
+    const sessions = await service.database.sql<{ username: string; amr: string[] }>(
+      `SELECT username, amr FROM sessions JOIN users USING (sub) WHERE username = ANY ($1)`,
+      [['signed-in', before.username]],
+    );
+    expect(sessions).toEqual([{ username: 'signed-in', amr: ['pwd'] }]);
+  });
+
   test('creates one account by a mailed link, and only the recipient of the mail learns whether the address has an account (security R60)', async () => {
     const user = await newUser();
     const email = 'newcomer@example.com';
@@ -42,7 +60,7 @@ describe('sign-up', () => {
     const pages = await Promise.all(
       ["J. R. d'Été-1", 'newcomer.2'].map((username) => follow(link, { username, new_password: newPassword })),
     );
-    expect(pages.map(({ status }) => status).sort()).toEqual([200, 410]);
+    expect(pages.map(({ status }) => status).sort()).toEqual([303, 410]);
     const account = await service.store.users.findByEmail(email);
     expect(account).toMatchObject({ emailVerified: true, admin: false, groups: [] });
     expect(await takes({ username: email }, newPassword)).toBe(true);
@@ -66,17 +84,11 @@ describe('sign-up', () => {
     const link = await linkTo(email, /Finish creating your account/);
     // another browser shows the sign-up without the client
     expect((await new UserAgent(service).get(page.url)).body).not.toContain('Harbour');
-    const done = await follow(link, { username, new_password: newPassword }, agent);
+    expect((await agent.get(link)).body).toContain('Harbour');
+    const done = await agent.follow(await follow(link, { username, new_password: newPassword }, agent));
     expect(done.body).toContain('Harbour');
-    expect(agent.cookies.has('GATEHOUSE_SIGN_UP')).toBe(false);
-    const onward = /href="(\/login\?transaction=[^"]*)" *>|id="sign-in" href="([^"]*)"/.exec(done.body);
-    const signedIn = await agent.signIn(
-      { username, password: newPassword },
-      await agent.get(onward![1] ?? onward![2]!),
-    );
-    const answer = signedIn.body.includes('id="allow"')
-      ? await agent.submit(signedIn, { decision: 'allow' })
-      : signedIn;
+    expect(agent.cookies.has('GATEHOUSE_PENDING_REQUEST')).toBe(false);
+    const answer = await agent.submit(done, { decision: 'allow' });
     expect(responseParameters(answer)).toMatchObject({ code: expect.any(String) as string });
     // together with another value, create is reported to the client as an error
     for (const prompt of ['create login', 'create consent', 'create none', 'none create'])

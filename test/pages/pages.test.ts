@@ -35,7 +35,7 @@ afterAll(() => {
 function limitOf(name: PageName): number {
   if (name.startsWith('console')) return 60_000;
   // with the meter for a new password
-  if (name === 'password-reset' || name === 'sign-up-complete') return 30_000;
+  if (name === 'password-reset' || name === 'sign-up-complete' || name === 'invitation') return 30_000;
   return name.startsWith('account') ? 30_000 : 24_000;
 }
 

@@ -16,6 +16,7 @@ import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { single } from '../../browser/cookies.ts';
 import { maxAuthAge, recentlyAuthenticated, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
+import { languagesOf } from '../../server/accept-language.ts';
 import { clientAddress } from '../../server/network.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { singleValued } from '../../server/parameters.ts';
@@ -231,7 +232,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
     };
     return {
       session,
-      by: { actor: session.user.sub, address: clientAddress(request) },
+      by: { actor: session.user.sub, address: clientAddress(request), languages: languagesOf(request) },
       request,
       reply,
       form: (action, shown) => ({

@@ -50,6 +50,15 @@ const user = z.object({
   created_at: time,
   updated_at: time,
 });
+const invitation = z.object({
+  invitation_uri: z
+    .url()
+    .optional()
+    .describe('The link, if no mail was sent: hand it over where only the user can read it.'),
+  invitation_expires_at: time
+    .optional()
+    .describe('When the link ends; a mailed one ends later than its mail by INVITATION_LIFETIME.'),
+});
 const group = z.object({ name: z.string(), description: z.string(), members: z.int(), created_at: time });
 const secondFactor = z.object({
   id: z.string(),
@@ -172,6 +181,8 @@ export const answers = {
   }),
   ClientPage: page('clients', client),
   User: user,
+  NewUser: user.extend(invitation.shape),
+  Invitation: invitation,
   UserPage: page('users', user).extend({
     broad: z
       .literal(true)

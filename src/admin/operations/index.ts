@@ -5,6 +5,7 @@ import { clientDecisionOperations } from './client-decisions.ts';
 import { clientOperations } from './clients.ts';
 import { grantOperations } from './grants.ts';
 import { groupOperations } from './groups.ts';
+import { invitationOperations } from './invitations.ts';
 import { keyOperations } from './keys.ts';
 import { mailOperations } from './mail.ts';
 import type { Operation } from './operation.ts';
@@ -17,6 +18,7 @@ export const operations: Operation[] = [
   ...clientOperations,
   ...clientDecisionOperations,
   ...userOperations,
+  ...invitationOperations,
   ...signInHelpOperations,
   ...sessionOperations,
   ...transferOperations,

@@ -1,9 +1,11 @@
-// Declares the operations on users: list, create, show, change, delete, and reset failed sign-ins.
+// Declares the operations on users: list, create and invite, show, change, delete, and reset failed sign-ins.
 import { z } from 'zod';
+import { newInvitation } from '../../domain/administration/invitations.ts';
 import { userView } from '../../domain/administrator-views.ts';
 import { pageShape, readUserCursor, userCursorOf } from '../../domain/paging.ts';
 import { newUserShape, userChangeShape } from '../../oauth/administration.ts';
-import { notFound } from '../../oauth/errors.ts';
+import { conflict, notFound } from '../../oauth/errors.ts';
+import { rule } from '../../oauth/refusals.ts';
 import { text } from '../../oauth/text.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { User } from '../../repositories/users/users.ts';
@@ -60,47 +62,102 @@ const listUsers = operation({
   },
 });
 
+/** An invitation: the `uri` of its link if no mail was sent, and when the link expires. */
+interface NewInvitation {
+  uri: string | undefined;
+  expiresAt: Date | undefined;
+}
+
+export const invitationView = ({ uri, expiresAt }: NewInvitation) => ({
+  invitation_uri: uri,
+  invitation_expires_at: expiresAt?.toISOString(),
+});
+
+const invitedText = ({ username, email }: User, { uri, expiresAt }: NewInvitation): string =>
+  uri === undefined
+    ? `The user ${username} is invited; the mail goes to ${email}.`
+    : `${uri}\n\nIt invites ${username}, and works once, before ${expiresAt!.toISOString()}. Hand it over where only the user can read it.`;
+
+// the option sets email_verified like a claim, but it is stored beside the email
+function prepareClaims({ claims, ...given }: Record<string, unknown>): Record<string, unknown> {
+  const { email_verified, ...others } = (claims ?? {}) as Record<string, unknown>;
+  return { ...given, claims: others, ...(email_verified !== undefined && { email_verified }) };
+}
+
+const newUserOptions = { email: 'email', claim: 'claims', group: 'groups', admin: 'admin' };
+
 const createUser = operation({
   method: 'POST',
   path,
   tag,
-  summary: 'Creates a user; a user without a password cannot sign in',
-  input: ({ passwordMinLength }) => newUserShape(passwordMinLength),
+  summary:
+    'Creates a user, and invites the user if asked to; without an invitation or a password the user cannot sign in',
+  input: ({ passwordMinLength }) =>
+    newUserShape(passwordMinLength)
+      .extend({
+        invite: z
+          .boolean()
+          .optional()
+          .describe('Invites the user to choose a password or a passkey, by mail or by a link in the answer.'),
+      })
+      .refine(({ invite, password }) => !invite || password === undefined, {
+        path: ['password'],
+        ...rule('invited'),
+      }),
+  internalInput: z.object({ existing: z.boolean().describe('Invites the user of this name if there is one.') }),
   status: 201,
-  answer: 'User',
-  async handler({ administration, passwords, passwordPolicy }, { input, actor }) {
-    const { password, claims = {}, ...user } = input;
+  answer: 'NewUser',
+  async handler(
+    { store, config, administration, passwords, passwordPolicy },
+    { input, actor },
+  ): Promise<{ user: User; invitation?: NewInvitation }> {
+    const { password, claims = {}, invite = false, existing: mayExist = false, ...user } = input;
+    const present = mayExist ? await store.users.findByUsername(user.username) : undefined;
+    if (present) {
+      if (user.email !== undefined || user.groups || user.admin || Object.keys(claims).length > 0)
+        throw conflict('there is a user of this name: invite the user without other options');
+      const { uri, delivery } = newInvitation(config, present.email);
+      const expiresAt = await administration.inviteUser(actor, present.sub, delivery);
+      return { user: present, invitation: { uri, expiresAt } };
+    }
     if (password !== undefined) await passwordPolicy(password, input);
-    return administration.createUser(actor, {
-      username: user.username,
-      email: user.email,
-      emailVerified: user.email_verified,
-      passwordHash: password === undefined ? undefined : await passwords.hash(password),
-      groups: user.groups,
-      admin: user.admin,
-      claims: Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null && value !== undefined)),
-    });
+    const invitation = invite ? newInvitation(config, user.email) : undefined;
+    const made = await administration.createUser(
+      actor,
+      {
+        username: user.username,
+        email: user.email,
+        emailVerified: user.email_verified,
+        passwordHash: password === undefined ? undefined : await passwords.hash(password),
+        groups: user.groups,
+        admin: user.admin,
+        claims: Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null && value !== undefined)),
+      },
+      invitation?.delivery,
+    );
+    const { uri } = invitation ?? {};
+    return { user: made.user, ...(invitation && { invitation: { uri, expiresAt: made.expiresAt } }) };
   },
-  view: userView,
-  command: {
-    name: 'user create',
-    summary: 'Creates a user; the password comes from standard input',
-    options: {
-      username: 'username',
-      email: 'email',
-      claim: 'claims',
-      group: 'groups',
-      admin: 'admin',
-      'password-stdin': 'password',
+  view: ({ user, invitation }) => ({ ...userView(user), ...(invitation && invitationView(invitation)) }),
+  command: [
+    {
+      name: 'user create',
+      summary: 'Creates a user; the password comes from standard input',
+      options: { username: 'username', ...newUserOptions, 'password-stdin': 'password' },
+      prepare: prepareClaims,
+      text: ({ user }, { config }) =>
+        `Created the user ${user.username} (sub ${user.sub}), who can sign in at ${config.issuer}/login`,
     },
-    // the option sets it like a claim, but it is stored beside the email
-    prepare({ claims, ...given }) {
-      const { email_verified, ...others } = (claims ?? {}) as Record<string, unknown>;
-      return { ...given, claims: others, ...(email_verified !== undefined && { email_verified }) };
+    {
+      name: 'user invite',
+      summary:
+        'Creates a user who chooses a password or a passkey by an invitation, or invites an existing user who has neither; older invitations end',
+      arguments: ['username'],
+      options: newUserOptions,
+      prepare: (given) => ({ ...prepareClaims(given), invite: true, existing: true }),
+      text: ({ user, invitation }) => invitedText(user, invitation!),
     },
-    text: (user, { config }) =>
-      `Created the user ${user.username} (sub ${user.sub}), who can sign in at ${config.issuer}/login`,
-  },
+  ],
 });
 
 const showUser = operation({

@@ -6,6 +6,7 @@ import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
 import { appearanceOperations } from './appearance.ts';
 import { groupOperations } from './groups.ts';
+import { invitationOperations, invite, type InvitationDelivery } from './invitations.ts';
 import { importUsers } from './user-import.ts';
 import type { Client, ClientChange, ClientStatus, NewClient } from '../../repositories/clients/clients.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
@@ -108,14 +109,27 @@ export function createAdministration(store: Store) {
   return {
     ...appearanceOperations(store),
     ...groupOperations(store),
+    ...invitationOperations(store),
     importUsers: importUsers(store),
-    /** @throws OAuthError conflict if the user name or the email belongs to another user */
-    createUser: (by: Actor, user: NewUser): Promise<User> =>
-      operation<User>(by, async ({ users }) => {
-        const made = await users.insert(user);
-        const detail = { username: made.username, admin: made.admin };
-        return [made, { type: 'user.created', sub: made.sub, detail }];
-      }).catch(taken),
+    /**
+     * Creates a user, and invites the user if there is a delivery.
+     * @returns the user, and when the link of the invitation expires
+     * @throws OAuthError conflict if the user name or the email belongs to another user
+     */
+    createUser: (
+      by: Actor,
+      user: NewUser,
+      invitation?: InvitationDelivery,
+    ): Promise<{ user: User; expiresAt: Date | undefined }> =>
+      store
+        .transaction(async (repositories) => {
+          const made = await repositories.users.insert(user);
+          const { sub, username, admin } = made;
+          const detail = { username, admin };
+          await repositories.auditEvents.insert({ ...by, type: 'user.created', outcome: 'success', sub, detail });
+          return { user: made, expiresAt: invitation && (await invite(repositories, by, made, invitation)) };
+        })
+        .catch(taken),
     /**
      * Changes a user; concurrent changes of other members are kept.
      * @param change its claims are merged into the present ones, and null removes a claim

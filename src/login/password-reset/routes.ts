@@ -1,12 +1,14 @@
-// Serves GET|POST /password/forgotten, which mails a link to a user, and GET|POST /password/reset, which sets the new password.
+// Serves GET|POST /password/forgotten, which mails a link to a user, and GET|POST /password/reset, which sets the new password and signs the user in.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { countOrder, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
+import type { RememberedRequest, RememberedRequests } from '../../interaction/remembered-request.ts';
+import { signInPath } from '../../interaction/sign-in.ts';
 import { createPasswordChoice } from '../../domain/password-choice.ts';
 import { languagesOf } from '../../server/accept-language.ts';
-import { readParameters } from '../../server/parameters.ts';
+import { readParameters, singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { maxPasswordLength } from '../../oauth/administration.ts';
@@ -25,7 +27,11 @@ const forgotten = '/password/forgotten';
 const reset = '/password/reset';
 const purposes: LinkPurpose[] = ['reset_password', 'recovery'];
 
-const order = z.object({ csrf: text(100).optional(), login: text(320).optional() });
+const order = z.object({
+  csrf: text(100).optional(),
+  transaction: text(100).optional(),
+  login: text(320).optional(),
+});
 const choice = z.object({ csrf: text(100).optional(), new_password: text(4096).optional() });
 
 interface PasswordResetDependencies {
@@ -37,34 +43,38 @@ interface PasswordResetDependencies {
   pages: PageResponses;
   audit: AuditTrail;
   limits: Limits;
+  rememberedRequests: RememberedRequests;
 }
 
 export async function passwordResetEndpoint(app: FastifyInstance, options: PasswordResetDependencies): Promise<void> {
-  const { config, store, sessions, pages, limits, audit } = options;
+  const { config, store, sessions, pages, limits, audit, rememberedRequests } = options;
   const { faultOf, hash } = createPasswordChoice(options);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(forgotten, async (request, reply) => {
     onlyNavigation(request);
-    return ask(request, reply, {}, 200);
+    const begun = await rememberedRequests.find(request, singleValued(request.query)['transaction']);
+    return ask(request, reply, begun, {}, 200);
   });
 
   app.post(forgotten, async (request, reply) => {
-    const { csrf, login } = readParameters(order, request.body);
+    const { csrf, transaction, login } = readParameters(order, request.body);
+    const begun = await rememberedRequests.find(request, transaction);
     const typed = login?.trim() || undefined;
     const shown = typed === undefined ? {} : { typed };
-    if (!sessions.isOwnForm(request, csrf, { action: forgotten }))
-      return ask(request, reply, { ...shown, problem: 'tampered' }, 400);
-    if (typed === undefined) return ask(request, reply, { problem: 'missing' }, 400);
+    if (!sessions.isOwnForm(request, csrf, { action: forgotten, transaction }))
+      return ask(request, reply, begun, { ...shown, problem: 'tampered' }, 400);
+    if (typed === undefined) return ask(request, reply, begun, { problem: 'missing' }, 400);
     const wait = await countOrder(limits, request);
     if (wait > 0) {
       reply.header('retry-after', String(wait));
-      return ask(request, reply, { ...shown, problem: 'throttled', wait }, 429);
+      return ask(request, reply, begun, { ...shown, problem: 'throttled', wait }, 429);
     }
     // the answer does not depend on whether the account exists (security R60)
     await store.mails.insert({ name: 'forgotten-password', locale: languagesOf(request), data: { login: typed } });
-    return ask(request, reply, { sent: true }, 200);
+    rememberedRequests.remember(request, reply, begun?.transaction);
+    return ask(request, reply, begun, { sent: true }, 200);
   });
 
   app.get(reset, async (request, reply) => {
@@ -104,8 +114,8 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
       return true;
     });
     if (!changed) return linkGone(pages, request, reply, 'password');
-    // the user is not signed in: the sign-in still demands a second factor
-    return pages.send(request, reply, 'password-reset', { ...view(user), loginUri: '/login' });
+    const shown = { sub: user.sub, passwordHash, amr: ['pwd'] };
+    return pages.redirect(reply, await rememberedRequests.signIn(request, reply, shown, 'password-changed'));
   });
 
   async function find(request: FastifyRequest): Promise<{ link: OpenLink; user: User } | undefined> {
@@ -118,35 +128,38 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
   const isOf = ({ email }: OpenLink, user: User) =>
     user.status === 'enabled' && (email === undefined || (user.emailVerified && user.email === email));
 
-  const view = (user: User) => ({ username: user.username, least: config.passwordMinLength, most: maxPasswordLength });
-
   function ask(
     request: FastifyRequest,
     reply: FastifyReply,
+    begun: RememberedRequest | undefined,
     state: Pick<Pages['password-forgotten'], 'typed' | 'problem' | 'wait' | 'sent'>,
     status: number,
   ): FastifyReply {
-    const form = { action: forgotten, hidden: { csrf: sessions.formToken(request, reply, { action: forgotten }) } };
-    const data = { form, lifetime: config.lifetimes.passwordReset, loginUri: '/login', ...state };
-    return pages.send(request, reply, 'password-forgotten', data, { status });
+    const transaction = begun?.transaction;
+    const csrf = sessions.formToken(request, reply, { action: forgotten, transaction });
+    const form = { action: forgotten, hidden: { csrf, ...(transaction !== undefined && { transaction }) } };
+    const loginUri = signInPath('/login', { transaction });
+    const data = { form, lifetime: config.lifetimes.passwordReset, loginUri, ...state };
+    return pages.send(request, reply, 'password-forgotten', data, { status, uiLocales: begun?.pending.uiLocales });
   }
 
   /** Shows the form again, without the password. */
-  function show(
+  async function show(
     request: FastifyRequest,
     reply: FastifyReply,
     { link: { token }, user }: { link: OpenLink; user: User },
     state: Pick<Pages['password-reset'], 'fault' | 'problem'>,
     status: number,
-  ): FastifyReply {
+  ): Promise<FastifyReply> {
+    const pending = (await rememberedRequests.recall(request))?.pending;
     const csrf = sessions.formToken(request, reply, { action: reset, shown: token });
     const form = { action: reset, hidden: { csrf, token } };
-    return pages.send(
-      request,
-      reply,
-      'password-reset',
-      { ...view(user), form, loginUri: '/login', ...state },
-      { status },
-    );
+    const { passwordMinLength: least } = config;
+    const data = { username: user.username, least, most: maxPasswordLength, form, ...state };
+    return pages.send(request, reply, 'password-reset', data, {
+      status,
+      formTarget: pending?.redirectUri,
+      uiLocales: pending?.uiLocales,
+    });
   }
 }

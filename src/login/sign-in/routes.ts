@@ -5,6 +5,7 @@ import type { DeviceCookies } from '../../browser/device-cookie.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
 import { type PendingRequest, shownRequest } from '../../interaction/pending-request-view.ts';
+import type { RememberedRequests } from '../../interaction/remembered-request.ts';
 import { type SignIn, signInPath } from '../../interaction/sign-in.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
@@ -28,6 +29,7 @@ interface LoginDependencies {
   signIn: SignIn;
   pages: PageResponses;
   audit: AuditTrail;
+  rememberedRequests: RememberedRequests;
 }
 
 /** The sign-in page of one request: what the browser has, and what it sent. */
@@ -42,7 +44,7 @@ interface SignInPage {
 }
 
 export async function loginEndpoint(app: FastifyInstance, options: LoginDependencies): Promise<void> {
-  const { config, signIn, sessions, deviceCookies, pages, audit } = options;
+  const { config, signIn, sessions, deviceCookies, pages, audit, rememberedRequests } = options;
   const factors = options.authenticators.flatMap(({ id, first }) => (first ? [{ id, ...first }] : []));
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
@@ -55,6 +57,8 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     }
     const { session, pending } = await findContext(request, reply, transaction);
     const isExpired = transaction !== undefined && !pending;
+    // a user who cannot sign in continues the request by a mailed link
+    if (pending) rememberedRequests.remember(request, reply, transaction);
     // the user can still sign in without an expired request
     const page = { transaction: pending && transaction, pending, session, account };
     return show(request, reply, page, isExpired ? { problem: 'expired' } : undefined);
@@ -125,7 +129,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     }
     const last = deviceCookies.lastFactor(request);
     methods.sort((a, b) => Number(b.id === last) - Number(a.id === last));
-    const data: Pages['login'] = { methods, forgottenPasswordUri: '/password/forgotten' };
+    const data: Pages['login'] = { methods, forgottenPasswordUri: signInPath('/password/forgotten', { transaction }) };
     if (session || deviceCookies.hash(request))
       data.accountsUri = signInPath('/login/accounts', { transaction, returnTo });
     if (config.signUp) data.signUpUri = signInPath('/sign-up', { transaction });

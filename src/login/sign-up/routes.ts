@@ -1,4 +1,4 @@
-// Serves GET|POST /sign-up, which mails a link to a new user, and GET|POST /sign-up/complete, which creates the account.
+// Serves GET|POST /sign-up, which mails a link to a new user, and GET|POST /sign-up/complete, which creates the account and signs the user in.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { isUniqueViolation } from '../../database/database.ts';
@@ -10,11 +10,12 @@ import { languagesOf } from '../../server/accept-language.ts';
 import { readParameters, singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
-import { createSignUpRequests, type SignUpRequest, type SignUpRequestDependencies } from './sign-up-request.ts';
+import type { RememberedRequest, RememberedRequests } from '../../interaction/remembered-request.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { email as mailAddress, maxOwnNameLength, maxPasswordLength, ownName } from '../../oauth/administration.ts';
 import { notFound } from '../../oauth/errors.ts';
 import type { LinkPurpose } from '../../repositories/mailed-links/mailed-links.ts';
+import type { User } from '../../repositories/users/users.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { PasswordQueue } from '../../domain/rate-limits/password-queue.ts';
@@ -41,7 +42,7 @@ const chosen = z.object({
 
 type State = Pick<Pages['sign-up'], 'typed' | 'fault' | 'problem' | 'wait' | 'sent'>;
 
-type SignUpDependencies = SignUpRequestDependencies & {
+interface SignUpDependencies {
   config: Config;
   store: Store;
   passwords: PasswordQueue;
@@ -50,12 +51,12 @@ type SignUpDependencies = SignUpRequestDependencies & {
   pages: PageResponses;
   audit: AuditTrail;
   limits: Limits;
-};
+  rememberedRequests: RememberedRequests;
+}
 
 export async function signUpEndpoint(app: FastifyInstance, options: SignUpDependencies): Promise<void> {
-  const { config, store, sessions, pages, limits, audit } = options;
+  const { config, store, sessions, pages, limits, audit, rememberedRequests } = options;
   const { faultOf, hash } = createPasswordChoice(options);
-  const requests = createSignUpRequests(options);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -65,14 +66,14 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
   });
 
   app.get(path, async (request, reply) => {
-    const begun = await requests.find(request, singleValued(request.query)['transaction']);
+    const begun = await rememberedRequests.find(request, singleValued(request.query)['transaction']);
     return ask(request, reply, begun, {}, 200);
   });
 
   app.post(path, async (request, reply) => {
     const { csrf, transaction, email } = readParameters(wanted, request.body);
     const typed = email?.trim() ?? '';
-    const begun = await requests.find(request, transaction);
+    const begun = await rememberedRequests.find(request, transaction);
     if (!sessions.isOwnForm(request, csrf, { action: path, transaction }))
       return ask(request, reply, begun, { typed, problem: 'tampered' }, 400);
     if (!mailAddress.safeParse(typed).success) return ask(request, reply, begun, { typed, fault: 'invalid' }, 400);
@@ -84,7 +85,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
     }
     // the answer does not reveal whether the address has an account: only the mail does (security R60)
     await store.mails.insert({ name: 'sign-up-wanted', recipient: typed, locale: languagesOf(request) });
-    requests.remember(request, reply, begun);
+    rememberedRequests.remember(request, reply, begun?.transaction);
     return ask(request, reply, begun, { sent: true }, 200);
   });
 
@@ -119,12 +120,11 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
       reply.header('retry-after', '5');
       return show(request, reply, link, { ...shown, problem: 'busy' }, 503);
     }
-    const outcome = await createAccount(request, link, username!, passwordHash);
-    if (outcome === 'gone') return linkGone(pages, request, reply, 'sign-up');
-    if (outcome === 'taken') return show(request, reply, link, { ...shown, faults: { username: 'taken' } }, 409);
-    const begun = await requests.recall(request);
-    requests.remember(request, reply, undefined);
-    return pages.send(request, reply, 'sign-up-complete', { ...view(link), ...continuationOf(begun), ...shown });
+    const made = await createAccount(request, link, username!, passwordHash);
+    if (made === 'gone') return linkGone(pages, request, reply, 'sign-up');
+    if (made === 'taken') return show(request, reply, link, { ...shown, faults: { username: 'taken' } }, 409);
+    const proven = { sub: made.sub, passwordHash, amr: ['pwd'] };
+    return pages.redirect(reply, await rememberedRequests.signIn(request, reply, proven, 'welcome'));
   });
 
   const isAllowed = (address: string) =>
@@ -137,7 +137,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
     link: OpenLink,
     username: string,
     passwordHash: string,
-  ): Promise<'done' | 'gone' | 'taken'> {
+  ): Promise<User | 'gone' | 'taken'> {
     const { email } = link;
     try {
       return await store.transaction(async (repositories) => {
@@ -149,7 +149,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
         const by = { outcome: 'success', actor: user.sub, sub: user.sub } as const;
         await audit(request, { ...by, type: 'link.used', detail: { purpose: link.purpose } }, repositories);
         await audit(request, { ...by, type: 'user.signed_up', detail: { username: user.username } }, repositories);
-        return 'done';
+        return user;
       });
     } catch (error) {
       if (isUniqueViolation(error)) return 'taken';
@@ -163,24 +163,10 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
     return link?.email !== undefined && isAllowed(link.email) ? link : undefined;
   }
 
-  const view = (link: OpenLink) => ({
-    address: link.email ?? '',
-    maxNameLength: maxOwnNameLength,
-    least: config.passwordMinLength,
-    most: maxPasswordLength,
-    loginUri: '/login',
-  });
-
-  /** Where the user signs in, for the authorization request from which the sign-up began. */
-  const continuationOf = (begun: SignUpRequest | undefined) => ({
-    loginUri: signInPath('/login', { transaction: begun?.transaction }),
-    ...(begun?.pending.client && { client: begun.pending.client }),
-  });
-
   function ask(
     request: FastifyRequest,
     reply: FastifyReply,
-    begun: SignUpRequest | undefined,
+    begun: RememberedRequest | undefined,
     state: State,
     status: number,
   ): FastifyReply {
@@ -188,21 +174,38 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
     const csrf = sessions.formToken(request, reply, { action: path, transaction });
     const form = { action: path, hidden: { csrf, ...(transaction !== undefined && { transaction }) } };
     const { signUpDomains: domains, lifetimes } = config;
-    const data = { form, lifetime: lifetimes.emailVerification, domains, ...continuationOf(begun), ...state };
-    const uiLocales = begun?.pending.uiLocales;
+    const { client, uiLocales } = begun?.pending ?? {};
+    const loginUri = signInPath('/login', { transaction });
+    const data = {
+      form,
+      lifetime: lifetimes.emailVerification,
+      domains,
+      loginUri,
+      ...(client && { client }),
+      ...state,
+    };
     return pages.send(request, reply, 'sign-up', data, { status, uiLocales });
   }
 
   /** Shows the form again, without the password. */
-  function show(
+  async function show(
     request: FastifyRequest,
     reply: FastifyReply,
     link: OpenLink,
     state: Pick<Pages['sign-up-complete'], 'username' | 'faults' | 'problem'>,
     status: number,
-  ): FastifyReply {
+  ): Promise<FastifyReply> {
+    const { client, redirectUri, uiLocales } = (await rememberedRequests.recall(request))?.pending ?? {};
     const csrf = sessions.formToken(request, reply, { action: completion, shown: link.token });
-    const form = { action: completion, hidden: { csrf, token: link.token } };
-    return pages.send(request, reply, 'sign-up-complete', { ...view(link), form, ...state }, { status });
+    const data = {
+      address: link.email ?? '',
+      form: { action: completion, hidden: { csrf, token: link.token } },
+      maxNameLength: maxOwnNameLength,
+      least: config.passwordMinLength,
+      most: maxPasswordLength,
+      ...(client && { client }),
+      ...state,
+    };
+    return pages.send(request, reply, 'sign-up-complete', data, { status, formTarget: redirectUri, uiLocales });
   }
 }

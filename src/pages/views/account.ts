@@ -9,6 +9,7 @@ export const accountNotices = [
   'others-ended',
   'profile-saved',
   'password-changed',
+  'welcome',
 ] as const;
 export type AccountNotice = (typeof accountNotices)[number];
 

@@ -90,8 +90,15 @@ export interface ConsoleUsersPages {
     grants: { clientId: string; clientName: string; createdAt: Date }[];
     factors: { kind: FactorKind; name: string; createdAt: Date; usedAt?: Date; removeUri: string }[];
     recoveryCodes: number;
+    /** Present for a user who can be invited. */
+    invitation?: {
+      /** Whether an invitation is mailed; otherwise the administrator hands over its link. */
+      byMail: boolean;
+      /** The invitation that the user has not used; `expiresAt` is absent until its mail is sent. */
+      pending?: { createdAt: Date; expiresAt?: Date; email?: string };
+    };
     form: FormView;
-    problem?: 'last-administrator' | 'group' | 'no-group' | 'many-groups';
+    problem?: 'last-administrator' | 'invitable' | 'group' | 'no-group' | 'many-groups';
     typedGroup?: string;
     editUri: string;
     passwordUri: string;
@@ -100,13 +107,20 @@ export interface ConsoleUsersPages {
     deleteUri: string;
     auditUri: string;
   };
-  /** Posts every field under its name; without a user it creates one, and may also post `password`. */
+  /** Posts every field under its name; without a user it creates one, and also posts `access`, and `password` for that access. */
   'console-user-edit': ConsoleFrame & {
     user?: { username: string; uri: string };
     form: FormView;
     fields: UserField[];
-    /** The length of a first password in characters, and the lifetime of a link that replaces it, in seconds. */
-    password?: { least: number; most: number; link: number };
+    /** How a new user gets access: by an invitation, which is mailed or shown as a link, or by a password of so many characters. */
+    access?: {
+      chosen: 'invite' | 'password';
+      byMail: boolean;
+      /** Of the invitation, in seconds. */
+      lifetime: number;
+      least: number;
+      most: number;
+    };
     passwordFault?: 'missing' | 'length' | 'common';
     problem?: 'changed' | 'busy';
   };
@@ -125,17 +139,17 @@ export interface ConsoleUsersPages {
     fault?: 'missing' | 'length' | 'common';
     problem?: 'busy';
   };
-  /** Shows once a link by which a user chooses a password. */
+  /** Shows once a link that the administrator hands over. */
   'console-user-link': ConsoleFrame & {
     username: string;
     userUri: string;
+    /** A link that sets a password, or an invitation, of a user who may be new. */
+    of: 'password' | 'invitation' | 'new-user';
     /** The whole address, with the base address. */
-    recoveryUri: string;
+    uri: string;
     /** In seconds. */
     lifetime: number;
     expiresAt: Date;
-    /** Whether the user was just created. */
-    made: boolean;
   };
   /** Names the consequences of removing second factors. */
   'console-user-factors-remove': ConsoleFrame & {

@@ -1,5 +1,6 @@
 // Declares what the pages show that request a mailed link, and the pages that such a link opens.
 import type { AccountView, ClientView, FormView } from './parts.ts';
+import type { PasskeyView } from './passkeys.ts';
 
 /** Why no mail was requested: keys of the catalogue under `link.problem.`. */
 export type OrderProblem = 'missing' | 'tampered' | 'throttled';
@@ -18,15 +19,14 @@ export interface MailPages {
     lifetime: number;
     loginUri: string;
   };
-  /** The page of such a link. Posts `new_password`; without `form` the password is set. */
+  /** The page of such a link. Posts `new_password`. */
   'password-reset': {
     username: string;
-    form?: FormView;
+    form: FormView;
     least: number;
     most: number;
     fault?: 'missing' | 'length' | 'common';
     problem?: 'tampered' | 'busy';
-    loginUri: string;
   };
   /** Shows, confirms and changes the mail address of the account. Posts `email`. */
   'account-email': {
@@ -76,21 +76,36 @@ export interface MailPages {
     domains: string[];
     loginUri: string;
   };
-  /** The page of a link that creates an account. Posts `username` and `new_password`; without `form` the account exists. */
+  /** The page of a link that creates an account. Posts `username` and `new_password`. */
   'sign-up-complete': {
-    /** The client to which the user continues after signing in. */
+    /** The client to which the user continues. */
     client?: ClientView;
     address: string;
     username?: string;
-    form?: FormView;
+    form: FormView;
     /** The maximum length of the user name, in characters. */
     maxNameLength: number;
     least: number;
     most: number;
     faults?: { username?: 'missing' | 'invalid' | 'taken'; password?: 'missing' | 'length' | 'common' };
     problem?: 'tampered' | 'busy';
-    loginUri: string;
+  };
+  /** The page of an invitation. Posts `new_password`, or `credential`. */
+  invitation: {
+    /** The client to which the user continues. */
+    client?: ClientView;
+    account: AccountView;
+    /** The address that the invitation was mailed to. */
+    address?: string;
+    form: FormView;
+    /** Absent if the service cannot offer passkeys. */
+    passkey?: PasskeyView;
+    least: number;
+    most: number;
+    fault?: 'missing' | 'length' | 'common';
+    /** `passkey`: the browser's answer is no passkey of this service. */
+    problem?: 'tampered' | 'busy' | 'expired' | 'passkey';
   };
   /** A link that was used or has expired. */
-  'link-gone': { kind: 'password' | 'address' | 'sign-up'; uri: string };
+  'link-gone': { kind: 'password' | 'address' | 'sign-up' | 'invitation'; uri: string };
 }

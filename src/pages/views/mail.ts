@@ -10,6 +10,7 @@ export const mailNames = [
   'second-step-failed',
   'sign-up',
   'sign-up-known',
+  'invitation',
   'registration-waiting',
   'registration-approved',
   'registration-refused',

@@ -1,7 +1,7 @@
-// Reads and writes the table mailed_links: single-use links that prove an address or replace a forgotten password, stored as digests.
+// Reads and writes the table mailed_links: single-use links that prove an address, set a password or invite a user, stored as digests.
 import { type Sql, statement } from '../../database/database.ts';
 
-export type LinkPurpose = 'verify_address' | 'stop_change' | 'reset_password' | 'recovery' | 'sign_up';
+export type LinkPurpose = 'verify_address' | 'stop_change' | 'reset_password' | 'recovery' | 'sign_up' | 'invitation';
 
 export interface MailedLink {
   purpose: LinkPurpose;
@@ -10,6 +10,15 @@ export interface MailedLink {
   email: string | undefined;
   /** The address of the account at that time. */
   replaces: string | undefined;
+}
+
+/** An invitation that the user has not used. */
+export interface Invitation {
+  createdAt: Date;
+  /** Undefined until the mail is sent. */
+  expiresAt: Date | undefined;
+  /** The address that it was mailed to; undefined if an administrator hands over the link. */
+  email: string | undefined;
 }
 
 export interface NewLink extends MailedLink {
@@ -25,6 +34,12 @@ interface Row {
   sub: string | null;
   email: string | null;
   replaces: string | null;
+}
+
+interface InvitationRow {
+  created_at: Date;
+  expires_at: Date | null;
+  email: string | null;
 }
 
 /** A change of the address ends with the session that ordered it (security R118). */
@@ -62,6 +77,18 @@ const hasChanges = statement(
        OR EXISTS (SELECT FROM outbox WHERE channel = 'mail' AND sub = $1 AND name = 'verify-address' AND ${sessionLives('session_id')}
                      AND recipient IS DISTINCT FROM (SELECT email FROM users WHERE sub = $1)) AS present`,
 );
+const endInvitations = statement(
+  'mailed_links.end_invitations',
+  `WITH cancelled AS (DELETE FROM outbox WHERE channel = 'mail' AND sub = $1 AND name = 'invitation' RETURNING id),
+        ended AS (UPDATE mailed_links SET used_at = now() WHERE sub = $1 AND purpose = 'invitation' AND ${isGood} RETURNING sub)
+   SELECT EXISTS (SELECT FROM cancelled) OR EXISTS (SELECT FROM ended) AS ended`,
+);
+const findInvitation = statement(
+  'mailed_links.find_invitation',
+  `SELECT created_at, expires_at, email FROM mailed_links WHERE sub = $1 AND purpose = 'invitation' AND ${isGood}
+    UNION ALL SELECT created_at, NULL, recipient FROM outbox WHERE channel = 'mail' AND sub = $1 AND name = 'invitation'
+    ORDER BY created_at DESC LIMIT 1`,
+);
 
 export function mailedLinksRepository(sql: Sql) {
   return {
@@ -85,6 +112,18 @@ export function mailedLinksRepository(sql: Sql) {
     async hasChanges(sub: string): Promise<boolean> {
       const [row] = await sql.query<{ present: boolean }>(hasChanges, [sub]);
       return row!.present;
+    },
+    /** In a transaction that holds the user's row: ends the invitations of a user, also one whose mail waits; false if there are none. */
+    async endInvitations(sub: string): Promise<boolean> {
+      const [row] = await sql.query<{ ended: boolean }>(endInvitations, [sub]);
+      return row!.ended;
+    },
+    /** The newest invitation of a user that still works, or whose mail waits. */
+    async findInvitation(sub: string): Promise<Invitation | undefined> {
+      const [row] = await sql.query<InvitationRow>(findInvitation, [sub]);
+      return (
+        row && { createdAt: row.created_at, expiresAt: row.expires_at ?? undefined, email: row.email ?? undefined }
+      );
     },
     /** Uses a link up; only one of several concurrent calls succeeds. The caller has locked the user's row. */
     async use(tokenHash: Buffer, purposes: LinkPurpose[]): Promise<MailedLink | undefined> {

@@ -3,6 +3,7 @@ import { importReasons } from '../../../src/oauth/import-reasons.ts';
 import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';
 
+const since = new Date('2026-03-14T09:26:53Z');
 const user = examples['console-user'];
 const deletion = examples['console-user-delete'];
 const users = examples['console-users'];
@@ -13,7 +14,7 @@ const password = examples['console-user-password'];
 const removal = examples['console-user-factors-remove'];
 
 export const consoleUsersStates: View[] = [
-  ...(['group', 'many-groups', 'last-administrator'] as const).map((problem): View => ({
+  ...(['group', 'many-groups', 'last-administrator', 'invitable'] as const).map((problem): View => ({
     name: 'console-user',
     data: { ...user[1], problem },
   })),
@@ -29,7 +30,10 @@ export const consoleUsersStates: View[] = [
       ],
     },
   },
-  ...['user-made', 'user-password-set', 'user-factor-removed'].map((done): View => ({
+  ...[
+    ...['user-made', 'user-invited', 'invitation-sent', 'invitation-revoked'],
+    ...['user-password-set', 'user-factor-removed'],
+  ].map((done): View => ({
     name: 'console-user',
     data: { ...user[0], done },
   })),
@@ -38,8 +42,23 @@ export const consoleUsersStates: View[] = [
     data: { ...edit[0], fields: [{ field: 'username', value: '', fault }], passwordFault: 'length' },
   })),
   { name: 'console-user-edit', data: { ...edit[1], problem: 'changed' } },
-  { name: 'console-user-edit', data: { ...edit[0], problem: 'busy', passwordFault: 'common' } },
+  {
+    name: 'console-user-edit',
+    data: {
+      ...edit[0],
+      problem: 'busy',
+      passwordFault: 'common',
+      access: { ...edit[0].access!, chosen: 'password', byMail: true },
+    },
+  },
   { name: 'console-user-password', data: { ...password[0], problem: 'busy' } },
+  { name: 'console-user-link', data: { ...examples['console-user-link'][0], of: 'invitation' } },
+  ...[
+    { byMail: true },
+    { byMail: false, pending: { createdAt: since, expiresAt: since } },
+    { byMail: true, pending: { createdAt: since, email: 'x@example.com' } },
+    { byMail: true, pending: { createdAt: since, expiresAt: since, email: 'x@example.com' } },
+  ].map((invitation): View => ({ name: 'console-user', data: { ...user[0], invitation } })),
   { name: 'console-user-password', data: { ...password[1], fault: 'missing' } },
   { name: 'console-user-factors-remove', data: { ...removal[0], factors: [{ kind: 'passkey', name: 'Key' }] } },
   ...(['missing', 'long', 'changed', 'busy', 'interrupted'] as const).map((problem): View => ({

@@ -3,16 +3,18 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AdminSession, Console } from '../admin-session.ts';
+import { newInvitation } from '../../../domain/administration/invitations.ts';
 import { createPasswordChoice } from '../../../domain/password-choice.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { maxPasswordLength } from '../../../oauth/administration.ts';
+import type { OperationContext } from '../../operations/operation.ts';
 import { findUser } from '../../operations/users.ts';
 import type { User } from '../../../repositories/users/users.ts';
 import { allUserFields, newUserFields, readUserForm, userFields, type UserFaults } from './fields.ts';
-import { showLink, type ShowLinkDependencies } from './password-routes.ts';
+import { answerInvitation } from './invitation.ts';
 import { listPath, pathOf } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -33,13 +35,14 @@ interface Trouble {
   status: number;
 }
 
-type EditRoutesDependencies = ShowLinkDependencies & {
+interface EditRoutesDependencies {
   config: Config;
   store: Store;
   passwords: PasswordQueue;
   passwordPolicy: PasswordPolicy;
   console: Console;
-};
+  operationContext: OperationContext;
+}
 
 export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDependencies): Promise<void> {
   const { store, console, config } = options;
@@ -64,8 +67,8 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
     const typed = singleValued(request.body);
     const { change, faults } = readUserForm(typed, newUserFields);
     const { username = '', email } = change;
-    const chosen = typed['password'];
-    const passwordFault = chosen === undefined ? undefined : await passwords.faultOf(chosen, { username, email });
+    const invited = typed['access'] !== 'password';
+    const passwordFault = invited ? undefined : await passwords.faultOf(typed['password'], { username, email });
     const trouble = (more: Partial<Trouble>) =>
       show(admin, undefined, sub, {
         ...{ typed, faults, status: 400 },
@@ -73,21 +76,19 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
         ...more,
       });
     if (passwordFault || Object.keys(faults).length > 0) return trouble({});
-    const passwordHash = chosen === undefined ? undefined : await passwords.hash(chosen);
-    if (chosen !== undefined && passwordHash === undefined) return trouble({ problem: 'busy', status: 503 });
+    const passwordHash = invited ? undefined : await passwords.hash(typed['password']!);
+    if (!invited && passwordHash === undefined) return trouble({ problem: 'busy', status: 503 });
     const { emailVerified, claims } = change;
-    const made = await unlessConflict(
-      administration.createUser(admin.by, {
-        ...{ sub, username, email: email ?? undefined, emailVerified, claims, passwordHash },
-      }),
-    );
+    const invitation = invited ? newInvitation(config, email ?? undefined) : undefined;
+    const user = { sub, username, email: email ?? undefined, emailVerified, claims, passwordHash };
+    const made = await unlessConflict(administration.createUser(admin.by, user, invitation?.delivery));
     if (made === 'conflict') {
       if (await store.users.find(sub)) return admin.done(pathOf({ sub }), 'user-made');
       return trouble({ ...(await taken(username, email)), status: 409 });
     }
-    if (passwordHash !== undefined) return admin.done(pathOf({ sub }), 'user-made');
-    if (await showLink(options, admin, made.done, { made: true })) return reply;
-    return admin.done(pathOf({ sub }), 'user-made');
+    if (!invitation) return admin.done(pathOf({ sub }), 'user-made');
+    const { user: invitee, expiresAt } = made.done;
+    return answerInvitation(config, admin, invitee, { uri: invitation.uri, expiresAt }, true);
   });
 
   console.page(
@@ -147,10 +148,12 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
         ...(user
           ? { user: { username: user.username, uri: pathOf(user) } }
           : {
-              password: {
+              access: {
+                chosen: trouble?.typed['access'] === 'password' ? 'password' : 'invite',
+                byMail: config.smtpUrl !== undefined,
+                lifetime: config.lifetimes.invitation,
                 least: config.passwordMinLength,
                 most: maxPasswordLength,
-                link: config.lifetimes.recoveryLink,
               },
             }),
         form,

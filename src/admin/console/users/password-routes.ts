@@ -30,39 +30,30 @@ const sent = z.object({
   new_password: text(4096).optional(),
 });
 
-export interface ShowLinkDependencies {
-  config: Config;
-  console: Console;
-  operationContext: OperationContext;
-}
-
 /** Makes a link by which a user chooses a password, and answers with a page that shows it once. False for a disabled user. @param lifetime in seconds */
-export async function showLink(
-  { config, operationContext }: ShowLinkDependencies,
+async function showLink(
+  operationContext: OperationContext,
   admin: AdminSession,
   user: User,
-  { made, lifetime = config.lifetimes.recoveryLink }: { made: boolean; lifetime?: number },
+  lifetime: number,
 ): Promise<boolean> {
   const call = { params: { sub: user.sub }, input: { lifetime }, actor: admin.by };
   const link = await perform(createRecoveryLink, operationContext, call);
   if ('refused' in link) return false;
-  await admin.send(
-    'console-user-link',
-    {
-      ...{ username: user.username, userUri: pathOf(user), made, lifetime, ...link.done },
-    },
-    { section: 'users' },
-  );
+  const { recoveryUri: uri, expiresAt } = link.done;
+  const data = { username: user.username, userUri: pathOf(user), of: 'password', uri, lifetime, expiresAt } as const;
+  await admin.send('console-user-link', data, { section: 'users' });
   return true;
 }
 
-type PasswordRoutesDependencies = ShowLinkDependencies & {
+interface PasswordRoutesDependencies {
   config: Config;
   store: Store;
   passwords: PasswordQueue;
   passwordPolicy: PasswordPolicy;
   console: Console;
-};
+  operationContext: OperationContext;
+}
 
 export async function userPasswordRoutes(app: FastifyInstance, options: PasswordRoutesDependencies): Promise<void> {
   const { store, console, config } = options;
@@ -85,10 +76,9 @@ export async function userPasswordRoutes(app: FastifyInstance, options: Password
     if (!admin) return reply;
     const user = await findUser(store, sub);
     if (act === 'link') {
-      const seconds = lifetime === undefined ? undefined : Number(lifetime);
-      if (seconds !== undefined && !lifetimes.includes(seconds)) throw invalidRequest('there is no such lifetime');
-      const given = { made: false, ...(seconds !== undefined && { lifetime: seconds }) };
-      if (await showLink(options, admin, user, given)) return reply;
+      const seconds = lifetime === undefined ? config.lifetimes.recoveryLink : Number(lifetime);
+      if (!lifetimes.includes(seconds)) throw invalidRequest('there is no such lifetime');
+      if (await showLink(options.operationContext, admin, user, seconds)) return reply;
       return show(admin, { ...user, status: 'disabled' }, { status: 409 });
     }
     const fault = await passwords.faultOf(chosen, user);

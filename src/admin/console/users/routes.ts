@@ -12,11 +12,14 @@ import { namedClaims } from '../../../oauth/claims.ts';
 import { invalidRequest, OAuthError } from '../../../oauth/errors.ts';
 import { withdrawGrant } from '../../operations/grants.ts';
 import { changeMembers } from '../../operations/groups.ts';
+import { inviteUser, revokeInvitation } from '../../operations/invitations.ts';
 import { endSessions } from '../../operations/sessions.ts';
 import { changeUser, deleteUser, findUser } from '../../operations/users.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
+import { answerInvitation } from './invitation.ts';
 import { lineOf, listPath, pathOf, queryOfFilter, readFilter, shownFilter } from './view.ts';
+import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
 
 const pageSize = 50;
@@ -33,6 +36,7 @@ const changes: Record<string, { status?: 'enabled' | 'disabled'; admin?: boolean
 };
 
 interface ConsoleUsersDependencies {
+  config: Config;
   store: Store;
   authenticators: readonly Authenticator[];
   console: Console;
@@ -40,7 +44,7 @@ interface ConsoleUsersDependencies {
 }
 
 export async function consoleUsersEndpoint(app: FastifyInstance, options: ConsoleUsersDependencies): Promise<void> {
-  const { store, authenticators, console, operationContext } = options;
+  const { config, store, authenticators, console, operationContext } = options;
 
   const subOf = (request: FastifyRequest) => (request.params as { sub: string }).sub;
   const find = (sub: string) => findUser(store, sub);
@@ -75,13 +79,15 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
   ): Promise<FastifyReply> {
     const user = await find(subOf(admin.request));
     const { sub } = user;
-    const [sessions, grants, factors, recoveryCodes, groups] = await Promise.all([
+    const [sessions, grants, factors, recoveryCodes, groups, pending] = await Promise.all([
       store.sessions.list({ sub }, { limit: maxCounted, after: undefined }),
       store.grants.list(sub),
       store.secondFactors.list(sub),
       store.recoveryCodes.count(sub),
       store.groups.list({ limit: maxOffered }),
+      store.mailedLinks.findInvitation(sub),
     ]);
+    const isInvitable = user.status === 'enabled' && user.passwordHash === undefined && factors.length === 0;
     const removeUri = `${pathOf(user)}/second-factors/remove`;
     return admin.send(
       'console-user',
@@ -106,6 +112,9 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
           removeUri: `${removeUri}?${new URLSearchParams({ id: factor.id })}`,
         })),
         recoveryCodes,
+        ...(isInvitable && {
+          invitation: { byMail: config.smtpUrl !== undefined && user.email !== undefined, ...(pending && { pending }) },
+        }),
         form: admin.form(pathOf(user)),
         editUri: `${pathOf(user)}/edit`,
         passwordUri: `${pathOf(user)}/password`,
@@ -125,7 +134,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     const body = singleValued(request.body);
     const act = body['act'] ?? '';
     // an operation that only ends what can be started again must never wait
-    const ends = ['end-sessions', 'withdraw'].includes(act);
+    const ends = ['end-sessions', 'withdraw', 'revoke-invitation'].includes(act);
     const admin = await console.submitted(request, reply, {
       csrf: body['csrf'],
       action: path,
@@ -134,11 +143,21 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     });
     if (!admin) return reply;
     const { by: actor } = admin;
-    const { sub } = await find(subOf(request));
+    const user = await find(subOf(request));
+    const { sub } = user;
     const group = { name: body['group'] ?? '' };
     if (act === 'end-sessions') {
       await endSessions.handler(operationContext, { params: { sub }, input: {}, actor });
       return admin.done(path, 'user-ended');
+    }
+    if (act === 'invite') {
+      const invited = await perform(inviteUser, operationContext, { params: { sub }, input: {}, actor });
+      if ('refused' in invited) return show(admin, { problem: invited.refused });
+      return answerInvitation(config, admin, user, invited.done, false);
+    }
+    if (act === 'revoke-invitation') {
+      await revokeInvitation.handler(operationContext, { params: { sub }, input: {}, actor });
+      return admin.done(path, 'invitation-revoked');
     }
     if (act === 'withdraw') {
       const params = { sub, client_id: body['client_id'] ?? '' };

@@ -1,0 +1,191 @@
+// Serves GET|POST /invitation: an invited user sets a password or creates a passkey, and is signed in.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { SecondFactorEnrolment } from '../../authenticators/enrolment.ts';
+import { storePasskey } from '../../authenticators/passkey/enrolment.ts';
+import { maxCredentialLength, type Passkeys } from '../../authenticators/passkey/passkeys.ts';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
+import type { Config } from '../../config.ts';
+import { isInvitable } from '../../domain/administration/invitations.ts';
+import { createPasswordChoice } from '../../domain/password-choice.ts';
+import type { PasswordPolicy } from '../../domain/password-policy.ts';
+import type { PasswordQueue } from '../../domain/rate-limits/password-queue.ts';
+import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
+import { countOrder, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
+import type { RememberedRequests } from '../../interaction/remembered-request.ts';
+import { maxPasswordLength } from '../../oauth/administration.ts';
+import { conflict } from '../../oauth/errors.ts';
+import { text } from '../../oauth/text.ts';
+import { accountView, type PageResponses } from '../../pages/page-response.ts';
+import type { Pages } from '../../pages/views/index.ts';
+import type { LinkPurpose } from '../../repositories/mailed-links/mailed-links.ts';
+import type { Repositories, Store } from '../../repositories/store.ts';
+import type { User } from '../../repositories/users/users.ts';
+import type { AuditTrail } from '../../server/audit.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { readParameters } from '../../server/parameters.ts';
+
+const path = '/invitation';
+const purposes: LinkPurpose[] = ['invitation'];
+
+const choice = z.object({
+  csrf: text(100).optional(),
+  new_password: text(4096).optional(),
+  credential: text(maxCredentialLength).optional(),
+});
+
+interface InvitationDependencies {
+  config: Config;
+  store: Store;
+  passwords: PasswordQueue;
+  passwordPolicy: PasswordPolicy;
+  passkeys: Passkeys;
+  secondFactorEnrolment: SecondFactorEnrolment;
+  sessions: BrowserSessions;
+  rememberedRequests: RememberedRequests;
+  pages: PageResponses;
+  audit: AuditTrail;
+  limits: Limits;
+}
+
+interface Invited {
+  link: OpenLink;
+  user: User;
+}
+
+export async function invitationEndpoint(app: FastifyInstance, options: InvitationDependencies): Promise<void> {
+  const { config, store, passkeys, secondFactorEnrolment, sessions, rememberedRequests, pages, audit, limits } =
+    options;
+  const passwords = createPasswordChoice(options);
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(path, async (request, reply) => {
+    onlyNavigation(request);
+    const invited = await find(request);
+    return invited ? show(request, reply, invited, {}, 200) : linkGone(pages, request, reply, 'invitation');
+  });
+
+  app.post(path, async (request, reply) => {
+    const { csrf, new_password: chosen, credential } = readParameters(choice, request.body);
+    const invited = await find(request);
+    if (!invited) return linkGone(pages, request, reply, 'invitation');
+    if (!sessions.isOwnForm(request, csrf, { action: path, shown: invited.link.token }))
+      return show(request, reply, invited, { problem: 'tampered' }, 400);
+    return credential === undefined
+      ? setPassword(request, reply, invited, chosen)
+      : addPasskey(request, reply, invited, credential);
+  });
+
+  async function setPassword(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    invited: Invited,
+    chosen: string | undefined,
+  ): Promise<FastifyReply> {
+    const { sub } = invited.user;
+    const fault = await passwords.faultOf(chosen, invited.user);
+    if (fault) return show(request, reply, invited, { fault }, 400);
+    // a link must not allow unlimited hashing (security R62, R102)
+    const wait = await countOrder(limits, request);
+    const passwordHash = wait > 0 ? undefined : await passwords.hash(chosen!);
+    if (passwordHash === undefined) {
+      reply.header('retry-after', String(wait || 5));
+      return show(request, reply, invited, { problem: 'busy' }, wait > 0 ? 429 : 503);
+    }
+    const used = await use(request, invited, 'password', ({ users }) => users.setPassword(sub, passwordHash));
+    if (!used) return linkGone(pages, request, reply, 'invitation');
+    const proven = { sub, passwordHash, amr: ['pwd'] };
+    return pages.redirect(reply, await rememberedRequests.signIn(request, reply, proven, 'welcome'));
+  }
+
+  async function addPasskey(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    invited: Invited,
+    credential: string,
+  ): Promise<FastifyReply> {
+    const { user, link } = invited;
+    const { sub } = user;
+    const answer = await passkeys.checkMade(request, credential, bindingOf(link));
+    if (answer.outcome !== 'made')
+      return show(request, reply, invited, { problem: answer.outcome === 'expired' ? 'expired' : 'passkey' }, 400);
+    const codes = await use(request, invited, 'passkey', async (repositories) => {
+      const stored = await storePasskey(secondFactorEnrolment, request, repositories, sub, answer.credential);
+      if (!stored) throw conflict('this passkey belongs to another account');
+      return stored;
+    });
+    if (!codes) return linkGone(pages, request, reply, 'invitation');
+    // the authenticator verified the user; without attestation the passkey itself counts from the next sign-in on
+    const proven = { sub, passwordHash: undefined, amr: ['user', 'mfa'] };
+    const continueUri = await rememberedRequests.signIn(request, reply, proven, 'welcome');
+    const data = { account: accountView(user), codes, issuer: config.issuer, continueUri };
+    return pages.send(request, reply, 'account-recovery-codes', data);
+  }
+
+  /** Uses the invitation up and stores what the user chose, all or nothing. Of several requests at once, one succeeds; undefined for the others. */
+  function use<T>(
+    request: FastifyRequest,
+    { link, user: { sub } }: Invited,
+    method: 'password' | 'passkey',
+    keep: (repositories: Repositories) => Promise<T>,
+  ): Promise<T | undefined> {
+    const by = { outcome: 'success', actor: sub, sub } as const;
+    return store.transaction(async (repositories) => {
+      const { users, mailedLinks } = repositories;
+      const user = await users.lock(sub);
+      if (!user || !(await isOf(repositories, link, user)) || !(await mailedLinks.use(link.hash, purposes)))
+        return undefined;
+      const detail = { method, by_mail: link.email !== undefined };
+      await audit(request, { ...by, type: 'user.invitation_used', detail }, repositories);
+      // an attempt to send the mail may have made another link
+      await mailedLinks.endInvitations(sub);
+      // only a mailed link proves the address
+      if (link.email !== undefined && !user.emailVerified) {
+        await users.update(sub, { emailVerified: true });
+        await audit(request, { ...by, type: 'user.email_verified' }, repositories);
+      }
+      return keep(repositories);
+    });
+  }
+
+  async function find(request: FastifyRequest): Promise<Invited | undefined> {
+    const link = await findLink(store, request, purposes);
+    const user = link?.sub === undefined ? undefined : await store.users.find(link.sub);
+    return link && user && (await isOf(store, link, user)) ? { link, user } : undefined;
+  }
+
+  /** Whether an invitation is valid: its address still belongs to the user, who cannot sign in yet. */
+  const isOf = async (repositories: Pick<Repositories, 'secondFactors'>, { email }: OpenLink, user: User) =>
+    (email === undefined || user.email === email) && (await isInvitable(repositories, user));
+
+  /** Shows the form, without the password. */
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { link, user }: Invited,
+    state: Pick<Pages['invitation'], 'fault' | 'problem'>,
+    status: number,
+  ): Promise<FastifyReply> {
+    const { client, redirectUri, uiLocales } = (await rememberedRequests.recall(request))?.pending ?? {};
+    const csrf = sessions.formToken(request, reply, { action: path, shown: link.token });
+    const form = { action: path, hidden: { csrf, token: link.token } };
+    const options = passkeys.available
+      ? await passkeys.creationOptions(request, reply, user, bindingOf(link))
+      : undefined;
+    const data: Pages['invitation'] = {
+      account: accountView(user),
+      form,
+      least: config.passwordMinLength,
+      most: maxPasswordLength,
+      ...(client && { client }),
+      ...(link.email !== undefined && { address: link.email }),
+      ...(options !== undefined && { passkey: { form, options } }),
+      ...state,
+    };
+    return pages.send(request, reply, 'invitation', data, { status, formTarget: redirectUri, uiLocales });
+  }
+}
+
+/** A new passkey is good for this invitation only. */
+const bindingOf = ({ hash }: OpenLink): string => `invitation ${hash.toString('base64url')}`;
