@@ -133,7 +133,8 @@ function seen(page: Page, typed: string) {
     status: page.status,
     body: page.body
       .replaceAll(typed, 'TYPED')
-      .replaceAll(/(name="(csrf|transaction)" value|data-options)="[^"]*"/g, '$1'),
+      .replaceAll(/(name="(csrf|transaction)" value|data-options)="[^"]*"/g, '$1')
+      .replaceAll(/\?transaction=[\w-]{43}"/g, '?transaction="'),
     headers: [...page.headers].filter(([name]) => !volatile.includes(name)),
     cookies: page.headers.getSetCookie().map((line) => line.replace(/=[^;]*/, '=')),
   };
