@@ -18,6 +18,7 @@ export default tseslint.config(
           'btoa',
           'crypto',
           'document',
+          'localStorage',
           'location',
           'navigator',
           'setTimeout',
