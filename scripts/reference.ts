@@ -256,6 +256,8 @@ const events: Record<AuditEventType, string> = {
   'client.approved':
     'An administrator enabled a client or its pending changes, perhaps with a correction; the detail names the members',
   'client.refused': 'An administrator refused a registration or a change; the detail has the reason',
+  'client.look_alike_dismissed':
+    'An administrator dismissed the warning that two clients have similar names; the detail has both names',
   'client.expired': 'A registration that was not approved in time was deleted',
   'client.disabled': 'A client was disabled, with all sessions and tokens',
   'client.deleted': 'A client was deleted',

@@ -190,6 +190,7 @@ const expected = [
   'POST /admin/api/clients',
   'POST /admin/api/clients/:id/approve',
   'POST /admin/api/clients/:id/disable',
+  'POST /admin/api/clients/:id/look-alikes/:other/dismiss',
   'POST /admin/api/clients/:id/refuse',
   'POST /admin/api/clients/:id/secrets',
   'POST /admin/api/clients/decide',

@@ -269,6 +269,10 @@ describe('the answers of real requests', () => {
     await check('POST', `${path}/approve`, '/clients/{id}/approve', { version: refused['version'] });
     const changed = await check('PATCH', path, '/clients/{id}', { token_endpoint_auth_method: 'client_secret_jwt' });
     expect(changed).toHaveProperty('client_secret');
+    await check('PATCH', path, '/clients/{id}', { client_name: 'Harbour' });
+    const { clientId: other } = await service.createClient({ client_name: 'Harbours' });
+    const dismissal = '/clients/{id}/look-alikes/{other}/dismiss';
+    await check('POST', `${path}/look-alikes/${other}/dismiss`, dismissal, { other_name: 'Harbours' });
     await check('POST', `${path}/secrets`, '/clients/{id}/secrets', { secrets: ['shared_secret'] });
     await check('POST', `${path}/disable`, '/clients/{id}/disable');
     await check('GET', '/clients?limit=1', '/clients');

@@ -116,6 +116,10 @@ export const adminRoutes: Record<string, Route> = {
   }),
   'POST /admin/api/clients/:id/approve': admin(200, { ...victim, json: { version: [1, 2] } }),
   'POST /admin/api/clients/:id/disable': admin(200, victim),
+  'POST /admin/api/clients/:id/look-alikes/:other/dismiss': admin(204, {
+    path: { ...victim.path, other: ['@client_id'] },
+    json: { 'name?': ['Harbour'], 'other_name?': ['Pier'] },
+  }),
   'POST /admin/api/clients/:id/refuse': admin(200, { ...victim, json: { version: [1, 2], reason: ['not now'] } }),
   'POST /admin/api/groups': admin(201, { json: { name: ['crew', 'staff'], 'description?': ['On board'] } }),
   'POST /admin/api/groups/:name/members': admin(200, {

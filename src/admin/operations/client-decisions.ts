@@ -1,4 +1,4 @@
-// Declares the operations that approve or refuse pending registrations and changes of clients.
+// Declares the operations that approve or refuse pending registrations and changes of clients, and dismiss warnings about their names.
 import { rule } from '../../oauth/refusals.ts';
 import { z } from 'zod';
 import { clientView } from '../../domain/administrator-views.ts';
@@ -85,4 +85,26 @@ export const decideClients = operation({
   }),
 });
 
-export const clientDecisionOperations = [approveClient, refuseClient, decideClients];
+export const dismissLookAlike = operation({
+  method: 'POST',
+  path: `${path}/:id/look-alikes/:other/dismiss`,
+  tag,
+  summary: 'Dismisses the warning that two clients have similar names, while both keep their names',
+  params: byId.extend({ other: text(255) }),
+  input: () =>
+    z.strictObject({
+      name: text(1000).optional().describe('The name of the client that was reviewed; conflict if it has changed.'),
+      other_name: text(1000).optional().describe('The name of the other client, as well.'),
+    }),
+  refusals: { conflict: 'changed', not_found: 'changed' },
+  handler: ({ administration }, { params: { id, other }, input: { name, other_name: otherName }, actor }) =>
+    administration.dismissLookAlike(actor, [id, other], { name, otherName }),
+  command: {
+    name: 'client dismiss-look-alike',
+    options: {},
+    text: (_, { params: { id, other } }) => `The warning that ${id} and ${other} have similar names is dismissed.`,
+    json: (_, { params: { id, other } }) => ({ client_id: id, other_client_id: other }),
+  },
+});
+
+export const clientDecisionOperations = [approveClient, refuseClient, decideClients, dismissLookAlike];

@@ -282,6 +282,32 @@ export function createAdministration(store: Store) {
       return outcomes;
     },
     /**
+     * Dismisses the warning that two clients have similar names. It returns when one of them gets another name.
+     * @param reviewed the names that the administrator saw; without them the present ones
+     * @throws OAuthError not_found, or conflict if a name has changed since
+     */
+    dismissLookAlike: (
+      by: Actor,
+      [clientId, otherId]: readonly [string, string],
+      reviewed: { name?: string | undefined; otherName?: string | undefined },
+    ): Promise<void> =>
+      operation<undefined>(by, async (repositories) => {
+        if (clientId === otherId) throw invalidRequest('a client does not look like itself: name two clients');
+        const { metadata, pendingMetadata } = await lockClient(repositories, clientId);
+        const other = found(await repositories.clients.find(otherId), 'client');
+        const { client_name: name } = pendingMetadata ?? metadata;
+        const { client_name: otherName } = other.metadata;
+        if (name === undefined || otherName === undefined) throw notFound('one of these clients has no name');
+        if ((reviewed.name ?? name) !== name || (reviewed.otherName ?? otherName) !== otherName)
+          throw conflict('a name has changed since you reviewed it: review the current names, then decide');
+        const changed = await repositories.clientReview.dismiss(
+          { clientId, name },
+          { clientId: otherId, name: otherName },
+        );
+        const detail = { name, other_client_id: otherId, other_name: otherName };
+        return [undefined, changed ? { type: 'client.look_alike_dismissed', clientId, detail } : undefined];
+      }),
+    /**
      * Gives a client new secrets and revokes the old ones.
      * @param renew makes the secrets for the locked client; it may run again
      * @throws OAuthError not_found, and the errors of `renew`

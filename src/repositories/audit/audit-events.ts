@@ -41,6 +41,7 @@ export const auditEventTypes = [
   'client.created',
   'client.approved',
   'client.refused',
+  'client.look_alike_dismissed',
   'client.expired',
   'client.disabled',
   'client.deleted',

@@ -11,7 +11,7 @@ export interface KnownHost {
   clients: number;
 }
 
-/** An enabled client whose name users could confuse with another's. */
+/** An enabled client whose name users could confuse with another's, unless an administrator has dismissed the warning. */
 export interface LookAlike {
   clientId: string;
   name: string;
@@ -90,8 +90,18 @@ const lookAlikes = statement(
                WHERE c.status = 'enabled' AND c.client_id <> wanted.client_id
                  AND name_neighbours(c.metadata ->> 'client_name') && (name_neighbours(wanted.name) || ARRAY(
                    SELECT left(wanted.skeleton, n) FROM generate_series(5, length(wanted.skeleton)) AS n))
+                 AND NOT EXISTS (SELECT FROM dismissed_look_alikes d
+                                  WHERE d.client_id = wanted.client_id AND d.other_client_id = c.client_id
+                                    AND d.name = wanted.name AND d.other_name = c.metadata ->> 'client_name')
                LIMIT 20) AS alike
        ORDER BY same DESC, alike.name, alike.client_id LIMIT $3) AS found`,
+);
+const dismiss = statement(
+  'client_review.dismiss',
+  `INSERT INTO dismissed_look_alikes AS known (client_id, name, other_client_id, other_name) VALUES ($1, $2, $3, $4), ($3, $4, $1, $2)
+   ON CONFLICT (client_id, other_client_id) DO UPDATE SET name = excluded.name, other_name = excluded.other_name, dismissed_at = excluded.dismissed_at
+     WHERE (known.name, known.other_name) IS DISTINCT FROM (excluded.name, excluded.other_name)
+   RETURNING client_id`,
 );
 // the first event of a client; a minute of tolerance, since the clocks of instances may differ
 const origins = statement(
@@ -117,6 +127,12 @@ const figures = statement(
           ${capped('SELECT FROM grants WHERE client_id = $1')} AS grants,
           ${capped('SELECT FROM user_settings WHERE client_id = $1')} AS settings,
           ${capped(`SELECT FROM logout_deliveries WHERE client_id = $1 AND status = 'waiting'`)} AS logouts`,
+);
+// reads a limited number of rows, since one user may have many client sessions
+const signedInUsers = statement(
+  'client_review.signed_in_users',
+  `SELECT count(DISTINCT sub)::int AS users, count(*)::int = $2 AS cut
+     FROM (SELECT sub FROM client_sessions WHERE client_id = $1 AND expires_at > now() LIMIT $2) AS first`,
 );
 // the newest of the first thousand: for more, administrators use the list of each user's sessions
 const sessions = statement(
@@ -159,6 +175,14 @@ export function clientReviewRepository(sql: Sql) {
         found.set(of, [...(found.get(of) ?? []), { clientId, name, same }]);
       return found;
     },
+    /** Dismisses the warning that two clients look alike while they have these names. @returns false if it was dismissed before */
+    async dismiss(
+      one: { clientId: string; name: string },
+      other: { clientId: string; name: string },
+    ): Promise<boolean> {
+      const values = [one.clientId, one.name, other.clientId, other.name];
+      return (await sql.query<{ client_id: string }>(dismiss, values)).length > 0;
+    },
     /** How clients were created, as far as the audit trail still contains it. */
     async origins(clientIds: readonly string[]): Promise<Map<string, Origin>> {
       const rows = await sql.query<{ client_id: string; type: string; actor: string | null; address: string | null }>(
@@ -188,6 +212,12 @@ export function clientReviewRepository(sql: Sql) {
       }>(figures, [clientId, limit]);
       const { access_tokens: accessTokens, refresh_tokens: refreshTokens, ...rest } = row!;
       return { ...rest, accessTokens, refreshTokens };
+    },
+    /** The users who are signed in to a client, counted up to a limit. */
+    async signedInUsers(clientId: string, limit: number): Promise<{ count: number; more: boolean }> {
+      const rows = await sql.query<{ users: number; cut: boolean }>(signedInUsers, [clientId, 10 * limit]);
+      const { users, cut } = rows[0]!;
+      return { count: Math.min(users, limit), more: users > limit || cut };
     },
     /** The newest client sessions of a client. */
     async sessions(clientId: string, limit: number): Promise<ClientSessionSummary[]> {
