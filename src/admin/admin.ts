@@ -10,6 +10,7 @@ import { adminEndpoint } from './api/routes.ts';
 import { type ConsoleDependencies, createConsole } from './console/admin-session.ts';
 import { appearanceRoutes } from './console/appearance/routes.ts';
 import { clientCreateRoutes } from './console/clients/create-routes.ts';
+import { clientDecisionRoutes } from './console/clients/decision-routes.ts';
 import { clientEditRoutes } from './console/clients/edit-routes.ts';
 import { clientEndRoutes } from './console/clients/end-routes.ts';
 import { consoleClientsEndpoint } from './console/clients/routes.ts';
@@ -23,6 +24,7 @@ import { consoleSearchEndpoint } from './console/search/routes.ts';
 import { consoleEndpoint } from './console/session/routes.ts';
 import { settingsRoutes } from './console/settings/routes.ts';
 import { consoleTryItEndpoint } from './console/try-it/routes.ts';
+import { userConfirmRoutes } from './console/users/confirm-routes.ts';
 import { userEditRoutes } from './console/users/edit-routes.ts';
 import { userExportRoutes } from './console/users/export-routes.ts';
 import { userFactorRoutes } from './console/users/factor-routes.ts';
@@ -37,8 +39,9 @@ const apis = [adminEndpoint, metricsEndpoint];
 const pages = [
   consoleEndpoint,
   overviewRoutes,
-  ...[consoleClientsEndpoint, clientCreateRoutes, clientEditRoutes, clientEndRoutes],
-  ...[consoleUsersEndpoint, userEditRoutes, userPasswordRoutes, userFactorRoutes, userExportRoutes, userImportRoutes],
+  ...[consoleClientsEndpoint, clientCreateRoutes, clientDecisionRoutes, clientEditRoutes, clientEndRoutes],
+  ...[consoleUsersEndpoint, userConfirmRoutes, userEditRoutes, userPasswordRoutes, userFactorRoutes],
+  ...[userExportRoutes, userImportRoutes],
   ...[consoleGroupsEndpoint, groupPageRoutes],
   ...[sessionRoutes, keyRoutes, auditRoutes],
   ...[appearanceRoutes, settingsRoutes],

@@ -4,6 +4,7 @@ import type { HeldResource, KnownHost, LookAlike } from '../repositories/clients
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Store } from '../repositories/store.ts';
 import type { ReviewFacts } from '../pages/views/console-clients.ts';
+import type { FormView } from '../pages/views/parts.ts';
 
 export const clientPath = (clientId: string): string => `/admin/clients/${encodeURIComponent(clientId)}`;
 
@@ -54,12 +55,17 @@ export function hostFacts(
   });
 }
 
-/** Returns the enabled clients whose names look like that of this client. */
-export const alike = (client: Client, { lookAlikes }: ReviewLookup): ReviewFacts['lookAlikes'] =>
-  (lookAlikes.get(client.clientId) ?? []).map(({ clientId, name, same }) => ({
-    name,
-    uri: clientPath(clientId),
-    same,
+/** Returns the enabled clients whose names look like that of this client. @param dismissal makes the form that dismisses a warning */
+export const alike = (
+  client: Client,
+  { lookAlikes }: ReviewLookup,
+  dismissal?: (client: Client, other: LookAlike) => FormView,
+): ReviewFacts['lookAlikes'] =>
+  (lookAlikes.get(client.clientId) ?? []).map((other) => ({
+    name: other.name,
+    uri: clientPath(other.clientId),
+    same: other.same,
+    ...(dismissal && { dismissal: dismissal(client, other) }),
   }));
 
 /** The resources that a client would additionally hold if an administrator enabled it or approved its change. */

@@ -14,7 +14,7 @@ const hosts: ReviewFacts['hosts'] = [
   { host: '127.0.0.1:8081', clients: 0, local: true, fresh: true },
 ];
 const lookAlikes = [
-  { name: 'Harbour', uri: '/admin/clients/harbour', same: true },
+  { name: 'Harbour', uri: '/admin/clients/harbour', same: true, dismissal: form('/admin/clients/c-4f81/look-alikes') },
   { name: 'Harbour Desk', uri: '/admin/clients/desk', same: false },
 ];
 const change: ReviewFacts = {
@@ -116,11 +116,12 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
     },
   ],
   'console-registrations': [
-    { ...frame, waiting: [], reason: '' },
+    { ...frame, waiting: [], selected: [], reason: '' },
     {
       ...frame,
       form: form('/admin/clients/decide'),
-      waiting: consoleReviews,
+      waiting: consoleReviews.map((review) => ({ ...review, decision: form('/admin/clients/decide') })),
+      selected: ['c-4f82'],
       next: '/admin/clients/waiting?cursor=x',
       first: '/admin/clients/waiting',
       report: { decided: 2, changed: ['Pier'], held: ['Quay'], gone: 1 },
@@ -159,7 +160,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
       review: change,
       decision: form('/admin/clients/decide'),
       approvedBy: 'administrator',
-      origin: { by: 'registration', actor: 'harbour', address: '203.0.113.7' },
+      origin: { actor: { id: 'bq1k', name: 'ada', uri: '/admin/users/bq1k' }, address: '203.0.113.7' },
       selfRegistered: true,
       firstParty: true,
       selfManaged: true,
@@ -181,8 +182,12 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
         { status: 'delivered', attempts: 1, createdAt: at },
       ],
       events: [
-        { type: 'client.registered', success: true, actor: { id: 'bq1k', name: 'ada', uri: '/admin/users/bq1k' }, at },
-        { type: 'client.authentication_failed', success: false, at },
+        {
+          ...{ id: '9', type: 'consent.granted', failed: false, at, uri: '/admin/audit/9' },
+          actor: { id: 'bq1k', name: 'ada', uri: '/admin/users/bq1k' },
+          user: { id: 'bq1k', name: 'ada', uri: '/admin/users/bq1k' },
+        },
+        { id: 'token-8', type: 'client.authentication_failed', failed: true, at },
       ],
       auditUri: '/admin/audit?client_id=harbour',
       tryUri: '/admin/try-it?client_id=harbour',
@@ -253,15 +258,16 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
       name: '',
       operation: 'disable',
       form: form('/admin/clients/harbour/disable'),
+      users: { count: 0, more: false },
       figures: [],
       most: 1000,
-      typed: '',
     },
     {
       ...frame,
       ...named,
       operation: 'delete',
       form: form('/admin/clients/harbour/delete'),
+      users: { count: 1000, more: true },
       figures,
       most: 1000,
       typed: 'harbor',

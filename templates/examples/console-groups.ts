@@ -98,6 +98,7 @@ export const consoleGroupsExamples: Examples<ConsoleGroupsPages> = {
       members: 12,
       most: 1000,
       form: form('/admin'),
+      typed: 'engineer',
       problem: 'typed',
     },
   ],

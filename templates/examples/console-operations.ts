@@ -126,6 +126,8 @@ export const operationsExamples: Examples<OperationsPages> = {
       more: true,
       own: true,
       form: form('/admin/sessions/end'),
+      typed: 'adam',
+      problem: 'typed',
       backUri: '/admin/sessions?user=ada',
     },
   ],
@@ -170,14 +172,20 @@ export const operationsExamples: Examples<OperationsPages> = {
     },
   ],
   'console-keys-rotate': [
-    { ...keysFrame, algorithms: ['RS256'], lead: 600, form: form('/admin/keys/rotate'), backUri: '/admin/keys' },
+    {
+      ...keysFrame,
+      ...{ algorithms: ['RS256'], chosen: ['RS256'], immediate: false, name: 'id.example', lead: 600 },
+      form: form('/admin/keys/rotate'),
+      backUri: '/admin/keys',
+    },
     {
       ...keysFrame,
       algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
-      lead: 600,
+      ...{ chosen: ['RS256', 'EdDSA'], immediate: true, name: 'id.example:8443', lead: 600 },
       form: form('/admin/keys/rotate'),
       backUri: '/admin/keys',
-      fault: 'algorithms',
+      typed: 'id.example',
+      fault: 'typed',
     },
   ],
   'console-keys-withdraw': [

@@ -27,7 +27,7 @@ const urisOf = (sub: string) => ({
   editUri: `/admin/users/${sub}/edit`,
   passwordUri: `/admin/users/${sub}/password`,
   removeUri: `/admin/users/${sub}/second-factors/remove`,
-  deleteUri: `/admin/users/${sub}/delete`,
+  endUri: `/admin/sessions/end?sub=${sub}`,
   auditUri: `/admin/audit?user=${sub}`,
 });
 const refusedRows: ImportResult = {
@@ -106,6 +106,7 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
       factors: [],
       recoveryCodes: 0,
       invitation: { byMail: false },
+      events: [],
       form: form('/admin'),
       ...urisOf('x'),
     },
@@ -133,6 +134,14 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
         { kind: 'other', name: 'Card', createdAt: since, removeUri: '/admin/users/5f2c?id=3' },
       ],
       recoveryCodes: 8,
+      events: [
+        {
+          ...{ id: '9', type: 'user.signed_in', failed: false, at: since, uri: '/admin/audit/9' },
+          actor: { id: '5f2c', name: 'ada', uri: '/admin/users/5f2c' },
+          client: { id: 'harbour', name: 'Harbour', uri: '/admin/clients/harbour' },
+        },
+        { id: '8', type: 'user.sign_in_failed', failed: true, at: since },
+      ],
       form: form('/admin'),
       problem: 'no-group',
       typedGroup: 'crews',
@@ -226,15 +235,17 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
       form: form('/admin/users/5f2c/second-factors/remove'),
     },
   ],
-  'console-user-delete': [
-    { ...users, username: 'x', userUri: '/admin/users/x', sessions: 0, grants: 0, form: form('/admin') },
+  'console-user-confirm': [
     {
       ...users,
-      username: 'ada',
-      userUri: '/admin/users/5f2c',
-      sessions: 2,
-      grants: 3,
-      form: form('/admin'),
+      ...{ operation: 'disable', username: 'x', userUri: '/admin/users/x', sessions: 0, grants: 0, most: 100 },
+      form: form('/admin/users/x/disable'),
+    },
+    {
+      ...users,
+      ...{ operation: 'delete', username: 'ada', userUri: '/admin/users/5f2c', sessions: 2, grants: 100, most: 100 },
+      form: form('/admin/users/5f2c/delete'),
+      typed: 'Ada',
       problem: 'typed',
     },
   ],

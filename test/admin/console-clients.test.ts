@@ -40,14 +40,26 @@ async function register(metadata: Record<string, unknown> = {}) {
     body,
   };
 }
+/** Sends the form of a client's page. */
 const decide = (page: Page, fields: Record<string, string>, by = agent) =>
   by.post('/admin/clients/decide', { ...formOf(page, '/admin/clients/decide'), ...fields });
-/** The checkboxes of these clients in the waiting list. */
+/** The form for the selected entries of the list of what is pending. */
+const formOfSelected = (page: Page) =>
+  formOf({ ...page, body: page.body.slice(page.body.indexOf('<form class="selected"')) }, '/admin/clients/decide');
+const decideSelected = (page: Page, fields: Record<string, string>) =>
+  agent.post('/admin/clients/decide', { ...formOfSelected(page), ...fields });
+/** The boxes that select these clients. */
 const ticks = (page: Page, clientIds: string[]) => {
-  const { shown = '' } = formOf(page, '/admin/clients/decide');
+  const { shown = '' } = formOfSelected(page);
   const ids = shown.split(',').map((one) => one.split(' ')[0]);
   return Object.fromEntries(clientIds.map((clientId) => [`client.${ids.indexOf(clientId)}`, 'on']));
 };
+/** The form of one entry of the list. */
+const formOfEntry = (page: Page, clientId: string, action = '/admin/clients/decide') =>
+  formOf(
+    { ...page, body: page.body.split('<section').find((entry) => entry.includes(`"/idp/admin/clients/${clientId}"`))! },
+    action,
+  );
 
 describe('the list', () => {
   test('the list finds clients by a search, and keeps the filter on every further page (issue 6)', async () => {
@@ -97,7 +109,7 @@ describe('waiting registrations and changes', () => {
     const page = await at(`/${clientId}`);
     expect(page.body).toMatch(/<del>.*b\d+\.example\/cb.*<\/del>/);
     expect(page.body).toMatch(/<ins>.*elsewhere\.example\/cb.*<\/ins>/);
-    const done = await decide(page, { 'client.0': 'on', one: 'on', decision: 'approve' });
+    const done = await decide(page, { decision: 'approve' });
     expect(done.location).toBe(`${service.issuer}/admin/clients/${clientId}?done=client-approved`);
     expect((await stored(clientId))!.metadata.redirect_uris).toEqual(['https://elsewhere.example/cb']);
     expect((await events(clientId))[0]).toEqual({ type: 'client.approved', actor: ada.sub });
@@ -114,7 +126,7 @@ describe('waiting registrations and changes', () => {
       body: { ...body, client_id: clientId, scope: 'openid email' },
     });
     await call(`${service.issuer}/register/${third.clientId}`, { method: 'DELETE', token: third.token });
-    const answer = await decide(page, {
+    const answer = await decideSelected(page, {
       ...ticks(page, [first.clientId, clientId, third.clientId]),
       decision: 'approve',
     });
@@ -167,11 +179,13 @@ describe('waiting registrations and changes', () => {
     const [first, second] = [await register(), await register()];
     const page = await at('/waiting');
     const both = ticks(page, [first.clientId, second.clientId]);
-    const silent = await decide(page, { ...both, decision: 'refuse' });
+    const silent = await decideSelected(page, { ...both, decision: 'refuse' });
     expect(silent).toMatchObject({ status: 400 });
     expect(silent.body).toContain('Enter a reason for refusing.');
-    expect((await decide(page, { decision: 'approve' })).body).toContain('Select at least one entry.');
-    const done = await decide(page, { ...both, decision: 'refuse', reason: 'Nobody knows you.' });
+    // the entries stay selected
+    expect(silent.body.match(/type="checkbox" form="selected" checked/g)).toHaveLength(2);
+    expect((await decideSelected(page, { decision: 'approve' })).body).toContain('Select at least one entry.');
+    const done = await decideSelected(page, { ...both, decision: 'refuse', reason: 'Nobody knows you.' });
     expect(done.location).toContain('/admin/clients/waiting?done=client-refused');
     for (const { clientId, token } of [first, second])
       expect((await call(`${service.issuer}/register/${clientId}`, { method: 'GET', token })).body).toMatchObject({
@@ -179,10 +193,51 @@ describe('waiting registrations and changes', () => {
       });
   });
 
+  test('each pending entry has a form of its own that approves or refuses it alone (issue 21)', async () => {
+    const [first, second, third] = [await register(), await register(), await register()];
+    const page = await at('/waiting');
+    const send = ({ clientId }: typeof first, fields: Record<string, string>) =>
+      agent.post('/admin/clients/decide', { ...formOfEntry(page, clientId), ...fields });
+    expect((await send(first, { decision: 'approve' })).location).toContain('/waiting?done=client-approved');
+    expect((await stored(first.clientId))!.status).toBe('enabled');
+    const silent = await send(second, { decision: 'refuse' });
+    expect(silent).toMatchObject({ status: 400 });
+    expect(silent.body).toMatch(/<p class="fault" id="reason-\d+-fault">Enter a reason for refusing/);
+    expect(silent.body).not.toContain('id="reason-fault"');
+    expect((await stored(second.clientId))!.refusalReason).toBeUndefined();
+    await send(second, { decision: 'refuse', reason: 'Not ours.' });
+    expect((await stored(second.clientId))!.refusalReason).toBe('Not ours.');
+    expect((await stored(third.clientId))!).toMatchObject({ status: 'disabled', refusalReason: undefined });
+    // a form of one entry decides about no other
+    const { version } = (await stored(third.clientId))!;
+    const forged = await send(second, { decision: 'approve', shown: `${third.clientId} ${version}` });
+    expect(forged).toMatchObject({ status: 400 });
+  });
+
+  test('the page of a client asks for the reason of a refusal where it is missing (issue 21)', async () => {
+    const { clientId } = await register();
+    const answer = await decide(await at(`/${clientId}`), { decision: 'refuse' });
+    expect(answer).toMatchObject({ status: 400 });
+    expect(title(answer)).toBe((await stored(clientId))!.metadata.client_name);
+    expect(answer.body).toContain('id="reason-client-fault"');
+  });
+
+  test('an entry shows its warnings before its facts: a similar name, and a host that no client has used (issue 21, security R48)', async () => {
+    await service.createClient({ client_name: 'Breakwater' });
+    const { clientId } = await register({ client_name: 'Breakwаter', redirect_uris: ['https://new-host.example/cb'] });
+    const page = await at('/waiting');
+    const entry = page.body.split('<section').find((text) => text.includes(`"/idp/admin/clients/${clientId}"`))!;
+    const places = ['looks the same', 'new-host.example</bdi> Not used by any client before.', 'class="facts"'];
+    expect(places.map((text) => entry.indexOf(text))).toEqual(
+      places.map((text) => entry.indexOf(text)).toSorted((a, b) => a - b),
+    );
+    for (const text of places) expect(entry).toContain(text);
+  });
+
   test('a decision takes only what its page showed: the form accepts no other client and no other version (security R55)', async () => {
     const [first, second] = [await register(), await register()];
     const page = await at(`/${first.clientId}`);
-    const form = { 'client.0': 'on', decision: 'approve' };
+    const form = { decision: 'approve' };
     const { version } = (await stored(second.clientId))!;
     for (const shown of [`${second.clientId} ${version}`, `${first.clientId} 99`, 'x'])
       expect((await decide(page, { ...form, shown })).status).toBe(400);
@@ -374,15 +429,18 @@ describe('a client', () => {
     expect(await agent.post(path, { ...form, client_secret: 'on' })).toMatchObject({ status: 409 });
   });
 
-  test('a client is disabled or deleted only after its name is typed (issue 6)', async () => {
+  test('a client is disabled after a confirmation, and deleted only after its name is typed (issue 21)', async () => {
     const { clientId } = await service.createClient({ client_name: 'Wharf' });
-    for (const operation of ['disable', 'delete']) {
-      const path = `/admin/clients/${clientId}/${operation}`;
-      const form = formOf(await agent.get(path), path);
-      expect(await agent.post(path, { ...form, name: 'Warf' })).toMatchObject({ status: 400 });
-      expect(await stored(clientId)).toBeDefined();
-      expect((await agent.post(path, { ...form, name: ' Wharf ' })).location).toContain(`done=client-${operation}d`);
-    }
+    const disabling = `/admin/clients/${clientId}/disable`;
+    const confirmed = formOf(await agent.get(disabling), disabling);
+    expect((await agent.post(disabling, confirmed)).location).toContain('done=client-disabled');
+    expect((await stored(clientId))!.status).toBe('disabled');
+    const path = `/admin/clients/${clientId}/delete`;
+    const form = formOf(await agent.get(path), path);
+    for (const typed of [undefined, '', 'Warf'])
+      expect(await agent.post(path, { ...form, ...(typed !== undefined && { typed }) })).toMatchObject({ status: 400 });
+    expect(await stored(clientId)).toBeDefined();
+    expect((await agent.post(path, { ...form, typed: ' Wharf ' })).location).toContain('done=client-deleted');
     expect(await stored(clientId)).toBeUndefined();
     expect((await events(clientId)).map(({ type }) => type)).toEqual([
       'client.deleted',
@@ -396,14 +454,17 @@ describe('a client', () => {
     const { clientId } = await service.createClient({ client_name: 'Lock' });
     await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [clientId]);
     const page = await at(`/${clientId}`);
-    expect(await decide(page, { 'client.0': 'on', one: 'on', decision: 'approve' })).toMatchObject({ status: 303 });
+    expect(await decide(page, { decision: 'approve' })).toMatchObject({ status: 303 });
     expect((await stored(clientId))!.status).toBe('enabled');
   });
 });
 
 describe('access to the client pages', () => {
   const pages = ['', '/new', '/new/web', '/waiting', '/ID', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete'];
-  const operations = ['/new/web', '/decide', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete'];
+  const operations = [
+    ...['/new/web', '/decide', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete'],
+    '/ID/look-alikes',
+  ];
 
   test('a user who is not an administrator sees no page and changes nothing (security R89)', async () => {
     const { clientId } = await service.createClient({ client_name: 'Anchor' });
@@ -423,7 +484,10 @@ describe('access to the client pages', () => {
         shown: `${clientId} 1`,
         version: '1',
         decision: 'approve',
+        typed: 'Anchor',
         name: 'Anchor',
+        other: clientId,
+        other_name: 'Anchor',
         'client.0': 'on',
       };
       expect((await signedOut.post(address, form)).location, path).toContain('/authorize?');
@@ -443,7 +507,7 @@ describe('access to the client pages', () => {
     }
     await setSignInAge(16);
     for (const [path, form] of forms) {
-      const answer = await agent.post(path, { ...form, name: 'Chain', client_secret: 'on' });
+      const answer = await agent.post(path, { ...form, typed: 'Chain', client_secret: 'on' });
       expect(answer.location, path).toMatch(/\/authorize\?.*max_age=900/);
     }
     expect(await stored(clientId)).toMatchObject({ status: 'enabled', version: 1 });

@@ -87,7 +87,7 @@ test('an administrator finds sessions by user and address, and ends one of them 
   expect((await agent.get(done.location!)).body).toContain('Session ended.');
   const confirmation = await agent.get(`/admin/sessions/end?sub=${user.sub}`);
   expect(texts(confirmation)).toContain('2 sessions will end.');
-  const all = formOf(confirmation, '/admin/sessions/end');
+  const all = { ...formOf(confirmation, '/admin/sessions/end'), typed: 'zoe' };
   expect((await agent.post('/admin/sessions/end', { ...all, sub: admin.sub })).status).toBe(400);
   expect(path(await agent.post('/admin/sessions/end', all))).toBe('/admin/sessions?done=sessions-ended');
   for (const one of agents) expect((await one.get('/account')).status).toBe(303);

@@ -36,7 +36,7 @@ test("an administrator disables, enables and deletes a user and changes the user
   const user = await service.createUser({ username: 'goes' });
   const path = `/admin/users/${user.sub}`;
   const find = async () => (await service.store.users.find(user.sub))!;
-  expect((await post(path, { act: 'disable' })).url).toContain('done=user-saved');
+  expect((await post(`${path}/disable`, {})).url).toContain('done=user-disabled');
   expect((await find()).status).toBe('disabled');
   await post(path, { act: 'enable' });
   await service.createUser({ groups: ['one', 'two'] });
@@ -47,9 +47,10 @@ test("an administrator disables, enables and deletes a user and changes the user
   const none = await post(path, { act: 'join', group: 'three' });
   expect(none.status).toBe(400);
   expect(none.body).toMatch(/This group doesn’t exist.*value="three"/s);
-  await post(path, { act: 'make-admin' });
+  expect((await post(`${path}/make-admin`, { typed: 'go' })).status).toBe(400);
+  expect((await find()).admin).toBe(false);
+  await post(`${path}/make-admin`, { typed: 'goes' });
   expect((await find()).admin).toBe(true);
-  expect((await post(path, { act: 'end-sessions' })).url).toContain('done=user-ended');
   expect((await post(`${path}/delete`, { typed: 'somebody' })).status).toBe(400);
   expect((await post(`${path}/delete`, { typed: 'goes' })).url).toContain('done=user-deleted');
   expect(await service.store.users.find(user.sub)).toBeUndefined();
@@ -69,31 +70,34 @@ test("an administrator disables, enables and deletes a user and changes the user
 
 test('the last administrator cannot lose the admin flag, and a forged form does nothing (security R52, R91)', async () => {
   const path = `/admin/users/${admin.sub}`;
-  const page = await post(path, { act: 'no-admin' });
-  expect(page.status).toBe(400);
-  expect(page.body).toContain('last enabled administrator');
-  const forged = await agent.fetch(path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: 'act=disable&csrf=x',
-  });
-  expect(forged.status).toBe(400);
+  for (const [operation, fields] of [
+    ['no-admin', {}],
+    ['disable', {}],
+    ['delete', { typed: admin.username }],
+  ] as const) {
+    const page = await post(`${path}/${operation}`, fields);
+    expect(page.status).toBe(400);
+    expect(page.body).toContain('last enabled administrator');
+    const forged = await agent.post(`${path}/${operation}`, { csrf: 'x', ...fields });
+    expect(forged.status).toBe(400);
+  }
   expect(await service.store.users.find(admin.sub)).toMatchObject({ status: 'enabled', admin: true });
 });
 
 test('making an administrator or disabling a user needs a sign-in within 15 minutes; ending sessions does not (security R91)', async () => {
   const user = await service.createUser();
   const path = `/admin/users/${user.sub}`;
-  const page = await agent.get(path);
   await service.database.sql(`UPDATE sessions SET auth_time = now() - interval '16 minutes'`);
-  for (const act of ['make-admin', 'disable']) {
-    const asked = await agent.post(path, { ...formOf(page, path), act });
-    expect(asked.location, act).toContain('/authorize?');
+  for (const operation of ['make-admin', 'disable']) {
+    const action = `${path}/${operation}`;
+    const asked = await agent.post(action, { ...formOf(await agent.get(action), action), typed: user.username });
+    expect(asked.location, operation).toContain('/authorize?');
   }
   expect(await service.store.users.find(user.sub)).toMatchObject({ admin: false, status: 'enabled' });
-  const ended = await post(path, { act: 'end-sessions' });
-  expect(ended.body).not.toContain('This page expired');
-  expect(ended.url).toMatch(/[?&]done=/);
+  const end = '/admin/sessions/end';
+  const form = formOf(await agent.get(`${end}?sub=${user.sub}`), end);
+  const ended = await agent.post(end, { ...form, typed: user.username });
+  expect(ended.location).toMatch(/[?&]done=/);
   await service.database.sql(`UPDATE sessions SET auth_time = now()`);
 });
 test('an outdated page of a user removes no group that was added since (issue 6)', async () => {

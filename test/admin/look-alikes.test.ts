@@ -40,6 +40,48 @@ async function pair(name: string) {
   return { known, pending, rename, formOn, dismiss };
 }
 
+test('a dismissed warning stays dismissed for both clients, with one event, until a name changes (issue 21)', async () => {
+  const { known, pending, rename, formOn, dismiss } = await pair('Lighthouse');
+  expect([await warned(pending), await warned('waiting')]).toEqual([true, true]);
+  const form = await formOn(`/admin/clients/${pending}`);
+  const done = await dismiss(form);
+  expect(done.location).toBe(`${service.issuer}/admin/clients/${pending}?done=look-alike-dismissed`);
+  expect([await warned(pending), await warned('waiting')]).toEqual([false, false]);
+  await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [pending]);
+  expect([await warned(pending), await warned(known)]).toEqual([false, false]);
+  await dismiss(form);
+  expect(await events(pending)).toEqual([
+    { actor: ada.sub, detail: { name: 'Lighthouses', other_client_id: known, other_name: 'Lighthouse' } },
+  ]);
+  // the pending name is what an administrator reviews
+  await rename('Light house');
+  expect(await warned(pending)).toBe(true);
+  await rename('Lighthouses');
+  expect(await warned(pending)).toBe(false);
+  await service.database.sql(
+    `UPDATE clients SET metadata = jsonb_set(metadata, '{client_name}', '"Lighthouse!"') WHERE client_id = $1`,
+    [known],
+  );
+  expect([await warned(pending), await warned(known)]).toEqual([true, true]);
+});
+
+test('a warning is dismissed in the list of what is pending, only for the names that the list showed (issue 21, security R90)', async () => {
+  const { pending, rename, formOn, dismiss } = await pair('Breakwater');
+  const form = await formOn('/admin/clients/waiting');
+  expect((await dismiss({ ...form, other: 'another' })).status).toBe(400);
+  expect((await dismiss({ ...form, name: 'Breakwater' })).status).toBe(400);
+  await rename('Breakwater');
+  expect((await dismiss(form)).location).toBe(`${service.issuer}/admin/clients/waiting?done=look-alike-changed`);
+  expect(await warned(pending)).toBe(true);
+  expect(await events(pending)).toEqual([]);
+  const renewed = await formOn('/admin/clients/waiting');
+  await service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '16 minutes'`);
+  expect((await dismiss(renewed)).location).toContain('/authorize?');
+  await service.database.sql(`UPDATE sessions SET auth_time = auth_time + interval '16 minutes'`);
+  expect((await dismiss(renewed)).location).toContain('/waiting?done=look-alike-dismissed');
+  expect(await warned(pending)).toBe(false);
+});
+
 test('an admin route and a command dismiss a warning (issue 21)', async () => {
   const token = await adminToken(service);
   const first = await pair('Jetty Office');

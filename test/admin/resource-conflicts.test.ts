@@ -111,7 +111,7 @@ describe('a claim of a resource that another client holds', () => {
     });
     expect(deferred.status).toBe(202);
     const page = await agent.get(deferred.body['verification_uri_complete'] as string);
-    expect(page.body).toMatch(new RegExp(`id="held-resources".*${resource}.*Holding`, 's'));
+    expect(page.body).toMatch(new RegExp(`class="notice problem held-resources".*${resource}.*Holding`, 's'));
     const answer = await agent.post('/admin/registration', { ...hiddenFields(page.body), decision: 'approve' });
     expect(answer.status).toBe(409);
     expect(answer.body).toContain('Another client already holds a resource that this application claims');

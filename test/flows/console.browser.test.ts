@@ -56,8 +56,8 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
 
       await section('/admin/clients');
       await follow('main a[href="/admin/clients/waiting"]');
-      await tick('input[type=checkbox]');
-      await follow('button[value=approve]');
+      await tick('.select input');
+      await follow('.selected button[value=approve]');
       await done();
 
       await section('/admin/clients');
@@ -76,7 +76,8 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await type('#q', person.username);
       await follow('#q');
       await follow(`main a[href="/admin/users/${person.sub}"]`);
-      await follow('button[value=disable]');
+      await follow(`a[href="/admin/users/${person.sub}/disable"]`);
+      await follow('form.confirm button');
       await done();
       await follow('#edit');
       await type('#nickname', 'Countess');

@@ -153,8 +153,13 @@ export const routes: Record<string, Route> = {
   },
   ...Object.fromEntries(
     ['GET', 'POST'].flatMap((method) =>
-      ['new', 'new/:kind', 'waiting', 'decide', ':id', ':id/edit', ':id/secrets', ':id/disable', ':id/delete']
-        .filter((path) => (method === 'GET' ? path !== 'decide' : !['new', 'waiting', ':id'].includes(path)))
+      [
+        ...['new', 'new/:kind', 'waiting', 'decide'],
+        ...[':id', ':id/edit', ':id/secrets', ':id/disable', ':id/delete', ':id/look-alikes'],
+      ]
+        .filter((path) =>
+          method === 'GET' ? !['decide', ':id/look-alikes'].includes(path) : !['new', 'waiting', ':id'].includes(path),
+        )
         .map((path): [string, Route] => [
           `${method} /admin/clients/${path}`,
           {
@@ -167,7 +172,11 @@ export const routes: Record<string, Route> = {
                 shown: ['harbour 1'],
                 version: ['1'],
                 decision: ['approve', 'refuse'],
+                'typed?': ['Harbour'],
                 'name?': ['Harbour'],
+                'other?': ['@client_id'],
+                'other_name?': ['Pier'],
+                'from?': ['client', 'entry'],
                 'client_name?': ['Harbour'],
               },
             }),
@@ -251,7 +260,6 @@ export const routes: Record<string, Route> = {
     statuses: [200, 303, 403],
   },
   'GET /admin/users/:sub': { path: { sub: ['@sub'] }, cookies: byAdministrator, statuses: [200, 303, 403, 404] },
-  'GET /admin/users/:sub/delete': { path: { sub: ['@sub'] }, cookies: byAdministrator, statuses: [200, 303, 403, 404] },
   'POST /admin/groups': {
     form: { name: ['crew'], description: ['On board'] },
     cookies: byAdministrator,
@@ -331,12 +339,18 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [303, 403, 404, 409],
   },
-  'POST /admin/users/:sub/delete': {
-    path: { sub: ['@sub'] },
-    form: { typed: ['ada'] },
-    cookies: byAdministrator,
-    statuses: [303, 403, 404],
-  },
+  ...Object.fromEntries(
+    ['delete', 'disable', 'make-admin', 'no-admin'].flatMap((operation): [string, Route][] => [
+      [
+        `GET /admin/users/:sub/${operation}`,
+        { path: { sub: ['@sub'] }, cookies: byAdministrator, statuses: [200, 303, 403, 404] },
+      ],
+      [
+        `POST /admin/users/:sub/${operation}`,
+        { path: { sub: ['@sub'] }, form: { 'typed?': ['ada'] }, cookies: byAdministrator, statuses: [303, 403, 404] },
+      ],
+    ]),
+  ),
   'GET /admin/registration': {
     query: { verification_code: ['@verification_code', 'BCDF-GHJK'] },
     cookies: ['@reviewer', '@reviewer', '@cookies'],
@@ -565,7 +579,11 @@ export const routes: Record<string, Route> = {
     statuses: [303, 403],
   },
   'POST /admin/sessions': { form: { csrf: ['x'], end: ['x'] }, cookies: byAdministrator, statuses: [303, 403] },
-  'POST /admin/sessions/end': { form: { csrf: ['x'], sub: ['@sub'] }, cookies: byAdministrator, statuses: [303, 403] },
+  'POST /admin/sessions/end': {
+    form: { csrf: ['x'], sub: ['@sub'], 'typed?': ['ada'] },
+    cookies: byAdministrator,
+    statuses: [303, 403],
+  },
   'POST /admin/registration': {
     form: {
       csrf: ['@review csrf'],

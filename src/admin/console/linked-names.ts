@@ -1,7 +1,9 @@
 // Finds the names of users and clients in audit events, with links to their pages in the console while they exist.
 import type { Store } from '../../repositories/store.ts';
 import { clientPath } from '../client-review.ts';
-import type { LinkedName } from '../../pages/views/console-operations.ts';
+import type { StoredEvent } from '../../repositories/audit/audit-search.ts';
+import type { ViewedEvent } from '../../repositories/audit/audit-view.ts';
+import type { AuditEventRow, LinkedName } from '../../pages/views/console-operations.ts';
 
 export function userLink(sub: string, name: string | undefined): LinkedName {
   return name === undefined ? { id: sub } : { id: sub, name, uri: `/admin/users/${encodeURIComponent(sub)}` };
@@ -35,5 +37,22 @@ export async function linkedNames(
     ...(actor !== undefined && { actor: actorLink(actor) }),
     ...(sub !== undefined && { user: userLink(sub, nameOf('user', sub)) }),
     ...(clientId !== undefined && { client: clientLink(clientId, nameOf('client', clientId)) }),
+  });
+}
+
+/** Prepares events for a list, with the names of their users and clients. */
+export async function eventRows(
+  store: Pick<Store, 'auditSearch'>,
+  events: readonly (StoredEvent | ViewedEvent)[],
+): Promise<AuditEventRow[]> {
+  const linked = await linkedNames(store, events);
+  return events.map((event) => {
+    const { id, at, type, outcome, address } = event;
+    return {
+      ...{ id, at, type, failed: outcome === 'failure', ...linked(event) },
+      ...(address !== undefined && { address }),
+      // an issued token has no page
+      ...(!id.startsWith('token-') && { uri: `/admin/audit/${id}` }),
+    };
   });
 }

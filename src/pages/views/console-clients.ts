@@ -1,6 +1,6 @@
 // Declares what the console's pages about clients show.
 import type { ConsoleFrame, SortView } from './console.ts';
-import type { LinkedName } from './console-operations.ts';
+import type { AuditEventRow, LinkedName } from './console-operations.ts';
 import type { FormView } from './parts.ts';
 
 /** The state of a client: what is pending, or whether it is enabled. */
@@ -26,7 +26,7 @@ export interface ReviewFacts {
   /** The redirect hosts after approval; `since` is undefined for a host that no enabled client ever had, `fresh` marks one that the change adds. */
   hosts: { host: string; since?: Date; clients: number; local: boolean; fresh: boolean }[];
   /** Enabled clients whose names look like this one. */
-  lookAlikes: { name: string; uri: string; same: boolean }[];
+  lookAlikes: { name: string; uri: string; same: boolean; dismissal?: FormView }[];
   /** Claimed resources that other clients hold: they prevent the approval. */
   heldResources: { uri: string; holder: string; holderUri: string }[];
   /** The difference of each member; for a registration all members. */
@@ -104,15 +104,19 @@ export interface ConsoleClientPages {
     first?: string;
     next?: string;
   };
-  /** Pending registrations and changes with their review facts; one form decides several. */
+  /** Pending registrations and changes with their review facts: each has its own form, and one form decides the selected ones. */
   'console-registrations': ConsoleFrame & {
     form?: FormView;
-    waiting: ReviewFacts[];
+    waiting: (ReviewFacts & { decision: FormView })[];
     next?: string;
     first?: string;
-    /** The outcome of the last decisions, if some failed. `problem`: the reason is missing, or nothing was chosen. */
+    /** The outcome of the last decisions, if some failed. `problem`: the reason is missing, or nothing was selected. */
     report?: { decided: number; changed: string[]; held: string[]; gone: number };
     problem?: 'nothing' | 'reason';
+    /** The client whose own form has the problem; otherwise it is the form for the selected ones. */
+    entry?: string;
+    /** The client ids of the selected entries. */
+    selected: string[];
     reason: string;
   };
   'console-client': ConsoleFrame &
@@ -124,8 +128,11 @@ export interface ConsoleClientPages {
       review?: ReviewFacts;
       /** Approves or refuses the pending registration or change, or enables a disabled client. */
       decision?: FormView;
+      /** The reason of the refusal is missing. */
+      problem?: 'reason';
       approvedBy?: 'administrator' | 'initial_access_token' | 'automatic';
-      origin?: { by: 'registration' | 'administrator'; actor?: string; address?: string };
+      /** The administrator who created the client, and the address from which it was created. */
+      origin?: { actor?: LinkedName; address?: string };
       selfRegistered: boolean;
       firstParty: boolean;
       selfManaged: boolean;
@@ -146,7 +153,7 @@ export interface ConsoleClientPages {
         failure?: string;
         createdAt: Date;
       }[];
-      events: { type: string; success: boolean; actor?: LinkedName; at: Date }[];
+      events: AuditEventRow[];
       auditUri: string;
       tryUri?: string;
       /** Whether it is the console's own client, which cannot be changed here. */
@@ -175,14 +182,17 @@ export interface ConsoleClientPages {
         value: string;
       }[];
     };
-  /** Says what disabling or deleting a client ends, and asks for its name. */
+  /** Says what disabling or deleting a client ends. Deleting asks for its name, posted as `typed`. */
   'console-client-end': ConsoleFrame &
     Named & {
       operation: 'disable' | 'delete';
       form: FormView;
+      /** Users who are signed in to the client. `more`: there are more than were counted. */
+      users: { count: number; more: boolean };
       figures: { name: 'sessions' | 'accessTokens' | 'refreshTokens' | 'grants' | 'settings'; count: number }[];
       most: number;
-      typed: string;
+      /** Set for an operation that asks for the name. */
+      typed?: string;
       problem?: 'name';
     };
 }

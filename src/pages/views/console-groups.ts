@@ -63,6 +63,7 @@ export interface ConsoleGroupsPages {
     /** With more members a group cannot be deleted here. */
     most: number;
     form: FormView;
+    typed?: string;
     problem?: 'typed' | 'large';
   };
 }

@@ -105,6 +105,9 @@ export interface OperationsPages {
     more: boolean;
     own: boolean;
     form: FormView;
+    /** The name that was typed, if it did not match. */
+    typed?: string;
+    problem?: 'typed';
     backUri: string;
   };
   'console-keys': ConsoleFrame & {
@@ -123,13 +126,19 @@ export interface OperationsPages {
     /** Keys of SECRET_KEY that encrypted stored values, or with which instances encrypt now. */
     secretKeys: { id: string; isUsed: boolean; instances: number }[];
   };
+  /** Posts `immediate` with the service's name as `typed`, so that the new keys sign at once. */
   'console-keys-rotate': ConsoleFrame & {
     algorithms: string[];
+    chosen: string[];
+    immediate: boolean;
+    /** The host of the service. */
+    name: string;
+    typed?: string;
     /** Seconds for which a new key is published before it signs. */
     lead: number;
     form: FormView;
     backUri: string;
-    fault?: 'algorithms';
+    fault?: 'algorithms' | 'typed';
   };
   'console-keys-withdraw': ConsoleFrame & {
     kid: string;

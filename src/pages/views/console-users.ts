@@ -1,5 +1,6 @@
 // Declares what the console's pages about users show.
 import type { ConsoleFrame, SortView } from './console.ts';
+import type { AuditEventRow } from './console-operations.ts';
 import type { ClaimText, FormView } from './parts.ts';
 
 /** A user as a line of a list. */
@@ -98,13 +99,16 @@ export interface ConsoleUsersPages {
       pending?: { createdAt: Date; expiresAt?: Date; email?: string };
     };
     form: FormView;
-    problem?: 'last-administrator' | 'invitable' | 'group' | 'no-group' | 'many-groups';
+    problem?: 'invitable' | 'group' | 'no-group' | 'many-groups';
     typedGroup?: string;
     editUri: string;
     passwordUri: string;
     /** The page that removes all second factors. */
     removeUri: string;
-    deleteUri: string;
+    /** The page that ends all sessions. */
+    endUri: string;
+    /** The latest events. */
+    events: AuditEventRow[];
     auditUri: string;
   };
   /** Posts every field under its name; without a user it creates one, and also posts `access`, and `password` for that access. */
@@ -166,13 +170,18 @@ export interface ConsoleUsersPages {
     form: FormView;
     problem?: 'only-way';
   };
-  /** Asks for the user name in `typed` before it deletes the user. */
-  'console-user-delete': ConsoleFrame & {
+  /** Names the consequences of an operation. One that cannot be undone asks for the user name, posted as `typed`. */
+  'console-user-confirm': ConsoleFrame & {
+    operation: 'disable' | 'make-admin' | 'no-admin' | 'delete';
     username: string;
     userUri: string;
+    /** What ends with the operation, each counted up to `most`. */
     sessions: number;
     grants: number;
+    most: number;
     form: FormView;
+    /** Set for an operation that asks for the user name. */
+    typed?: string;
     problem?: 'typed' | 'last-administrator';
   };
 }

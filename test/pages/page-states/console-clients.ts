@@ -36,6 +36,8 @@ export const consoleClientStates: View[] = [
     'client-disabled',
     'client-deleted',
     'client-made-before',
+    'look-alike-dismissed',
+    'look-alike-changed',
   ].map((done): View => ({
     name: 'console-clients',
     data: { ...emptyList, done },
@@ -45,6 +47,8 @@ export const consoleClientStates: View[] = [
     data: { ...registrations, report: undefined, problem },
   })),
   { name: 'console-registrations', data: { ...registrations, report: undefined } },
+  { name: 'console-registrations', data: { ...registrations, report: undefined, problem: 'reason', entry: 'c-4f82' } },
+  { name: 'console-client', data: { ...client, problem: 'reason' } },
   ...(['enabled', 'disabled', 'registration', 'refused', 'collection'] as const).map((state): View => ({
     name: 'console-client',
     data: { ...client, state, review: undefined },
@@ -69,5 +73,6 @@ export const consoleClientStates: View[] = [
     data: { ...secrets, problem },
   })),
   { name: 'console-client-secrets', data: { ...examples['console-client-secrets'][1], problem: undefined } },
-  { name: 'console-client-end', data: { ...end, operation: 'disable', problem: undefined } },
+  { name: 'console-client-end', data: { ...end, operation: 'disable', problem: undefined, typed: undefined } },
+  { name: 'console-client-end', data: { ...end, users: { count: 12, more: false } } },
 ];

@@ -5,7 +5,7 @@ import type { View } from './state.ts';
 
 const since = new Date('2026-03-14T09:26:53Z');
 const user = examples['console-user'];
-const deletion = examples['console-user-delete'];
+const [confirmation, refused] = examples['console-user-confirm'];
 const users = examples['console-users'];
 
 const imports = examples['console-users-import'];
@@ -14,7 +14,7 @@ const password = examples['console-user-password'];
 const removal = examples['console-user-factors-remove'];
 
 export const consoleUsersStates: View[] = [
-  ...(['group', 'many-groups', 'last-administrator', 'invitable'] as const).map((problem): View => ({
+  ...(['group', 'many-groups', 'invitable'] as const).map((problem): View => ({
     name: 'console-user',
     data: { ...user[1], problem },
   })),
@@ -22,7 +22,7 @@ export const consoleUsersStates: View[] = [
     name: 'console-user',
     data: {
       ...user[0],
-      done: 'user-ended',
+      done: 'user-disabled',
       user: { ...user[0].user, email: 'x@example.com', emailVerified: false },
       claims: [
         { claim: 'preferred_username', value: 'x' },
@@ -94,6 +94,8 @@ export const consoleUsersStates: View[] = [
     },
   },
   { name: 'console-users-import-status', data: { ...examples['console-users-import-status'][1], state: 'done' } },
-  { name: 'console-user-delete', data: { ...deletion[1], problem: 'last-administrator' } },
+  { name: 'console-user-confirm', data: { ...refused, problem: 'last-administrator' } },
+  { name: 'console-user-confirm', data: { ...confirmation, operation: 'no-admin' } },
+  { name: 'console-user-confirm', data: { ...confirmation, operation: 'make-admin', typed: '' } },
   { name: 'console-users', data: { ...users[0], done: 'user-deleted' } },
 ];

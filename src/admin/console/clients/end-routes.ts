@@ -1,7 +1,8 @@
 // Serves the console's pages that renew the secrets of a client, disable it or delete it, after a page that names the consequences.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
-import type { AdminSession, Console } from '../admin-session.ts';
+import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
+import { isTypedName } from '../typed-name.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
@@ -22,7 +23,7 @@ const sent = z.object({
     .string()
     .regex(/^\d{1,9}$/)
     .optional(),
-  name: text(255).optional(),
+  typed: text(255).optional(),
 });
 
 interface EndRoutesDependencies {
@@ -65,17 +66,18 @@ export async function clientEndRoutes(
 
   for (const operation of ['disable', 'delete'] as const) {
     console.page(app, `${listPath}/:id/${operation}`, async (admin, request) => {
-      return askForName(admin, operation, await find(readParameters(byId, request.params).id));
+      return confirm(admin, operation, await find(readParameters(byId, request.params).id));
     });
 
     app.post(`${listPath}/:id/${operation}`, async (request, reply) => {
       const { id } = readParameters(byId, request.params);
-      const { csrf, name = '' } = readParameters(sent, request.body);
+      const { csrf, typed = '' } = readParameters(sent, request.body);
       const action = `${clientPath(id)}/${operation}`;
       const admin = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
       if (!admin) return reply;
       const client = await find(id);
-      if (!isName(client, name)) return askForName(admin, operation, client, name);
+      if (asksName(operation, id) && !isTypedName(typed, displayName(id, client.metadata), id))
+        return confirm(admin, operation, client, typed);
       const call = { params: { id }, input: {}, actor: admin.by };
       if (operation === 'disable') await disableClient.handler(operationContext, call);
       else await deleteClient.handler(operationContext, call);
@@ -101,22 +103,27 @@ export async function clientEndRoutes(
     );
   }
 
-  async function askForName(
+  async function confirm(
     admin: AdminSession,
     operation: 'disable' | 'delete',
     client: Client,
     typed?: string,
   ): Promise<FastifyReply> {
-    const figures = await store.clientReview.figures(client.clientId, maxCounted);
+    const { clientId } = client;
+    const [figures, users] = await Promise.all([
+      store.clientReview.figures(clientId, maxCounted),
+      store.clientReview.signedInUsers(clientId, maxCounted),
+    ]);
     return admin.send(
       'console-client-end',
       {
         ...named(client),
         operation,
-        form: admin.form(`${clientPath(client.clientId)}/${operation}`),
+        form: admin.form(`${clientPath(clientId)}/${operation}`),
+        users,
         figures: figuresOf(figures, ['sessions', 'accessTokens', 'refreshTokens', 'grants', 'settings']),
         most: maxCounted,
-        typed: typed ?? '',
+        ...(asksName(operation, clientId) && { typed: typed ?? '' }),
         ...(typed !== undefined && { problem: 'name' as const }),
       },
       { section: 'clients', status: typed === undefined ? 200 : 400 },
@@ -124,12 +131,6 @@ export async function clientEndRoutes(
   }
 }
 
-/** Whether the typed text is the client's name as the page shows it, without invisible characters, or its id. */
-function isName(client: Client, typed: string): boolean {
-  const plain = (value: string) =>
-    value
-      .normalize('NFC')
-      .replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
-      .trim();
-  return [displayName(client.clientId, client.metadata), client.clientId].some((name) => plain(name) === plain(typed));
-}
+/** Whether the operation asks for the client's name: deletion cannot be undone, and without its own client the console works for no one. */
+const asksName = (operation: 'disable' | 'delete', clientId: string): boolean =>
+  operation === 'delete' || clientId === consoleClientId;

@@ -10,10 +10,10 @@ import {
   type ReviewLookup,
   lookUpReviews,
 } from '../../client-review.ts';
-import { linkedNames } from '../linked-names.ts';
+import { eventRows, linkedNames } from '../linked-names.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { entries, metadataDifference } from '../../../oauth/metadata-difference.ts';
-import type { ClientFigures } from '../../../repositories/clients/client-review.ts';
+import type { ClientFigures, Origin } from '../../../repositories/clients/client-review.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import type { Store } from '../../../repositories/store.ts';
 
@@ -49,18 +49,24 @@ export function rowOf(client: Client): ClientRow {
   return { name, clientId, uri, state: stateOf(client), hosts, selfRegistered, createdAt };
 }
 
+/** The name that an administrator reviews: the one that the client wants. */
+export const nameReviewed = ({ clientId, metadata, pendingMetadata }: Client): string =>
+  displayName(clientId, pendingMetadata ?? metadata);
+
+type Dismissal = Parameters<typeof alike>[2];
+
 /** Collects the facts by which an administrator reviews a registration or a change. */
-export function reviewFactsOf(client: Client, lookup: ReviewLookup): ReviewFacts {
+export function reviewFactsOf(client: Client, lookup: ReviewLookup, dismissal: Dismissal): ReviewFacts {
   const { metadata, pendingMetadata } = client;
   const wanted = pendingMetadata ?? metadata;
   const origin = lookup.origins.get(client.clientId);
   const facts: ReviewFacts = {
-    name: displayName(client.clientId, wanted),
+    name: nameReviewed(client),
     clientId: client.clientId,
     uri: clientPath(client.clientId),
     kind: pendingMetadata ? 'change' : 'registration',
     hosts: hostFacts(wanted.redirect_uris, pendingMetadata ? metadata.redirect_uris : [], lookup),
-    lookAlikes: alike(client, lookup),
+    lookAlikes: alike(client, lookup, dismissal),
     heldResources: heldBy(client, lookup),
     changes: pendingMetadata
       ? metadataDifference(metadata, pendingMetadata)
@@ -85,22 +91,20 @@ export const figuresOf = <N extends keyof ClientFigures>(figures: ClientFigures,
 type ClientPage = Pages['console-client'];
 
 /** The facts about one client. */
-export function factsOf(client: Client, lookup: ReviewLookup) {
+export function factsOf(client: Client, lookup: ReviewLookup, dismissal: Dismissal) {
   const { metadata, approvedBy, refusalReason } = client;
-  const origin = lookup.origins.get(client.clientId);
   return {
     ...named(client),
     state: stateOf(client),
     enabled: client.status === 'enabled',
     facts: {
       hosts: hostFacts(metadata.redirect_uris, metadata.redirect_uris, lookup),
-      lookAlikes: alike(client, lookup),
+      lookAlikes: alike(client, lookup, dismissal),
       heldResources: heldBy(client, lookup),
     },
-    ...(waits(client) && { review: reviewFactsOf(client, lookup) }),
+    ...(waits(client) && { review: reviewFactsOf(client, lookup, dismissal) }),
     ...(approvedBy && { approvedBy }),
     ...(refusalReason !== undefined && { refusalReason }),
-    ...(origin && { origin: defined(origin) }),
     ...(metadata.client_uri !== undefined && { homeUri: metadata.client_uri }),
     selfRegistered: client.selfRegistered,
     firstParty: client.firstParty,
@@ -111,19 +115,24 @@ export function factsOf(client: Client, lookup: ReviewLookup) {
   };
 }
 
-/** Collects the figures, sessions, logouts and latest events of a client. */
+/** Collects the figures, sessions, logouts and latest events of a client. @param origin how the client was created */
 export async function historyOf(
   store: Store,
   clientId: string,
-): Promise<Pick<ClientPage, 'figures' | 'most' | 'sessions' | 'logouts' | 'events' | 'auditUri'>> {
+  origin: Origin | undefined,
+): Promise<Pick<ClientPage, 'figures' | 'most' | 'origin' | 'sessions' | 'logouts' | 'events' | 'auditUri'>> {
   const [figures, sessions, logouts, events] = await Promise.all([
     store.clientReview.figures(clientId, maxCounted),
     store.clientReview.sessions(clientId, 10),
     store.logoutDeliveries.list({ clientId, status: undefined }, { limit: 5, after: undefined }),
     store.auditView.list({ clientId }, { limit: 10, before: undefined }),
   ]);
-  const linked = await linkedNames(store, events);
+  const creation = origin && { actor: origin.by === 'administrator' ? origin.actor : undefined };
+  const [rows, linked] = await Promise.all([eventRows(store, events), linkedNames(store, creation ? [creation] : [])]);
   return {
+    ...(origin && {
+      origin: { ...linked(creation!), ...(origin.address !== undefined && { address: origin.address }) },
+    }),
     figures: figuresOf(figures, ['sessions', 'accessTokens', 'refreshTokens', 'grants', 'settings', 'logouts']),
     most: maxCounted,
     sessions: sessions.map(({ sub, username, scope, offline, createdAt }) => ({
@@ -134,22 +143,7 @@ export async function historyOf(
       ...{ status, attempts, createdAt },
       ...(lastFailure !== undefined && { failure: lastFailure }),
     })),
-    events: events.map((event) => {
-      const { actor } = linked(event);
-      return { type: event.type, at: event.at, success: event.outcome === 'success', ...(actor && { actor }) };
-    }),
+    events: rows,
     auditUri: `/admin/audit?client=${encodeURIComponent(clientId)}`,
   };
-}
-
-function defined({
-  by,
-  actor,
-  address,
-}: {
-  by: 'registration' | 'administrator';
-  actor: string | undefined;
-  address: string | undefined;
-}) {
-  return { by, ...(actor !== undefined && { actor }), ...(address !== undefined && { address }) };
 }

@@ -1,6 +1,7 @@
 // Serves the console's pages that show one group, change its members, rename it and delete it.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AdminSession, Console } from '../admin-session.ts';
+import { isTypedName } from '../typed-name.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';
@@ -162,6 +163,7 @@ export async function groupPageRoutes(
     admin: AdminSession,
     group: Group,
     problem?: ConsoleGroupsPages['console-group-delete']['problem'],
+    typed?: string,
   ): Promise<FastifyReply> {
     const uri = groupUri(group.name);
     return admin.send(
@@ -172,6 +174,7 @@ export async function groupPageRoutes(
         members: group.members,
         most: maxAtOnce,
         form: admin.form(`${uri}/delete`),
+        ...(typed !== undefined && { typed: typed.slice(0, 255) }),
         ...(problem && { problem }),
       },
       { section: 'groups', status: problem ? 400 : 200 },
@@ -184,7 +187,7 @@ export async function groupPageRoutes(
     const sent = await submitted(request, reply, 'delete');
     if (!sent) return reply;
     const { admin, body, group } = sent;
-    if (body['typed']?.trim() !== group.name.trim()) return showDeletion(admin, group, 'typed');
+    if (!isTypedName(body['typed'], group.name)) return showDeletion(admin, group, 'typed', body['typed']);
     const params = { name: group.name };
     const deleted = await perform(deleteGroup, operationContext, { params, input: {}, actor: admin.by });
     if ('refused' in deleted) return showDeletion(admin, group, deleted.refused);

@@ -4,14 +4,14 @@ import type { FastifyInstance } from 'fastify';
 import { exportEvents } from '../../../domain/audit-export.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { noStore } from '../../../server/errors.ts';
-import { linkedNames } from '../linked-names.ts';
+import { eventRows } from '../linked-names.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { mediaTypes } from '../../../domain/user-records.ts';
-import type { AuditEventRow, AuditFilterView } from '../../../pages/views/console-operations.ts';
+import type { AuditFilterView } from '../../../pages/views/console-operations.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
 import { notFound } from '../../../oauth/errors.ts';
-import { maxScanned, type StoredEvent } from '../../../repositories/audit/audit-search.ts';
-import { isEventId, tokenIssued, viewedTypes, type ViewedEvent } from '../../../repositories/audit/audit-view.ts';
+import { maxScanned } from '../../../repositories/audit/audit-search.ts';
+import { isEventId, tokenIssued, viewedTypes } from '../../../repositories/audit/audit-view.ts';
 import { readAuditFilter, type AuditFilterRead } from './audit-filter.ts';
 import { queryOf } from '../links.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -34,7 +34,7 @@ export async function auditRoutes(app: FastifyInstance, { console, store }: Audi
     const { shown, faults } = read;
     const before = query['before'] !== undefined && isEventId(query['before']) ? query['before'] : undefined;
     const found = faults.length > 0 ? { events: [], next: undefined, cut: false } : await find(read, before);
-    const events = await withNames(found.events);
+    const events = await eventRows(store, found.events);
     const data: Omit<Pages['console-audit'], keyof ConsoleFrame> = {
       filter: shown,
       types: [...viewedTypes].sort(),
@@ -73,7 +73,7 @@ export async function auditRoutes(app: FastifyInstance, { console, store }: Audi
     const { id = '' } = singleValued(request.params);
     const event = /^\d{1,18}$/.test(id) ? await store.auditSearch.find(id) : undefined;
     if (!event) throw notFound('there is no such event');
-    const [row] = await withNames([event]);
+    const [row] = await eventRows(store, [event]);
     const { actor, sub: user, clientId: client, address, type } = event;
     const others = Object.entries({ actor, user, client, address, type }).filter(([, value]) => value !== undefined);
     return admin.send(
@@ -104,18 +104,6 @@ export async function auditRoutes(app: FastifyInstance, { console, store }: Audi
       return { events: [], next: undefined, cut: false };
     const events = await store.auditView.list({ type: tokenIssued, sub, clientId, since, until }, { limit, before });
     return { events, next: events.length === limit ? events.at(-1) : undefined, cut: false };
-  }
-
-  async function withNames(events: (StoredEvent | ViewedEvent)[]): Promise<AuditEventRow[]> {
-    const linked = await linkedNames(store, events);
-    return events.map((event) => {
-      const { id, at, type, outcome, address } = event;
-      return {
-        ...{ id, at, type, failed: outcome === 'failure', ...linked(event) },
-        ...(address !== undefined && { address }),
-        ...(!id.startsWith('token-') && { uri: `${list}/${id}` }),
-      };
-    });
   }
 }
 

@@ -8,6 +8,8 @@ import { conflict, notFound } from '../../../oauth/errors.ts';
 import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from '../../../tokens/key-ring.ts';
 import { rotateKeys, withdrawKey } from '../../operations/keys.ts';
 import type { OperationContext } from '../../operations/operation.ts';
+import { isTypedName } from '../typed-name.ts';
+import type { Pages } from '../../../pages/views/index.ts';
 import { queryOf } from '../links.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -22,6 +24,7 @@ const beginningLength = 8;
 const rotationForm = z.object({
   csrf: text(100),
   immediate: z.literal('on').optional(),
+  typed: text(300).optional(),
   ...(Object.fromEntries(keyAlgorithms.map((alg) => [`alg_${alg}`, z.literal('on').optional()])) as Record<
     `alg_${KeyAlgorithm}`,
     z.ZodOptional<z.ZodLiteral<'on'>>
@@ -69,7 +72,11 @@ export async function keyRoutes(
     );
   });
 
-  console.page(app, rotation, (admin) => askRotation(admin), { fresh: true });
+  const serviceName = new URL(config.issuer).host;
+
+  console.page(app, rotation, (admin) => askRotation(admin, { chosen: [...keyAlgorithms], immediate: false }), {
+    fresh: true,
+  });
 
   app.post(rotation, async (request, reply) => {
     const form = readParameters(rotationForm, request.body);
@@ -81,16 +88,23 @@ export async function keyRoutes(
     });
     if (!admin) return reply;
     const algorithms = keyAlgorithms.filter((alg) => form[`alg_${alg}`] === 'on');
-    if (algorithms.length === 0) return askRotation(admin, 'algorithms');
-    const input = { immediate: form.immediate === 'on', algorithms };
+    const immediate = form.immediate === 'on';
+    const given = { chosen: algorithms, immediate, typed: form.typed ?? '' };
+    if (algorithms.length === 0) return askRotation(admin, { ...given, fault: 'algorithms' });
+    // until they fetch the keys again, applications refuse tokens of a key that signs at once
+    if (immediate && !isTypedName(form.typed, serviceName)) return askRotation(admin, { ...given, fault: 'typed' });
+    const input = { immediate, algorithms };
     await rotateKeys.handler(operationContext, { params: {}, input, actor: admin.by });
     return admin.done(list, 'keys-rotated');
   });
 
-  function askRotation(admin: AdminSession, fault?: 'algorithms'): FastifyReply {
-    const form = admin.form(rotation);
-    const data = { algorithms: [...keyAlgorithms], lead, form, backUri: list, ...(fault && { fault }) };
-    return admin.send('console-keys-rotate', data, { section, status: fault ? 400 : 200 });
+  function askRotation(
+    admin: AdminSession,
+    given: Pick<Pages['console-keys-rotate'], 'chosen' | 'immediate' | 'typed' | 'fault'>,
+  ): FastifyReply {
+    const fixed = { algorithms: [...keyAlgorithms], lead, name: serviceName, backUri: list };
+    const data = { ...fixed, ...given, form: admin.form(rotation) };
+    return admin.send('console-keys-rotate', data, { section, status: given.fault ? 400 : 200 });
   }
 
   console.page(

@@ -1,6 +1,6 @@
 // Serves GET|POST /admin/sessions and GET|POST /admin/sessions/end: lists sessions, ends one, or ends all of one user.
 import { isIP } from 'node:net';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { browserName } from '../../../domain/browser-name.ts';
 import { clientLink, userLink } from '../linked-names.ts';
@@ -15,13 +15,14 @@ import type { OperationContext } from '../../operations/operation.ts';
 import { findUser } from '../../operations/users.ts';
 import { queryOf } from '../links.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { Console } from '../admin-session.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
+import { isTypedName } from '../typed-name.ts';
 
 const limit = 50;
 /** The maximum to which the sessions of a user are counted. */
 const maxCounted = 1000;
 const endOne = z.object({ csrf: text(100), end: text(255), user: text(320).optional(), address: text(64).optional() });
-const endAll = z.object({ csrf: text(100), sub: text(255) });
+const endAll = z.object({ csrf: text(100), sub: text(255), typed: text(320).optional() });
 
 interface SessionRoutesDependencies {
   store: Store;
@@ -89,8 +90,9 @@ export async function sessionRoutes(
     return admin.done(list + queryOf({ user: user || undefined, address: address || undefined }), 'session-ended');
   });
 
-  console.page(app, confirmation, async (admin, request) => {
-    const { sub = '' } = singleValued(request.query);
+  console.page(app, confirmation, (admin, request) => confirm(admin, singleValued(request.query)['sub'] ?? ''));
+
+  async function confirm(admin: AdminSession, sub: string, typed?: string): Promise<FastifyReply> {
     const person = await findUser(store, sub);
     const found = await store.sessions.list({ sub }, { limit: maxCounted + 1, after: undefined });
     return admin.send(
@@ -102,16 +104,19 @@ export async function sessionRoutes(
         own: sub === admin.session.user.sub,
         form: withField(admin.form(confirmation, sub), 'sub', sub),
         backUri: list + queryOf({ user: person.username }),
+        ...(typed !== undefined && { typed, problem: 'typed' as const }),
       },
-      { section },
+      { section, status: typed === undefined ? 200 : 400 },
     );
-  });
+  }
 
   app.post(confirmation, async (request, reply) => {
-    const { csrf, sub } = readParameters(endAll, request.body);
+    const { csrf, sub, typed = '' } = readParameters(endAll, request.body);
     const back = confirmation + queryOf({ sub });
     const admin = await console.submitted(request, reply, { csrf, action: confirmation, shown: sub, back });
     if (!admin) return reply;
+    // a name, and no new sign-in, for which ending sessions must never wait
+    if (!isTypedName(typed, (await findUser(store, sub)).username)) return confirm(admin, sub, typed);
     await endSessions.handler(operationContext, { params: { sub }, input: {}, actor: admin.by });
     return admin.done(list, 'sessions-ended');
   });

@@ -1,7 +1,8 @@
-// Serves the console's pages that search users, show one with its operations, and delete one.
+// Serves the console's pages that search users, and show one with the operations that need no confirmation.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Authenticator, kindOf } from '../../../authenticators/authenticator.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
+import { eventRows } from '../linked-names.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
 import { legible } from '../../../pages/claim-text.ts';
 import { singleValued } from '../../../server/parameters.ts';
@@ -13,27 +14,17 @@ import { invalidRequest, OAuthError } from '../../../oauth/errors.ts';
 import { withdrawGrant } from '../../operations/grants.ts';
 import { changeMembers } from '../../operations/groups.ts';
 import { inviteUser, revokeInvitation } from '../../operations/invitations.ts';
-import { endSessions } from '../../operations/sessions.ts';
-import { changeUser, deleteUser, findUser } from '../../operations/users.ts';
+import { changeUser, findUser } from '../../operations/users.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import { answerInvitation } from './invitation.ts';
-import { lineOf, listPath, pathOf, queryOfFilter, readFilter, shownFilter } from './view.ts';
+import { lineOf, listPath, maxCounted, pathOf, queryOfFilter, readFilter, shownFilter } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
 
 const pageSize = 50;
 /** How many groups the field for a group offers. */
 const maxOffered = 50;
-/** The maximum to which the sessions of a user are counted. */
-const maxCounted = 100;
-
-const changes: Record<string, { status?: 'enabled' | 'disabled'; admin?: boolean }> = {
-  disable: { status: 'disabled' },
-  enable: { status: 'enabled' },
-  'make-admin': { admin: true },
-  'no-admin': { admin: false },
-};
 
 interface ConsoleUsersDependencies {
   config: Config;
@@ -79,13 +70,14 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
   ): Promise<FastifyReply> {
     const user = await find(subOf(admin.request));
     const { sub } = user;
-    const [sessions, grants, factors, recoveryCodes, groups, pending] = await Promise.all([
+    const [sessions, grants, factors, recoveryCodes, groups, pending, events] = await Promise.all([
       store.sessions.list({ sub }, { limit: maxCounted, after: undefined }),
       store.grants.list(sub),
       store.secondFactors.list(sub),
       store.recoveryCodes.count(sub),
       store.groups.list({ limit: maxOffered }),
       store.mailedLinks.findInvitation(sub),
+      store.auditView.list({ sub }, { limit: 10, before: undefined }),
     ]);
     const isInvitable = user.status === 'enabled' && user.passwordHash === undefined && factors.length === 0;
     const removeUri = `${pathOf(user)}/second-factors/remove`;
@@ -119,7 +111,8 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
         editUri: `${pathOf(user)}/edit`,
         passwordUri: `${pathOf(user)}/password`,
         removeUri,
-        deleteUri: `${pathOf(user)}/delete`,
+        endUri: `/admin/sessions/end?${new URLSearchParams({ sub })}`,
+        events: await eventRows(store, events),
         auditUri: `/admin/audit?${new URLSearchParams({ user: user.username })}`,
         ...trouble,
       },
@@ -134,7 +127,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     const body = singleValued(request.body);
     const act = body['act'] ?? '';
     // an operation that only ends what can be started again must never wait
-    const ends = ['end-sessions', 'withdraw', 'revoke-invitation'].includes(act);
+    const ends = ['withdraw', 'revoke-invitation'].includes(act);
     const admin = await console.submitted(request, reply, {
       csrf: body['csrf'],
       action: path,
@@ -146,10 +139,6 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     const user = await find(subOf(request));
     const { sub } = user;
     const group = { name: body['group'] ?? '' };
-    if (act === 'end-sessions') {
-      await endSessions.handler(operationContext, { params: { sub }, input: {}, actor });
-      return admin.done(path, 'user-ended');
-    }
     if (act === 'invite') {
       const invited = await perform(inviteUser, operationContext, { params: { sub }, input: {}, actor });
       if ('refused' in invited) return show(admin, { problem: invited.refused });
@@ -167,11 +156,9 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     else if (act === 'join') {
       const problem = await join(actor, sub, body['group']);
       if (problem) return show(admin, { problem, typedGroup: body['group'] ?? '' });
-    } else if (Object.hasOwn(changes, act)) {
-      const call = { params: { sub }, input: changes[act]!, actor };
-      const changed = await perform(changeUser, operationContext, call);
-      if ('refused' in changed) return show(admin, { problem: changed.refused });
-    } else throw invalidRequest('there is no such action');
+    } else if (act === 'enable')
+      await changeUser.handler(operationContext, { params: { sub }, input: { status: 'enabled' }, actor });
+    else throw invalidRequest('there is no such action');
     return admin.done(path, 'user-saved');
   });
 
@@ -193,47 +180,4 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
       throw error;
     }
   }
-
-  async function showDeletion(
-    admin: AdminSession,
-    problem?: ConsoleUsersPages['console-user-delete']['problem'],
-  ): Promise<FastifyReply> {
-    const user = await find(subOf(admin.request));
-    const [sessions, grants] = await Promise.all([
-      store.sessions.list({ sub: user.sub }, { limit: maxCounted, after: undefined }),
-      store.grants.list(user.sub),
-    ]);
-    return admin.send(
-      'console-user-delete',
-      {
-        username: user.username,
-        userUri: pathOf(user),
-        sessions: sessions.length,
-        grants: grants.length,
-        form: admin.form(`${pathOf(user)}/delete`),
-        ...(problem && { problem }),
-      },
-      { section: 'users', status: problem ? 400 : 200 },
-    );
-  }
-
-  console.page(app, '/admin/users/:sub/delete', (admin) => showDeletion(admin));
-
-  app.post('/admin/users/:sub/delete', async (request, reply) => {
-    const path = `${pathOf({ sub: subOf(request) })}/delete`;
-    const body = singleValued(request.body);
-    const admin = await console.submitted(request, reply, {
-      csrf: body['csrf'],
-      action: path,
-      back: path,
-      fresh: true,
-    });
-    if (!admin) return reply;
-    const user = await find(subOf(request));
-    if (body['typed']?.trim() !== user.username) return showDeletion(admin, 'typed');
-    const call = { params: { sub: user.sub }, input: {}, actor: admin.by };
-    const gone = await perform(deleteUser, operationContext, call);
-    if ('refused' in gone) return showDeletion(admin, gone.refused);
-    return admin.done('/admin/users', 'user-deleted');
-  });
 }

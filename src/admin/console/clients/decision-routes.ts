@@ -1,0 +1,197 @@
+// Serves the console's page of one client and the list of what is pending, and the forms of both: they approve, refuse, and dismiss warnings.
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { z } from 'zod';
+import { readCursor } from '../../../domain/paging.ts';
+import { displayName } from '../../../oauth/client-metadata.ts';
+import { text } from '../../../oauth/text.ts';
+import type { FormView, Pages } from '../../../pages/views/index.ts';
+import type { LookAlike } from '../../../repositories/clients/client-review.ts';
+import type { Client } from '../../../repositories/clients/clients.ts';
+import type { Store } from '../../../repositories/store.ts';
+import { readParameters, singleValued } from '../../../server/parameters.ts';
+import { decideClients, dismissLookAlike } from '../../operations/client-decisions.ts';
+import { findClient } from '../../operations/clients.ts';
+import type { OperationContext } from '../../operations/operation.ts';
+import { perform } from '../../perform.ts';
+import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
+import { around } from './routes.ts';
+import {
+  clientPath,
+  decidePath,
+  factsOf,
+  historyOf,
+  listPath,
+  lookUpReviews,
+  nameReviewed,
+  reviewFactsOf,
+  waitingPath,
+  waits,
+} from './view.ts';
+
+const byId = z.object({ id: text(255) });
+const paged = z.object({ cursor: text(500).optional() });
+const decision = z.object({
+  csrf: text(100).optional(),
+  shown: text(10_000),
+  decision: z.enum(['approve', 'refuse']),
+  reason: text(1000).optional(),
+  // the page of a client, or one entry of the list; otherwise the form for the selected entries
+  from: z.enum(['client', 'entry']).optional(),
+});
+const dismissal = z.object({
+  csrf: text(100).optional(),
+  other: text(255),
+  name: text(400),
+  other_name: text(400),
+  from: z.literal('client').optional(),
+});
+const pageLength = 20;
+
+interface ClientDecisionDependencies {
+  store: Store;
+  console: Console;
+  operationContext: OperationContext;
+}
+
+export async function clientDecisionRoutes(
+  app: FastifyInstance,
+  { console, store, operationContext }: ClientDecisionDependencies,
+): Promise<void> {
+  // not from the cache: the administrator decides about the version that the page shows
+  const find = (clientId: string) => findClient(store, clientId);
+  const dismissPath = (clientId: string) => `${clientPath(clientId)}/look-alikes`;
+
+  console.page(app, waitingPath, (admin, request) => {
+    const { cursor } = readParameters(paged, request.query);
+    return showWaiting(admin, { cursor });
+  });
+
+  console.page(app, `${listPath}/:id`, async (admin, request) =>
+    showClient(admin, await find(readParameters(byId, request.params).id)),
+  );
+
+  app.post(decidePath, async (request, reply) => {
+    const sent = singleValued(request.body);
+    const form = readParameters(decision, request.body);
+    const shown = form.shown.split(',').map((client) => client.split(' '));
+    const back = form.from === 'client' ? clientPath(shown[0]?.[0] ?? '') : waitingPath;
+    const bound = { csrf: form.csrf, action: decidePath, shown: form.shown };
+    const admin = await console.submitted(request, reply, { ...bound, back, fresh: true });
+    if (!admin) return reply;
+    const reason = form.reason?.trim() ?? '';
+    const picked = shown
+      .filter((_client, index) => sent[`client.${index}`] !== undefined)
+      .map(([clientId = '', version]) => ({ client_id: clientId, version: Number(version) }));
+    const [first] = picked;
+    const refuses = form.decision === 'refuse';
+    const typed = {
+      reason,
+      selected: form.from === 'entry' ? [] : picked.map(({ client_id: clientId }) => clientId),
+      ...(form.from === 'entry' && first && { entry: first.client_id }),
+    };
+    if (!first) return showWaiting(admin, { ...typed, problem: 'nothing', status: 400 });
+    if (refuses && reason === '') {
+      if (form.from === 'client') return showClient(admin, await find(first.client_id), 'reason');
+      return showWaiting(admin, { ...typed, problem: 'reason', status: 400 });
+    }
+    const input = { decision: form.decision, clients: picked, ...(refuses && { reason }) };
+    const outcomes = await decideClients.handler(operationContext, { params: {}, input, actor: admin.by });
+    const changed = outcomes.filter(({ outcome }) => outcome === 'changed');
+    const gone = outcomes.filter(({ outcome }) => outcome === 'gone').length;
+    const held = outcomes.filter(({ outcome }) => outcome === 'held');
+    if (changed.length + held.length + gone === 0) {
+      const stillWaits =
+        !refuses && picked.length === 1 && (await store.clients.find(first.client_id))?.pendingMetadata !== undefined;
+      return admin.done(back, refuses ? 'client-refused' : stillWaits ? 'client-enabled' : 'client-approved');
+    }
+    const names = (of: typeof outcomes) => Promise.all(of.map(({ clientId }) => nameOf(clientId)));
+    const decided = outcomes.length - changed.length - held.length - gone;
+    const report = { decided, changed: await names(changed), held: await names(held), gone };
+    return showWaiting(admin, { reason, report, status: 409 });
+  });
+
+  app.post(`${listPath}/:id/look-alikes`, async (request, reply) => {
+    const { id } = readParameters(byId, request.params);
+    const { csrf, other, name, other_name: otherName, from } = readParameters(dismissal, request.body);
+    const back = from === 'client' ? clientPath(id) : waitingPath;
+    const bound = { csrf, action: dismissPath(id), shown: namesShown(other, name, otherName) };
+    const admin = await console.submitted(request, reply, { ...bound, back, fresh: true });
+    if (!admin) return reply;
+    const input = { name, other_name: otherName };
+    const call = { params: { id, other }, input, actor: admin.by };
+    const dismissed = await perform(dismissLookAlike, operationContext, call);
+    return admin.done(back, 'refused' in dismissed ? 'look-alike-changed' : 'look-alike-dismissed');
+  });
+
+  const namesShown = (other: string, name: string, otherName: string) => JSON.stringify([other, name, otherName]);
+
+  /** Returns a function that makes the form that dismisses a warning: it is valid for the shown names only. */
+  const dismissalOn =
+    (admin: AdminSession, from?: 'client') =>
+    (client: Client, other: LookAlike): FormView => {
+      const name = nameReviewed(client);
+      const form = admin.form(dismissPath(client.clientId), namesShown(other.clientId, name, other.name));
+      const names = { other: other.clientId, name, other_name: other.name };
+      return { ...form, hidden: { ...form.hidden, ...names, ...(from && { from }) } };
+    };
+
+  async function nameOf(clientId: string): Promise<string> {
+    const client = await store.clients.find(clientId);
+    return client ? displayName(clientId, client.metadata) : clientId;
+  }
+
+  /** A form that decides about these clients, each at the shown version. @param from for the form of one client, which is selected */
+  function decisionForm(admin: AdminSession, shown: readonly Client[], from?: 'client' | 'entry'): FormView {
+    const bound = shown.map(({ clientId, version }) => `${clientId} ${version}`).join(',');
+    const form = admin.form(decidePath, bound);
+    return { ...form, hidden: { ...form.hidden, shown: bound, ...(from && { 'client.0': 'on', from }) } };
+  }
+
+  async function showClient(admin: AdminSession, client: Client, problem?: 'reason'): Promise<FastifyReply> {
+    const lookup = await lookUpReviews(store, [client]);
+    const history = await historyOf(store, client.clientId, lookup.origins.get(client.clientId));
+    const own = client.clientId === consoleClientId;
+    const usable = client.status === 'enabled' && client.metadata.redirect_uris.length > 0 && !own;
+    const decides = waits(client) || (client.status === 'disabled' && !client.uncollected);
+    return admin.send(
+      'console-client',
+      {
+        ...factsOf(client, lookup, dismissalOn(admin, 'client')),
+        ...history,
+        own,
+        ...(decides && { decision: decisionForm(admin, [client], 'client') }),
+        ...(usable && { tryUri: `/admin/try-it?client_id=${encodeURIComponent(client.clientId)}` }),
+        ...(problem && { problem }),
+      },
+      { section: 'clients', status: problem ? 400 : 200 },
+    );
+  }
+
+  async function showWaiting(
+    admin: AdminSession,
+    state: { cursor?: string | undefined; status?: number } & Pick<
+      Partial<Pages['console-registrations']>,
+      'report' | 'problem' | 'entry' | 'selected' | 'reason'
+    >,
+  ): Promise<FastifyReply> {
+    const { cursor, status, ...rest } = state;
+    const found = await store.clients.list({ waiting: true }, { limit: pageLength + 1, after: readCursor(cursor) });
+    const shown = found.slice(0, pageLength);
+    const lookup = await lookUpReviews(store, shown);
+    return admin.send(
+      'console-registrations',
+      {
+        reason: '',
+        selected: [],
+        ...rest,
+        ...(shown.length > 0 && { form: decisionForm(admin, shown) }),
+        waiting: shown.map((client) => ({
+          ...reviewFactsOf(client, lookup, dismissalOn(admin)),
+          decision: decisionForm(admin, [client], 'entry'),
+        })),
+        ...around(waitingPath, {}, cursor, found, pageLength),
+      },
+      { section: 'clients', status: status ?? 200 },
+    );
+  }
+}

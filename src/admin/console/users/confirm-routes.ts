@@ -1,0 +1,92 @@
+// Serves the console's pages that disable or delete a user, and grant or remove the administrator role, after a page that names the consequences.
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { z } from 'zod';
+import { text } from '../../../oauth/text.ts';
+import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
+import type { Store } from '../../../repositories/store.ts';
+import { readParameters } from '../../../server/parameters.ts';
+import type { OperationContext } from '../../operations/operation.ts';
+import { changeUser, deleteUser, findUser } from '../../operations/users.ts';
+import { perform } from '../../perform.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
+import { isTypedName } from '../typed-name.ts';
+import { listPath, maxCounted, pathOf } from './view.ts';
+
+type ConfirmPage = ConsoleUsersPages['console-user-confirm'];
+
+const bySub = z.object({ sub: text(255) });
+const sent = z.object({ csrf: text(100).optional(), typed: text(255).optional() });
+const changes = {
+  disable: { status: 'disabled' },
+  'make-admin': { admin: true },
+  'no-admin': { admin: false },
+} as const;
+/** The operations that cannot be undone, or give away the whole service: they ask for the user name. */
+const askForName: readonly ConfirmPage['operation'][] = ['make-admin', 'delete'];
+
+interface ConfirmRoutesDependencies {
+  store: Pick<Store, 'grants' | 'sessions' | 'users'>;
+  console: Console;
+  operationContext: OperationContext;
+}
+
+export async function userConfirmRoutes(
+  app: FastifyInstance,
+  { store, console, operationContext }: ConfirmRoutesDependencies,
+): Promise<void> {
+  for (const operation of ['disable', 'make-admin', 'no-admin', 'delete'] as const) {
+    const asksName = askForName.includes(operation);
+
+    console.page(app, `${listPath}/:sub/${operation}`, (admin, request) =>
+      ask(admin, operation, readParameters(bySub, request.params).sub),
+    );
+
+    app.post(`${listPath}/:sub/${operation}`, async (request, reply) => {
+      const { sub } = readParameters(bySub, request.params);
+      const { csrf, typed } = readParameters(sent, request.body);
+      const action = `${pathOf({ sub })}/${operation}`;
+      const admin = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
+      if (!admin) return reply;
+      const { username } = await findUser(store, sub);
+      if (asksName && !isTypedName(typed, username)) return ask(admin, operation, sub, { typed, problem: 'typed' });
+      const call = { params: { sub }, actor: admin.by };
+      const result =
+        operation === 'delete'
+          ? await perform(deleteUser, operationContext, { ...call, input: {} })
+          : await perform(changeUser, operationContext, { ...call, input: changes[operation] });
+      if ('refused' in result) return ask(admin, operation, sub, { typed, problem: result.refused });
+      return operation === 'delete'
+        ? admin.done(listPath, 'user-deleted')
+        : admin.done(pathOf({ sub }), operation === 'disable' ? 'user-disabled' : 'user-saved');
+    });
+  }
+
+  async function ask(
+    admin: AdminSession,
+    operation: ConfirmPage['operation'],
+    sub: string,
+    refused: { typed?: string | undefined; problem?: ConfirmPage['problem'] } = {},
+  ): Promise<FastifyReply> {
+    const user = await findUser(store, sub);
+    const [sessions, grants] = await Promise.all([
+      store.sessions.list({ sub }, { limit: maxCounted, after: undefined }),
+      store.grants.list(sub, { limit: maxCounted, after: undefined }),
+    ]);
+    const { typed = '', problem } = refused;
+    return admin.send(
+      'console-user-confirm',
+      {
+        operation,
+        username: user.username,
+        userUri: pathOf(user),
+        sessions: sessions.length,
+        grants: grants.length,
+        most: maxCounted,
+        form: admin.form(`${pathOf(user)}/${operation}`),
+        ...(askForName.includes(operation) && { typed }),
+        ...(problem && { problem }),
+      },
+      { section: 'users', status: problem ? 400 : 200 },
+    );
+  }
+}
