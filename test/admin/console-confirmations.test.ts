@@ -1,5 +1,5 @@
 // Each dangerous act in the console asks for as much confirmation as its damage deserves.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { obtainTokens, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -25,9 +25,15 @@ interface Prepared {
 }
 
 const row = async (text: string, values: unknown[] = []) => (await service.database.sql(text, values))[0];
-/** Makes the administrator's sign-in older, or young again. */
-const shiftSignIn = (minutes: number) =>
-  service.database.sql('UPDATE sessions SET auth_time = auth_time + make_interval(mins => $1)', [minutes]);
+let signInAge = 0;
+/** Makes each sign-in so old, in minutes. */
+async function ageSignIn(minutes: number) {
+  await service.database.sql('UPDATE sessions SET auth_time = auth_time + make_interval(mins => $1)', [
+    signInAge - minutes,
+  ]);
+  signInAge = minutes;
+}
+afterEach(() => ageSignIn(0));
 const user = (change: Parameters<TestService['createUser']>[0] = {}) => service.createUser(change);
 const userAct =
   (operation: string, change: Parameters<TestService['createUser']>[0], gone: (found: unknown) => boolean) =>
@@ -92,6 +98,25 @@ const acts: [act: string, asks: (typeof asked)[number], recent: boolean, prepare
     'confirmation',
     true,
     userAct('no-admin', { admin: true }, (found) => !(found as { admin: boolean }).admin),
+  ],
+  [
+    'remove the second factors of a user',
+    'confirmation',
+    true,
+    async () => {
+      const { sub } = await user();
+      await service.database.sql(`INSERT INTO passkey_users (sub, user_handle) VALUES ($1, sha512($1::text::bytea))`, [
+        sub,
+      ]);
+      await service.database.sql(
+        `INSERT INTO passkeys (id, credential_id, sub, public_key, sign_count, aaguid, backup_eligible, backed_up, name)
+         VALUES ('blue', sha256('blue'), $1, '\\x00', 0, gen_random_uuid(), false, false, 'blue')`,
+        [sub],
+      );
+      const page = `/admin/users/${sub}/second-factors/remove`;
+      const happened = async () => (await service.store.secondFactors.list(sub)).length === 0;
+      return { page, action: page, happened };
+    },
   ],
   ['disable a client', 'confirmation', true, clientAct('disable', newClient)],
   [
@@ -162,7 +187,7 @@ test('an act with less damage never asks for more than one with more damage (des
 describe.each(acts)('to %s', (act, asks, recent, prepare) => {
   test(`the administrator is asked for: ${asks}${recent ? ', with a recent sign-in' : ''} (design, pages; security R91)`, async () => {
     const { page, action, fields = {}, name, happened } = await prepare();
-    if (!recent) await shiftSignIn(-16);
+    if (!recent) await ageSignIn(16);
     const shown = await agent.get(page);
     expect(shown.status).toBe(200);
     expect(shown.body.includes('name="typed"'), 'asks for a name').toBe(asks === 'name');
@@ -178,15 +203,14 @@ describe.each(acts)('to %s', (act, asks, recent, prepare) => {
     }
     const complete = { ...form, ...(asks === 'name' && { typed: name! }) };
     if (recent) {
-      await shiftSignIn(-16);
+      await ageSignIn(16);
       expect((await agent.post(action, complete)).location).toContain('/authorize?');
       expect(await happened()).toBe(false);
-      await shiftSignIn(16);
+      await ageSignIn(0);
     }
     const done = await agent.post(action, complete);
     expect(done.location, act).toContain('done=');
     expect(await happened()).toBe(true);
-    if (!recent) await shiftSignIn(16);
   });
 });
 

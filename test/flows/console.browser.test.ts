@@ -188,3 +188,31 @@ browserTest(
     await page.close();
   },
 );
+
+browserTest(
+  'a script shows a button that copies the id of a user; without script the id is plain text (design, pages)',
+  { timeout: 60_000 },
+  async () => {
+    const admin = await service.createUser({ admin: true });
+    for (const javaScriptEnabled of [true, false]) {
+      const context = await browser!.newContext({
+        javaScriptEnabled,
+        permissions: ['clipboard-read', 'clipboard-write'],
+      });
+      const page = await context.newPage();
+      await page.goto(`${service.issuer}/admin/users/${admin.sub}`);
+      await page.locator('#username').fill(admin.username);
+      await page.locator('#password').fill(admin.password);
+      await page.locator('#password').press('Enter');
+      await page.getByText(admin.sub, { exact: true }).first().waitFor();
+      const copy = page.getByRole('button', { name: 'Copy' });
+      expect(await copy.count()).toBe(javaScriptEnabled ? 1 : 0);
+      if (javaScriptEnabled) {
+        await copy.click();
+        await page.getByRole('button', { name: 'Copied' }).waitFor();
+        expect(await page.evaluate('navigator.clipboard.readText()')).toBe(admin.sub);
+      }
+      await context.close();
+    }
+  },
+);
