@@ -57,6 +57,7 @@ test('every admin route that writes needs a recent sign-in, except those that on
     'POST /admin/api/clients',
     'POST /admin/api/clients/:id/approve',
     'POST /admin/api/clients/:id/disable',
+    'POST /admin/api/clients/:id/look-alikes/:other/dismiss',
     'POST /admin/api/clients/:id/refuse',
     'POST /admin/api/clients/:id/secrets',
     'POST /admin/api/clients/decide',
