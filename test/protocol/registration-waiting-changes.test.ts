@@ -55,7 +55,7 @@ const ways: Record<string, (clientId: string) => Promise<unknown>> = {
   'plain SQL': (id) => service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [id]),
   'the console': async (id) => {
     const form = formOf(await console.get(`/admin/clients/${id}`), '/admin/clients/decide');
-    return console.post('/admin/clients/decide', { ...form, 'client.0': 'on', one: 'on', decision: 'approve' });
+    return console.post('/admin/clients/decide', { ...form, decision: 'approve' });
   },
 };
 
@@ -183,12 +183,12 @@ describe('a change that a client makes while it is disabled', () => {
     expect(page.body).toMatch(/<del>.*rp\.example\.com.*<\/del>/);
     expect(page.body).toMatch(/<ins>.*evil\.example.*<\/ins>/);
     expect(page.body).toContain('Approving enables it with its previously approved settings');
-    expect(page.body).toMatch(/form="approval"[^>]*>Enable</);
+    expect(page.body).toMatch(/form="approval-client"[^>]*>Enable</);
     const first = await runCommand(service, ['client', 'approve', id]);
     expect(first.stdout).toContain(elsewhere);
     expect(first.stdout).toContain('Its change (pending_changes) is still pending');
     const again = await console.get(`/admin/clients/${id}`);
-    expect(again.body).toMatch(/form="approval"[^>]*>Approve</);
+    expect(again.body).toMatch(/form="approval-client"[^>]*>Approve</);
     expect(again.body).not.toContain('Approving enables it');
     expect((await runCommand(service, ['client', 'approve', id])).stdout).toContain(
       'pending changes are now in effect',
