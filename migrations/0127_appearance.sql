@@ -1,4 +1,5 @@
--- The look that administrators chose in the console: one row, which is always there. A setting of the environment takes precedence over its column.
+-- The look that administrators chose in the console: one row, which is always there. A setting of the environment takes precedence over its
+-- column. After a change by plain SQL, NOTIFY gatehouse, 'appearance' tells the instances to read the row again.
 CREATE TABLE appearance (
   single boolean PRIMARY KEY DEFAULT true CHECK (single),
   product_name text CHECK (length(product_name) BETWEEN 1 AND 60),
@@ -10,12 +11,3 @@ CREATE TABLE appearance (
   favicon bytea CHECK (length(favicon) <= 262144)
 );
 INSERT INTO appearance DEFAULT VALUES;
-
--- Tells all instances to read the row again.
-CREATE FUNCTION appearance_effects() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM pg_notify('gatehouse', 'appearance');
-  RETURN NULL;
-END $$;
-CREATE TRIGGER appearance_effects AFTER INSERT OR UPDATE OR DELETE ON appearance
-  FOR EACH STATEMENT EXECUTE FUNCTION appearance_effects();

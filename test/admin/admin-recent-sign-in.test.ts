@@ -51,6 +51,7 @@ test('every admin route that writes needs a recent sign-in, except those that on
     'DELETE /admin/api/users/:sub/sign-in-failures',
     'GET /admin/api/audit/export',
     'GET /admin/api/users/export',
+    'PATCH /admin/api/appearance',
     'PATCH /admin/api/clients/:id',
     'PATCH /admin/api/groups/:name',
     'PATCH /admin/api/users/:sub',
@@ -64,6 +65,7 @@ test('every admin route that writes needs a recent sign-in, except those that on
     'POST /admin/api/groups',
     'POST /admin/api/groups/:name/members',
     'POST /admin/api/keys',
+    'POST /admin/api/mail/test',
     'POST /admin/api/registration-tokens',
     'POST /admin/api/users',
     'POST /admin/api/users/:sub/invitation',
@@ -102,7 +104,9 @@ test('the other routes accept a sign-in of 16 minutes ago, and all routes accept
     expect([200, 404], `${method} ${path}`).toContain((await send(`${method} ${path}`, token)).status);
   await setSignInAge(14);
   for (const { method, path } of adminRoutes())
-    expect([200, 201, 400, 404, 415], `${method} ${path}`).toContain((await send(`${method} ${path}`, token)).status);
+    expect([200, 201, 400, 404, 409, 415], `${method} ${path}`).toContain(
+      (await send(`${method} ${path}`, token)).status,
+    );
 });
 
 test('a client credentials token with the scope admin needs no recent sign-in (decisions section 8)', async () => {

@@ -284,6 +284,7 @@ test('settings take precedence over the console, which shows them as fixed (desi
   });
   try {
     await own.database.sql(`UPDATE appearance SET product_name = 'Stored', support_url = 'https://help.example/'`);
+    await own.database.sql(`NOTIFY gatehouse, 'appearance'`);
     const login = await eventually(
       () => loginOf(own.issuer),
       ({ body }) => body.includes('help.example'),
@@ -351,7 +352,7 @@ test('the command line shows, changes and removes the appearance, and reads imag
     code: 1,
     stderr: expect.stringContaining('1.3:1') as string,
   });
-  expect((await run('set', '--logo', join(folder, 'nowhere.png'))).stderr).toContain('is not there');
+  expect((await run('set', '--logo', join(folder, 'nowhere.png'))).stderr).toContain('does not exist');
   const removed = await run('set', '--logo', 'none', '--product-name', 'none', '--accent-color', 'none');
   expect(removed).toMatchObject({ code: 0, stderr: '' });
   expect((await run('show')).stdout).toContain('the look of the service itself');

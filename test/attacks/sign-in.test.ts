@@ -134,7 +134,7 @@ function seen(page: Page, typed: string) {
     body: page.body
       .replaceAll(typed, 'TYPED')
       .replaceAll(/(name="(csrf|transaction)" value|data-options)="[^"]*"/g, '$1')
-      .replaceAll(/\?transaction=[\w-]{43}"/g, '?transaction="'),
+      .replaceAll(/\?transaction=[\w-]{43}(?="|&amp;)/g, '?transaction='),
     headers: [...page.headers].filter(([name]) => !volatile.includes(name)),
     cookies: page.headers.getSetCookie().map((line) => line.replace(/=[^;]*/, '=')),
   };

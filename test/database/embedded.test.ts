@@ -633,7 +633,9 @@ describe('as an unprivileged user', () => {
     chmodSync(path.dirname(dataDir), 0o755);
     expect(await new User(dataDir, { uid }).line()).toMatch(/EmbeddedPostgresError: .*permission denied.*DATABASE_URL/);
     chmodSync(dataDir, 0o777);
-    expect(await new User(dataDir, { uid }).line()).toMatch(/EmbeddedPostgresError: .*(this user|another user).*/);
+    expect(await new User(dataDir, { uid }).line()).toMatch(
+      /EmbeddedPostgresError: .*(the user that runs the service|another user).*/,
+    );
   });
 
   test.runIf(asRoot)('the error for a user id without a name says what initdb needs', async () => {

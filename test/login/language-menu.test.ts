@@ -28,8 +28,8 @@ test('a choice in the menu keeps the pending request, goes before ui_locales and
   expect(languageOf(page)).toBe('ar');
   const german = await choose(agent, page, 'de');
   expect(languageOf(german)).toBe('de');
-  expect(german.headers.getSetCookie().join()).toMatch(
-    /^GATEHOUSE_LANGUAGE=de; Max-Age=31536000; Path=\/idp; HttpOnly; SameSite=Lax$/,
+  expect(german.headers.getSetCookie()).toContain(
+    'GATEHOUSE_LANGUAGE=de; Max-Age=31536000; Path=/idp; HttpOnly; SameSite=Lax',
   );
   const refused = await agent.submit(german, { username: user.username, password: 'wrong' });
   expect([refused.status, languageOf(refused)]).toEqual([400, 'de']);

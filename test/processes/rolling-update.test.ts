@@ -19,7 +19,7 @@ let folder: string;
 beforeAll(async () => {
   database = await createTestDatabase();
   folder = mkdtempSync(join(tmpdir(), 'gatehouse-next-'));
-  for (const part of ['bin', 'src', 'templates', 'migrations', 'package.json'])
+  for (const part of ['bin', 'src', 'templates', 'migrations', 'package.json', '.env.example'])
     cpSync(join(root, part), join(folder, part), { recursive: true });
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
   writeFileSync(

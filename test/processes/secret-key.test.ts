@@ -276,7 +276,7 @@ test('the file in DATA_DIR holds a list of keys as SECRET_KEY does (decisions se
     const [oldId, added] = [parseSecretKey(before).id, randomSecret()];
     writeFileSync(file, `${added},${before.slice(1)}\n`);
     const short = runCommand(['keys', 'list'], settings);
-    await expect(short).rejects.toThrow(/The file .*secret-key does not hold secret keys: .*SECRET_KEY/);
+    await expect(short).rejects.toThrow(/The file .*secret-key does not contain secret keys: .*SECRET_KEY/);
     await expect(short).rejects.not.toThrow(before.slice(1));
     writeFileSync(file, `${added}\n`);
     await expect(runCommand(['keys', 'list'], settings)).rejects.toThrow(`lacks the key ${oldId}`);

@@ -92,7 +92,10 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     if (answer.outcome === 'verified') {
       const continuation = { previous: session, transaction, clientId, returnTo: returnToOf(request) };
       const next = await signIn.proceed(request, reply, answer.user, continuation);
-      if (next !== undefined) return pages.redirect(reply, next);
+      if (next !== undefined) {
+        rememberedRequests.remember(request, reply, undefined);
+        return pages.redirect(reply, next);
+      }
     }
     const refused = answer.outcome === 'verified' ? answer.late : answer;
     if (refused.event)

@@ -14,10 +14,13 @@ interface Row {
 const columns = 'product_name, accent_color, support_url, logo, logo_dark, favicon';
 const read = statement('appearance.read', `SELECT ${columns} FROM appearance`);
 const lock = statement('appearance.lock', `SELECT ${columns} FROM appearance FOR UPDATE`);
+// tells all instances to read the row again
 const write = statement(
   'appearance.write',
-  `INSERT INTO appearance (${columns}) VALUES ($1, $2, $3, $4, $5, $6)
-   ON CONFLICT (single) DO UPDATE SET (${columns}) = ($1, $2, $3, $4, $5, $6)`,
+  `WITH written AS (
+     INSERT INTO appearance (${columns}) VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (single) DO UPDATE SET (${columns}) = ($1, $2, $3, $4, $5, $6) RETURNING single
+   ) SELECT pg_notify('gatehouse', 'appearance') FROM written`,
 );
 
 const appearanceOf = (row: Row | undefined): Appearance => ({

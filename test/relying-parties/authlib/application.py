@@ -30,7 +30,7 @@ home = """<!doctype html><html lang="en"><title>Authlib</title><link rel="icon" 
 <form method="post" action="/refresh"><button>Refresh</button></form>
 <form method="post" action="/sign-out"><button>Sign out</button></form></html>"""
 signed_out = """<!doctype html><html lang="en"><title>Authlib</title><link rel="icon" href="data:,">
-<h1>You are signed out</h1></html>"""
+<h1>You&rsquo;re signed out</h1></html>"""
 
 
 @app.get("/")

@@ -93,7 +93,7 @@ public class Party {
   String signedOut() {
     return """
         <!doctype html><html lang="en"><title>Spring Security</title><link rel="icon" href="data:,">
-        <h1>You are signed out</h1>
+        <h1>You&rsquo;re signed out</h1>
         """;
   }
 }
