@@ -31,7 +31,8 @@ export const isProductName = (name: string): boolean =>
 
 /** An https address without user information, or a mail address as mailto:. */
 export function isSupportUrl(address: string): boolean {
-  if (address.length > 2000 || !URL.canParse(address)) return false;
+  if (address.length > 2000 || !/^(https:\/\/|mailto:)[^\s\p{C}]+$/u.test(address) || !URL.canParse(address))
+    return false;
   const { protocol, username, password, hostname } = new URL(address);
   if (protocol === 'https:') return hostname !== '' && username === '' && password === '';
   return protocol === 'mailto:' && /^mailto:[^\s@,;<>"]+@[^\s@,;<>"?]+(\?[^\s<>"]*)?$/i.test(address);

@@ -13,16 +13,16 @@ export function shownSettings(given: Readonly<Record<string, string>>): Readonly
     Object.fromEntries(
       Object.entries(given).map(([name, value]) => [
         name,
-        secrets.includes(name) ? hidden : addresses.includes(name) ? withoutCredentials(value) : value,
+        secrets.includes(name) ? hidden : addresses.includes(name) ? withoutCredentials(name, value) : value,
       ]),
     ),
   );
 }
 
-/** Scheme, host, port and path; a value that is no address but a word stays, and one that cannot be read is hidden. */
-function withoutCredentials(value: string): string {
+/** Scheme, host, port, and the path of a database; the path of a range service may hold a key (security R99). A value that is no address but a word stays, and one that cannot be read is hidden. */
+function withoutCredentials(name: string, value: string): string {
   if (/^[a-z]{1,10}$/.test(value)) return value;
   if (!URL.canParse(value)) return hidden;
   const { protocol, host, pathname } = new URL(value);
-  return `${protocol}//${host}${pathname}`;
+  return `${protocol}//${host}${name === 'PASSWORD_BREACH_CHECK' ? '' : pathname}`;
 }

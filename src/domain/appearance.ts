@@ -1,5 +1,6 @@
 // Keeps the product's appearance in memory: the settings first, then what administrators chose, and the files that pages load for it.
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { type Palette, paletteOf } from '../config/accent-color.ts';
 import { type Appearance, appearanceSettings } from '../config/appearance-types.ts';
 import { imageTypeOf } from '../config/image.ts';
@@ -35,6 +36,7 @@ export type AppearanceService = ReturnType<typeof createAppearance>;
 export const brandPath = '/assets/brand';
 const parts = Object.keys(appearanceSettings) as (keyof Appearance)[];
 const refreshPause = 1_000; // milliseconds
+const fileName = /^[a-z-]{1,20}\.[0-9a-f]{16}\.(css|png|webp)$/;
 
 /** @param settings the parts that the environment sets */
 export function createAppearance(store: Pick<Store, 'appearance'>, settings: Appearance) {
@@ -52,7 +54,10 @@ export function createAppearance(store: Pick<Store, 'appearance'>, settings: App
     // a read that began later has found at least as much
     if (turn < newest) return;
     newest = turn;
-    const next = prepare({ ...stored, ...Object.fromEntries(fixed.map((part) => [part, settings[part]])) }, fixed);
+    const appearance = { ...stored, ...Object.fromEntries(fixed.map((part) => [part, settings[part]])) };
+    // the same brand stays the same object, which the texts of its product name are cached by
+    if (isDeepStrictEqual(appearance, state.appearance)) return;
+    const next = prepare(appearance, fixed);
     // a read that finds the same files must not drop the former ones
     if ([...next.files.keys()].join() !== [...files.keys()].join()) formerFiles = files;
     ({ state, files } = next);
@@ -68,7 +73,7 @@ export function createAppearance(store: Pick<Store, 'appearance'>, settings: App
      */
     async file(name: string): Promise<BrandFile | undefined> {
       const found = files.get(name) ?? formerFiles.get(name);
-      if (found || performance.now() - readAt < refreshPause) return found;
+      if (found || !fileName.test(name) || performance.now() - readAt < refreshPause) return found;
       await refresh();
       return files.get(name);
     },
