@@ -138,6 +138,8 @@ test.each<[what: string, body: Record<string, unknown>, sentence: RegExp]>([
   ['an accent with more after it', { accent_color: '#0c4a43;}' }, /accent_color must be a color/],
   ['a support link by http', { support_url: 'http://help.example/' }, /support_url must be an https URL, or mailto:/],
   ['a support link that is a script', { support_url: 'javascript:alert(1)' }, /support_url must be an https URL/],
+  ['a support link in capitals', { support_url: 'HTTPS://help.example/' }, /support_url must be an https URL/],
+  ['a support link with a line break', { support_url: 'https://help.example/\n' }, /support_url must be an https URL/],
   ['a support link with a password', { support_url: 'https://a:b@help.example/' }, /support_url must be an https URL/],
   ['a support link without an address', { support_url: 'mailto:' }, /support_url must be an https URL/],
   ['an empty name', { product_name: '' }, /product_name must be a name of 1 to 60 characters/],
