@@ -1,6 +1,7 @@
 // Starts the service and its commands as operators do: bin/gatehouse as a child process with its own settings, on a free port of the
 // loopback.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -137,13 +138,19 @@ export function postmasterOf(dataDir: string): number | undefined {
   }
 }
 
-/** A port of the loopback that was free a moment ago. */
+/**
+ * A port of the loopback that was free a moment ago. It lies below the ports that the system gives to outgoing connections, so that
+ * none of these takes it before the service does.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, 'localhost');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = randomInt(20_000, 32_000);
+    const server = createServer().listen(port, 'localhost');
+    const free = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    server.close();
+    if (free) return port;
+  }
 }
