@@ -1,8 +1,10 @@
 // Walks in a real browser as a newcomer: from a service with one administrator and nothing else to a user who is signed in to a
-// single-page application, whose page holds the snippet that the console showed.
+// single-page application, whose page holds the snippet that the console showed, and to a program that has a token of its own.
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, vi } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -34,20 +36,26 @@ afterAll(async () => {
   await service?.stop();
 });
 
+/** Opens the list of clients as a new administrator; `complaints` collects what the browser reports. */
+async function openConsole(): Promise<{ page: Page; complaints: string[] }> {
+  const admin = await service.createUser({ admin: true, claims: { name: 'Ada' } });
+  const context = await browser!.newContext({ locale: 'en', permissions: ['clipboard-read', 'clipboard-write'] });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  await page.goto(`${service.issuer}/admin/clients`);
+  await page.getByLabel('User name or email').fill(admin.username);
+  await page.getByLabel('Password', { exact: true }).fill(admin.password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.getByRole('link', { name: 'Create client' }).first().waitFor();
+  return { page, complaints };
+}
+
 browserTest(
   'a newcomer connects a single-page application with two pages and two fields, copies the snippet, and signs in with it (design, pages)',
   async () => {
-    const admin = await service.createUser({ admin: true, claims: { name: 'Ada' } });
-    const context = await browser!.newContext({ locale: 'en', permissions: ['clipboard-read', 'clipboard-write'] });
-    const page = await context.newPage();
-    const complaints: string[] = [];
-    page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
-    page.on('pageerror', (error) => complaints.push(error.message));
-    await page.goto(`${service.issuer}/admin/clients`);
-    await page.getByLabel('User name or email').fill(admin.username);
-    await page.getByLabel('Password', { exact: true }).fill(admin.password);
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-
+    const { page, complaints } = await openConsole();
     const from = Date.now();
     let pages = 0;
     page.on('load', () => void (pages += 1));
@@ -73,6 +81,35 @@ browserTest(
     console.info(`newcomer: ${pages} pages loaded, ${fields} fields shown, ${seconds.toFixed(1)} s`);
     expect(fields).toBe(3);
     expect(complaints).toEqual([]);
-    await context.close();
+    await page.context().close();
+  },
+);
+
+browserTest(
+  'a newcomer connects a program without users with three pages and one field, copies the secret and the commands, and these get a token (design, pages)',
+  async () => {
+    const { page, complaints } = await openConsole();
+    const from = Date.now();
+    let pages = 0;
+    page.on('load', () => void (pages += 1));
+    await page.getByRole('link', { name: 'Create client' }).first().click();
+    await page.getByRole('link', { name: 'Machine to machine' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Tide');
+    await page.getByRole('button', { name: 'Create client' }).click();
+    await page.getByRole('heading', { name: 'Client created' }).waitFor();
+    const secret = (await page.locator('#client_secret').textContent())!.trim();
+    await page.getByRole('button', { name: 'Copy curl' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    const commands = await page.evaluate<string>('navigator.clipboard.readText()');
+    const shell = spawn('bash', ['-euo', 'pipefail', '-c', commands], {
+      env: { ...process.env, CLIENT_SECRET: secret },
+    });
+    const [stdout, stderr] = await Promise.all([text(shell.stdout), text(shell.stderr)]);
+    const seconds = (Date.now() - from) / 1000;
+    console.info(`newcomer, machine: ${pages} pages loaded, 1 field filled in, ${seconds.toFixed(1)} s`);
+    expect({ stdout, stderr }).toEqual({ stdout: expect.stringContaining('"active":true') as string, stderr: '' });
+    expect(pages).toBe(3);
+    expect(complaints).toEqual([]);
+    await page.context().close();
   },
 );
