@@ -18,12 +18,12 @@ export function mailChannel({ store, composition, transport, logger }: MailChann
     const fanOut = composition.fanOutOf(row);
     if (fanOut) {
       await store.transaction(async (repositories) => {
-        // the deletion comes first, so that an identical order waits for this transaction and is not lost
+        // the deletion comes first, so that an identical row waits for this transaction and is not lost
         if (await repositories.outbox.delete(row.id)) await fanOut(repositories, row);
       });
       return undefined;
     }
-    // a later version may have stored the order: the mail waits for an instance of it
+    // a later version may have stored the row: the mail waits for an instance of it
     if (!composition.knows(row)) return { reason: 'this version does not know this mail' };
     const composed = await composition.compose(row);
     if (!composed) {

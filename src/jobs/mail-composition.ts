@@ -1,4 +1,4 @@
-// Composes mails from stored orders: finds the recipients and the language, and makes the link.
+// Composes mails from the rows of the outbox: finds the recipients and the language, and makes the link.
 import type { Config } from '../config.ts';
 import { nameInMail, usernameInMail } from '../pages/markup.ts';
 import type { PageRenderer } from '../pages/renderer.ts';
@@ -28,8 +28,8 @@ export interface Composed {
   purpose: LinkPurpose | undefined;
 }
 
-/** Replaces an order by one for each recipient. */
-type FanOut = (repositories: Repositories, order: OutboxRow) => Promise<void>;
+/** Replaces a row by one for each recipient. */
+type FanOut = (repositories: Repositories, row: OutboxRow) => Promise<void>;
 
 /** Seconds after which the service gives up a mail that it could not send. */
 export const mailDeadline = 86_400;
@@ -107,50 +107,50 @@ export function createMailComposition({ config, store, renderer, limits, appeara
   };
 
   return {
-    /** The fan-out of an order that is not yet a mail; run it in one transaction with the deletion of the order. */
-    fanOutOf: (order: OutboxRow): FanOut | undefined =>
-      Object.hasOwn(fanOuts, order.name) ? fanOuts[order.name] : undefined,
-    /** Whether this version can send an order: during an upgrade a later version may have stored it. */
+    /** The fan-out of a row that is not yet one mail; run it in one transaction with the deletion of the row. */
+    fanOutOf: (row: OutboxRow): FanOut | undefined =>
+      Object.hasOwn(fanOuts, row.name) ? fanOuts[row.name] : undefined,
+    /** Whether this version can send a row: during an upgrade a later version may have stored it. */
     knows: ({ name }: OutboxRow): boolean => mailNames.some((known) => known === name),
-    /** The mail of an order; undefined when it has no recipient any more. */
-    async compose(order: OutboxRow): Promise<Composed | undefined> {
-      const name = mailNames.find((known) => known === order.name);
-      const user = order.sub === undefined ? undefined : await store.users.find(order.sub);
-      if (!name || (order.sub !== undefined && user?.status !== 'enabled')) return undefined;
-      const to = order.recipient ?? (user?.emailVerified ? user.email : undefined);
+    /** The mail of a row; undefined when it has no recipient any more. */
+    async compose(row: OutboxRow): Promise<Composed | undefined> {
+      const name = mailNames.find((known) => known === row.name);
+      const user = row.sub === undefined ? undefined : await store.users.find(row.sub);
+      if (!name || (row.sub !== undefined && user?.status !== 'enabled')) return undefined;
+      const to = row.recipient ?? (user?.emailVerified ? user.email : undefined);
       if (to === undefined) return undefined;
       const purpose = purposes[name];
       // the account has another address by now, so the link would do nothing
-      if (purpose === 'verify_address' && user?.email !== (order.data['replaces'] ?? undefined)) return undefined;
+      if (purpose === 'verify_address' && user?.email !== (row.data['replaces'] ?? undefined)) return undefined;
       if (purpose === 'invitation' && user?.email !== to) return undefined;
       // each kind of mail has its own count: orders of one kind for another user's address must not use up the limit of the others
       if (
         requestableByAnyone.includes(name) &&
-        order.attempts === 1 &&
+        row.attempts === 1 &&
         (await limits.consume('mailedLinks', `${name} ${to.toLowerCase()}`)) > 0
       )
         return undefined;
-      const content = await contentOf(order, user, to);
+      const content = await contentOf(row, user, to);
       const buttonPath = buttonPaths[name];
       if (purpose) {
         if (purpose !== 'stop_change') content.lifetime = lifetimeOf[purpose];
-        const { sessionId } = order;
-        content.link = await makeLink(order, purpose, { sub: user?.sub, email: to, replaces: user?.email, sessionId });
+        const { sessionId } = row;
+        content.link = await makeLink(row, purpose, { sub: user?.sub, email: to, replaces: user?.email, sessionId });
         if (content.link === undefined) return undefined;
       } else if (buttonPath !== undefined) content.link = issuer + buttonPath;
       const chosen = user?.claims['locale'];
-      const locale = renderer.chooseLocale(typeof chosen === 'string' ? chosen : undefined, order.locale);
+      const locale = renderer.chooseLocale(typeof chosen === 'string' ? chosen : undefined, row.locale);
       const { brand } = appearance.current();
       return {
         purpose,
-        letter: { id: order.messageId, to, ...renderer.mail(name, content, { locale, issuer, brand }) },
+        letter: { id: row.messageId, to, ...renderer.mail(name, content, { locale, issuer, brand }) },
       };
     },
   };
 
-  async function contentOf(order: OutboxRow, user: User | undefined, to: string): Promise<MailContent> {
-    const text = (name: string) => (typeof order.data[name] === 'string' ? order.data[name] : undefined);
-    const client = order.clientId === undefined ? undefined : await store.clients.find(order.clientId);
+  async function contentOf(row: OutboxRow, user: User | undefined, to: string): Promise<MailContent> {
+    const text = (name: string) => (typeof row.data[name] === 'string' ? row.data[name] : undefined);
+    const client = row.clientId === undefined ? undefined : await store.clients.find(row.clientId);
     const facts: NonNullable<MailContent['facts']> = {};
     for (const fact of ['browser', 'system', 'address', 'reason'] as const) {
       const value = text(fact);
@@ -160,32 +160,32 @@ export function createMailComposition({ config, store, renderer, limits, appeara
     if (facts.browser !== undefined) facts.browser = nameInMail(facts.browser);
     const at = text('at');
     if (at !== undefined && !Number.isNaN(Date.parse(at))) facts.at = new Date(at);
-    const { names } = order.data;
+    const { names } = row.data;
     if (Array.isArray(names)) facts.names = names.map((given) => nameInMail(String(given)) || '…');
     const values: Record<string, string> = { username: '', address: to };
     // untrusted text is short and holds no address (security R124)
     if (user) {
       const own = [to, user.emailVerified ? user.email : undefined];
-      values['username'] = usernameInMail(user.username, own, order.name === 'verify-address');
+      values['username'] = usernameInMail(user.username, own, row.name === 'verify-address');
     }
-    if (order.clientId !== undefined)
-      values['client'] = (client && nameInMail(displayName(client.clientId, client.metadata))) || order.clientId;
+    if (row.clientId !== undefined)
+      values['client'] = (client && nameInMail(displayName(client.clientId, client.metadata))) || row.clientId;
     return { values, facts };
   }
 
   /**
-   * Makes a new link at each attempt, since nothing stored contains the link. Undefined if a new password or address has cancelled the order,
+   * Makes a new link at each attempt, since nothing stored contains the link. Undefined if a new password or address has cancelled the row,
    * or if the session that ordered it has ended: either happens before the link is stored, or afterwards and ends the link.
    */
   async function makeLink(
-    order: OutboxRow,
+    row: OutboxRow,
     purpose: LinkPurpose,
     link: Pick<NewLink, 'sub' | 'email' | 'replaces' | 'sessionId'>,
   ): Promise<string | undefined> {
     const { token, hash } = newOpaqueToken('mailed_link');
     const made = await store.transaction(async ({ users, outbox, mailedLinks }) => {
       if (link.sub !== undefined) await users.lock(link.sub);
-      if (!(await outbox.waits(order.id))) return false;
+      if (!(await outbox.waits(row.id))) return false;
       const lifetime = lifetimeOf[purpose];
       return (await mailedLinks.insert({ ...link, purpose, tokenHash: hash, lifetime })) !== undefined;
     });

@@ -1,7 +1,7 @@
 // Deletes expired rows, counts events by the hour, and adds up the members of groups, on one instance at a time.
 import type { Logger } from 'pino';
 import { declareSubscribers } from '../domain/events/subscribers.ts';
-import { limitNames } from '../domain/rate-limits/limits.ts';
+import { limitNames } from '../domain/rate-limits/limit-definitions.ts';
 import type { Repositories, Store } from '../repositories/store.ts';
 
 const interval = 15_000; // milliseconds between rounds, the next batch follows a full one at once

@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts';
 import { digest } from '../../crypto/secrets.ts';
 import type { Repositories } from '../../repositories/store.ts';
 import { createAttemptCounter } from './attempt-counter.ts';
-import { attemptsOf, type LimitName, windowOf } from './limits.ts';
+import { attemptsOf, type LimitName, windowOf } from './limit-definitions.ts';
 
 export interface Limits {
   /** Counts one attempt; returns the seconds to wait if there were too many, else 0. @throws DatabaseUnavailable */

@@ -8,14 +8,14 @@ import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
 import { neededGrantTypes, parseResponseType, parts, responseModes } from '../../oauth/response-type.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
 import { scopeFor } from '../../sender-constraint/audience.ts';
-import type { RequestRules } from './rules.ts';
+import type { VerificationContext } from './verification-context.ts';
 import type { TrustedRequest } from './trusted-request.ts';
 
 /** Characters. */
 const maxOpaque = 2048;
 const maxScope = 1024;
 
-export type CheckRules = Pick<RequestRules, 'findAudience' | 'requirePkce' | 'prompts'>;
+export type CheckRules = Pick<VerificationContext, 'findAudience' | 'requirePkce' | 'prompts'>;
 
 /** Refuses a request, or stores the values that it has read in it. @throws OAuthError */
 type Check = (request: TrustedRequest, parameters: Record<string, string>, rules: CheckRules) => void | Promise<void>;

@@ -20,7 +20,7 @@ import { pushedTransaction } from './pushed-request.ts';
 import { verifyRequest } from './request.ts';
 import { effectiveRequest } from './request-object.ts';
 import { sendAuthorizationResponse } from './response.ts';
-import { requestRules, type RequestRulesDependencies } from './rules.ts';
+import { verificationContext, type VerificationDependencies } from './verification-context.ts';
 import { createStoredRequests, type StoredRequestsDependencies } from './stored-requests.ts';
 import type { TrustedRequest } from './trusted-request.ts';
 
@@ -29,7 +29,7 @@ interface Transaction extends AuthorizationRequestRow {
   idHash: Buffer;
 }
 
-type AuthorizationFlowDependencies = RequestRulesDependencies &
+type AuthorizationFlowDependencies = VerificationDependencies &
   StoredRequestsDependencies &
   DecisionDependencies &
   IssueDependencies & {
@@ -42,7 +42,7 @@ type AuthorizationFlowDependencies = RequestRulesDependencies &
 
 export function createAuthorizationFlow(options: AuthorizationFlowDependencies): AuthorizationFlow {
   const { config, store, sessions, secondStep, pages } = options;
-  const rules = requestRules(options);
+  const verification = verificationContext(options);
   const stored = createStoredRequests(options);
   const decideNext = createDecision(options);
   const issue = createIssue(options);
@@ -96,7 +96,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     const { session, pending, grant } = await sessions.findContext(request, reply, { transaction: id });
     if (!pending) return expired(request, reply);
     try {
-      const authorization = await verifyRequest(pending.parameters, rules, pending.problem, isFramed(request));
+      const authorization = await verifyRequest(pending.parameters, verification, pending.problem, isFramed(request));
       const at = { transaction: { ...pending, idHash }, confirmed: true };
       const step = await advance(request, reply, authorization, { session, grant }, pending.endpoint, at);
       if (step === undefined) return reply;
@@ -126,10 +126,10 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
         const taken = await stored.take(request, reply, pushed, parameters['client_id']);
         return taken ? resume(request, reply, pushed) : expired(request, reply);
       }
-      const { reason, ...effective } = await effectiveRequest(parameters, rules, false);
+      const { reason, ...effective } = await effectiveRequest(parameters, verification, false);
       if (reason !== undefined) request.log.info({ ...effective.problem, reason }, 'request object refused');
       const framed = isFramed(request);
-      const authorization = await verifyRequest(effective.parameters, rules, effective.problem, framed);
+      const authorization = await verifyRequest(effective.parameters, verification, effective.problem, framed);
       // a request object without prompt=none (security R8)
       if (framed && !authorization.prompts.includes('none')) onlyNavigation(request);
       const { clientId } = authorization.client;
@@ -147,7 +147,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     resume,
 
     async questionOf(row) {
-      const authorization = await verifyRequest(row.parameters, rules, row.problem).catch((error: unknown) => {
+      const authorization = await verifyRequest(row.parameters, verification, row.problem).catch((error: unknown) => {
         if (error instanceof OAuthError) return undefined;
         throw error;
       });

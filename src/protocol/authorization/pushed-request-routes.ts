@@ -11,10 +11,10 @@ import type { TokenService } from '../../tokens/token-service.ts';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import { checkPushedRequest, newRequestUri } from './pushed-request.ts';
-import { requestRules, type RequestRulesDependencies } from './rules.ts';
+import { verificationContext, type VerificationDependencies } from './verification-context.ts';
 import { createStoredRequests, type StoredRequestsDependencies } from './stored-requests.ts';
 
-type PushedAuthorizationRequestDependencies = RequestRulesDependencies &
+type PushedAuthorizationRequestDependencies = VerificationDependencies &
   StoredRequestsDependencies & {
     config: Config;
     tokens: TokenService;
@@ -27,7 +27,7 @@ export async function pushedAuthorizationRequestEndpoint(
   options: PushedAuthorizationRequestDependencies,
 ): Promise<void> {
   const { config, tokens, limits, authenticateClient } = options;
-  const rules = requestRules(options);
+  const context = verificationContext(options);
   const stored = createStoredRequests(options);
   await onlyForms(app);
   app.setErrorHandler(jsonErrors);
@@ -40,7 +40,7 @@ export async function pushedAuthorizationRequestEndpoint(
       const wait = await limits.consume('pushedPerNetwork', `${client.clientId} ${networkOf(clientAddress(request))}`);
       if (wait > 0) throw tooManyPushed(wait);
     }
-    const parameters = await checkPushedRequest({ ...sent, client_id: client.clientId }, rules, tokens);
+    const parameters = await checkPushedRequest({ ...sent, client_id: client.clientId }, context, tokens);
     const { requestUri, transaction } = newRequestUri();
     await stored.push(request, { transaction, client, parameters });
     request.log.info({ client_id: client.clientId }, 'authorization request pushed');

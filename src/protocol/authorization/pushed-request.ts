@@ -4,7 +4,7 @@ import { newOpaqueToken, opaqueTokenKind } from '../../tokens/opaque-token.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import { verifyRequest } from './request.ts';
 import { effectiveRequest } from './request-object.ts';
-import type { RequestRules } from './rules.ts';
+import type { VerificationContext } from './verification-context.ts';
 
 const prefix = 'urn:ietf:params:oauth:request_uri:';
 
@@ -27,13 +27,13 @@ export function pushedTransaction(requestUri: string | undefined): string | unde
  */
 export async function checkPushedRequest(
   parameters: Record<string, string>,
-  rules: RequestRules,
+  context: VerificationContext,
   tokens: TokenService,
 ): Promise<Record<string, string>> {
-  const effective = await effectiveRequest(parameters, rules, true);
+  const effective = await effectiveRequest(parameters, context, true);
   const { problem, reason } = effective;
   if (problem) throw new OAuthError(problem.code, problem.description, 400, { cause: reason });
-  const { error, idTokenHint } = await verifyRequest(effective.parameters, rules).catch((refusal: unknown) => {
+  const { error, idTokenHint } = await verifyRequest(effective.parameters, context).catch((refusal: unknown) => {
     // an authenticated client may learn the reason, which a browser may not
     throw refusal instanceof OAuthError && typeof refusal.cause === 'string' ? invalidRequest(refusal.cause) : refusal;
   });

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../oauth/errors.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import { RequestObjectRefused } from '../../tokens/request-object.ts';
 import { redirectUriAllowed } from '../../interaction/redirect-check.ts';
-import type { RequestRules } from './rules.ts';
+import type { VerificationContext } from './verification-context.ts';
 
 export interface EffectiveRequest {
   parameters: Record<string, string>;
@@ -66,7 +66,7 @@ const essential: readonly [string, number][] = [
  */
 export async function effectiveRequest(
   received: Record<string, string>,
-  { findClient, clientSecret, requestObjects, requirePushed, localhost }: RequestRules,
+  { findClient, clientSecret, requestObjects, requirePushed, localhost }: VerificationContext,
   pushed: boolean,
 ): Promise<EffectiveRequest> {
   // unknown parameters are not stored (security R119)

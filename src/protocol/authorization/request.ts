@@ -9,7 +9,7 @@ import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { checks, type CheckRules, wellFormed } from './checks.ts';
 import type { RequestProblem } from './request-object.ts';
-import type { RequestRules } from './rules.ts';
+import type { VerificationContext } from './verification-context.ts';
 import type { TrustedRequest } from './trusted-request.ts';
 
 const trusted = z.object({ client_id: text(255).optional(), redirect_uri: text(2000).optional() });
@@ -22,7 +22,7 @@ const trusted = z.object({ client_id: text(255).optional(), redirect_uri: text(2
  */
 export async function verifyRequest(
   parameters: Record<string, string>,
-  rules: Pick<RequestRules, 'findClient' | 'localhost'> & CheckRules,
+  context: Pick<VerificationContext, 'findClient' | 'localhost'> & CheckRules,
   problem?: RequestProblem,
   framed = false,
 ): Promise<TrustedRequest> {
@@ -30,9 +30,9 @@ export async function verifyRequest(
   const client =
     clientId === undefined
       ? undefined
-      : await rules.findClient(clientId, (known) => redirectUriAllowed(known, redirectUri, rules.localhost));
+      : await context.findClient(clientId, (known) => redirectUriAllowed(known, redirectUri, context.localhost));
   if (client?.status !== 'enabled') throw untrusted('unknown or disabled client');
-  const registered = redirectUri === undefined ? undefined : registeredUri(client, redirectUri, rules.localhost);
+  const registered = redirectUri === undefined ? undefined : registeredUri(client, redirectUri, context.localhost);
   if (redirectUri === undefined || registered === undefined) throw untrusted('the redirect URI is not registered');
   const { state } = parameters;
   // the form of form_post is a page
@@ -67,7 +67,7 @@ export async function verifyRequest(
   try {
     if (problem) throw new OAuthError(problem.code, problem.description);
     if (posted) throw invalidRequest('response_mode form_post cannot be used in a frame');
-    for (const check of checks) await check(request, parameters, rules);
+    for (const check of checks) await check(request, parameters, context);
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error;
     request.error = new AuthorizationError(target, error.code, error.description);

@@ -8,7 +8,7 @@ import type { Store } from '../../repositories/store.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import { promptValues } from '../../oauth/prompt.ts';
 
-export interface RequestRules {
+export interface VerificationContext {
   findClient: ClientCache['find'];
   /** @throws OAuthError invalid_target */
   findAudience: (resource: string) => Promise<string[]>;
@@ -23,7 +23,7 @@ export interface RequestRules {
   requirePushed: boolean;
 }
 
-export interface RequestRulesDependencies {
+export interface VerificationDependencies {
   config: Config;
   store: Store;
   clients: ClientCache;
@@ -31,13 +31,13 @@ export interface RequestRulesDependencies {
   requestObjects: RequestObjects;
 }
 
-export function requestRules({
+export function verificationContext({
   config,
   store,
   clients,
   tokens,
   requestObjects,
-}: RequestRulesDependencies): RequestRules {
+}: VerificationDependencies): VerificationContext {
   return {
     findClient: clients.find,
     findAudience: (resource) => audienceOf(store, config.issuer, resource),
