@@ -44,5 +44,5 @@ export interface AuthorizationFlow {
   /** The question of a stored request; undefined if the request is no longer valid. */
   questionOf(stored: AuthorizationRequestRow): Promise<ConsentQuestion | undefined>;
   /** The error handler: answers the client if it is known and safe, else sends the browser to the sign-in page. */
-  errors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply;
+  errors(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
 }

@@ -17,7 +17,7 @@ export type IdTokenSigningAlgorithm = (typeof idTokenSigningAlgorithms)[number];
 export const assertionSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'] as const;
 
 /** The responses that the service can encrypt for a client. */
-const encryptedResponses = ['id_token', 'userinfo'] as const;
+const encryptedResponses = ['id_token', 'userinfo', 'authorization'] as const;
 export type EncryptedResponse = (typeof encryptedResponses)[number];
 /** `none` only where a setting allows unsigned request objects. */
 export const requestObjectSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256', 'none'] as const;
@@ -117,6 +117,9 @@ export const clientMetadataShape = z.object({
   userinfo_signed_response_alg: z.enum(idTokenSigningAlgorithms, rule('choice.algorithm')).optional(),
   userinfo_encrypted_response_alg: keyManagement.optional(),
   userinfo_encrypted_response_enc: contentEncryption.optional(),
+  authorization_signed_response_alg: z.enum(idTokenSigningAlgorithms, rule('choice.algorithm')).optional(),
+  authorization_encrypted_response_alg: keyManagement.optional(),
+  authorization_encrypted_response_enc: contentEncryption.optional(),
   subject_type: z.enum(subjectTypes, rule('choice.subject-type')).default('public'),
   sector_identifier_uri: webUri.optional(),
   scope: z
@@ -286,11 +289,12 @@ export function needsSecretAsKey(metadata: ClientMetadata): boolean {
   return metadata.token_endpoint_auth_method === 'client_secret_jwt' || signsWithSecret(metadata);
 }
 
-/** Whether the client's secret signs ID Tokens, UserInfo responses or request objects. */
+/** Whether the client's secret signs ID Tokens, UserInfo responses, authorization responses or request objects. */
 function signsWithSecret(metadata: ClientMetadata): boolean {
   return [
     metadata.id_token_signed_response_alg,
     metadata.userinfo_signed_response_alg,
+    metadata.authorization_signed_response_alg,
     metadata.request_object_signing_alg,
   ].includes('HS256');
 }

@@ -1,7 +1,7 @@
 // Defines the errors of OAuth and OpenID Connect: each has a public description, and a cause that is only logged.
 
 import { type Refusal, sentenceOf } from './refusals.ts';
-import type { ResponseMode } from './response-type.ts';
+import type { Delivery } from './response-type.ts';
 
 /** Every error code in a response of the service, and where it is registered. */
 export const errorCodes = [
@@ -73,7 +73,9 @@ export class OAuthError extends Error {
 /** Where and how an authorization response is sent. Only a verified request has a target. */
 export interface ResponseTarget {
   readonly redirectUri: string;
-  readonly responseMode: ResponseMode;
+  readonly delivery: Delivery;
+  /** The client that reads the response as a JWT (JARM); undefined for plain parameters. */
+  readonly jwtAudience: string | undefined;
   readonly state: string | undefined;
 }
 

@@ -12,8 +12,18 @@ export const responseTypes = [
 ] as const;
 export type ResponseType = (typeof responseTypes)[number];
 
-export const responseModes = ['query', 'fragment', 'form_post'] as const;
-export type ResponseMode = (typeof responseModes)[number];
+/** How the browser takes a response to the client. */
+const deliveries = ['query', 'fragment', 'form_post'] as const;
+export type Delivery = (typeof deliveries)[number];
+
+/** Every value of response_mode: each delivery with plain parameters and with one JWT, and `jwt` for a JWT by the default delivery (JARM 2.3). */
+export const responseModes: readonly string[] = [...deliveries, 'jwt', ...deliveries.map((mode) => `${mode}.jwt`)];
+
+/** Parses a response_mode; returns undefined for an unsupported one. Without `delivery`, that of the response type is used. */
+export function parseResponseMode(mode: string): { delivery: Delivery | undefined; jwt: boolean } | undefined {
+  if (!responseModes.includes(mode)) return undefined;
+  return { delivery: deliveries.find((known) => known === mode.split('.')[0]), jwt: mode.endsWith('jwt') };
+}
 
 /** Parses a space-separated list in any order; returns undefined for an unsupported type. */
 export function parseResponseType(text: string): ResponseType | undefined {
@@ -29,7 +39,7 @@ export function parts(type: ResponseType): { code: boolean; idToken: boolean; to
 }
 
 /** `fragment` for a response with tokens, else `query` (OAuth 2.0 Multiple Response Types 1.0, 5). */
-export function defaultResponseMode(type: ResponseType): ResponseMode {
+export function defaultDelivery(type: ResponseType): Delivery {
   const { idToken, token } = parts(type);
   return idToken || token ? 'fragment' : 'query';
 }

@@ -52,7 +52,10 @@ function lowersProtection(current: ClientMetadata, next: ClientMetadata): boolea
   return (
     (current.id_token_encrypted_response_alg !== undefined && next.id_token_encrypted_response_alg === undefined) ||
     (current.userinfo_encrypted_response_alg !== undefined && next.userinfo_encrypted_response_alg === undefined) ||
+    (current.authorization_encrypted_response_alg !== undefined &&
+      next.authorization_encrypted_response_alg === undefined) ||
     (next.id_token_signed_response_alg === 'HS256' && current.id_token_signed_response_alg !== 'HS256') ||
+    (next.authorization_signed_response_alg === 'HS256' && current.authorization_signed_response_alg !== 'HS256') ||
     (current.default_acr_values ?? []).some((level) => !next.default_acr_values?.includes(level)) ||
     (age !== undefined && (nextAge === undefined || nextAge > age))
   );

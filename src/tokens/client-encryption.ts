@@ -1,4 +1,4 @@
-// Encrypts ID Tokens and UserInfo responses to a client's own key (OpenID Connect Core 10.2, RFC 7516).
+// Encrypts ID Tokens, UserInfo and authorization responses to a client's own key (OpenID Connect Core 10.2, RFC 7516).
 import { CompactEncrypt, type CryptoKey, importJWK, type JWK } from 'jose';
 import type { ClientMetadata, EncryptedResponse } from '../oauth/client-metadata.ts';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';

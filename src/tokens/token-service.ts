@@ -2,6 +2,7 @@
 import type { SecretBox } from '../crypto/secret-box.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import { associatedDataOf } from '../repositories/keys/sealed-values.ts';
+import { mintAuthorizationResponse } from './authorization-response.ts';
 import { encryptFor, findRecipient } from './client-encryption.ts';
 import { isOwnJwt, mintUserinfo, readIdTokenHint, verifyIdToken } from './id-token.ts';
 import { mintLogoutToken } from './logout-token.ts';
@@ -63,6 +64,20 @@ export function createTokenService(options: TokenServiceOptions) {
       return signed
         ? encryptFor(recipient, signed, 'jwt')
         : encryptFor(recipient, JSON.stringify({ ...claims, iss: issuer, aud: clientId }), 'claims');
+    },
+    /**
+     * Prepares an authorization response as a JWT: finds the key that it is encrypted to before anything is issued.
+     * @returns signs the parameters and encrypts them, as the client registered
+     * @throws OAuthError temporarily_unavailable or invalid_request
+     */
+    async authorizationResponse(client: Client) {
+      const { metadata, clientId } = client;
+      const recipient = await findRecipient(options.clientKeys, metadata, 'authorization');
+      const key = responseKey(client, metadata.authorization_signed_response_alg ?? 'RS256');
+      return async (parameters: Readonly<Record<string, string>>): Promise<string> => {
+        const signed = await mintAuthorizationResponse(keyRing, key, issuer, clientId, parameters);
+        return recipient ? encryptFor(recipient, signed, 'jwt') : signed;
+      };
     },
     /** Mints a Logout Token for the end of a session. @param at the database's time */
     async logoutToken(client: Client, ended: { subject: string; sid: string }, at: Date): Promise<string> {

@@ -213,7 +213,7 @@ attack(
           client,
         ],
       ),
-      ...['jwt', 'query.jwt', 'web_message', 'FORM_POST', 'constructor'].map(
+      ...['JWT', 'jwt.query', 'query.jwt.jwt', 'web_message', 'web_message.jwt', 'FORM_POST', 'constructor'].map(
         (mode): [string, Record<string, string>, TestClient] => ['invalid_request', { response_mode: mode }, client],
       ),
       ['request_not_supported', { request: unsigned }, client],

@@ -14,7 +14,7 @@ const authorizationRequest = {
   'prompt?': ['none', 'login', 'consent'],
 };
 const moreOfAuthorization = {
-  'response_mode?': ['query', 'fragment', 'form_post'],
+  'response_mode?': ['query', 'fragment', 'form_post', 'jwt', 'form_post.jwt'],
   'max_age?': ['0', '3600'],
   'ui_locales?': ['de en'],
   'id_token_hint?': ['@id_token'],

@@ -5,7 +5,7 @@ import { isPublicClient } from '../../oauth/client-metadata.ts';
 import { type ErrorCode, OAuthError } from '../../oauth/errors.ts';
 import { isCodeChallenge } from '../../oauth/pkce.ts';
 import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
-import { neededGrantTypes, parseResponseType, parts, responseModes } from '../../oauth/response-type.ts';
+import { neededGrantTypes, parseResponseMode, parseResponseType, parts } from '../../oauth/response-type.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
 import { scopeFor } from '../../sender-constraint/audience.ts';
 import type { VerificationContext } from './verification-context.ts';
@@ -53,10 +53,10 @@ function checkRegistration(_request: TrustedRequest, { registration }: Record<st
 }
 
 function checkResponseMode({ target }: TrustedRequest, { response_mode: mode }: Record<string, string>): void {
-  if (mode !== undefined && !responseModes.some((known) => known === mode))
-    refuse('invalid_request', 'response_mode is not supported');
-  if (mode === 'form_post' && isPrivateUseUri(target.redirectUri))
-    refuse('invalid_request', 'response_mode form_post requires an http redirect URI');
+  if (mode === undefined) return;
+  const { delivery } = parseResponseMode(mode) ?? refuse('invalid_request', 'response_mode is not supported');
+  if (delivery === 'form_post' && isPrivateUseUri(target.redirectUri))
+    refuse('invalid_request', `response_mode ${mode} requires an http redirect URI`);
 }
 
 function checkResponseType(request: TrustedRequest, parameters: Record<string, string>): void {
@@ -72,8 +72,12 @@ function checkResponseType(request: TrustedRequest, parameters: Record<string, s
   )
     refuse('unauthorized_client', 'the client is not registered for this response_type');
   const { idToken, token } = parts(type);
-  if (parameters['response_mode'] === 'query' && (idToken || token))
-    refuse('invalid_request', 'response_mode query cannot carry tokens');
+  if (!idToken && !token) return;
+  const mode = parameters['response_mode'];
+  if (mode === 'query') refuse('invalid_request', 'response_mode query cannot carry tokens');
+  // JARM 2.3.1
+  if (mode === 'query.jwt' && metadata.authorization_encrypted_response_alg === undefined)
+    refuse('invalid_request', 'response_mode query.jwt can carry tokens only if the client registered encryption');
 }
 
 function checkScope(request: TrustedRequest, parameters: Record<string, string>): void {

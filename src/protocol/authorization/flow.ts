@@ -19,7 +19,7 @@ import { createIssue, type IssueDependencies } from './issue.ts';
 import { pushedTransaction } from './pushed-request.ts';
 import { verifyRequest } from './request.ts';
 import { effectiveRequest } from './request-object.ts';
-import { sendAuthorizationResponse } from './response.ts';
+import { createAuthorizationResponse, type ResponseDependencies } from './response.ts';
 import { verificationContext, type VerificationDependencies } from './verification-context.ts';
 import { createStoredRequests, type StoredRequestsDependencies } from './stored-requests.ts';
 import type { TrustedRequest } from './trusted-request.ts';
@@ -32,7 +32,8 @@ interface Transaction extends AuthorizationRequestRow {
 type AuthorizationFlowDependencies = VerificationDependencies &
   StoredRequestsDependencies &
   DecisionDependencies &
-  IssueDependencies & {
+  IssueDependencies &
+  ResponseDependencies & {
     config: Config;
     store: Pick<Store, 'authorizationRequests' | 'grants'>;
     sessions: BrowserSessions;
@@ -46,6 +47,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
   const stored = createStoredRequests(options);
   const decideNext = createDecision(options);
   const issue = createIssue(options);
+  const prepareResponse = createAuthorizationResponse(options);
 
   /**
    * Answers the client if the next step is to issue.
@@ -74,9 +76,10 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     if (next.recordGrant)
       await store.grants.add(session.user.sub, client.clientId, scope, registeredUri, claims.beside);
     const idHash = transaction?.idHash;
+    const send = await prepareResponse(request, reply, target);
     const response = await issue(request, reply, authorization, session, { endpoint, idHash });
     if (!response) return 'login';
-    sendAuthorizationResponse(request, reply, pages, config.issuer, target, response);
+    await send(response);
     return undefined;
   }
 
@@ -113,6 +116,18 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
   function expired(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     if (isFramed(request)) throw invalidRequest('the request has ended, or belongs to another browser');
     return pages.refuse(reply, 'expired');
+  }
+
+  /** Answers an error that the client must not learn. */
+  function pageOf(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    // a frame gets no page (security R8), but learns that it is no navigation
+    const refused = error instanceof OAuthError && error.status === 403;
+    if (isFramed(request) && !refused) return jsonErrors(error, request, reply);
+    if (error instanceof OAuthError && error.status === 400) {
+      request.log.info({ description: error.description, err: error.cause }, 'authorization request not trusted');
+      return pages.refuse(reply, error.cause === undefined ? 'request' : 'client');
+    }
+    return pages.errors(error, request, reply);
   }
 
   return {
@@ -154,21 +169,18 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
       return authorization && !authorization.error ? questionOf(authorization) : undefined;
     },
 
-    errors(error, request, reply) {
+    async errors(error, request, reply) {
       if (error instanceof AuthorizationError) {
         const { code, description, target } = error;
         request.log.info({ code, description }, 'authorization refused');
-        const parameters = { error: code, error_description: description };
-        return sendAuthorizationResponse(request, reply, pages, config.issuer, target, parameters);
+        try {
+          const send = await prepareResponse(request, reply, target);
+          return await send({ error: code, error_description: description });
+        } catch (failure) {
+          return pageOf(failure, request, reply);
+        }
       }
-      // a frame gets no page (security R8), but learns that it is no navigation
-      const refused = error instanceof OAuthError && error.status === 403;
-      if (isFramed(request) && !refused) return jsonErrors(error, request, reply);
-      if (error instanceof OAuthError && error.status === 400) {
-        request.log.info({ description: error.description, err: error.cause }, 'authorization request not trusted');
-        return pages.refuse(reply, error.cause === undefined ? 'request' : 'client');
-      }
-      return pages.errors(error, request, reply);
+      return pageOf(error, request, reply);
     },
   };
 }

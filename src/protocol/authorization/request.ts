@@ -1,9 +1,10 @@
 // Verifies an authorization request: client and redirect URI first, then every other parameter (security R1).
 import { z } from 'zod';
 import { redirectUriAllowed, registeredUri } from '../../interaction/redirect-check.ts';
+import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { AuthorizationError, invalidRequest, OAuthError, type ResponseTarget } from '../../oauth/errors.ts';
 import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
-import { defaultResponseMode, parseResponseType, type ResponseMode, responseModes } from '../../oauth/response-type.ts';
+import { defaultDelivery, type Delivery, parseResponseMode, parseResponseType } from '../../oauth/response-type.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
@@ -35,15 +36,18 @@ export async function verifyRequest(
   const registered = redirectUri === undefined ? undefined : registeredUri(client, redirectUri, context.localhost);
   if (redirectUri === undefined || registered === undefined) throw untrusted('the redirect URI is not registered');
   const { state } = parameters;
+  const mode = parseResponseMode(parameters['response_mode'] ?? '');
   // the form of form_post is a page
-  const posted = framed && parameters['response_mode'] === 'form_post';
+  const posted = framed && mode?.delivery === 'form_post';
+  const usable =
+    !posted &&
+    !(mode?.delivery === 'form_post' && isPrivateUseUri(redirectUri)) &&
+    // an encrypted response may be in the query, whatever it holds (JARM 2.3.1)
+    (mode?.delivery !== 'query' || (mode.jwt && isEncrypted(client.metadata)));
   const target: ResponseTarget = {
     redirectUri,
-    responseMode: responseMode(
-      parameters['response_type'],
-      posted ? undefined : parameters['response_mode'],
-      redirectUri,
-    ),
+    delivery: (usable ? mode?.delivery : undefined) ?? defaultOf(parameters['response_type']),
+    jwtAudience: mode?.jwt ? client.clientId : undefined,
     state: state !== undefined && wellFormed(state) ? state : undefined,
   };
   const request: TrustedRequest = {
@@ -66,7 +70,7 @@ export async function verifyRequest(
   };
   try {
     if (problem) throw new OAuthError(problem.code, problem.description);
-    if (posted) throw invalidRequest('response_mode form_post cannot be used in a frame');
+    if (posted) throw invalidRequest('a response_mode with form_post cannot be used in a frame');
     for (const check of checks) await check(request, parameters, context);
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error;
@@ -75,13 +79,9 @@ export async function verifyRequest(
   return request;
 }
 
-/** The requested mode if it can be used, else the default of the response type. */
-function responseMode(type: string | undefined, mode: string | undefined, redirectUri: string): ResponseMode {
-  const known = responseModes.find((supported) => supported === mode);
-  const fallback = defaultResponseMode(parseResponseType(type ?? '') ?? 'code');
-  if (known === undefined || (known === 'form_post' && isPrivateUseUri(redirectUri))) return fallback;
-  return known === 'query' ? fallback : known;
-}
+const isEncrypted = (metadata: ClientMetadata) => metadata.authorization_encrypted_response_alg !== undefined;
+
+const defaultOf = (type = ''): Delivery => defaultDelivery(parseResponseType(type) ?? 'code');
 
 function untrusted(cause: string): OAuthError {
   return new OAuthError('invalid_request', 'the request cannot be trusted', 400, { cause });

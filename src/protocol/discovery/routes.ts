@@ -17,7 +17,7 @@ export interface Capabilities {
   claims: readonly string[];
   clientAuthenticationMethods: readonly string[];
   assertionAlgorithms: readonly string[];
-  /** Of ID Tokens and of UserInfo responses. */
+  /** Of ID Tokens, UserInfo responses and authorization responses. */
   signingAlgorithms: readonly string[];
   requestObjectAlgorithms: readonly string[];
   keyManagementAlgorithms: readonly string[];
@@ -87,6 +87,9 @@ function openidConfiguration(
     userinfo_signing_alg_values_supported: capabilities.signingAlgorithms,
     userinfo_encryption_alg_values_supported: capabilities.keyManagementAlgorithms,
     userinfo_encryption_enc_values_supported: capabilities.contentEncryptionAlgorithms,
+    authorization_signing_alg_values_supported: capabilities.signingAlgorithms,
+    authorization_encryption_alg_values_supported: capabilities.keyManagementAlgorithms,
+    authorization_encryption_enc_values_supported: capabilities.contentEncryptionAlgorithms,
     token_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods,
     token_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
     revocation_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods,
