@@ -16,9 +16,9 @@ export type IdTokenSigningAlgorithm = (typeof idTokenSigningAlgorithms)[number];
 
 export const assertionSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'] as const;
 
-/** The responses that the service can encrypt for a client. */
-const encryptedResponses = ['id_token', 'userinfo', 'authorization'] as const;
-export type EncryptedResponse = (typeof encryptedResponses)[number];
+/** The responses that the service can sign and encrypt for a client. */
+export const jwtResponses = ['id_token', 'userinfo', 'authorization', 'introspection'] as const;
+export type JwtResponse = (typeof jwtResponses)[number];
 /** `none` only where a setting allows unsigned request objects. */
 export const requestObjectSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256', 'none'] as const;
 
@@ -120,6 +120,9 @@ export const clientMetadataShape = z.object({
   authorization_signed_response_alg: z.enum(idTokenSigningAlgorithms, rule('choice.algorithm')).optional(),
   authorization_encrypted_response_alg: keyManagement.optional(),
   authorization_encrypted_response_enc: contentEncryption.optional(),
+  introspection_signed_response_alg: z.enum(idTokenSigningAlgorithms, rule('choice.algorithm')).optional(),
+  introspection_encrypted_response_alg: keyManagement.optional(),
+  introspection_encrypted_response_enc: contentEncryption.optional(),
   subject_type: z.enum(subjectTypes, rule('choice.subject-type')).default('public'),
   sector_identifier_uri: webUri.optional(),
   scope: z
@@ -222,7 +225,7 @@ export function parseClientMetadata(
   if (method === 'private_key_jwt' && !metadata.jwks && !metadata.jwks_uri) {
     throw invalidClientMetadata(refusal('keys.authentication', 'jwks'));
   }
-  for (const response of encryptedResponses) verifyEncryption(metadata, response);
+  for (const response of jwtResponses) verifyEncryption(metadata, response);
   const signing = metadata.token_endpoint_auth_signing_alg;
   if (signing && method === 'private_key_jwt' && signing === 'HS256') {
     throw invalidClientMetadata(refusal('algorithm.asymmetric', 'token_endpoint_auth_signing_alg'));
@@ -262,7 +265,7 @@ function verifyKeys({ jwks, token_endpoint_auth_method, token_endpoint_auth_sign
 }
 
 /** Checks that `enc` comes with `alg`, and that there is a key to encrypt to; sets the default of `enc` (Registration 2). */
-function verifyEncryption(metadata: ClientMetadata, response: (typeof encryptedResponses)[number]): void {
+function verifyEncryption(metadata: ClientMetadata, response: JwtResponse): void {
   const alg = `${response}_encrypted_response_alg` as const;
   const enc = `${response}_encrypted_response_enc` as const;
   if (metadata[alg] === undefined) {
@@ -289,14 +292,12 @@ export function needsSecretAsKey(metadata: ClientMetadata): boolean {
   return metadata.token_endpoint_auth_method === 'client_secret_jwt' || signsWithSecret(metadata);
 }
 
-/** Whether the client's secret signs ID Tokens, UserInfo responses, authorization responses or request objects. */
+/** Whether the client's secret signs responses or request objects. */
 function signsWithSecret(metadata: ClientMetadata): boolean {
-  return [
-    metadata.id_token_signed_response_alg,
-    metadata.userinfo_signed_response_alg,
-    metadata.authorization_signed_response_alg,
-    metadata.request_object_signing_alg,
-  ].includes('HS256');
+  return (
+    metadata.request_object_signing_alg === 'HS256' ||
+    jwtResponses.some((response) => metadata[`${response}_signed_response_alg`] === 'HS256')
+  );
 }
 
 /** Whether the client has a client_secret. */

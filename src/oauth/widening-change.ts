@@ -1,6 +1,6 @@
 // Decides which change of a registration must wait for an administrator's approval (decisions section 2, security R45, R117).
 import { isDeepStrictEqual } from 'node:util';
-import type { ClientMetadata } from './client-metadata.ts';
+import { type ClientMetadata, jwtResponses } from './client-metadata.ts';
 import { splitScope } from './scope.ts';
 import { sectorIdentifier } from './subject-type.ts';
 
@@ -50,12 +50,16 @@ export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
 function lowersProtection(current: ClientMetadata, next: ClientMetadata): boolean {
   const [age, nextAge] = [current.default_max_age, next.default_max_age];
   return (
-    (current.id_token_encrypted_response_alg !== undefined && next.id_token_encrypted_response_alg === undefined) ||
-    (current.userinfo_encrypted_response_alg !== undefined && next.userinfo_encrypted_response_alg === undefined) ||
-    (current.authorization_encrypted_response_alg !== undefined &&
-      next.authorization_encrypted_response_alg === undefined) ||
-    (next.id_token_signed_response_alg === 'HS256' && current.id_token_signed_response_alg !== 'HS256') ||
-    (next.authorization_signed_response_alg === 'HS256' && current.authorization_signed_response_alg !== 'HS256') ||
+    jwtResponses.some((response) => {
+      const [encryption, signature] = [
+        `${response}_encrypted_response_alg`,
+        `${response}_signed_response_alg`,
+      ] as const;
+      return (
+        (current[encryption] !== undefined && next[encryption] === undefined) ||
+        (current[signature] !== 'HS256' && next[signature] === 'HS256')
+      );
+    }) ||
     (current.default_acr_values ?? []).some((level) => !next.default_acr_values?.includes(level)) ||
     (age !== undefined && (nextAge === undefined || nextAge > age))
   );

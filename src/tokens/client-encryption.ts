@@ -1,6 +1,6 @@
-// Encrypts ID Tokens, UserInfo and authorization responses to a client's own key (OpenID Connect Core 10.2, RFC 7516).
+// Encrypts ID Tokens and other responses to a client's own key (OpenID Connect Core 10.2, RFC 7516).
 import { CompactEncrypt, type CryptoKey, importJWK, type JWK } from 'jose';
-import type { ClientMetadata, EncryptedResponse } from '../oauth/client-metadata.ts';
+import type { ClientMetadata, JwtResponse } from '../oauth/client-metadata.ts';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';
 import {
   type ContentEncryptionAlgorithm,
@@ -25,7 +25,7 @@ export interface Recipient {
 export async function findRecipient(
   clientKeys: ClientKeys,
   metadata: ClientMetadata,
-  response: EncryptedResponse,
+  response: JwtResponse,
 ): Promise<Recipient | undefined> {
   const alg = metadata[`${response}_encrypted_response_alg`];
   const enc = metadata[`${response}_encrypted_response_enc`];

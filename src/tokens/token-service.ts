@@ -4,6 +4,7 @@ import type { Client } from '../repositories/clients/clients.ts';
 import { associatedDataOf } from '../repositories/keys/sealed-values.ts';
 import { mintAuthorizationResponse } from './authorization-response.ts';
 import { encryptFor, findRecipient } from './client-encryption.ts';
+import { mintIntrospectionResponse } from './introspection-response.ts';
 import { isOwnJwt, mintUserinfo, readIdTokenHint, verifyIdToken } from './id-token.ts';
 import { mintLogoutToken } from './logout-token.ts';
 import { createTokenIssuer, type TokenIssuerOptions } from './token-issuer.ts';
@@ -78,6 +79,17 @@ export function createTokenService(options: TokenServiceOptions) {
         const signed = await mintAuthorizationResponse(keyRing, key, issuer, clientId, parameters);
         return recipient ? encryptFor(recipient, signed, 'jwt') : signed;
       };
+    },
+    /**
+     * Makes an introspection response as a JWT for the caller: signed, and encrypted if the caller registered that (RFC 9701 5).
+     * @throws OAuthError temporarily_unavailable or invalid_request
+     */
+    async introspection(caller: Client, members: Readonly<Record<string, unknown>>): Promise<string> {
+      const { metadata, clientId } = caller;
+      const recipient = await findRecipient(options.clientKeys, metadata, 'introspection');
+      const key = responseKey(caller, metadata.introspection_signed_response_alg ?? 'RS256');
+      const signed = await mintIntrospectionResponse(keyRing, key, issuer, clientId, members);
+      return recipient ? encryptFor(recipient, signed, 'jwt') : signed;
     },
     /** Mints a Logout Token for the end of a session. @param at the database's time */
     async logoutToken(client: Client, ended: { subject: string; sid: string }, at: Date): Promise<string> {

@@ -35,6 +35,7 @@ export const metadata = {
   'token_endpoint_auth_method?': ['client_secret_basic', 'none', 'private_key_jwt'],
   'id_token_signed_response_alg?': ['RS256', 'EdDSA'],
   'authorization_signed_response_alg?': ['ES256', 'PS256'],
+  'introspection_signed_response_alg?': ['RS256', 'HS256'],
   'default_max_age?': [60],
   'uma_profile?': [true],
   'id_token_claims?': [true],

@@ -17,7 +17,7 @@ export interface Capabilities {
   claims: readonly string[];
   clientAuthenticationMethods: readonly string[];
   assertionAlgorithms: readonly string[];
-  /** Of ID Tokens, UserInfo responses and authorization responses. */
+  /** Of ID Tokens and other responses. */
   signingAlgorithms: readonly string[];
   requestObjectAlgorithms: readonly string[];
   keyManagementAlgorithms: readonly string[];
@@ -65,6 +65,10 @@ function oauthConfiguration({ config, capabilities }: DiscoveryDependencies): Re
     ...openidConfiguration(config, capabilities),
     ...addresses(config.issuer, capabilities.ownEndpoints),
     registration_modes_supported: capabilities.registrationModes,
+    // RFC 9701 7
+    introspection_signing_alg_values_supported: capabilities.signingAlgorithms,
+    introspection_encryption_alg_values_supported: capabilities.keyManagementAlgorithms,
+    introspection_encryption_enc_values_supported: capabilities.contentEncryptionAlgorithms,
   };
 }
 

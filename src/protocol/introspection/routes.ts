@@ -1,4 +1,4 @@
-// Serves POST /introspect: tells a client whether a token is active, and its properties (RFC 7662, service specification 4.8).
+// Serves POST /introspect: tells a client whether a token is active, and its properties (RFC 7662, RFC 9701, service specification 4.8).
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { createInstanceLimit } from '../../domain/rate-limits/rate-limits.ts';
@@ -45,6 +45,9 @@ const malformed = new OAuthError('invalid_token', 'the token is malformed: this 
 // the answer is the same for every cause (security R77)
 const inactive = { active: false };
 
+/** The media type of a signed response (RFC 9701 5). */
+const jwtType = 'application/token-introspection+jwt';
+
 interface IntrospectionDependencies {
   config: Config;
   store: Pick<Store, 'accessTokens' | 'clientSessionHandles' | 'clientSessions' | 'pairwiseSubjects'>;
@@ -72,8 +75,10 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
     if (found === 'malformed' && config.introspectionMalformed !== 'inactive')
       return jsonRefusal(malformed, request, reply);
     noStore(reply);
-    if (found === 'malformed') return inactive;
-    return found && mayKnow(caller, found) ? describe(found, await subjectFor(caller, found)) : inactive;
+    const isShown = found !== undefined && found !== 'malformed' && mayKnow(caller, found);
+    const response = isShown ? describe(found, await subjectFor(caller, found)) : inactive;
+    if (!wantsJwt(caller, request.headers.accept)) return response;
+    return reply.type(jwtType).send(await tokens.introspection(caller, response));
   });
 
   /** Finds a live token; `malformed`, without a query, for a text that the service cannot have issued. */
@@ -157,6 +162,12 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
       },
     };
   }
+}
+
+/** A caller gets a JWT if it registered an algorithm for that or asks for the media type (RFC 9701 4, 6). */
+function wantsJwt({ metadata }: Client, accept = ''): boolean {
+  if (metadata.introspection_signed_response_alg !== undefined) return true;
+  return accept.split(',').some((type) => type.split(';')[0]!.trim().toLowerCase() === jwtType);
 }
 
 /** @param wait in seconds */

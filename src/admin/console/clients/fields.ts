@@ -4,6 +4,7 @@ import {
   assertionSigningAlgorithms,
   clientMetadataShape,
   idTokenSigningAlgorithms,
+  jwtResponses,
 } from '../../../oauth/client-metadata.ts';
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from '../../../oauth/response-encryption.ts';
 import { clientAuthenticationMethods, grantTypes } from '../../../oauth/registrable-values.ts';
@@ -96,16 +97,16 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
     fields: [
       choice('subject_type', subjectTypes),
       address('sector_identifier_uri'),
-      choice('id_token_signed_response_alg', idTokenSigningAlgorithms),
-      choice('id_token_encrypted_response_alg', optional(keyManagementAlgorithms)),
-      choice('id_token_encrypted_response_enc', optional(contentEncryptionAlgorithms)),
       check('id_token_claims'),
-      choice('userinfo_signed_response_alg', optional(idTokenSigningAlgorithms)),
-      choice('userinfo_encrypted_response_alg', optional(keyManagementAlgorithms)),
-      choice('userinfo_encrypted_response_enc', optional(contentEncryptionAlgorithms)),
-      choice('authorization_signed_response_alg', optional(idTokenSigningAlgorithms)),
-      choice('authorization_encrypted_response_alg', optional(keyManagementAlgorithms)),
-      choice('authorization_encrypted_response_enc', optional(contentEncryptionAlgorithms)),
+      ...jwtResponses.flatMap((response) => [
+        // ID Tokens are always signed
+        choice(
+          `${response}_signed_response_alg`,
+          response === 'id_token' ? idTokenSigningAlgorithms : optional(idTokenSigningAlgorithms),
+        ),
+        choice(`${response}_encrypted_response_alg`, optional(keyManagementAlgorithms)),
+        choice(`${response}_encrypted_response_enc`, optional(contentEncryptionAlgorithms)),
+      ]),
       ...Object.keys(lifetimes).map(number),
     ],
   },

@@ -1,6 +1,6 @@
 // Defines a kind of client: what an administrator connects, and the metadata that follows from it.
 import type { z } from 'zod';
-import type { clientMetadataShape } from '../../../oauth/client-metadata.ts';
+import { type clientMetadataShape, jwtResponses } from '../../../oauth/client-metadata.ts';
 
 type Metadata = z.input<typeof clientMetadataShape>;
 
@@ -31,14 +31,13 @@ export interface Snippet {
 
 /** Fields for keys, encryption and request objects. */
 const cryptographic = [
-  'id_token_encrypted_response_alg',
-  'id_token_encrypted_response_enc',
-  'userinfo_signed_response_alg',
-  'userinfo_encrypted_response_alg',
-  'userinfo_encrypted_response_enc',
-  'authorization_signed_response_alg',
-  'authorization_encrypted_response_alg',
-  'authorization_encrypted_response_enc',
+  ...jwtResponses
+    .flatMap((response) =>
+      ['signed_response_alg', 'encrypted_response_alg', 'encrypted_response_enc'].map(
+        (member) => `${response}_${member}`,
+      ),
+    )
+    .filter((member) => member !== 'id_token_signed_response_alg'),
   'require_signed_request_object',
   'request_object_signing_alg',
   'request_uris',
