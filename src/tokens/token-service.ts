@@ -7,6 +7,7 @@ import { encryptFor, findRecipient } from './client-encryption.ts';
 import { mintIntrospectionResponse } from './introspection-response.ts';
 import { isOwnJwt, mintUserinfo, readIdTokenHint, verifyIdToken } from './id-token.ts';
 import { mintLogoutToken } from './logout-token.ts';
+import { prepareSignedMetadata } from './signed-metadata.ts';
 import { createTokenIssuer, type TokenIssuerOptions } from './token-issuer.ts';
 
 export interface TokenServiceOptions extends Omit<TokenIssuerOptions, 'clientSecret'> {
@@ -97,6 +98,8 @@ export function createTokenService(options: TokenServiceOptions) {
       const key = responseKey(client, metadata.id_token_signed_response_alg);
       return mintLogoutToken(keyRing, key, { issuer, clientId, sub: ended.subject, sid: ended.sid, issuedAt: at });
     },
+    /** Prepares the service's metadata as a JWT (RFC 8414 2.1). */
+    signedMetadata: (document: Readonly<Record<string, unknown>>) => prepareSignedMetadata(keyRing, issuer, document),
     /** Reads an ID Token of this issuer, expired or not; undefined for any other text. */
     readIdTokenHint: (hint: string) => readIdTokenHint(keyRing, issuer, hint, secretOf),
     /** Verifies an ID Token of this issuer and its times; undefined for any other text. */

@@ -1,8 +1,9 @@
 // GET /.well-known/… serves both discovery documents, which describe what the service does.
+import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { call, obtainTokens } from '../helpers/grants.ts';
+import { adminToken, call, eventually, obtainTokens } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
-import { UserAgent } from '../helpers/user-agent.ts';
+import { authorizationUrl, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
 let below: TestService;
@@ -137,6 +138,45 @@ test('only the OAuth document contains the endpoints that no standard defines (d
   for (const name of ownEndpoints.filter((address) => address.startsWith('user_')))
     expect(oauth!.body[name], name).toContain('/user/{sub}/');
   expect(oauth!.body).toMatchObject(openid!.body);
+});
+
+test('signed_metadata is a JWT of every other member, which is used as nothing else (RFC 8414 2.1, protocols P40)', async () => {
+  const [openid, oauth] = await Promise.all(documents.map((path) => read(below, path)));
+  expect(openid!.body).not.toHaveProperty('signed_metadata');
+  const { signed_metadata: jwt, ...members } = oauth!.body as { signed_metadata: string };
+  const keys = createRemoteJWKSet(new URL(`${below.issuer}/jwks`));
+  const { payload } = await jwtVerify(jwt, keys, {
+    issuer: below.issuer,
+    typ: 'oauth-metadata+jwt',
+    algorithms: ['RS256'],
+  });
+  const { iss, iat, exp, ...signed } = payload;
+  expect(iss).toBe(below.issuer);
+  expect(exp! - iat!).toBe(24 * 3600);
+  expect(signed).toEqual(members);
+
+  const client = await below.createClient();
+  expect(await call(`${below.issuer}/user/info`, { token: jwt })).toMatchObject({ status: 401 });
+  const agent = new UserAgent(below);
+  await agent.signIn(await below.createUser());
+  for (const change of [{ id_token_hint: jwt }, { request: jwt }] as Record<string, string>[])
+    expect(responseParameters(await agent.get(authorizationUrl(below.issuer, client, change)))).toMatchObject({
+      error: 'id_token_hint' in change ? 'invalid_request' : 'invalid_request_object',
+    });
+});
+
+test('signed_metadata is signed by the new key after a rotation, and stays the same until then (RFC 8414 2.1)', async () => {
+  const kid = async () =>
+    decodeProtectedHeader((await read(service, documents[1]!)).body['signed_metadata'] as string).kid;
+  const [before, again] = [await read(service, documents[1]!), await read(service, documents[1]!)];
+  expect(again.body).toEqual(before.body);
+  const old = await kid();
+  const rotation = await call(`${service.issuer}/admin/api/keys`, {
+    token: await adminToken(service),
+    body: { immediate: true },
+  });
+  expect(rotation.status).toBeLessThan(300);
+  await eventually(kid, (current) => current !== old, 15_000);
 });
 
 test('the metadata of an issuer with a path is also served at the origin, before the path, to any origin (RFC 8414 3.1)', async () => {

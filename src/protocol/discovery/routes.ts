@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
 import { jsonErrors } from '../../server/errors.ts';
+import type { TokenService } from '../../tokens/token-service.ts';
 
 /** The registered features, by the names of the discovery documents. */
 export interface Capabilities {
@@ -34,12 +35,13 @@ const maxAge = 300;
 interface DiscoveryDependencies {
   config: Config;
   capabilities: Capabilities;
+  tokens: Pick<TokenService, 'signedMetadata'>;
 }
 
 export async function discoveryEndpoint(app: FastifyInstance, options: DiscoveryDependencies): Promise<void> {
-  const { config, capabilities } = options;
-  serve(app, '/.well-known/openid-configuration', openidConfiguration(config, capabilities));
-  serve(app, oauthMetadata, oauthConfiguration(options));
+  const openid = JSON.stringify(openidConfiguration(options.config, options.capabilities));
+  serve(app, '/.well-known/openid-configuration', () => openid);
+  serve(app, oauthMetadata, prepareOauthMetadata(options));
 }
 
 const oauthMetadata = '/.well-known/oauth-authorization-server';
@@ -49,15 +51,27 @@ export const originMetadataPath = (basePath: string): string => oauthMetadata + 
 
 /** Serves the OAuth server metadata of an issuer with a path at its origin. */
 export async function originDiscoveryEndpoint(app: FastifyInstance, options: DiscoveryDependencies): Promise<void> {
-  serve(app, originMetadataPath(options.config.basePath), oauthConfiguration(options));
+  serve(app, originMetadataPath(options.config.basePath), prepareOauthMetadata(options));
 }
 
-function serve(app: FastifyInstance, path: string, document: Record<string, unknown>): void {
-  const body = JSON.stringify(document);
+function serve(app: FastifyInstance, path: string, document: () => string | Promise<string>): void {
   const cacheControl = `public, max-age=${maxAge}`;
-  app.get(path, { errorHandler: jsonErrors, exposeHeadRoute: true }, (_request, reply) => {
-    reply.header('cache-control', cacheControl).type('application/json; charset=utf-8').send(body);
+  app.get(path, { errorHandler: jsonErrors, exposeHeadRoute: true }, async (_request, reply) => {
+    const body = await document();
+    return reply.header('cache-control', cacheControl).type('application/json; charset=utf-8').send(body);
   });
+}
+
+/** The document with its JWT, which is serialized again only when there is a new one. */
+function prepareOauthMetadata(options: DiscoveryDependencies): () => Promise<string> {
+  const document = oauthConfiguration(options);
+  const signedMetadata = options.tokens.signedMetadata(document);
+  let prepared = { jwt: '', body: '' };
+  return async () => {
+    const jwt = await signedMetadata();
+    if (prepared.jwt !== jwt) prepared = { jwt, body: JSON.stringify({ ...document, signed_metadata: jwt }) };
+    return prepared.body;
+  };
 }
 
 function oauthConfiguration({ config, capabilities }: DiscoveryDependencies): Record<string, unknown> {
