@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { PasswordWork } from './crypto/password-hashing.ts';
+import { digest } from './crypto/secrets.ts';
 import type { Database } from './database/database.ts';
 import { createAppearance } from './domain/appearance.ts';
 import { openEncryption } from './domain/encryption-at-rest.ts';
@@ -192,6 +193,8 @@ export async function buildServices({
       fetchDocument,
       unsigned: config.requestObjectUnsigned,
       now,
+      useOnce: (clientId, jti, expiresAt) =>
+        store.clients.useAssertion(clientId, digest('request-object', jti), expiresAt),
     }),
   };
   return {

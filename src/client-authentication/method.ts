@@ -44,6 +44,6 @@ export interface MethodDependencies {
   store: Pick<Store, 'clients'>;
   tokens: TokenService;
   clientKeys: ClientKeys;
-  /** Valid audiences of assertions. */
+  /** Valid audiences of assertions, the issuer first. */
   audiences: string[];
 }

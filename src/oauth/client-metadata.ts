@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { checkAddresses, type MetadataSettings } from './client-addresses.ts';
 import { isPrivateUseUri, isSameOrigin, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
+import { applyProfile, fapi2Profiles } from './fapi2.ts';
 import { canVerify, isKnownKey, isValidKey, maxKeys } from './json-web-key.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { firstRefusal, refusal, rule } from './refusals.ts';
@@ -159,6 +160,10 @@ export const clientMetadataShape = z.object({
   resource_uris: uriList.optional(),
   require_pkce: z.boolean(rule('boolean')).default(false),
   uma_profile: z.boolean(rule('boolean')).default(false),
+  fapi2: z
+    .enum(fapi2Profiles, rule('choice.profile'))
+    .optional()
+    .describe('The FAPI 2.0 profile that the client follows: the service refuses what it forbids.'),
   id_token_claims: z
     .boolean(rule('boolean'))
     .default(false)
@@ -207,6 +212,7 @@ export function parseClientMetadata(
   if (needsRedirect && metadata.response_types.length === 0) {
     throw invalidClientMetadata(refusal('missing.response-type', 'response_types'));
   }
+  applyProfile(metadata, input);
   checkAddresses(metadata, settings);
   const frontchannel = metadata.frontchannel_logout_uri;
   if (frontchannel !== undefined && !metadata.redirect_uris.some((uri) => isSameOrigin(uri, frontchannel))) {

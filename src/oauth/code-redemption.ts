@@ -22,6 +22,8 @@ export interface RedemptionRequest {
   codeChallenge: string | undefined;
   /** A resource that the tokens must be for. */
   resource: string | undefined;
+  /** A client that lost the response repeats its request within this time. */
+  retrySeconds: number;
 }
 
 /** Why a code was not redeemed. */
@@ -45,8 +47,6 @@ export type RedemptionFailure =
 export type RedemptionRefusal = { failure: RedemptionFailure; burned: boolean; ends: boolean } | undefined;
 
 const maxFailures = 5;
-/** A client that lost the response repeats its request within this time. */
-const retrySeconds = 5;
 const provesNothing = new Set<RedemptionFailure>(['client', 'redirect_uri', 'pkce_missing', 'pkce_unexpected', 'pkce']);
 
 /** Security R14, R15, R16, R17, R22. */
@@ -56,7 +56,8 @@ export function decideRedemption(code: CodeFacts, request: RedemptionRequest): R
   if (!isRedeemed && mismatch === undefined) return undefined;
   const counts = !isRedeemed && provesNothing.has(mismatch!);
   const burned = code.failures + (counts ? 1 : 0) >= maxFailures;
-  const isReplayed = isRedeemed && (code.clientId !== request.clientId || code.secondsSinceRedemption! > retrySeconds);
+  const isReplayed =
+    isRedeemed && (code.clientId !== request.clientId || code.secondsSinceRedemption! > request.retrySeconds);
   return { failure: isReplayed ? 'replayed' : (mismatch ?? 'retried'), burned, ends: isReplayed || burned };
 }
 

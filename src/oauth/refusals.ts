@@ -69,6 +69,7 @@ export const clientRules = {
   'choice.grant-type': 'contains an unsupported grant type',
   'choice.application-type': 'must be web or native',
   'choice.subject-type': 'must be public or pairwise',
+  'choice.profile': 'must be security or message_signing',
   'choice.scope': 'may contain only {scopes}',
   'web-address':
     'must be an https URL (http on 127.0.0.1, [::1] or localhost only) without user information or a fragment',
@@ -119,6 +120,12 @@ export const combinationRules = {
   'public.uma': 'uma_profile is for confidential clients only',
   secret: 'HS256 signatures require a client secret',
   request: 'request_object_signing_alg must not be none: request objects must be signed',
+  'fapi2.method': 'fapi2 requires token_endpoint_auth_method private_key_jwt',
+  'fapi2.grant': 'fapi2 does not allow the grant type implicit',
+  'fapi2.response': 'fapi2 allows only the response type code',
+  'fapi2.uma': 'fapi2 does not allow uma_profile',
+  'fapi2.algorithm': 'fapi2 requires PS256, ES256 or EdDSA as {member}',
+  'fapi2.redirect-uri': 'fapi2 requires https in redirect_uris, or http on a loopback address for a native application',
 } as const;
 
 /** Rules that only the database can check; each sentence is whole. */

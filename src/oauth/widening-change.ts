@@ -1,6 +1,7 @@
 // Decides which change of a registration must wait for an administrator's approval (decisions section 2, security R45, R117).
 import { isDeepStrictEqual } from 'node:util';
 import { type ClientMetadata, jwtResponses } from './client-metadata.ts';
+import { rankOf } from './fapi2.ts';
 import { splitScope } from './scope.ts';
 import { sectorIdentifier } from './subject-type.ts';
 
@@ -42,6 +43,7 @@ export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
     (current.require_signed_request_object === true && !next.require_signed_request_object) ||
     (current.require_pushed_authorization_requests === true && !next.require_pushed_authorization_requests) ||
     acceptsMoreRequestObjects(current, next) ||
+    rankOf(next.fapi2) < rankOf(current.fapi2) ||
     (next.uma_profile && !current.uma_profile)
   );
 }

@@ -1,6 +1,7 @@
 // Verifies client assertions (RFC 7523, OpenID Connect Core 9) of client_secret_jwt and private_key_jwt.
 import { decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose';
 import { assertionSigningAlgorithms, type ClientMetadata } from '../oauth/client-metadata.ts';
+import { profileOf } from '../oauth/fapi2.ts';
 import { FetchRefused } from '../outbound/guarded-fetch.ts';
 import { namesAreUnique, type ReadJwks, verifyWithKeys } from './client-signature.ts';
 
@@ -38,6 +39,7 @@ export function assertionMethod(assertion: string): 'client_secret_jwt' | 'priva
 
 /**
  * Verifies an assertion of a client. The caller marks its `jti` as used.
+ * @param audiences the valid ones, the issuer first
  * @param keys the client's secret, or a function that reads its key set (with `fresh`, bypassing the cache)
  * @throws AssertionRefused
  */
@@ -49,9 +51,11 @@ export async function verifyClientAssertion(
   currentDate: Date,
 ): Promise<VerifiedAssertion> {
   const expected = client.metadata.token_endpoint_auth_signing_alg;
-  const algorithms = 'secret' in keys ? ['HS256'] : assertionSigningAlgorithms.filter((alg) => alg !== 'HS256');
+  const { signatures, hasSingleAudience } = profileOf(client.metadata);
+  const algorithms: readonly string[] =
+    'secret' in keys ? ['HS256'] : (signatures ?? assertionSigningAlgorithms.filter((alg) => alg !== 'HS256'));
   const options = {
-    algorithms: expected ? algorithms.filter((alg) => alg === expected) : algorithms,
+    algorithms: expected ? algorithms.filter((alg) => alg === expected) : [...algorithms],
     issuer: client.clientId,
     subject: client.clientId,
     audience: audiences,
@@ -74,6 +78,8 @@ export async function verifyClientAssertion(
   }
   const { jti, exp } = payload;
   if (typeof jti !== 'string' || jti === '' || jti.length > 512) throw new AssertionRefused('jti is missing');
+  if (hasSingleAudience && payload.aud !== audiences[0])
+    throw new AssertionRefused('aud is not the issuer as one string, as FAPI 2.0 requires');
   if (Array.isArray(payload.aud) && payload.aud.some((aud) => !audiences.includes(aud)))
     throw new AssertionRefused('a foreign audience');
   const lifetime = exp! - Math.floor(currentDate.getTime() / 1000);

@@ -1,6 +1,7 @@
 // Verifies request objects (RFC 9101, OpenID Connect Core 6), sent by value or fetched from a registered address, with the client's own keys.
 import { decodeProtectedHeader, type JWTPayload, jwtVerify, UnsecuredJWT } from 'jose';
 import { type ClientMetadata, requestObjectSigningAlgorithms } from '../oauth/client-metadata.ts';
+import { profileOf } from '../oauth/fapi2.ts';
 import { FetchRefused, type GuardedFetch } from '../outbound/guarded-fetch.ts';
 import type { ClientKeys } from './client-keys.ts';
 import { namesAreUnique, registeredName, TooManyCandidates, verifyWithKeys } from './client-signature.ts';
@@ -27,6 +28,8 @@ export interface RequestObjectOptions {
   /** Whether clients that did not register an algorithm may send an object without a signature. */
   unsigned: boolean;
   now: () => Date;
+  /** Marks the id of an object as used; false if it was used before. */
+  useOnce: (clientId: string, jti: string, expiresAt: Date) => Promise<boolean>;
 }
 
 /** The properties of a client that verify its request objects. The secret is present if it is stored as a key. */
@@ -41,9 +44,11 @@ export type RequestObjects = ReturnType<typeof createRequestObjects>;
 const grammar = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/;
 const mediaTypes = ['application/oauth-authz-req+jwt', 'application/jwt', 'text/plain'];
 const tolerance = 30; // seconds by which clocks may differ
+const maxAge = 3600; // seconds, for a client with a FAPI 2.0 profile
 
 /** @returns readers that throw RequestObjectRefused */
-export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsigned, now }: RequestObjectOptions) {
+export function createRequestObjects(options: RequestObjectOptions) {
+  const { issuer, clientKeys, fetchDocument, unsigned, now, useOnce } = options;
   const underWay = new Map<string, Promise<string>>();
 
   /** Fetches an address with one request at a time, however many browsers need it. */
@@ -56,7 +61,7 @@ export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsign
   }
 
   async function verify(object: string, client: SigningClient, byReference: boolean): Promise<JWTPayload> {
-    const refuse = (message: string, cause?: unknown): never => {
+    const refuse: (message: string, cause?: unknown) => never = (message, cause) => {
       throw new RequestObjectRefused('invalid_request_object', message, cause);
     };
     if (!grammar.test(object)) refuse('the request object is not a signed JWT; encrypted ones are not supported');
@@ -75,6 +80,9 @@ export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsign
       }
       if (!requestObjectSigningAlgorithms.some((known) => known === alg) || (expected && alg !== expected))
         refuse('the request object is not signed with the algorithm that the client registered');
+      const { signatures } = profileOf(client.metadata);
+      if (signatures && !signatures.includes(alg!))
+        refuse(`FAPI 2.0 requires a request object that is signed with ${signatures.join(', ')}`);
       if (alg === 'none' && client.metadata.require_signed_request_object)
         refuse('the client must sign its request objects');
       payload =
@@ -95,25 +103,40 @@ export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsign
     if (iat !== undefined && iat > now().getTime() / 1000 + tolerance)
       refuse('iat of the request object is in the future');
     if (jti !== undefined && typeof jti !== 'string') refuse('jti of the request object must be text');
+    if (profileOf(client.metadata).hasTimedRequestObjects) await verifyTimes(payload, client.clientId, refuse);
     return payload;
   }
 
+  /** The rules of FAPI 2.0 Message Signing 5.3.1; the times themselves were compared with the signature. */
+  async function verifyTimes(
+    { aud, nbf, exp, jti }: JWTPayload,
+    clientId: string,
+    refuse: (message: string) => never,
+  ): Promise<void> {
+    if (aud === undefined || nbf === undefined || exp === undefined)
+      return refuse('the request object must have aud, nbf and exp');
+    if (nbf < now().getTime() / 1000 - maxAge - tolerance) refuse('nbf of the request object is over an hour ago');
+    if (exp > nbf + maxAge) refuse('exp of the request object is over an hour after nbf');
+    if (jti !== undefined && !(await useOnce(clientId, jti, new Date((exp + tolerance) * 1000))))
+      refuse('the request object was used before');
+  }
+
   async function verifySignature(object: string, alg: string, client: SigningClient): Promise<JWTPayload> {
-    const options = {
+    const rules = {
       algorithms: [alg],
       issuer: client.clientId,
       audience: issuer,
       clockTolerance: tolerance,
       currentDate: now(),
     };
-    if (alg !== 'HS256') return verifyWithKeys(object, (fresh) => clientKeys(client.metadata, fresh), options);
+    if (alg !== 'HS256') return verifyWithKeys(object, (fresh) => clientKeys(client.metadata, fresh), rules);
     const secret = client.secret();
     if (!secret)
       throw new RequestObjectRefused(
         'invalid_request_object',
         'for HS256 register request_object_signing_alg HS256 and a client_secret',
       );
-    return (await jwtVerify(object, secret, options)).payload;
+    return (await jwtVerify(object, secret, rules)).payload;
   }
 
   return {

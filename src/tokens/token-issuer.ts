@@ -3,6 +3,7 @@ import { acrOf } from '../oauth/acr.ts';
 import type { Binding } from '../oauth/binding.ts';
 import { namedClaims, releasedClaims } from '../oauth/claims.ts';
 import { type IdTokenSigningAlgorithm, isPublicClient } from '../oauth/client-metadata.ts';
+import { profileOf } from '../oauth/fapi2.ts';
 import { claimsOfScopes, splitScope } from '../oauth/scope.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Authorization } from '../repositories/tokens/authorization-codes.ts';
@@ -98,8 +99,9 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
     };
   }
 
-  /** Whether the client's refresh tokens rotate. Those of public clients always do (RFC 9700 4.14.2). */
-  const rotates = ({ metadata }: Client): boolean => isPublicClient(metadata) || options.rotateConfidential;
+  /** Whether the client's refresh tokens rotate. Those of public clients always do (RFC 9700 4.14.2), unless a profile forbids it. */
+  const rotates = ({ metadata }: Client): boolean =>
+    profileOf(metadata).mayRotate && (isPublicClient(metadata) || options.rotateConfidential);
 
   /** The key that signs what a client gets. */
   function responseKey(client: Client, alg: IdTokenSigningAlgorithm): ResponseKey {

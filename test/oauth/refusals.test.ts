@@ -15,6 +15,7 @@ const ec = {
 };
 const keys = { jwks: { keys: [ec] } };
 const byKey = { token_endpoint_auth_method: 'private_key_jwt' };
+const fapi2 = { fapi2: 'security', ...byKey, ...keys };
 const isPublic = { token_endpoint_auth_method: 'none' };
 const pairwise = { subject_type: 'pairwise' };
 const noLocalhost = { issuer: 'https://idp.example', loopbackLocalhost: false };
@@ -95,6 +96,13 @@ const refused: [RefusalCode, string, Record<string, unknown>][] = [
   ['public.uma', 'token_endpoint_auth_method', { ...isPublic, uma_profile: true }],
   ['secret', 'token_endpoint_auth_method', { ...byKey, ...keys, userinfo_signed_response_alg: 'HS256' }],
   ['request', 'request_object_signing_alg', { request_object_signing_alg: 'none' }],
+  ['choice.profile', 'fapi2', { fapi2: 'advanced' }],
+  ['fapi2.method', 'token_endpoint_auth_method', { fapi2: 'security' }],
+  ['fapi2.grant', 'grant_types', { ...fapi2, grant_types: ['authorization_code', 'implicit'] }],
+  ['fapi2.response', 'response_types', { ...fapi2, response_types: ['code', 'none'] }],
+  ['fapi2.uma', 'uma_profile', { ...fapi2, uma_profile: true }],
+  ['fapi2.algorithm', 'id_token_signed_response_alg', { ...fapi2, id_token_signed_response_alg: 'RS256' }],
+  ['fapi2.redirect-uri', 'redirect_uris', { ...fapi2, redirect_uris: ['http://127.0.0.1/cb'] }],
 ];
 const languages = ['en', 'de', 'ar'];
 

@@ -66,6 +66,7 @@ test('a code is redeemed, refused or revoked as the rule decides (security R14, 
     redirectUri: fc.constantFrom(client.redirectUri, client.redirectUri, undefined, 'https://rp.example.com/other'),
     codeChallenge: optional(...challenges),
     resource: optional(resource, other),
+    retrySeconds: fc.constantFrom(0, 5),
   });
   const reached = new Set<string | undefined>();
   await fc.assert(

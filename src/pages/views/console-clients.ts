@@ -53,6 +53,7 @@ export const faultCodes = [
   'choice',
   'encryption-key',
   'entries',
+  'fapi2',
   'grant',
   'https',
   'invalid',

@@ -7,6 +7,7 @@ import { accountView, clientView, type PageResponses } from '../../pages/page-re
 import { readParameters, singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { isPublicClient } from '../../oauth/client-metadata.ts';
+import { profileOf } from '../../oauth/fapi2.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Config } from '../../config.ts';
@@ -36,11 +37,13 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Auth
     const sent = singleValued(request.query);
     const { client_id: named, redirect_uri: redirectUri } = sent;
     const suits = (known: Client) =>
-      redirectUriAllowed(known, redirectUri, config.loopbackLocalhost) && !isPublicClient(known.metadata);
+      redirectUriAllowed(known, redirectUri, config.loopbackLocalhost) &&
+      !isPublicClient(known.metadata) &&
+      profileOf(known.metadata).hasShortForm;
     const client = named === undefined ? undefined : await clients.find(named, suits);
     if (!client || !suits(client)) {
       throw new OAuthError('invalid_request', 'the request cannot be trusted', 400, {
-        cause: 'unknown, disabled or public client, or the redirect URI is not registered',
+        cause: 'unknown, disabled, public or FAPI 2.0 client, or the redirect URI is not registered',
       });
     }
     const parameters = {

@@ -3,6 +3,7 @@ import { acrValues } from '../../oauth/acr.ts';
 import { parseClaimsRequest, singleClaims } from '../../oauth/claims-request.ts';
 import { isPublicClient } from '../../oauth/client-metadata.ts';
 import { type ErrorCode, OAuthError } from '../../oauth/errors.ts';
+import { profileOf } from '../../oauth/fapi2.ts';
 import { isCodeChallenge } from '../../oauth/pkce.ts';
 import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
 import { neededGrantTypes, parseResponseMode, parseResponseType, parts } from '../../oauth/response-type.ts';
@@ -52,7 +53,9 @@ function checkRegistration(_request: TrustedRequest, { registration }: Record<st
   if (registration !== undefined) refuse('registration_not_supported', 'the registration parameter is not supported');
 }
 
-function checkResponseMode({ target }: TrustedRequest, { response_mode: mode }: Record<string, string>): void {
+function checkResponseMode({ client, target }: TrustedRequest, { response_mode: mode }: Record<string, string>): void {
+  if (target.jwtAudience === undefined && profileOf(client.metadata).needsJwtResponses)
+    refuse('invalid_request', 'FAPI 2.0 Message Signing requires a response_mode with jwt');
   if (mode === undefined) return;
   const { delivery } = parseResponseMode(mode) ?? refuse('invalid_request', 'response_mode is not supported');
   if (delivery === 'form_post' && isPrivateUseUri(target.redirectUri))

@@ -172,6 +172,7 @@ export function authorizationCodesRepository(sql: Sql) {
           redirect_uri: redemption.redirectUri,
           code_challenge: redemption.codeChallenge,
           resource: redemption.resource,
+          retry_seconds: redemption.retrySeconds,
         },
         {
           access_token: redemption.accessTokenHash.toString('hex'),

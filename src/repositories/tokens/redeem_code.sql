@@ -1,7 +1,7 @@
 -- Redeems a code exactly once (security R14, R15, R16, R17, R22, R35). It locks the client session first, as refresh, revocation and logout do. Then an
 -- update claims the code and sees the effects of earlier redemptions. `failure` is NULL if tokens were issued; the result is NULL for an unknown code. A
 -- test compares it with decideRedemption() in src/oauth/code-redemption.ts.
---   expected: client_id, redirect_uri, code_challenge (computed from the verifier), resource
+--   expected: client_id, redirect_uri, code_challenge (computed from the verifier), resource, retry_seconds
 --   issue: access_token, refresh_token, handle (hashes in hex), access_seconds, refresh_seconds, client_session_seconds
 CREATE FUNCTION {{redeem_code}}(presented_hash bytea, expected jsonb, issue jsonb) RETURNS token_answer LANGUAGE plpgsql AS $$
 DECLARE
@@ -83,7 +83,8 @@ BEGIN
   END IF;
   -- another client sent a redeemed code, or its own client sent it again too late for a retry
   IF (redemption_count > 1 OR (redemption_count = 1 AND answer.failure IS NOT NULL))
-     AND (client_session.client_id <> presenting_client OR clock_timestamp() > first_redeemed_at + interval '5 seconds') THEN
+     AND (client_session.client_id <> presenting_client
+          OR clock_timestamp() > first_redeemed_at + make_interval(secs => (expected -> 'retry_seconds')::double precision)) THEN
     answer.failure := 'replayed';
   END IF;
   IF answer.failure = 'replayed' OR answer.burned THEN

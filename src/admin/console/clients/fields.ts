@@ -6,6 +6,7 @@ import {
   idTokenSigningAlgorithms,
   jwtResponses,
 } from '../../../oauth/client-metadata.ts';
+import { fapi2Profiles } from '../../../oauth/fapi2.ts';
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from '../../../oauth/response-encryption.ts';
 import { clientAuthenticationMethods, grantTypes } from '../../../oauth/registrable-values.ts';
 import { responseTypes } from '../../../oauth/response-type.ts';
@@ -90,6 +91,7 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
       choice('token_endpoint_auth_signing_alg', optional(assertionSigningAlgorithms)),
       address('jwks_uri'),
       { name: 'jwks', kind: 'json' },
+      choice('fapi2', optional(fapi2Profiles)),
     ],
   },
   {

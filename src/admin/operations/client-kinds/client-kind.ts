@@ -29,8 +29,9 @@ export interface Snippet {
   redirectUris?: RegExp;
 }
 
-/** Fields for keys, encryption and request objects. */
+/** Fields for keys, encryption, request objects and profiles. */
 const cryptographic = [
+  'fapi2',
   ...jwtResponses
     .flatMap((response) =>
       ['signed_response_alg', 'encrypted_response_alg', 'encrypted_response_enc'].map(

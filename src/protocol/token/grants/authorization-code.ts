@@ -1,6 +1,7 @@
 // Redeems an authorization code (RFC 6749 section 4.1.3, RFC 7636, OpenID Connect Core 3.1.3).
 import { z } from 'zod';
 import { invalidGrant, invalidTarget } from '../../../oauth/errors.ts';
+import { profileOf } from '../../../oauth/fapi2.ts';
 import { codeChallenge, isCodeVerifier } from '../../../oauth/pkce.ts';
 import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -59,6 +60,7 @@ export function authorizationCodeGrant({
         refreshTokenHash: tokens.refreshToken?.hash,
         handleHash: tokens.handle?.hash,
         resource,
+        retrySeconds: profileOf(client.metadata).retrySeconds,
         accessTokenLifetime: tokens.lifetimes.accessToken,
         refreshTokenLifetime: tokens.lifetimes.refreshToken,
         refreshTokenAbsoluteLifetime: tokens.lifetimes.refreshTokenAbsolute,

@@ -1,0 +1,528 @@
+// A client with a FAPI 2.0 profile gets what the Security Profile and Message Signing demand, and nothing that they forbid.
+import {
+  createRemoteJWKSet,
+  type CryptoKey,
+  exportJWK,
+  generateKeyPair,
+  type JWTHeaderParameters,
+  type JWTPayload,
+  jwtVerify,
+  SignJWT,
+  UnsecuredJWT,
+} from 'jose';
+import * as oauth from 'oauth4webapi';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { adminToken, type Answer, approveClient, call, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
+import { authorizationUrl, type Page, pkce, responseParameters, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let user: TestUser;
+/** With the Security Profile. */
+let client: TestClient;
+/** With Message Signing on top. */
+let signing: TestClient;
+/** Without a profile. */
+let common: TestClient;
+/** Is signed in. */
+let agent: UserAgent;
+/** Those of every client of this file, by algorithm. */
+let keys: Record<string, CryptoKey>;
+let byKey: Record<string, unknown>;
+
+beforeAll(async () => {
+  service = await startTestService({ environment: { ...withoutLimits, REQUEST_OBJECT_UNSIGNED: 'true' } });
+  user = await service.createUser();
+  const pairs = await Promise.all(
+    ['PS256', 'ES256', 'EdDSA', 'RS256'].map(
+      async (alg) => [alg, await generateKeyPair(alg, { extractable: true })] as const,
+    ),
+  );
+  keys = Object.fromEntries(pairs.map(([alg, { privateKey }]) => [alg, privateKey]));
+  const published = pairs.map(async ([alg, { publicKey }]) => ({ ...(await exportJWK(publicKey)), kid: alg }));
+  byKey = {
+    token_endpoint_auth_method: 'private_key_jwt',
+    jwks: { keys: await Promise.all(published) },
+    grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
+    scope: 'openid profile offline_access',
+  };
+  client = await create({ fapi2: 'security' });
+  signing = await create({ fapi2: 'message_signing' });
+  common = await create({});
+  agent = new UserAgent(service);
+  await agent.signIn(user);
+});
+afterAll(() => service?.stop());
+
+const create = (metadata: Record<string, unknown>) =>
+  service.createClient({ ...byKey, ...metadata }, { firstParty: true });
+const any: unknown = expect.any(String);
+const now = () => Math.floor(Date.now() / 1000);
+
+const sign = (payload: JWTPayload, header: Partial<JWTHeaderParameters> = {}): Promise<string> => {
+  const alg = header.alg ?? 'ES256';
+  return new SignJWT(payload).setProtectedHeader({ kid: alg, ...header, alg }).sign(keys[alg]!);
+};
+
+const assertion = (rp: TestClient, change: JWTPayload = {}, alg = 'ES256') =>
+  sign(
+    {
+      ...{ iss: rp.clientId, sub: rp.clientId, aud: service.issuer, jti: crypto.randomUUID(), iat: now() },
+      ...{ exp: now() + 60 },
+      ...change,
+    },
+    { alg },
+  );
+
+async function send(path: string, form: Record<string, string>): Promise<Answer> {
+  const response = await fetch(service.issuer + path, { method: 'POST', body: new URLSearchParams(form) });
+  const body = (await response.json()) as Record<string, unknown>;
+  return { status: response.status, headers: response.headers, body };
+}
+
+const post = async (path: string, form: Record<string, string>, rp = client, proof?: string): Promise<Answer> =>
+  send(path, {
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: proof ?? (await assertion(rp)),
+    ...form,
+  });
+
+const challenge = pkce();
+const requestOf = (rp: TestClient, change: Record<string, string | undefined> = {}): Record<string, string> => {
+  const request = {
+    ...{ client_id: rp.clientId, response_type: 'code', scope: 'openid offline_access', state: 's', nonce: 'n' },
+    redirect_uri: rp.redirectUri,
+    code_challenge: challenge.code_challenge,
+    code_challenge_method: 'S256',
+    ...change,
+  };
+  return Object.fromEntries(
+    Object.entries(request).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+};
+
+/** A request object that obeys every rule, unless changed. */
+const requestObject = (
+  rp: TestClient,
+  change: Record<string, unknown> = {},
+  header: Partial<JWTHeaderParameters> = {},
+): Promise<string> =>
+  sign(
+    {
+      ...requestOf(rp, rp === signing ? { response_mode: 'jwt' } : {}),
+      ...{ iss: rp.clientId, aud: service.issuer, nbf: now(), exp: now() + 300 },
+      ...change,
+    },
+    header,
+  );
+
+const push = (change: Record<string, string | undefined> = {}, rp = client, proof?: string) =>
+  post('/par', requestOf(rp, change), rp, proof);
+const pushObject = async (object: string, rp = signing, beside: Record<string, string> = {}) =>
+  post('/par', { client_id: rp.clientId, request: object, ...beside }, rp);
+
+function open(pushed: Answer, browser = agent, rp = client): Promise<Page> {
+  const query = new URLSearchParams({ client_id: rp.clientId, request_uri: pushed.body['request_uri'] as string });
+  return browser.get(`${service.issuer}/authorize?${query.toString()}`);
+}
+
+const codeOf = async (rp = client) => responseParameters(await open(await push({}, rp), agent, rp))['code']!;
+const redeem = (code: string, rp = client, change: Record<string, string> = {}) =>
+  post(
+    '/token',
+    {
+      ...{ grant_type: 'authorization_code', code, redirect_uri: rp.redirectUri },
+      code_verifier: challenge.code_verifier,
+      ...change,
+    },
+    rp,
+  );
+const refresh = (token: unknown, rp = client) =>
+  post('/token', { grant_type: 'refresh_token', refresh_token: token as string }, rp);
+
+/** The JWT of a response. */
+async function responseJwt(page: Page): Promise<JWTPayload> {
+  const parameters = responseParameters(page);
+  expect(Object.keys(parameters)).toEqual(['response']);
+  const jwks = createRemoteJWKSet(new URL(`${service.issuer}/jwks`));
+  return (await jwtVerify(parameters['response']!, jwks, { algorithms: ['ES256'], audience: signing.clientId }))
+    .payload;
+}
+
+describe('client authentication', () => {
+  test.each(['PS256', 'ES256', 'EdDSA'])(
+    'by private_key_jwt with %s is accepted (FAPI 2.0 SP 5.3.2.1, 5.4)',
+    async (alg) => {
+      expect(await push({}, client, await assertion(client, {}, alg))).toMatchObject({ status: 201 });
+    },
+  );
+
+  test('with RS256 is invalid_client, unless the client has no profile (FAPI 2.0 SP 5.4, protocols P31)', async () => {
+    const refused = { status: 401, body: { error: 'invalid_client' } };
+    expect(await push({}, client, await assertion(client, {}, 'RS256'))).toMatchObject(refused);
+    expect(await push({}, common, await assertion(common, {}, 'RS256'))).toMatchObject({ status: 201 });
+  });
+
+  test('accepts as aud the issuer as one string only; a client without a profile keeps the others (FAPI 2.0 SP 5.3.2.1-8, protocols P30)', async () => {
+    const { issuer } = service;
+    const others = [`${issuer}/token`, `${issuer}/par`, [issuer], [issuer, 'https://other.example'], `${issuer}/`];
+    for (const aud of others) {
+      const answers = [
+        await push({}, client, await assertion(client, { aud })),
+        await post('/token', { grant_type: 'client_credentials' }, client, await assertion(client, { aud })),
+      ];
+      for (const answer of answers)
+        expect(answer, JSON.stringify(aud)).toMatchObject({ status: 401, body: { error: 'invalid_client' } });
+    }
+    for (const aud of [issuer, `${issuer}/token`, `${issuer}/par`, [issuer]])
+      expect(await push({}, common, await assertion(common, { aud })), JSON.stringify(aud)).toMatchObject({
+        status: 201,
+      });
+  });
+
+  test('accepts iat and nbf 8 seconds ahead, and refuses them 61 seconds ahead (FAPI 2.0 SP 5.3.2.1-13)', async () => {
+    for (const name of ['iat', 'nbf']) {
+      expect(await push({}, client, await assertion(client, { [name]: now() + 8 })), name).toMatchObject({
+        status: 201,
+      });
+      const ahead = await assertion(client, { [name]: now() + 61, exp: now() + 120 });
+      expect(await push({}, client, ahead), name).toMatchObject({ status: 401 });
+    }
+  });
+
+  test('by the key of another client, and without an assertion, is refused (FAPI 2.0 SP 5.3.2.1-6)', async () => {
+    const { privateKey } = await generateKeyPair('ES256');
+    const foreign = await new SignJWT({ iss: client.clientId, sub: client.clientId, aud: service.issuer, jti: 'x' })
+      .setProtectedHeader({ alg: 'ES256' })
+      .setExpirationTime('1 minute')
+      .sign(privateKey);
+    expect(await push({}, client, foreign)).toMatchObject({ status: 401 });
+    const { status } = await send('/par', requestOf(client));
+    expect(status).toBe(401);
+  });
+});
+
+describe('an authorization request', () => {
+  test('that is pushed gets a code with iss, by a request_uri that lives under ten minutes (FAPI 2.0 SP 5.3.2.2)', async () => {
+    const pushed = await push();
+    expect(pushed).toMatchObject({ status: 201, body: { request_uri: any } });
+    expect(pushed.body['expires_in']).toBeLessThan(600);
+    expect(responseParameters(await open(pushed))).toMatchObject({ code: any, state: 's', iss: service.issuer });
+  });
+
+  test('around the push gets no code: plain, by a request object, by a foreign request_uri, or at /authenticate (FAPI 2.0 SP 5.3.2.2-2, protocols P29)', async () => {
+    for (const rp of [client, signing]) {
+      const object = await requestObject(rp);
+      const pages = [
+        await agent.get(authorizationUrl(service.issuer, rp, requestOf(rp))),
+        await agent.get(authorizationUrl(service.issuer, rp, { request: object })),
+        await agent.get(authorizationUrl(service.issuer, rp, { request_uri: 'https://evil.example/object' })),
+        await agent.get(
+          `${service.issuer}/authenticate?${new URLSearchParams({ client_id: rp.clientId, redirect_uri: rp.redirectUri }).toString()}`,
+        ),
+      ];
+      for (const page of pages) expect(page.location ?? '').not.toMatch(/[?&#](code|response=.*code)=/);
+      expect(responseParameters(pages[0]!)).toMatchObject({ error: 'invalid_request' });
+      expect(pages[3]!.location).toBe(`${service.issuer}/login?problem=client`);
+    }
+  });
+
+  test.each<[string, Record<string, string | undefined>]>([
+    ['no redirect_uri', { redirect_uri: undefined }],
+    ['no code_challenge', { code_challenge: undefined, code_challenge_method: undefined }],
+    ['plain PKCE', { code_challenge_method: 'plain' }],
+    ['another response type', { response_type: 'code id_token' }],
+    ['a request_uri', { request_uri: 'urn:ietf:params:oauth:request_uri:x' }],
+  ])('with %s is refused at /par (FAPI 2.0 SP 5.3.2.2-1, -5, -6)', async (_what, change) => {
+    expect(await push(change)).toMatchObject({ status: 400, body: { error: any } });
+  });
+
+  test('with a nonce of 64 characters is answered, and one of 300 comes back whole (FAPI 2.0 SP 5.3.2.2-14)', async () => {
+    for (const length of [64, 300]) {
+      const nonce = 'n'.repeat(length);
+      const code = responseParameters(await open(await push({ nonce })))['code']!;
+      const { id_token: idToken } = (await redeem(code)).body as { id_token: string };
+      const jwks = createRemoteJWKSet(new URL(`${service.issuer}/jwks`));
+      const { payload } = await jwtVerify(idToken, jwks, { algorithms: ['ES256'], audience: client.clientId });
+      expect(payload['nonce']).toBe(nonce);
+    }
+  });
+
+  test('loaded twice before the user acts is answered once, for its own client and in one browser (FAPI 2.0 SP 5.3.2.2-11, protocols P35)', async () => {
+    const pushed = await push();
+    const stranger = await create({ fapi2: 'security' });
+    expect(responseParameters(await open(pushed, agent, stranger))['code']).toBeUndefined();
+    const browser = new UserAgent(service);
+    await open(pushed, browser);
+    const page = await open(pushed, browser);
+    const second = new UserAgent(service);
+    expect((await open(pushed, second)).location).toBe(`${service.issuer}/login?problem=expired`);
+    const response = responseParameters(await browser.signIn(user, await browser.follow(page)));
+    expect(response['code']).toEqual(any);
+    expect(responseParameters(await open(pushed, browser))['code']).toBeUndefined();
+  });
+
+  test('that the user denies is access_denied with iss (FAPI 2.0 SP 5.3.2.2-7)', async () => {
+    const rp = await service.createClient({ ...byKey, fapi2: 'security' });
+    const page = await open(await push({}, rp), agent, rp);
+    const denied = await agent.submit(await agent.follow(page), { decision: 'deny' });
+    expect(responseParameters(denied)).toMatchObject({ error: 'access_denied', state: 's', iss: service.issuer });
+  });
+});
+
+describe('tokens', () => {
+  test('of a code that is used again end at once; those of a client without a profile survive a quick retry (FAPI 2.0 SP 5.3.2.1-11, protocols P34)', async () => {
+    for (const [rp, status] of [
+      [client, 401],
+      [common, 200],
+    ] as const) {
+      const code = await codeOf(rp);
+      const { access_token: token } = (await redeem(code, rp)).body as { access_token: string };
+      expect(await redeem(code, rp)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+      expect(await call(`${service.issuer}/user/info`, { token })).toMatchObject({ status });
+    }
+  });
+
+  test('are refreshed by the same refresh token again and again, which does not rotate (FAPI 2.0 SP 5.3.2.1-9)', async () => {
+    const { refresh_token: token } = (await redeem(await codeOf())).body;
+    for (let use = 1; use <= 7; use++)
+      expect(await refresh(token), String(use)).toMatchObject({
+        status: 200,
+        body: { access_token: any, refresh_token: token },
+      });
+    const rotated = (await redeem(await codeOf(common), common)).body['refresh_token'];
+    expect((await refresh(rotated, common)).body['refresh_token']).not.toBe(rotated);
+  });
+
+  test('are refused for a code of another client or with another redirect_uri or verifier (FAPI 2.0 SP 5.3.2.1-10)', async () => {
+    const other = await create({ fapi2: 'security' });
+    expect(await redeem(await codeOf(), other)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+    for (const change of [
+      { redirect_uri: 'https://rp.example.com/other' },
+      { code_verifier: 'x'.repeat(43) },
+    ] as Record<string, string>[])
+      expect(await redeem(await codeOf(), client, change)).toMatchObject({ body: { error: 'invalid_grant' } });
+  });
+
+  test('have an ID Token by ES256 unless the client registered another allowed algorithm (FAPI 2.0 SP 5.4)', async () => {
+    expect(client.metadata).toMatchObject({ id_token_signed_response_alg: 'ES256' });
+    const rp = await create({ fapi2: 'security', id_token_signed_response_alg: 'PS256' });
+    const { id_token: idToken } = (await redeem(await codeOf(rp), rp)).body as { id_token: string };
+    await jwtVerify(idToken, createRemoteJWKSet(new URL(`${service.issuer}/jwks`)), { algorithms: ['PS256'] });
+  });
+});
+
+describe('registration', () => {
+  const register = (metadata: Record<string, unknown>) =>
+    call(`${service.issuer}/register`, {
+      body: { redirect_uris: [client.redirectUri], ...byKey, scope: 'openid', ...metadata },
+    });
+
+  test('sets what the profile prescribes (FAPI 2.0 SP 5.3.2.2, MS 5.3, 5.4, 5.5)', async () => {
+    const security = {
+      require_pushed_authorization_requests: true,
+      require_pkce: true,
+      id_token_signed_response_alg: 'ES256',
+      authorization_signed_response_alg: 'ES256',
+    };
+    const { body } = await register({ fapi2: 'security', require_pkce: false });
+    expect(body).toMatchObject(security);
+    expect(body).not.toHaveProperty('introspection_signed_response_alg');
+    const message = { ...security, require_signed_request_object: true, introspection_signed_response_alg: 'ES256' };
+    expect((await register({ fapi2: 'message_signing' })).body).toMatchObject(message);
+  });
+
+  test.each<[string, Record<string, unknown>]>([
+    ['a shared secret', { token_endpoint_auth_method: 'client_secret_basic' }],
+    ['client_secret_jwt', { token_endpoint_auth_method: 'client_secret_jwt' }],
+    ['no authentication', { token_endpoint_auth_method: 'none', grant_types: ['authorization_code'] }],
+    ['the implicit grant', { grant_types: ['authorization_code', 'implicit'] }],
+    ['a hybrid response', { grant_types: ['authorization_code', 'implicit'], response_types: ['code id_token'] }],
+    ['the response type none', { response_types: ['code', 'none'] }],
+    ['uma_profile', { uma_profile: true }],
+    ['an http redirect URI', { redirect_uris: ['http://127.0.0.1:8080/callback'] }],
+    ['an ID Token by RS256', { id_token_signed_response_alg: 'RS256' }],
+    ['UserInfo by RS256', { userinfo_signed_response_alg: 'RS256' }],
+    ['responses by RS256', { authorization_signed_response_alg: 'RS256' }],
+    ['introspection by RS256', { introspection_signed_response_alg: 'RS256' }],
+    ['assertions by RS256', { token_endpoint_auth_signing_alg: 'RS256' }],
+    ['request objects by RS256', { request_object_signing_alg: 'RS256' }],
+    ['unsigned request objects', { request_object_signing_alg: 'none' }],
+    ['an unknown profile', { fapi2: 'baseline' }],
+  ])('with %s is refused (FAPI 2.0 SP 5.3.2, 5.4, protocols P31)', async (_what, metadata) => {
+    const answer = await register({ fapi2: 'security', ...metadata });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { error: expect.stringMatching(/^invalid_(client_metadata|redirect_uri)$/) as unknown },
+    });
+  });
+
+  test('accepts http on a loopback address for a native application, with its key (FAPI 2.0 SP 5.3.2.2-8)', async () => {
+    const native = { application_type: 'native', redirect_uris: ['http://127.0.0.1/callback'] };
+    expect(await register({ fapi2: 'security', ...native })).toMatchObject({ status: 201 });
+  });
+
+  test('that takes the profile off or lowers it waits for an administrator, who cannot leave half of it (protocols P36)', async () => {
+    const { body } = await register({ fapi2: 'message_signing' });
+    const clientId = body['client_id'] as string;
+    const token = await adminToken(service);
+    await approveClient(service.issuer, token, clientId);
+    for (const fapi2 of [undefined, 'security']) {
+      const update = await call(body['registration_client_uri'] as string, {
+        method: 'PUT',
+        token: body['registration_access_token'] as string,
+        body: { client_id: clientId, redirect_uris: [client.redirectUri], ...byKey, scope: 'openid', fapi2 },
+      });
+      expect(update).toMatchObject({
+        status: 200,
+        body: { fapi2: 'message_signing', pending_changes: expect.anything() },
+      });
+    }
+    const change = { method: 'PATCH', token, body: { token_endpoint_auth_method: 'none' } };
+    expect(await call(`${service.issuer}/admin/api/clients/${clientId}`, change)).toMatchObject({ status: 400 });
+  });
+});
+
+describe('with Message Signing, a request object', () => {
+  test('is required at /par, and gets a response as a JWT (FAPI 2.0 MS 5.3, 5.4)', async () => {
+    expect(await push({ response_mode: 'jwt' }, signing)).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_request' },
+    });
+    const pushed = await pushObject(await requestObject(signing));
+    expect(pushed).toMatchObject({ status: 201 });
+    const response = await responseJwt(await open(pushed, agent, signing));
+    expect(response).toMatchObject({ iss: service.issuer, code: any, state: 's' });
+    expect(await redeem(response['code'] as string, signing)).toMatchObject({ status: 200 });
+  });
+
+  const refusals: [string, () => Promise<string>][] = [
+    ['without exp', () => requestObject(signing, { exp: undefined })],
+    ['without nbf', () => requestObject(signing, { nbf: undefined })],
+    ['without aud', () => requestObject(signing, { aud: undefined })],
+    ['that expires 70 minutes after nbf', () => requestObject(signing, { exp: now() + 4200 })],
+    ['whose nbf is 70 minutes old', () => requestObject(signing, { nbf: now() - 4200, exp: now() + 60 })],
+    ['whose nbf is 61 seconds ahead', () => requestObject(signing, { nbf: now() + 61 })],
+    ['that has expired', () => requestObject(signing, { nbf: now() - 600, exp: now() - 60 })],
+    ['for another audience', () => requestObject(signing, { aud: 'https://other.example' })],
+    ['with a request_uri inside', () => requestObject(signing, { request_uri: 'https://rp.example.com/object' })],
+    ['by RS256', () => requestObject(signing, {}, { alg: 'RS256' })],
+    ['without a signature', () => Promise.resolve(unsigned(signing))],
+    ['with a broken signature', async () => (await requestObject(signing)).replace(/.{8}$/, 'AAAAAAAA')],
+    ['of another client', () => requestObject(signing, { iss: client.clientId })],
+  ];
+  const unsigned = (rp: TestClient) =>
+    new UnsecuredJWT({
+      ...requestOf(rp, { response_mode: 'jwt' }),
+      ...{ iss: rp.clientId, aud: service.issuer, nbf: now(), exp: now() + 300 },
+    }).encode();
+  test.each(refusals)('%s is refused as JSON (FAPI 2.0 MS 5.3.1, protocols P31, P37)', async (_what, object) => {
+    const answer = await pushObject(await object());
+    expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request_object' } });
+  });
+
+  test('whose nbf is 8 seconds ahead, or whose aud is a list with the issuer, is accepted (FAPI 2.0 MS 5.3.1, protocols P37)', async () => {
+    for (const change of [{ nbf: now() + 8 }, { aud: ['https://other.example', service.issuer] }])
+      expect(await pushObject(await requestObject(signing, change))).toMatchObject({ status: 201 });
+  });
+
+  test('with a jti is accepted once (FAPI 2.0 MS 5.3.1)', async () => {
+    const object = await requestObject(signing, { jti: crypto.randomUUID() });
+    const answers = await Promise.all([1, 2, 3].map(() => pushObject(object)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 400, 400]);
+  });
+
+  test('alone counts: the parameters beside it at /par and at /authorize do not (RFC 9101 6.3, protocols P38)', async () => {
+    const beside = { scope: 'openid profile', state: 'outside', redirect_uri: 'https://evil.example/' };
+    const pushed = await pushObject(await requestObject(signing, { state: undefined }), signing, beside);
+    expect(pushed).toMatchObject({ status: 201 });
+    const query = new URLSearchParams({
+      client_id: signing.clientId,
+      request_uri: pushed.body['request_uri'] as string,
+      state: 'outside',
+    });
+    const page = await agent.get(`${service.issuer}/authorize?${query.toString()}`);
+    expect(page.location).toMatch(`${signing.redirectUri}?`);
+    const response = await responseJwt(page);
+    expect(response).not.toHaveProperty('state');
+    expect((await redeem(response['code'] as string, signing)).body).not.toMatchObject({
+      scope: expect.stringContaining('profile'),
+    });
+  });
+
+  test('of a client with the Security Profile obeys the same rules where it is sent (FAPI 2.0 MS 5.3, protocols P37)', async () => {
+    expect(await pushObject(await requestObject(client), client)).toMatchObject({ status: 201 });
+    const untimed = await requestObject(client, { nbf: undefined });
+    expect(await pushObject(untimed, client)).toMatchObject({ status: 400, body: { error: 'invalid_request_object' } });
+    const free = await requestObject(common, { nbf: undefined, exp: undefined });
+    expect(await pushObject(free, common)).toMatchObject({ status: 201 });
+  });
+});
+
+describe('with Message Signing, a response', () => {
+  test('is a JWT or refused (FAPI 2.0 MS 5.4)', async () => {
+    for (const response_mode of [undefined, 'query', 'form_post']) {
+      const answer = await pushObject(await requestObject(signing, { response_mode }));
+      expect(answer, response_mode).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+    }
+  });
+
+  test('to an introspection is a JWT by ES256, whatever the caller accepts (FAPI 2.0 MS 5.5)', async () => {
+    const form = {
+      ...{ token: 'gh_at_unknown', client_assertion: await assertion(signing) },
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    };
+    const { access_token: token } = (await post('/token', { grant_type: 'client_credentials' }, signing)).body;
+    const response = await fetch(`${service.issuer}/introspect`, {
+      method: 'POST',
+      headers: { accept: 'application/json' },
+      body: new URLSearchParams({ ...form, token: token as string }),
+    });
+    expect(response.headers.get('content-type')).toBe('application/token-introspection+jwt');
+    const jwks = createRemoteJWKSet(new URL(`${service.issuer}/jwks`));
+    const { payload } = await jwtVerify(await response.text(), jwks, { algorithms: ['ES256'] });
+    expect(payload).toMatchObject({ aud: signing.clientId, token_introspection: { active: true } });
+  });
+});
+
+test('oauth4webapi signs in with a pushed request, a signed request object, and a response as a JWT (FAPI 2.0 MS)', async () => {
+  const insecure = { [oauth.allowInsecureRequests]: true };
+  const issuer = new URL(service.issuer);
+  const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
+  const rp: oauth.Client = {
+    client_id: signing.clientId,
+    id_token_signed_response_alg: 'ES256',
+    authorization_signed_response_alg: 'ES256',
+  };
+  const authentication = oauth.PrivateKeyJwt({ key: keys['ES256']!, kid: 'ES256' });
+  const verifier = oauth.generateRandomCodeVerifier();
+  const request = await oauth.issueRequestObject(
+    as,
+    rp,
+    {
+      ...{ response_type: 'code', scope: 'openid', redirect_uri: signing.redirectUri, state: 's' },
+      ...{ response_mode: 'jwt', code_challenge_method: 'S256' },
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    },
+    { key: keys['ES256']!, kid: 'ES256' },
+  );
+  const pushed = await oauth.processPushedAuthorizationResponse(
+    as,
+    rp,
+    await oauth.pushedAuthorizationRequest(as, rp, authentication, { request }, insecure),
+  );
+  const query = new URLSearchParams({ client_id: rp.client_id, request_uri: pushed.request_uri });
+  const page = await agent.get(`${as.authorization_endpoint}?${query.toString()}`);
+  const callback = await oauth.validateJwtAuthResponse(as, rp, new URL(page.location!), 's', insecure);
+  const response = await oauth.authorizationCodeGrantRequest(
+    as,
+    rp,
+    authentication,
+    callback,
+    signing.redirectUri,
+    verifier,
+    insecure,
+  );
+  const tokens = await oauth.processAuthorizationCodeResponse(as, rp, response, { requireIdToken: true });
+  expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ sub: user.sub });
+});
