@@ -20,6 +20,11 @@ const addresses: Record<string, string> = {
   'POST /authorize': 'The same with a form',
   'GET /authenticate': 'The short form of a sign-in: `client_id` and `redirect_uri`, with the client’s default scopes',
   'POST /authenticate': 'The answer to the page “Continue to …”, which a request from another site gets',
+  'POST /device_authorization':
+    'Gives a device without a browser a code that its user enters, where `DEVICE_GRANT=on`; else 404 (RFC 8628)',
+  'GET /device':
+    'The page on which a signed-in user enters the code of a device, and sees what its application asks for',
+  'POST /device': 'The decision about it',
   'POST /par': 'Accepts an authorization request before the browser brings it (RFC 9126)',
   'GET /login': 'The sign-in page',
   'POST /login': 'Its form',
@@ -209,10 +214,11 @@ const errors: Record<ErrorCode, string> = {
   registration_not_supported: 'The parameter `registration` is not supported (OpenID Connect Core)',
   invalid_redirect_uri: 'A redirect URI cannot be registered (RFC 7591)',
   invalid_client_metadata: 'Another member of a registration is not valid (RFC 7591)',
+  authorization_pending: 'The user of a device has not decided yet: poll again after the interval (RFC 8628)',
   slow_down:
-    'The registration is still pending, and the poll came too soon: wait `Retry-After` seconds between two polls from now on (RFC 8628)',
+    'The poll of a device came too soon: wait five seconds longer between polls from now on. Or the registration is still pending, and the poll came too soon: wait `Retry-After` seconds between two polls from now on (RFC 8628)',
   expired_token:
-    'No administrator decided on the registration in time, or its credentials were not collected: register again (RFC 8628)',
+    'The codes of a device have expired. Or no administrator decided on the registration in time, or its credentials were not collected: register again (RFC 8628)',
   invalid_registration:
     'The registration code is unknown or used: register again (draft-dellaert-oauth-approval-based-dcr)',
   unsupported_token_type: 'There is no such `token_type_hint`, or this endpoint does not support it (RFC 7009)',
@@ -257,6 +263,9 @@ const events: Record<AuditEventType, string> = {
   'consent.granted': 'A user granted scopes to a client',
   'consent.denied': 'A user refused them',
   'consent.withdrawn': 'A user, or an administrator for the user, revoked a grant',
+  'device.requested': 'A device asked for a code; the detail has the scopes',
+  'device.approved': 'A user entered the code of a device and allowed the request; the detail has the scopes',
+  'device.denied': 'A user refused it',
   'client.registered': 'A client registered itself',
   'client.collected': 'A client collected the credentials of an approved registration: it is enabled',
   'client.updated': 'A registration was changed, by its client or an administrator; the detail names the members',

@@ -73,7 +73,9 @@ export const settings = {
   REQUEST_OBJECT_UNSIGNED: flag(false),
   REQUIRE_PUSHED_AUTHORIZATION_REQUESTS: flag(false),
   REFRESH_TOKEN_ROTATION: choice('all', 'public').default('all'),
+  DEVICE_GRANT: choice('off', 'on').default('off'),
   PUSHED_REQUEST_LIFETIME: seconds(60, 600),
+  DEVICE_CODE_LIFETIME: seconds(600, 3600),
   AUTHORIZATION_CODE_LIFETIME: seconds(60, 600),
   ACCESS_TOKEN_LIFETIME: seconds(600),
   REFRESH_TOKEN_LIFETIME: seconds(30 * 86_400),
@@ -111,6 +113,7 @@ export const settings = {
   LIMIT_CLIENT_AUTH_FAILURES: count(30),
   LIMIT_INTROSPECTIONS: count(600_000),
   LIMIT_VERIFICATION_CODES: count(10),
+  LIMIT_USER_CODES: count(10),
   LIMIT_PENDING_SIGN_INS: count(20),
   LIMIT_PENDING_SIGN_INS_PER_NETWORK: count(1000),
   LIMIT_CODES_PER_SESSION: count(20, 1000),
@@ -180,9 +183,12 @@ const schema = environment.superRefine(refuseConflicts).transform((s) => {
     requirePushedRequests: s.REQUIRE_PUSHED_AUTHORIZATION_REQUESTS,
     requestObjectUnsigned: s.REQUEST_OBJECT_UNSIGNED,
     rotateConfidential: s.REFRESH_TOKEN_ROTATION === 'all',
+    /** Whether devices without a browser may ask for tokens (RFC 8628). */
+    deviceGrant: s.DEVICE_GRANT === 'on',
     /** All in seconds. */
     lifetimes: Object.freeze({
       pushedRequest: s.PUSHED_REQUEST_LIFETIME,
+      deviceCode: s.DEVICE_CODE_LIFETIME,
       authorizationCode: s.AUTHORIZATION_CODE_LIFETIME,
       accessToken: s.ACCESS_TOKEN_LIFETIME,
       refreshToken: s.REFRESH_TOKEN_LIFETIME,
@@ -230,6 +236,7 @@ const schema = environment.superRefine(refuseConflicts).transform((s) => {
       clientAuthFailures: s.LIMIT_CLIENT_AUTH_FAILURES,
       introspections: s.LIMIT_INTROSPECTIONS,
       verificationCodes: s.LIMIT_VERIFICATION_CODES,
+      userCodes: s.LIMIT_USER_CODES,
       pendingSignIns: s.LIMIT_PENDING_SIGN_INS,
       pendingSignInsPerNetwork: s.LIMIT_PENDING_SIGN_INS_PER_NETWORK,
       codesPerSession: s.LIMIT_CODES_PER_SESSION,

@@ -174,8 +174,8 @@ export async function buildServices({
       failures: config.limits.clientAuthFailures,
       clientKeys,
       issuer,
-      // RFC 7523 3, RFC 9126 2
-      audiencePaths: ['/token', '/par'],
+      // RFC 7523 3, RFC 9126 2, RFC 8628 3.1
+      audiencePaths: ['/token', '/par', '/device_authorization'],
     }),
     audit,
     limits,

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import { accountChooserEndpoint } from './accounts/routes.ts';
 import { consentEndpoint } from './consent/routes.ts';
+import { deviceEndpoint } from './device/routes.ts';
 import { invitationEndpoint } from './invitation/routes.ts';
 import { passwordResetEndpoint } from './password-reset/routes.ts';
 import { pagesEndpoint } from './public-pages/routes.ts';
@@ -15,6 +16,7 @@ const endpoints = [
   accountChooserEndpoint,
   loginSecondFactorEndpoint,
   consentEndpoint,
+  deviceEndpoint,
   signUpEndpoint,
   invitationEndpoint,
   passwordResetEndpoint,

@@ -7,7 +7,7 @@ import { applyProfile, fapi2Profiles } from './fapi2.ts';
 import { canVerify, isKnownKey, isValidKey, maxKeys } from './json-web-key.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { firstRefusal, refusal, rule } from './refusals.ts';
-import { clientAuthenticationMethods, grantTypes, oneOf } from './registrable-values.ts';
+import { clientAuthenticationMethods, deviceGrant, grantTypes, oneOf } from './registrable-values.ts';
 import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
 import { administratorScopes, registrableScopes, splitScope } from './scope.ts';
 import { sectorRefusal, subjectTypes } from './subject-type.ts';
@@ -250,7 +250,7 @@ export function parseClientMetadata(
     throw invalidClientMetadata(refusal('secret', 'token_endpoint_auth_method'));
   }
   checkRequestObjects(metadata, options.admin === true || options.unsigned === true);
-  if (metadata.grant_types.includes('refresh_token') && !needsRedirect) {
+  if (metadata.grant_types.includes('refresh_token') && !needsRedirect && !metadata.grant_types.includes(deviceGrant)) {
     throw invalidClientMetadata(refusal('refresh', 'grant_types'));
   }
   return metadata;

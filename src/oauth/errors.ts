@@ -29,7 +29,8 @@ export const errorCodes = [
   'invalid_request_object',
   'invalid_redirect_uri', // RFC 7591 3.2.2
   'invalid_client_metadata',
-  'slow_down', // RFC 8628 3.5
+  'authorization_pending', // RFC 8628 3.5
+  'slow_down',
   'expired_token',
   'invalid_registration', // draft-dellaert-oauth-approval-based-dcr
   'unsupported_token_type', // RFC 7009 2.2.1

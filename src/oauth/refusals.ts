@@ -97,7 +97,7 @@ export const clientRules = {
 /** Rules for several members of client metadata; each sentence is whole. */
 export const combinationRules = {
   grant: 'grant_types must contain {grant} for these response_types',
-  refresh: 'grant_types: refresh_token requires authorization_code',
+  refresh: 'grant_types: refresh_token requires authorization_code or a device code',
   'same-origin': 'frontchannel_logout_uri must have the scheme, host and port of one of the redirect_uris',
   'pairwise.none': 'subject_type pairwise requires an https URI in redirect_uris',
   'pairwise.loopback': 'subject_type pairwise requires an https URI in redirect_uris, or sector_identifier_uri',

@@ -1,4 +1,6 @@
 // Writes the values of claims as users read them.
+import { releasedClaims } from '../oauth/claims.ts';
+import type { User } from '../repositories/users/users.ts';
 import type { ClaimText } from './views/index.ts';
 
 /** A claim with its text, which is empty without a value; pages write a boolean in words, and a day as a date. */
@@ -7,6 +9,13 @@ export function legible(claim: string, value: unknown): ClaimText {
   if (claim !== 'updated_at' || typeof value !== 'number') return { claim, value: readable(value) };
   const day = new Date(value * 1000);
   return { claim, value: day.toISOString().slice(0, 10), day };
+}
+
+/** The values that a scope would release; those without a value are left out. */
+export function releasedValues(user: User, scope: string): ClaimText[] {
+  return Object.entries(releasedClaims(user, [scope]))
+    .map(([claim, value]) => legible(claim, value))
+    .filter(({ value }) => value !== '');
 }
 
 function readable(value: unknown): string {

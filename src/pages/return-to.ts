@@ -4,7 +4,16 @@ import { singleValued } from '../server/parameters.ts';
 
 export interface ReturnTo {
   /** Which page: a key of the catalogue under `login.lead.`. */
-  name: 'registration' | 'data' | 'email' | 'deletion' | 'password' | 'passkeys' | 'second-factors' | 'authenticator';
+  name:
+    | 'registration'
+    | 'device'
+    | 'data'
+    | 'email'
+    | 'deletion'
+    | 'password'
+    | 'passkeys'
+    | 'second-factors'
+    | 'authenticator';
   /** The value of the sign-in page's parameter `destination`. */
   value: string;
   /** Path and query of the page. */
@@ -37,12 +46,20 @@ export function registrationPage(code: string | undefined): ReturnTo {
     : { name: 'registration', value: `registration.${code}`, path: `${path}?verification_code=${code}` };
 }
 
+/** The page on which a user decides about a device. @param code its user code, if known */
+export function devicePage(code: string | undefined): ReturnTo {
+  return code === undefined
+    ? { name: 'device', value: 'device', path: '/device' }
+    : { name: 'device', value: `device.${code}`, path: `/device?user_code=${code}` };
+}
+
 /** The page that a value of the parameter names; undefined for any other value. */
 function readReturnTo(value: string | undefined): ReturnTo | undefined {
   const own = ownPages.find((page) => page.value === value);
   if (own) return own;
-  const match = /^registration(?:\.([A-Z]{4}-[A-Z]{4}))?$/.exec(value ?? '');
-  return match ? registrationPage(match[1]) : undefined;
+  const [, name, code] = /^(registration|device)(?:\.([A-Z]{4}-[A-Z]{4}))?$/.exec(value ?? '') ?? [];
+  if (name === undefined) return undefined;
+  return name === 'device' ? devicePage(code) : registrationPage(code);
 }
 
 /** The page that a page of the sign-in, or its form, names. */

@@ -10,7 +10,11 @@ import {
 } from '../oauth/client-metadata.ts';
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from '../oauth/response-encryption.ts';
 import { responseModes, responseTypes } from '../oauth/response-type.ts';
-import { clientAuthenticationMethods, grantTypes as registrableGrantTypes } from '../oauth/registrable-values.ts';
+import {
+  clientAuthenticationMethods,
+  deviceGrant,
+  grantTypes as registrableGrantTypes,
+} from '../oauth/registrable-values.ts';
 import { registrableScopes } from '../oauth/scope.ts';
 import { subjectTypes } from '../oauth/subject-type.ts';
 import { crossOrigin } from '../server/cross-origin.ts';
@@ -19,6 +23,7 @@ import { authenticationEndpoint } from './authentication/routes.ts';
 import { pushedAuthorizationRequestEndpoint } from './authorization/pushed-request-routes.ts';
 import { authorizationEndpoint } from './authorization/routes.ts';
 import { checkSessionEndpoint } from './check-session/routes.ts';
+import { deviceAuthorizationEndpoint } from './device-authorization/routes.ts';
 import {
   type Capabilities,
   discoveryEndpoint,
@@ -42,6 +47,7 @@ import { promptValues } from '../oauth/prompt.ts';
 export const standardEndpoints = {
   authorization_endpoint: '/authorize',
   pushed_authorization_request_endpoint: '/par',
+  device_authorization_endpoint: '/device_authorization',
   token_endpoint: '/token',
   revocation_endpoint: '/revoke',
   introspection_endpoint: '/introspect',
@@ -66,6 +72,7 @@ export const crossOriginPaths = [
   '/.well-known/oauth-authorization-server',
   '/jwks',
   '/par',
+  '/device_authorization',
   '/token',
   '/revoke',
   '/user/info',
@@ -76,6 +83,7 @@ export const crossOriginPaths = [
 const clientEndpoints = [
   registrationEndpoint,
   pushedAuthorizationRequestEndpoint,
+  deviceAuthorizationEndpoint,
   userinfoEndpoint,
   revocationEndpoint,
   introspectionEndpoint,
@@ -119,7 +127,9 @@ export async function protocolEndpoints(
   await registerAll(app, clientEndpoints, dependencies);
   await app.register(tokenEndpoint, {
     ...dependencies,
-    grantTypes: grantTypes.map((grantType) => grantType(dependencies)),
+    grantTypes: grantTypes
+      .map((grantType) => grantType(dependencies))
+      .filter(({ name }) => isOffered(dependencies.config, name)),
   });
 }
 
@@ -132,13 +142,17 @@ export async function protocolPages(
   await app.register(checkSessionEndpoint);
 }
 
+/** Whether the settings allow an endpoint, by its name in discovery, or a grant type. */
+const isOffered = (config: Pick<Config, 'deviceGrant'>, name: string): boolean =>
+  config.deviceGrant || (name !== 'device_authorization_endpoint' && name !== deviceGrant);
+
 function capabilitiesOf(config: Config, locales: readonly string[]): Capabilities {
   return {
-    endpoints: standardEndpoints,
+    endpoints: Object.fromEntries(Object.entries(standardEndpoints).filter(([name]) => isOffered(config, name))),
     ownEndpoints,
     responseTypes,
     responseModes,
-    grantTypes: registrableGrantTypes,
+    grantTypes: registrableGrantTypes.filter((name) => isOffered(config, name)),
     prompts: promptValues(config),
     scopes: registrableScopes(),
     claims: supportedClaims,

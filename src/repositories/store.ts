@@ -12,6 +12,7 @@ import { clientSessionsRepository } from './sessions/client-sessions.ts';
 import { clientsRepository } from './clients/clients.ts';
 import { clientSessionHandlesRepository } from './sessions/client-session-handles.ts';
 import { deferredRegistrationsRepository } from './registrations/deferred-registrations.ts';
+import { deviceAuthorizationsRepository } from './device-authorizations/device-authorizations.ts';
 import { eventSubscriptionsRepository } from './outbox/event-subscriptions.ts';
 import { expiredRepository } from './retention/expired.ts';
 import { grantsRepository } from './clients/grants.ts';
@@ -61,6 +62,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     clientSessions: clientSessionsRepository(sql),
     clients: clientsRepository(sql),
     deferredRegistrations: deferredRegistrationsRepository(sql),
+    deviceAuthorizations: deviceAuthorizationsRepository(sql),
     eventSubscriptions: eventSubscriptionsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),

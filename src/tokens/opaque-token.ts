@@ -5,6 +5,7 @@ import { digest, randomSecret } from '../crypto/secrets.ts';
 /** Each kind of opaque token and its published prefix. */
 export const tokenPrefixes = {
   authorization_code: 'ghac_',
+  device_code: 'ghdc_',
   access_token: 'ghat_',
   client_session_handle: 'ghch_',
   refresh_token: 'ghrt_',
@@ -38,7 +39,7 @@ export interface OpaqueToken {
   hash: Buffer;
 }
 
-const form = /^gh(?:ac|at|ch|rt|ra|ia|rc|se|pr|kb|ml)_(?:[A-Za-z0-9_-]{8})?[A-Za-z0-9_-]{49}$/;
+const form = /^gh(?:ac|dc|at|ch|rt|ra|ia|rc|se|pr|kb|ml)_(?:[A-Za-z0-9_-]{8})?[A-Za-z0-9_-]{49}$/;
 const prefixLength = 5;
 const timeLength = 8;
 const randomLength = 43;

@@ -1,4 +1,4 @@
-// Makes and reads verification codes: eight letters that a user reads on one screen and types on another (RFC 8628 6.1).
+// Makes and reads verification codes and user codes: eight letters that a user reads on one screen and types on another (RFC 8628 6.1).
 import { randomInt } from 'node:crypto';
 import type { SecretBox } from '../crypto/secret-box.ts';
 
@@ -20,14 +20,17 @@ export function readVerificationCode(typed: string): string | undefined {
     : undefined;
 }
 
+/** A verification code names a registration, a user code names the request of a device. */
+export type CodePurpose = 'verification code' | 'user code';
+
 /** The value stored for a code: a keyed hash, since an attacker could try out so few bits. The key may change while the code is valid. */
-export function verificationCodeHash(secretBox: SecretBox, code: string): Buffer {
-  return Buffer.from(secretBox.mac('verification code', code), 'base64url');
+export function verificationCodeHash(secretBox: SecretBox, purpose: CodePurpose, code: string): Buffer {
+  return Buffer.from(secretBox.mac(purpose, code), 'base64url');
 }
 
 /** The values that may be stored for a typed code: one for each key. */
-export function verificationCodeHashes(secretBox: SecretBox, code: string): Buffer[] {
-  return secretBox.macs('verification code', code).map((mac) => Buffer.from(mac, 'base64url'));
+export function verificationCodeHashes(secretBox: SecretBox, purpose: CodePurpose, code: string): Buffer[] {
+  return secretBox.macs(purpose, code).map((mac) => Buffer.from(mac, 'base64url'));
 }
 
 function written(letters: string): string {

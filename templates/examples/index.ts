@@ -9,6 +9,7 @@ import { operationsExamples } from './console-operations.ts';
 import { consoleSearchExamples } from './console-search.ts';
 import { consoleSettingsExamples } from './console-settings.ts';
 import { consoleUsersExamples } from './console-users.ts';
+import { deviceExamples } from './device.ts';
 import { mailPageExamples } from './mail-pages.ts';
 import { passkeyExamples } from './passkeys.ts';
 import { registrationExamples } from './registration.ts';
@@ -27,6 +28,7 @@ export const examples: Examples<Pages> = {
   ...consoleSearchExamples,
   ...consoleSettingsExamples,
   ...consoleUsersExamples,
+  ...deviceExamples,
   ...mailPageExamples,
   ...passkeyExamples,
   ...registrationExamples,

@@ -2,6 +2,7 @@
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { allowPolls, deviceMetadata } from '../helpers/device.ts';
 import { adminToken, approveClient } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
@@ -9,7 +10,7 @@ import { UserAgent } from '../helpers/user-agent.ts';
 let service: TestService;
 let user: { sub: string; username: string; password: string };
 beforeAll(async () => {
-  service = await startTestService();
+  service = await startTestService({ environment: { DEVICE_GRANT: 'on' } });
   user = await service.createUser({
     email: 'alice@example.com',
     emailVerified: true,
@@ -326,5 +327,58 @@ test('oauth4webapi pushes a signed request as a public client (RFC 9101, RFC 912
     insecure,
   );
   const tokens = await oauth.processAuthorizationCodeResponse(as, client, answer, { requireIdToken: true });
+  expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ sub: user.sub });
+});
+
+/** Acts as the user in a browser: opens the address that the device shows, signs in, and allows the request. */
+async function allowDevice(address: string): Promise<void> {
+  const agent = new UserAgent(service);
+  const page = await agent.signIn(user, await agent.follow(await agent.get(address)));
+  await agent.submit(page, { decision: 'allow' });
+}
+
+test.each(['none', 'client_secret_post'])(
+  'openid-client gets codes for a device, polls until the user allows it, and refreshes: %s (RFC 8628)',
+  async (method) => {
+    const plain = { execute: [openid.allowInsecureRequests] };
+    const config = await openid.dynamicClientRegistration(
+      new URL(service.issuer),
+      { ...deviceMetadata, token_endpoint_auth_method: method },
+      method === 'none' ? openid.None() : undefined,
+      plain,
+    );
+    await approve(config.clientMetadata().client_id);
+    const codes = await openid.initiateDeviceAuthorization(config, { scope: 'openid profile offline_access' });
+    expect(codes).toMatchObject({ interval: 5, expires_in: 600 });
+    await allowDevice(codes.verification_uri_complete!);
+    const tokens = await openid.pollDeviceAuthorizationGrant(config, { ...codes, interval: 0 });
+    expect(tokens.claims()).toMatchObject({ sub: user.sub });
+    expect(await openid.fetchUserInfo(config, tokens.access_token, user.sub)).toMatchObject({ name: 'Alice Adams' });
+    expect((await openid.refreshTokenGrant(config, tokens.refresh_token!)).claims()).toMatchObject({ sub: user.sub });
+  },
+);
+
+test('oauth4webapi reads authorization_pending, slow_down and the tokens of a device (RFC 8628 3.5)', async () => {
+  const insecure = { [oauth.allowInsecureRequests]: true };
+  const issuer = new URL(service.issuer);
+  const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
+  const { clientId } = await service.createClient({ ...deviceMetadata, token_endpoint_auth_method: 'none' });
+  const client = { client_id: clientId };
+  const codes = await oauth.processDeviceAuthorizationResponse(
+    as,
+    client,
+    await oauth.deviceAuthorizationRequest(as, client, oauth.None(), { scope: 'openid profile' }, insecure),
+  );
+  const poll = async () =>
+    oauth.processDeviceCodeResponse(
+      as,
+      client,
+      await oauth.deviceCodeGrantRequest(as, client, oauth.None(), codes.device_code, insecure),
+    );
+  await expect(poll()).rejects.toMatchObject({ error: 'authorization_pending' });
+  await expect(poll()).rejects.toMatchObject({ error: 'slow_down' });
+  await allowPolls(service);
+  await allowDevice(codes.verification_uri_complete!);
+  const tokens = await poll();
   expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ sub: user.sub });
 });

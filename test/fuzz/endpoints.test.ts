@@ -26,6 +26,8 @@ beforeAll(async () => {
     environment: {
       ...withoutLimits,
       LIMIT_VERIFICATION_CODES: '0',
+      LIMIT_USER_CODES: '0',
+      DEVICE_GRANT: 'on',
       LIMIT_PUSHED_REQUESTS: '50',
       // longer than any run
       ACCESS_TOKEN_LIFETIME: '86400',
@@ -44,7 +46,16 @@ afterAll(async () => {
 
 /** The statuses that may answer a malformed request at any route. */
 const malformed = [400, 404, 405, 413, 414, 415, 417, 431];
-const openToScripts = ['/.well-known/', '/jwks', '/token', '/revoke', '/par', '/user/info', '/register'];
+const openToScripts = [
+  '/.well-known/',
+  '/jwks',
+  '/token',
+  '/revoke',
+  '/par',
+  '/device_authorization',
+  '/user/info',
+  '/register',
+];
 const leaks =
   /SQLSTATE|node_modules|\.ts:\d|\bat .+ \(|postgres|pg_|duplicate key|violates|constraint|ECONN|ENOENT|FST_ERR|TypeError|RangeError|SyntaxError|undefined|\[object/i;
 

@@ -1,4 +1,5 @@
 // Lists every route with valid values of its parameters, and the statuses that it may answer besides those for malformed requests.
+import { deviceGrant } from '../../src/oauth/registrable-values.ts';
 import { createPages } from '../../src/pages/renderer.ts';
 import { adminRoutes } from './admin-routes.ts';
 import { metadata, type Route } from './route.ts';
@@ -356,6 +357,11 @@ export const routes: Record<string, Route> = {
     cookies: ['@reviewer', '@reviewer', '@cookies'],
     statuses: [200, 303, 403],
   },
+  'GET /device': {
+    query: { 'user_code?': ['@user_code', 'BCDF-GHJK'] },
+    cookies: byCookie,
+    statuses: [200, 303, 403],
+  },
   'GET /authenticate': {
     query: { ...authorizationRequest, 'code_challenge?': ['@challenge'], 'code_challenge_method?': ['S256'] },
     cookies: byCookie,
@@ -671,6 +677,16 @@ export const routes: Record<string, Route> = {
     cookies: byCookie,
     statuses: [200, 302, 303, 403],
   },
+  'POST /device': {
+    form: { csrf: ['@csrf /device'], user_code: ['@user_code'], decision: ['allow', 'deny'] },
+    cookies: byCookie,
+    statuses: [200, 303, 403, 409],
+  },
+  'POST /device_authorization': {
+    ...asClient,
+    form: { 'scope?': ['openid', 'openid email'], 'resource?': ['https://api.example.com/'], ...clientCredentials },
+    statuses: [200, 401, 403, 429],
+  },
   'POST /par': {
     ...asClient,
     form: { ...authorizationRequest, ...moreOfAuthorization, ...clientCredentials },
@@ -698,7 +714,15 @@ export const routes: Record<string, Route> = {
   'POST /token': {
     ...asClient,
     form: {
-      grant_type: ['authorization_code', 'authorization_code', 'refresh_token', 'refresh_token', 'client_credentials'],
+      grant_type: [
+        'authorization_code',
+        'authorization_code',
+        'refresh_token',
+        'refresh_token',
+        'client_credentials',
+        deviceGrant,
+      ],
+      'device_code?': ['@device_code'],
       code: ['@code'],
       redirect_uri: [uri],
       'code_verifier?': ['A'.repeat(43)],

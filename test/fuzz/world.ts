@@ -1,6 +1,8 @@
 // Creates what the requests name: clients, users, sessions, codes, tokens, forms; and creates them anew when they are used up.
 import { createHmac, randomUUID } from 'node:crypto';
+import { deviceGrant } from '../../src/oauth/registrable-values.ts';
 import { openConsole } from '../helpers/console.ts';
+import { deviceCodes } from '../helpers/device.ts';
 import { adminToken, call, obtainCode, redeem } from '../helpers/grants.ts';
 import type { TestService } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, pkce, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
@@ -27,7 +29,7 @@ export async function foundWorld(service: TestService): Promise<World> {
   const client = await service.createClient({
     ...wholeClient,
     response_types: responseTypes,
-    grant_types: ['authorization_code', 'refresh_token', 'implicit'],
+    grant_types: ['authorization_code', 'refresh_token', 'implicit', deviceGrant],
     resource_uris: ['https://api.example.com/'],
   });
   const machine = await service.createClient({
@@ -118,6 +120,10 @@ export async function foundWorld(service: TestService): Promise<World> {
     for (const path of ['/account/email', '/password/forgotten', '/sign-up', '/logout']) await forms(path, path, agent);
     for (const page of ['/account/sessions', '/account/data', '/account/profile/edit', '/account/passkeys'])
       await forms(page, page, agent);
+    const device = await deviceCodes(service.issuer, client);
+    world.set('user_code', [device.user_code]);
+    world.set('device_code', [device.device_code]);
+    await forms('/device', `/device?user_code=${device.user_code}`, agent);
     await forms('/consent', authorizationUrl(service.issuer, client, ask), agent);
     await forms('/authenticate', `/authenticate?client_id=${client.clientId}&redirect_uri=${redirectUri}`, agent);
     world.set('cookies', [cookies(agent)]);

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { deviceGrant } from '../../src/oauth/registrable-values.ts';
 import { tokenPrefixes } from '../../src/tokens/opaque-token.ts';
 import { adminToken, call, obtainCode, redeem, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -22,8 +23,11 @@ let secrets: Record<Kind, string>;
 /** The browser of the user who signed in. */
 let agent: UserAgent;
 beforeAll(async () => {
-  service = await startTestService({ environment: withoutLimits });
-  client = await service.createClient(wholeClient);
+  service = await startTestService({ environment: { ...withoutLimits, DEVICE_GRANT: 'on' } });
+  client = await service.createClient({
+    ...wholeClient,
+    grant_types: ['authorization_code', 'refresh_token', 'implicit', deviceGrant],
+  });
   admin = await adminToken(service);
   const user = await service.createUser();
   agent = new UserAgent(service);
@@ -40,6 +44,11 @@ beforeAll(async () => {
     { client_id: client.clientId, redirect_uri: client.redirectUri, response_type: 'code', scope: 'openid' },
     { authorization: client.basic },
   );
+  const device = await form(
+    `${service.issuer}/device_authorization`,
+    { client_id: client.clientId },
+    { authorization: client.basic },
+  );
   secrets = {
     authorization_code: await obtainCode(service, client, user, scope, agent),
     access_token: body['access_token'] as string,
@@ -49,6 +58,7 @@ beforeAll(async () => {
     initial_access_token: initial['initial_access_token'] as string,
     registration_code: deferred['registration_code'] as string,
     session: agent.cookies.get('JSESSIONOPENID')!,
+    device_code: device.body['device_code'] as string,
     pushed_authorization_request: (pushed.body['request_uri'] as string).split(':').at(-1)!,
     known_browser: agent.cookies.get('GATEHOUSE_KNOWN_BROWSER')!,
     mailed_link: new URL(recovery['recovery_uri'] as string).searchParams.get('token')!,
@@ -81,6 +91,10 @@ const accepts: Record<UsableKind, (secret: string) => Promise<boolean>> = {
   mailed_link: async (token) => (await status(new UserAgent(service).get(`/password/reset?token=${token}`))) === 200,
   registration_code: async (code) =>
     (await call(`${service.issuer}/register`, { body: { registration_code: code } })).status === 202,
+  device_code: async (code) => {
+    const { body } = await tokenRequest(service.issuer, client, { grant_type: deviceGrant, device_code: code });
+    return ['authorization_pending', 'slow_down'].includes(String(body['error']));
+  },
   refresh_token: async (token) =>
     (await status(tokenRequest(service.issuer, client, { grant_type: 'refresh_token', refresh_token: token }))) === 200,
   authorization_code: async (code) =>

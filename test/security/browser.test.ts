@@ -103,7 +103,16 @@ test('a request with two Authorization headers is refused at every address, even
 
 test('only the addresses that scripts need allow other origins, and never with credentials (security R97, R57, R96)', async () => {
   const metadata = '/.well-known/oauth-authorization-server';
-  const open = [metadata, `${metadata}/idp`, '/.well-known/openid-configuration', '/jwks', '/par', '/revoke', '/token'];
+  const open = [
+    metadata,
+    `${metadata}/idp`,
+    '/.well-known/openid-configuration',
+    '/jwks',
+    '/par',
+    '/device_authorization',
+    '/revoke',
+    '/token',
+  ];
   const registration = ['/register', '/register/x'];
   const given = new Set<string>();
   const routes = routesOf(service.apps[0]!).map((route) => route.split(' ') as [string, string]);

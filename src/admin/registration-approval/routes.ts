@@ -146,7 +146,9 @@ export async function registrationApprovalEndpoint(
   }
 
   async function find(code: string): Promise<Waiting | undefined> {
-    const found = await store.deferredRegistrations.findByVerificationCode(verificationCodeHashes(secretBox, code));
+    const found = await store.deferredRegistrations.findByVerificationCode(
+      verificationCodeHashes(secretBox, 'verification code', code),
+    );
     // not from the cache: the administrator approves the version that the page shows
     const client = found && (await store.clients.find(found.clientId));
     return client && { code, client, address: found.address };

@@ -22,6 +22,8 @@ const windows = {
   clientAuthFailuresPerNetwork: 60,
   /** Verification codes that administrators enter, by user and by network. Refund when the code is right. */
   verificationCodes: 15 * 60,
+  /** Codes of devices that users enter, by user and by network. Refund when the code is right. */
+  userCodes: 15 * 60,
   /** Pushed requests of public clients, by client and network. No refund. */
   pushedPerNetwork: 60,
   /** Pending sign-ins of a network. Their rows are the count; here an instance only remembers that the limit is passed. */

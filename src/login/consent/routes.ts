@@ -5,18 +5,17 @@ import { digest } from '../../crypto/secrets.ts';
 import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/authorization-flow.ts';
 import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
 import { onlyNavigation } from '../../browser/session.ts';
-import { legible } from '../../pages/claim-text.ts';
+import { legible, releasedValues } from '../../pages/claim-text.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { clientAddress } from '../../server/network.ts';
 import { accountView, clientView } from '../../pages/page-response.ts';
 import { singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
-import { namedClaims, releasedClaims } from '../../oauth/claims.ts';
+import { namedClaims } from '../../oauth/claims.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { claimsOfScopes } from '../../oauth/scope.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
-import type { User } from '../../repositories/users/users.ts';
 import type { SignInContext } from '../../repositories/sessions/sign-in-context.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
@@ -124,11 +123,4 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
 /** The question as the form is bound to it. */
 function shown({ scope, claims }: ConsentQuestion): string {
   return [...scope, ...claims.map((claim) => `claim:${claim}`)].join(' ');
-}
-
-/** The values that a scope would release, as the page shows them. */
-function releasedValues(user: User, scope: string): Pages['consent']['scopes'][number]['claims'] {
-  return Object.entries(releasedClaims(user, [scope]))
-    .map(([claim, value]) => legible(claim, value))
-    .filter(({ value }) => value !== '');
 }

@@ -7,6 +7,7 @@ import type { ConsoleSettingsPages } from './console-settings.ts';
 import type { ConsoleSearchPages } from './console-search.ts';
 import type { ConsoleUsersPages } from './console-users.ts';
 import type { OperationsPages } from './console-operations.ts';
+import type { DevicePages } from './device.ts';
 import type { MailPages } from './mail-pages.ts';
 import type { PasskeyPages } from './passkeys.ts';
 import type { RegistrationPages } from './registration.ts';
@@ -27,6 +28,7 @@ export interface Pages
     AccountPages,
     PasskeyPages,
     RegistrationPages,
+    DevicePages,
     SecondFactorPages,
     OperationsPages,
     MailPages,

@@ -69,7 +69,7 @@ export function createDeferredRegistration({
         const verificationCode = newVerificationCode();
         const stored = await repositories.deferredRegistrations.insert({
           registrationCodeHash: registrationCode.hash,
-          verificationCodeHash: verificationCodeHash(secretBox, verificationCode),
+          verificationCodeHash: verificationCodeHash(secretBox, 'verification code', verificationCode),
           clientId,
           address,
           interval,

@@ -41,8 +41,14 @@ export function grantsRepository(sql: Sql) {
       ]);
       return row && { scope: row.scope, claims: row.claims, redirectUris: row.redirect_uris };
     },
-    /** Adds scopes, single claims and a redirect URI to what a user has granted to a client. */
-    async add(sub: string, clientId: string, scope: string[], redirectUri: string, claims: string[]): Promise<void> {
+    /** Adds scopes, single claims and a redirect URI, if the request had one, to what a user has granted to a client. */
+    async add(
+      sub: string,
+      clientId: string,
+      scope: string[],
+      redirectUri: string | undefined,
+      claims: string[],
+    ): Promise<void> {
       await sql.query(add, [sub, clientId, scope, redirectUri, claims]);
     },
     async list(sub: string, page: Page = { limit: 200, after: undefined }): Promise<Grant[]> {

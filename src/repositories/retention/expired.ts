@@ -47,6 +47,8 @@ const tables = [
   byExpiry('registration_keys'),
   // kept for another hour, in which a poll is answered that the registration expired
   byExpiry('deferred_registrations', 'expires_at', `now() - interval '1 hour'`),
+  // the same for a device
+  byExpiry('device_authorizations', 'expires_at', `now() - interval '1 hour'`),
   byExpiry('signing_keys'),
   byExpiry('instances', 'seen_at', `now() - interval '1 day'`),
   byExpiry('sessions', 'idle_expires_at'),

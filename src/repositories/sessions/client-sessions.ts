@@ -36,8 +36,18 @@ const end = statement(
    DELETE FROM client_sessions WHERE session_id = $1 AND client_id = $2`,
 );
 
+const markAsDevice = statement(
+  'client_sessions.mark_as_device',
+  `UPDATE client_sessions SET by_device = true
+    WHERE id = (SELECT client_session_id FROM authorization_codes WHERE code_hash = $1)`,
+);
+
 export function clientSessionsRepository(sql: Sql) {
   return {
+    /** Records that the client session of a code was approved for a device. */
+    async markAsDevice(codeHash: Buffer): Promise<void> {
+      await sql.query(markAsDevice, [codeHash]);
+    },
     /** The subject of a session's user for a client; undefined when the client takes no part in the session. */
     async findSubject(sessionId: string, clientId: string): Promise<string | undefined> {
       const [row] = await sql.query<{ subject: string }>(findSubject, [sessionId, clientId]);

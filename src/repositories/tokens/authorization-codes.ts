@@ -69,10 +69,26 @@ export interface Redemption extends RedemptionRequest {
   refreshTokenAbsoluteLifetime: number;
 }
 
-export type RedemptionResult =
+/** What redeem_code() returns, with the user. @typeParam Failure the failures of a caller that has more */
+export interface RedemptionRow<Failure extends string = RedemptionFailure> extends UserRow {
+  failure: Failure | null;
+  burned: boolean;
+  issued_at: Date;
+  client_session_id: string | null;
+  sid: string;
+  subject: string;
+  scope: string;
+  auth_time: Date;
+  nonce: string | null;
+  requested: RequestedClaims | null;
+  amr: string[];
+  client_id: string;
+}
+
+export type RedemptionResult<Failure extends string = RedemptionFailure> =
   | { authorization: Authorization; issuedAt: Date }
   | {
-      failure: RedemptionFailure;
+      failure: Failure | 'unknown';
       sub: string | undefined;
       clientId: string | undefined;
       /** Whether this was the fifth failure, which revokes the code. */
@@ -86,7 +102,8 @@ const findWait = statement(
 );
 const keepNewestCodes = storedFunction(new URL('keep_newest_codes.sql', import.meta.url));
 const issueCode = storedFunction(new URL('issue_code.sql', import.meta.url), [keepNewestCodes]);
-const redeemCode = storedFunction(new URL('redeem_code.sql', import.meta.url));
+/** Also redeems the code of an approved device authorization request. */
+export const redeemCode = storedFunction(new URL('redeem_code.sql', import.meta.url));
 
 const issue = batchedCall('authorization_codes.issue', {
   function: issueCode,
@@ -150,22 +167,7 @@ export function authorizationCodesRepository(sql: Sql) {
     },
     /** Redeems a code and stores its tokens. The decision and its effects are one statement. */
     async redeem(redemption: Redemption): Promise<RedemptionResult> {
-      const [row] = await sql.query<
-        UserRow & {
-          failure: RedemptionFailure | null;
-          burned: boolean;
-          issued_at: Date;
-          client_session_id: string | null;
-          sid: string;
-          subject: string;
-          scope: string;
-          auth_time: Date;
-          nonce: string | null;
-          requested: RequestedClaims | null;
-          amr: string[];
-          client_id: string;
-        }
-      >(redeem, [
+      const [row] = await sql.query<RedemptionRow>(redeem, [
         redemption.codeHash,
         {
           client_id: redemption.clientId,
@@ -174,34 +176,43 @@ export function authorizationCodesRepository(sql: Sql) {
           resource: redemption.resource,
           retry_seconds: redemption.retrySeconds,
         },
-        {
-          access_token: redemption.accessTokenHash.toString('hex'),
-          refresh_token: redemption.refreshTokenHash?.toString('hex'),
-          handle: redemption.handleHash?.toString('hex'),
-          access_seconds: redemption.accessTokenLifetime,
-          refresh_seconds: redemption.refreshTokenLifetime,
-          client_session_seconds: redemption.refreshTokenAbsoluteLifetime,
-        },
+        issuedTokens(redemption),
       ]);
-      if (!row || row.client_session_id === null)
-        return { failure: 'unknown', sub: undefined, clientId: undefined, burned: false };
-      if (row.failure === null) {
-        return {
-          issuedAt: row.issued_at,
-          authorization: {
-            clientSessionId: row.client_session_id,
-            sid: row.sid,
-            subject: row.subject,
-            scope: row.scope,
-            authTime: row.auth_time,
-            amr: row.amr,
-            nonce: row.nonce ?? undefined,
-            requested: row.requested ?? undefined,
-            user: toUser(row),
-          },
-        };
-      }
-      return { failure: row.failure, sub: row.sub, clientId: row.client_id, burned: row.burned };
+      return toRedemptionResult(row);
+    },
+  };
+}
+
+/** The parameter `issue` of redeem_code(). */
+export const issuedTokens = (redemption: Omit<Redemption, 'redirectUri' | 'codeChallenge'>) => ({
+  access_token: redemption.accessTokenHash.toString('hex'),
+  refresh_token: redemption.refreshTokenHash?.toString('hex'),
+  handle: redemption.handleHash?.toString('hex'),
+  access_seconds: redemption.accessTokenLifetime,
+  refresh_seconds: redemption.refreshTokenLifetime,
+  client_session_seconds: redemption.refreshTokenAbsoluteLifetime,
+});
+
+export function toRedemptionResult<Failure extends string = RedemptionFailure>(
+  row: RedemptionRow<Failure> | undefined,
+): RedemptionResult<Failure> {
+  // an unknown code gets a row without values
+  if (!row || (row.failure === null && row.client_session_id === null))
+    return { failure: 'unknown', sub: undefined, clientId: undefined, burned: false };
+  if (row.failure !== null)
+    return { failure: row.failure, sub: row.sub ?? undefined, clientId: row.client_id, burned: row.burned };
+  return {
+    issuedAt: row.issued_at,
+    authorization: {
+      clientSessionId: row.client_session_id!,
+      sid: row.sid,
+      subject: row.subject,
+      scope: row.scope,
+      authTime: row.auth_time,
+      amr: row.amr,
+      nonce: row.nonce ?? undefined,
+      requested: row.requested ?? undefined,
+      user: toUser(row),
     },
   };
 }

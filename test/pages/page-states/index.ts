@@ -9,6 +9,7 @@ import { consoleSettingsStates } from './console-settings.ts';
 import { consoleUsersStates } from './console-users.ts';
 import { consoleClientCreateStates } from './console-client-create.ts';
 import { consoleClientStates } from './console-clients.ts';
+import { deviceStates } from './device.ts';
 import { mailStates } from './mail.ts';
 import { consoleOperationsStates } from './console-operations.ts';
 import { passkeyStates } from './passkeys.ts';
@@ -28,6 +29,7 @@ export const everyView: View[] = [
   ...consoleSearchStates,
   ...consoleSettingsStates,
   ...consoleUsersStates,
+  ...deviceStates,
   ...mailStates,
   ...consoleOperationsStates,
   ...passkeyStates,

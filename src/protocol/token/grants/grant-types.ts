@@ -4,6 +4,7 @@ import type { TokenService } from '../../../tokens/token-service.ts';
 import type { GrantType } from '../grant-type.ts';
 import { authorizationCodeGrant } from './authorization-code.ts';
 import { clientCredentialsGrant } from './client-credentials.ts';
+import { deviceCodeGrant } from './device-code.ts';
 import { refreshTokenGrant } from './refresh-token.ts';
 
 /** What a grant type may use; it takes less of it. */
@@ -17,4 +18,5 @@ export const grantTypes: ((dependencies: GrantDependencies) => GrantType)[] = [
   authorizationCodeGrant,
   refreshTokenGrant,
   clientCredentialsGrant,
+  deviceCodeGrant,
 ];

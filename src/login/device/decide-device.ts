@@ -1,0 +1,99 @@
+// Stores a user's decision about a device, with its grant, its authorization code and the event, in one transaction.
+import type { Config } from '../../config.ts';
+import type { ResponseRefusal } from '../../oauth/authorization-response.ts';
+import { conflict, OAuthError } from '../../oauth/errors.ts';
+import { deviceGrant } from '../../oauth/registrable-values.ts';
+import type { AuditLog } from '../../repositories/audit/audit-events.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+import type { Store } from '../../repositories/store.ts';
+
+/** How many devices one session and client may have that have not yet got their tokens (security R19). */
+const codesPerClientSession = 5;
+
+interface Decision {
+  /** Of the user code, one for each valid key. */
+  userCodeHashes: Buffer[];
+  approved: boolean;
+  session: Session;
+  /** The client as the page showed it. */
+  client: Client;
+  address: string | undefined;
+}
+
+/**
+ * Decides about a device's request. An approval issues an authorization code under the digest of the device code: the session, the user,
+ * the client and the consent are checked now, and again when the device redeems it.
+ * @param log the log for the event's line
+ * @returns false if the request no longer waits
+ * @throws OAuthError
+ */
+export async function decideDevice(
+  {
+    config,
+    store,
+  }: { config: Pick<Config, 'limits'>; store: Pick<Store, 'transaction' | 'pairwiseSubjects' | 'authorizationCodes'> },
+  { userCodeHashes, approved, session, client, address }: Decision,
+  log: AuditLog,
+): Promise<boolean> {
+  const { sub } = session.user;
+  const { clientId } = client;
+  const maxPerMinute = config.limits.codesPerSession;
+  const subject = approved ? await store.pairwiseSubjects.obtain(client.metadata, sub) : undefined;
+  const decision = store.transaction(async (repositories) => {
+    const { deviceAuthorizations, grants, authorizationCodes, clientSessions, auditEvents } = repositories;
+    const device = await deviceAuthorizations.decide(userCodeHashes, approved ? 'approved' : 'denied');
+    if (device?.clientId !== clientId) throw new NotIssued('answered');
+    const { deviceCodeHash, scope, audience, lifetime } = device;
+    if (approved) {
+      await grants.add(sub, clientId, scope, undefined, []);
+      const issued = await authorizationCodes.issue({
+        codeHash: deviceCodeHash,
+        accessTokenHash: undefined,
+        sessionId: session.id,
+        clientId,
+        clientVersion: client.version,
+        scope,
+        claims: [],
+        requested: undefined,
+        offline: scope.includes('offline_access'),
+        redirectUri: deviceGrant,
+        nonce: undefined,
+        codeChallenge: undefined,
+        audience,
+        subject,
+        lifetime,
+        accessTokenLifetime: 0,
+        clientSessionLifetime: lifetime,
+        requestHash: undefined,
+        maxCodes: codesPerClientSession,
+        maxPerMinute,
+      });
+      if ('refusal' in issued) throw new NotIssued(issued.refusal);
+      await clientSessions.markAsDevice(deviceCodeHash);
+    }
+    const type = approved ? 'device.approved' : 'device.denied';
+    const event = { type, outcome: 'success', actor: sub, sub, clientId, address, detail: { scope } } as const;
+    await auditEvents.insert(event, log);
+  });
+  try {
+    await decision;
+    return true;
+  } catch (error) {
+    if (!(error instanceof NotIssued)) throw error;
+    if (error.refusal === 'answered') return false;
+    if (error.refusal === 'ended') throw conflict('the session, the client or the consent changed in the meantime');
+    const wait = Math.max(1, await store.authorizationCodes.findWait(session.id, maxPerMinute));
+    const description = `too many sign-ins to applications in this browser: wait ${wait} seconds`;
+    throw new OAuthError('temporarily_unavailable', description, 429, { headers: { 'retry-after': String(wait) } });
+  }
+}
+
+/** Rolls the transaction back. */
+class NotIssued extends Error {
+  readonly refusal: ResponseRefusal;
+  constructor(refusal: ResponseRefusal) {
+    super(refusal);
+    this.refusal = refusal;
+  }
+}

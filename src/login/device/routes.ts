@@ -1,0 +1,224 @@
+// Serves GET|POST /device: a user enters the code of a device, sees what its application asks for, and decides (RFC 8628 section 3.3).
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
+import type { Config } from '../../config.ts';
+import type { SecretBox } from '../../crypto/secret-box.ts';
+import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
+import { decide, type NextStep } from '../../interaction/next-step.ts';
+import type { SecondStep } from '../../interaction/second-step.ts';
+import { signInPath } from '../../interaction/sign-in.ts';
+import { redirectHost } from '../../oauth/client-metadata.ts';
+import { notFound } from '../../oauth/errors.ts';
+import { text } from '../../oauth/text.ts';
+import { releasedValues } from '../../pages/claim-text.ts';
+import { accountView, clientView, type PageResponses } from '../../pages/page-response.ts';
+import { devicePage } from '../../pages/return-to.ts';
+import type { ClientView, Pages } from '../../pages/views/index.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
+import type { DeviceAuthorization } from '../../repositories/device-authorizations/device-authorizations.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+import type { Store } from '../../repositories/store.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { clientAddress, networkOf } from '../../server/network.ts';
+import { readParameters, singleValued } from '../../server/parameters.ts';
+import { readVerificationCode, verificationCodeHashes } from '../../tokens/verification-code.ts';
+import { decideDevice } from './decide-device.ts';
+
+const decisionForm = z.object({
+  csrf: text(100).optional(),
+  user_code: text(100),
+  decision: z.enum(['allow', 'deny']),
+});
+
+const action = '/device';
+
+/** A request that waits for the user. */
+interface Waiting {
+  code: string;
+  device: DeviceAuthorization;
+  client: Client;
+}
+
+interface DeviceDependencies {
+  config: Config;
+  store: Store;
+  secretBox: SecretBox;
+  sessions: BrowserSessions;
+  secondStep: SecondStep;
+  pages: PageResponses;
+  limits: Limits;
+}
+
+export async function deviceEndpoint(app: FastifyInstance, options: DeviceDependencies): Promise<void> {
+  const { config, store, sessions, secondStep, pages, limits, secretBox } = options;
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+  app.addHook('onRequest', async () => {
+    if (!config.deviceGrant) throw notFound('this service does not offer the device authorization grant');
+  });
+
+  app.get(action, async (request, reply) => {
+    onlyNavigation(request);
+    const typed = singleValued(request.query)['user_code'];
+    const code = typed === undefined ? undefined : readVerificationCode(typed);
+    const session = await sessions.find(request, reply);
+    // a code is tried only by a signed-in user (RFC 8628 section 5.1)
+    if (!session) return pages.redirect(reply, signInPath('/login', { returnTo: devicePage(code) }));
+    if (typed === undefined) return ask(request, reply, session, {});
+    const wait = await countTry(request, session);
+    if (wait > 0) {
+      reply.header('retry-after', String(wait));
+      return ask(request, reply, session, { problem: 'throttled', wait, typed, status: 429 });
+    }
+    const waiting = code === undefined ? undefined : await find(code);
+    if (!waiting) return ask(request, reply, session, { problem: 'unknown', typed, status: 400 });
+    await refundTry(request, session);
+    return demandSignIn(request, reply, session, waiting) ?? review(request, reply, session, waiting);
+  });
+
+  app.post(action, async (request, reply) => {
+    const { csrf, user_code: typed, decision } = readParameters(decisionForm, request.body);
+    const code = readVerificationCode(typed);
+    const session = await sessions.find(request, reply);
+    if (!session) return pages.redirect(reply, signInPath('/login', { returnTo: devicePage(code) }));
+    // checked before the code is looked up, so that this form cannot be used to try codes
+    if (!code || !sessions.isOwnForm(request, csrf, { action, session, shown: code }))
+      return ask(request, reply, session, { problem: 'tampered', typed, status: code ? 403 : 400 });
+    const waiting = await find(code);
+    if (!waiting) return ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
+    const { client } = waiting;
+    const approved = decision === 'allow';
+    const obstacle = approved ? demandSignIn(request, reply, session, waiting) : undefined;
+    if (obstacle) return obstacle;
+    const decided = await decideDevice(
+      options,
+      { userCodeHashes: hashesOf(code), approved, session, client, address: clientAddress(request) },
+      request.log,
+    );
+    if (!decided) return ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
+    return pages.send(request, reply, 'device-decided', {
+      client: shownClient(client),
+      approved,
+      accountUri: '/account',
+    });
+  });
+
+  const hashesOf = (code: string) => verificationCodeHashes(secretBox, 'user code', code);
+
+  async function find(code: string): Promise<Waiting | undefined> {
+    const device = await store.deviceAuthorizations.find(hashesOf(code));
+    // not from the cache: the user allows the version that the page shows
+    const client = device && (await store.clients.find(device.clientId));
+    return client?.status === 'enabled' ? { code, device: device!, client } : undefined;
+  }
+
+  const counters = (request: FastifyRequest, session: Session) => [
+    `user ${session.user.sub}`,
+    `network ${networkOf(clientAddress(request))}`,
+  ];
+
+  /** Counts a code before it is looked up; returns the seconds to wait if there were too many, else 0. */
+  async function countTry(request: FastifyRequest, session: Session): Promise<number> {
+    let wait = 0;
+    for (const key of counters(request, session)) wait = Math.max(wait, await limits.consume('userCodes', key));
+    return wait;
+  }
+
+  /** Takes back this try alone: a right code does not reset the count of wrong ones. */
+  async function refundTry(request: FastifyRequest, session: Session): Promise<void> {
+    for (const key of counters(request, session)) await limits.refund('userCodes', key);
+  }
+
+  /** Sends the user to a sign-in if the session does not reach what client and service demand; undefined if it does. */
+  function demandSignIn(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    waiting: Waiting,
+  ): FastifyReply | undefined {
+    const { step } = nextStep(config, session, waiting);
+    const returnTo = devicePage(waiting.code);
+    if (step === 'consent') return undefined;
+    if (step === 'error') return ask(request, reply, session, { problem: 'unmet', typed: waiting.code, status: 403 });
+    if (step !== 'second-factor') return pages.redirect(reply, signInPath('/login', { returnTo }));
+    // the second step must be that of the session's user
+    secondStep.close(request, reply);
+    return pages.redirect(reply, signInPath('/login/second-factor', { returnTo }));
+  }
+
+  function ask(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    state: {
+      problem?: NonNullable<Pages['device-code']['problem']>;
+      wait?: number;
+      typed?: string;
+      status?: number;
+    },
+  ): FastifyReply {
+    const data: Pages['device-code'] = { account: accountView(session.user), action };
+    if (state.problem) data.problem = state.problem;
+    if (state.wait !== undefined) data.wait = state.wait;
+    if (state.typed !== undefined) data.typed = state.typed.slice(0, 40);
+    return pages.send(request, reply, 'device-code', data, { status: state.status ?? 200, here: action });
+  }
+
+  function review(request: FastifyRequest, reply: FastifyReply, session: Session, waiting: Waiting): FastifyReply {
+    const { code, device, client } = waiting;
+    const returnTo = devicePage(code);
+    const data: Pages['device-review'] = {
+      client: shownClient(client),
+      account: accountView(session.user),
+      userCode: code,
+      scopes: device.scope.map((scope) => ({ scope, claims: releasedValues(session.user, scope) })),
+      requestedAt: device.createdAt,
+      isSameNetwork: networkOf(device.address) === networkOf(clientAddress(request)),
+      form: {
+        action,
+        hidden: { csrf: sessions.formToken(request, reply, { action, session, shown: code }), user_code: code },
+      },
+      switchAccountUri: signInPath('/login/accounts', { returnTo }),
+    };
+    if (device.address !== undefined) data.network = networkOf(device.address);
+    return pages.send(request, reply, 'device-review', data, { here: returnTo.path });
+  }
+}
+
+/** What the session still needs. The page never skips itself: no earlier grant counts, and no client is exempt. */
+function nextStep(
+  { secondFactor }: Pick<Config, 'secondFactor'>,
+  session: Session,
+  { device, client }: Waiting,
+): NextStep {
+  return decide(
+    {
+      session,
+      grant: undefined,
+      client: { firstParty: false, selfRegistered: false, requiredAcr: client.requiredAcr },
+      secondFactor,
+      passkeys: 'unavailable',
+      transaction: { createdAt: device.createdAt, decision: undefined },
+    },
+    {
+      prompts: [],
+      maxAge: client.metadata.default_max_age,
+      expectedSubs: undefined,
+      scope: device.scope,
+      claims: [],
+      redirectUri: '',
+      acr: { values: [], essential: false },
+    },
+  );
+}
+
+/** The client, with the host of its redirect URI or its home page: a device has no redirect URI of its own. */
+function shownClient(client: Client): ClientView {
+  const {
+    redirect_uris: [redirectUri],
+    client_uri: home,
+  } = client.metadata;
+  const host = redirectUri !== undefined ? redirectHost(redirectUri) : home !== undefined ? new URL(home).host : '';
+  return { ...clientView(client), host };
+}

@@ -1,0 +1,120 @@
+// Serves POST /device_authorization, where a device gets its codes (RFC 8628 sections 3.1 and 3.2).
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
+import type { Config } from '../../config.ts';
+import type { SecretBox } from '../../crypto/secret-box.ts';
+import { isPublicClient } from '../../oauth/client-metadata.ts';
+import { invalidScope, notFound, OAuthError, unauthorizedClient } from '../../oauth/errors.ts';
+import { deviceGrant } from '../../oauth/registrable-values.ts';
+import { isScope, splitScope } from '../../oauth/scope.ts';
+import { text } from '../../oauth/text.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
+import type { Store } from '../../repositories/store.ts';
+import { audienceOf, scopeFor } from '../../sender-constraint/audience.ts';
+import type { AuditTrail } from '../../server/audit.ts';
+import { jsonErrors, noStore } from '../../server/errors.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { clientAddress, networkOf } from '../../server/network.ts';
+import { readParameters } from '../../server/parameters.ts';
+import { newOpaqueToken } from '../../tokens/opaque-token.ts';
+import { newVerificationCode, verificationCodeHash } from '../../tokens/verification-code.ts';
+
+const parameters = z.object({ scope: text(1024).optional(), resource: text(2000).optional() });
+
+/** Seconds between polls (RFC 8628 section 3.5). */
+const interval = 5;
+/** Undecided requests of one client, and of one network for public clients, whose name anyone can send. */
+const limits = { perClient: 1000, perNetwork: 100 };
+/** Seconds after which a device may try again. */
+const retryAfter = 60;
+
+interface DeviceAuthorizationDependencies {
+  config: Config;
+  store: Store;
+  secretBox: SecretBox;
+  authenticateClient: AuthenticateClient;
+  audit: AuditTrail;
+}
+
+export async function deviceAuthorizationEndpoint(
+  app: FastifyInstance,
+  { config, store, secretBox, authenticateClient, audit }: DeviceAuthorizationDependencies,
+): Promise<void> {
+  await onlyForms(app);
+  app.setErrorHandler(jsonErrors);
+  app.addHook('onRequest', async () => {
+    if (!config.deviceGrant) throw notFound('this service does not offer the device authorization grant');
+  });
+
+  app.post('/device_authorization', async (request, reply) => {
+    const client = await authenticateClient(request, { allowPublic: true });
+    if (!client.metadata.grant_types.includes(deviceGrant))
+      throw unauthorizedClient(`the client is not registered for the grant type ${deviceGrant}`);
+    const { clientId } = client;
+    const { scope: requested, resource } = readParameters(parameters, request.body);
+    const audience = resource === undefined ? undefined : await audienceOf(store, config.issuer, resource);
+    const scope = scopeOf(client, requested, audience);
+    const address = clientAddress(request);
+    const { token: deviceCode, hash: deviceCodeHash } = newOpaqueToken('device_code');
+    // two requests get the same code once in billions
+    for (;;) {
+      const userCode = newVerificationCode();
+      const stored = await store.transaction(async (repositories) => {
+        const outcome = await repositories.deviceAuthorizations.insert({
+          deviceCodeHash,
+          userCodeHash: verificationCodeHash(secretBox, 'user code', userCode),
+          clientId,
+          scope,
+          audience,
+          address,
+          network: isPublicClient(client.metadata) ? networkOf(address) : undefined,
+          interval,
+          lifetime: config.lifetimes.deviceCode,
+          ...limits,
+        });
+        if (outcome === 'stored') {
+          const event = { type: 'device.requested', outcome: 'success', actor: clientId, clientId } as const;
+          await audit(request, { ...event, detail: { scope } }, repositories);
+        }
+        return outcome;
+      });
+      if (stored === 'full') throw full();
+      if (stored === 'taken') continue;
+      const page = `${config.issuer}/device`;
+      noStore(reply);
+      return {
+        device_code: deviceCode,
+        user_code: userCode,
+        verification_uri: page,
+        verification_uri_complete: `${page}?user_code=${userCode}`,
+        expires_in: config.lifetimes.deviceCode,
+        interval,
+      };
+    }
+  });
+}
+
+/** The registered scopes of a request; all of them by default (RFC 6749 section 3.3). @throws OAuthError invalid_scope */
+function scopeOf({ metadata }: Client, requested: string | undefined, audience: string[] | undefined): string[] {
+  if (requested !== undefined && !isScope(requested)) throw invalidScope('scope must be a list of scope values');
+  const registered = splitScope(metadata.scope);
+  const offline = metadata.grant_types.includes('refresh_token');
+  scopeFor(audience, splitScope(requested ?? ''), true);
+  const scope = scopeFor(
+    audience,
+    splitScope(requested ?? metadata.scope).filter(
+      (value) => registered.includes(value) && (offline || value !== 'offline_access'),
+    ),
+    false,
+  );
+  if (scope.length === 0) throw invalidScope('the client is not registered for any of these scopes');
+  return scope;
+}
+
+function full(): OAuthError {
+  const description = `too many devices wait for a decision: try again in ${retryAfter} seconds`;
+  return new OAuthError('temporarily_unavailable', description, 429, {
+    headers: { 'retry-after': String(retryAfter) },
+  });
+}

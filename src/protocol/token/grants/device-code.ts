@@ -1,0 +1,79 @@
+// Answers the polls of a device, with tokens once its user has approved (RFC 8628 sections 3.4 and 3.5).
+import { z } from 'zod';
+import { type ErrorCode, OAuthError } from '../../../oauth/errors.ts';
+import { deviceGrant } from '../../../oauth/registrable-values.ts';
+import { text } from '../../../oauth/text.ts';
+import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
+import type { PollFailure } from '../../../repositories/device-authorizations/device-authorizations.ts';
+import type { Store } from '../../../repositories/store.ts';
+import { profileOf } from '../../../oauth/fapi2.ts';
+import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
+import type { GrantType } from '../grant-type.ts';
+
+const parameters = z.object({ device_code: text(512) });
+
+/** How much an early poll raises the interval, and the most that it can be, in seconds. */
+const slowDown = { by: 5, most: 60 };
+
+/** The failures that have an error of their own; the others are invalid_grant. */
+const refusals: Partial<Record<PollFailure, [code: ErrorCode, description: string]>> = {
+  pending: ['authorization_pending', 'the user has not decided yet'],
+  slow_down: ['slow_down', 'the poll came too soon: wait 5 seconds longer between polls from now on'],
+  denied: ['access_denied', 'the user did not allow it'],
+  expired: ['expired_token', 'the device code has expired: request a new one'],
+  resource: ['invalid_target', 'the authorization is not for this resource'],
+};
+
+const invalid: Partial<Record<PollFailure, string>> = {
+  unknown: 'the device code is unknown',
+  client: 'the device code was issued to another client',
+  ended: 'the authorization is no longer valid',
+};
+
+/** The failures that the audit log records. */
+const events: Partial<Record<PollFailure, AuditEventType>> = { replayed: 'code.replayed', client: 'code.misused' };
+
+const refusalOf = (failure: PollFailure): OAuthError => {
+  const [code, description] = refusals[failure] ?? [
+    'invalid_grant',
+    invalid[failure] ?? 'the device code was already used',
+  ];
+  return new OAuthError(code, description);
+};
+
+export function deviceCodeGrant({
+  store,
+}: {
+  store: Pick<Store, 'deviceAuthorizations'>;
+}): GrantType<z.infer<typeof parameters>> {
+  return {
+    name: deviceGrant,
+    allowsPublic: true,
+    parameters,
+    async authorize({ device_code: code }, { client, resource, prepare }) {
+      const codeHash = opaqueTokenHash('device_code', code);
+      if (!codeHash) return { refusal: refusalOf('unknown') };
+      const tokens = await prepare(['id_token', 'refresh_token', 'client_session_handle']);
+      const result = await store.deviceAuthorizations.poll(
+        {
+          codeHash,
+          clientId: client.clientId,
+          accessTokenHash: tokens.accessToken.hash,
+          refreshTokenHash: tokens.refreshToken?.hash,
+          handleHash: tokens.handle?.hash,
+          resource,
+          retrySeconds: profileOf(client.metadata).retrySeconds,
+          accessTokenLifetime: tokens.lifetimes.accessToken,
+          refreshTokenLifetime: tokens.lifetimes.refreshToken,
+          refreshTokenAbsoluteLifetime: tokens.lifetimes.refreshTokenAbsolute,
+        },
+        slowDown,
+      );
+      if (!('failure' in result)) return { ...result, tokens, refreshToken: tokens.refreshToken?.token };
+      const { failure, sub, clientId } = result;
+      const type = events[failure];
+      const refusal = refusalOf(failure);
+      return type ? { refusal, event: { type, clientId, sub } } : { refusal };
+    },
+  };
+}
