@@ -121,7 +121,7 @@ export const accountExamples: Examples<AccountPages> = {
     },
   ],
   'account-sessions': [
-    { ...noUser, sessions: [], form: form('/account/sessions'), allForm: form('/account/all-sessions') },
+    { ...noUser, sessions: [], devices: [], form: form('/account/sessions'), allForm: form('/account/all-sessions') },
     {
       ...ada,
       sessions: [
@@ -150,6 +150,7 @@ export const accountExamples: Examples<AccountPages> = {
           current: false,
         },
       ],
+      devices: [{ id: '7', clientName: 'Living Room TV', signedInAt: new Date('2026-03-10T19:12:00Z') }],
       form: form('/account/sessions'),
       othersForm: form('/account/other-sessions'),
       allForm: form('/account/all-sessions'),

@@ -7,7 +7,10 @@ import { consoleFrame } from './console.ts';
 import { form } from './parts.ts';
 
 const frame: ConsoleFrame = { ...consoleFrame, section: 'clients' };
-const kinds = ['web', 'spa', 'native', 'machine'].map((name) => ({ name, uri: `/admin/clients/new/${name}` }));
+const kinds = ['web', 'spa', 'native', 'device', 'machine'].map((name) => ({
+  name,
+  uri: `/admin/clients/new/${name}`,
+}));
 const created = { ...frame, name: 'Harbour', clientId: 'harbour', clientUri: '/admin/clients/harbour' };
 const field = (
   name: string,

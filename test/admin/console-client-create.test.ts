@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { deviceGrant } from '../../src/oauth/registrable-values.ts';
 import { clientKinds } from '../../src/admin/operations/client-kinds/kinds.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { filledForm, openConsole } from '../helpers/console.ts';
@@ -21,7 +22,7 @@ let agent: UserAgent;
 let user: Awaited<ReturnType<TestService['createUser']>>;
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-snippets-'));
 beforeAll(async () => {
-  service = await startTestService();
+  service = await startTestService({ environment: { DEVICE_GRANT: 'on' } });
   ({ agent } = await openConsole(service, await service.createUser({ admin: true })));
   user = await service.createUser({ claims: { name: 'Alice Adams' } });
   symlinkSync(resolve(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));
@@ -50,9 +51,10 @@ const parts = (page: Page) => {
 const web = { client_name: 'Harbour', redirect_uris: 'https://harbour.example/callback' };
 const spa = { client_name: 'Lantern', redirect_uris: 'https://lantern.example/' };
 const native = { client_name: 'Buoy', redirect_uris: 'http://127.0.0.1/callback\ncom.example.buoy:/callback' };
+const device = { client_name: 'Beacon' };
 const machine = { client_name: 'Tide' };
 /** The least that an administrator types, by kind. */
-const least: Record<string, Record<string, string>> = { web, spa, native, machine };
+const least: Record<string, Record<string, string>> = { web, spa, native, device, machine };
 
 describe('the pages', () => {
   test('the first page asks for the kind alone: a link to the form of each (design, pages)', async () => {
@@ -63,6 +65,7 @@ describe('the pages', () => {
       ['web', 'Web application'],
       ['spa', 'Single-page application'],
       ['native', 'Mobile or desktop'],
+      ['device', 'Device'],
       ['machine', 'Machine to machine'],
     ]);
     expect(controls(page.body)).toEqual([]);
@@ -73,6 +76,7 @@ describe('the pages', () => {
     ['web', ['client_name', 'redirect_uris', 'post_logout_redirect_uris']],
     ['spa', ['client_name', 'redirect_uris', 'post_logout_redirect_uris']],
     ['native', ['client_name', 'redirect_uris']],
+    ['device', ['client_name', 'client_uri']],
     ['machine', ['client_name', 'scope', 'introspect']],
   ])(
     'the form of the kind %s asks for at most three fields; the others are under Advanced (design, pages)',
@@ -148,6 +152,17 @@ describe('the new client', () => {
       },
     ],
     [
+      'device',
+      {
+        grant_types: [deviceGrant, 'refresh_token'],
+        response_types: [],
+        redirect_uris: [],
+        application_type: 'native',
+        token_endpoint_auth_method: 'none',
+        scope: 'openid profile email offline_access',
+      },
+    ],
+    [
       'machine',
       {
         grant_types: ['client_credentials'],
@@ -183,7 +198,10 @@ describe('the new client', () => {
     const create = (body: object) => call(`${service.issuer}/admin/api/clients`, { token, body });
     expect(await create({ kind: 'robot', client_name: 'X' })).toMatchObject({
       status: 400,
-      body: { error: 'invalid_request', error_description: expect.stringContaining('web, spa, native, machine') },
+      body: {
+        error: 'invalid_request',
+        error_description: expect.stringContaining('web, spa, native, device, machine'),
+      },
     });
     const own = {
       kind: 'web',
@@ -205,7 +223,7 @@ describe('the new client', () => {
       expect(page.body).toContain('You won’t be able to see it again.');
       expect((await at(`/${credential(page, 'client_id')}`)).body).not.toContain(credential(page, 'client_secret'));
     }
-    for (const kind of ['spa', 'native']) {
+    for (const kind of ['spa', 'native', 'device']) {
       const page = await createOfKind(agent, kind, least[kind]!);
       expect(shown(page)).toEqual(['client_id', 'issuer']);
       expect(page.body).not.toMatch(/client_secret|CLIENT_SECRET/);
@@ -284,6 +302,35 @@ describe('the snippets', () => {
       child.kill();
     }
   }, 60_000);
+
+  test('the program for a device shows the address and the code, and gets tokens once the user allowed it (RFC 8628 3.3)', async () => {
+    const page = await createOfKind(agent, 'device', device);
+    const child = start(snippetsOf(page)['device']!, {});
+    try {
+      const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+      const [, address, code] = /^Open (\S+) and enter the code (\S+)$/.exec(String((await lines.next()).value))!;
+      const browser = new UserAgent(service);
+      await browser.signIn(user, await browser.follow(await browser.get(address!)));
+      await browser.submit(await browser.get(`${address}?user_code=${code}`), { decision: 'allow' });
+      expect((await lines.next()).value).toBe('Signed in as Alice Adams');
+    } finally {
+      child.kill();
+    }
+  }, 60_000);
+
+  test('the commands for a device get its codes and poll (RFC 8628 3.1, 3.4)', async () => {
+    const page = await createOfKind(agent, 'device', device);
+    const [first, second] = snippetsOf(page)['device-curl']!.split('\n\n');
+    const run = (command: string, environment: Record<string, string> = {}) => {
+      const child = spawn('bash', ['-euo', 'pipefail', '-c', command], { env: { ...process.env, ...environment } });
+      return text(child.stdout).then((stdout) => JSON.parse(stdout) as Record<string, string>);
+    };
+    const codes = await run(first!);
+    expect(codes['user_code']).toMatch(/^[A-Z]{4}-[A-Z]{4}$/);
+    expect(await run(second!, { DEVICE_CODE: codes['device_code']! })).toMatchObject({
+      error: 'authorization_pending',
+    });
+  });
 
   test.each([
     ['', '"active":true'],

@@ -54,7 +54,7 @@ describe('the code', () => {
   ])('it is read %s (RFC 8628 6.1)', async (_how, typed) => {
     const given = await codes();
     const page = await enter(await signedIn(), typed(given.user_code));
-    expect(page.body).toContain(`dir="ltr">${given.user_code}</p>`);
+    expect(page.body).toContain(`dir="ltr">${given.user_code}</bdi></p>`);
   });
 
   test('a wrong, a used, a refused and an expired code get the same page (RFC 8628 5.1, protocols 6.1)', async () => {

@@ -124,6 +124,19 @@ describe('untrusted text', () => {
       name: 'registration-decided',
       data: { approved: false, name: hostile, reason: hostile, nextUri: '/admin/registration', accountUri: '/account' },
     },
+    { name: 'device-code', data: { account, action: '/device', typed: hostile, problem: 'unknown' } },
+    {
+      name: 'device-review',
+      data: {
+        ...examples['device-review'][1],
+        client: evil,
+        account,
+        form,
+        switchAccountUri: `/login?${hostile}`,
+        scopes: [{ scope: hostile, claims: [{ claim: hostile, value: hostile }] }],
+      },
+    },
+    { name: 'device-decided', data: { client: evil, approved: true, accountUri: '/account' } },
     { name: 'account-password', data: { ...examples['account-password'][1], account, username: hostile } },
     {
       name: 'account',
@@ -180,6 +193,7 @@ describe('untrusted text', () => {
       data: {
         account,
         accountUri: '/account',
+        devices: [{ id: hostile, clientName: hostile, signedInAt: new Date(0) }],
         sessions: [
           {
             sid: hostile,

@@ -1,7 +1,7 @@
-// Serves GET|POST /account/sessions: lists the user's sessions by device, and ends one, all others, or all.
+// Serves GET|POST /account/sessions: lists the user's sessions by browser and the devices allowed with a code, and ends one, all others, or all.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { createAccountPages, firstPage } from '../account-pages.ts';
+import { type AccountSession, createAccountPages, firstPage } from '../account-pages.ts';
 import { logoutFrames } from '../../browser/front-channel-logout.ts';
 import { text } from '../../oauth/text.ts';
 import { unlessGone } from '../../pages/refused-operations.ts';
@@ -17,7 +17,7 @@ const othersPath = '/account/other-sessions';
 const allPath = '/account/all-sessions';
 
 const plain = z.object({});
-const ending = z.object({ end: text(255) });
+const ending = z.union([z.object({ end: text(255) }), z.object({ device: z.string().regex(/^\d{1,18}$/) })]);
 
 interface AccountSessionsDependencies {
   config: Config;
@@ -37,22 +37,26 @@ export async function accountSessionsEndpoint(
   account.page(app, path, async (own) => {
     const { session } = own;
     const live = await store.sessions.list({ sub: session.user.sub }, firstPage);
+    const devices = await store.clientSessions.listDevices(session.user.sub, firstPage.limit);
     const others = live.some(({ sid }) => sid !== session.sid);
     return own.send('account-sessions', {
       sessions: sessionsView(live, session.sid),
+      devices,
       form: own.form(path),
       allForm: own.form(allPath),
       ...(others && { othersForm: own.form(othersPath) }),
     });
   });
 
-  account.form(app, path, ending, async (own, { end }, request, reply) => {
+  account.form(app, path, ending, async (own, ended, request, reply) => {
     const { session, by } = own;
+    if ('device' in ended) return endDevice(own, ended.device, reply);
+    const { end } = ended;
     const isThis = end === session.sid;
     const frames = isThis ? await logoutFrames(store, config.issuer, session) : [];
-    const ended = await administration.endSession(by, end, session.user.sub).then(() => true, unlessGone);
+    const done = await administration.endSession(by, end, session.user.sub).then(() => true, unlessGone);
     // the session has ended, or belongs to another user
-    if (!isThis) return ended ? own.done(path, 'session-ended') : pages.redirect(reply, path);
+    if (!isThis) return done ? own.done(path, 'session-ended') : pages.redirect(reply, path);
     return signedOut(request, reply, frames);
   });
 
@@ -67,6 +71,24 @@ export async function accountSessionsEndpoint(
     await administration.endSessions(by, session.user.sub).catch(unlessGone);
     return signedOut(request, reply, frames);
   });
+
+  /** Ends everything that was issued to a device. */
+  async function endDevice(own: AccountSession, id: string, reply: FastifyReply): Promise<FastifyReply> {
+    const { sub } = own.session.user;
+    const clientId = await store.transaction(async ({ clientSessions, auditEvents }) => {
+      const endedClient = await clientSessions.endDevice(id, sub);
+      if (endedClient === undefined) return undefined;
+      await auditEvents.insert({
+        type: 'client_session.ended',
+        outcome: 'success',
+        ...own.by,
+        sub,
+        clientId: endedClient,
+      });
+      return endedClient;
+    });
+    return clientId === undefined ? pages.redirect(reply, path) : own.done(path, 'session-ended');
+  }
 
   /** Answers once the session of this browser has ended. */
   function signedOut(request: FastifyRequest, reply: FastifyReply, frames: string[]): FastifyReply {

@@ -101,7 +101,9 @@ export interface AccountPages {
       applications: string[];
       current: boolean;
     })[];
-    /** Posts `end` with the sid of the session to end. */
+    /** The devices that the user allowed with a code, newest first. */
+    devices: { id: string; clientName: string; signedInAt: Date }[];
+    /** Posts `end` with the sid of the session to end, or `device` with the id of a device. */
     form: FormView;
     /** Ends all sessions but this one; absent when there is no other. */
     othersForm?: FormView;

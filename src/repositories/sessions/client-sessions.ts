@@ -42,11 +42,34 @@ const markAsDevice = statement(
     WHERE id = (SELECT client_session_id FROM authorization_codes WHERE code_hash = $1)`,
 );
 
+const listDevices = statement(
+  'client_sessions.list_devices',
+  `SELECT cs.id, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name, cs.created_at
+     FROM client_sessions cs JOIN clients c ON c.client_id = cs.client_id AND c.status = 'enabled' AND c.epoch = cs.client_epoch
+     LEFT JOIN sessions s ON s.id = cs.session_id AND s.idle_expires_at > now()
+    WHERE cs.sub = $1 AND cs.by_device AND cs.expires_at > now() AND (cs.offline OR s.id IS NOT NULL)
+    ORDER BY cs.created_at DESC, cs.id DESC LIMIT $2`,
+);
+const endDevice = statement(
+  'client_sessions.end_device',
+  'DELETE FROM client_sessions WHERE id = $1 AND sub = $2 AND by_device RETURNING client_id',
+);
+
 export function clientSessionsRepository(sql: Sql) {
   return {
     /** Records that the client session of a code was approved for a device. */
     async markAsDevice(codeHash: Buffer): Promise<void> {
       await sql.query(markAsDevice, [codeHash]);
+    },
+    /** The devices of a user that were approved by a code and may still have tokens, newest first. */
+    async listDevices(sub: string, limit: number): Promise<{ id: string; clientName: string; signedInAt: Date }[]> {
+      const rows = await sql.query<{ id: string; client_name: string; created_at: Date }>(listDevices, [sub, limit]);
+      return rows.map((row) => ({ id: row.id, clientName: row.client_name, signedInAt: row.created_at }));
+    },
+    /** Ends all tokens of a device of the user; the client that it belonged to, or undefined when there is no such device. */
+    async endDevice(id: string, sub: string): Promise<string | undefined> {
+      const [row] = await sql.query<{ client_id: string }>(endDevice, [id, sub]);
+      return row?.client_id;
     },
     /** The subject of a session's user for a client; undefined when the client takes no part in the session. */
     async findSubject(sessionId: string, clientId: string): Promise<string | undefined> {

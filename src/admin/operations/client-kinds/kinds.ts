@@ -1,11 +1,12 @@
 // Lists the kinds of client, in the order in which the console offers them.
 import type { ClientKind } from './client-kind.ts';
+import { device } from './device.ts';
 import { machine } from './machine.ts';
 import { native } from './native.ts';
 import { spa } from './spa.ts';
 import { web } from './web.ts';
 
-export const clientKinds: ClientKind[] = [web, spa, native, machine];
+export const clientKinds: ClientKind[] = [web, spa, native, device, machine];
 
 export const findKind = (name: string | undefined): ClientKind | undefined =>
   clientKinds.find((kind) => kind.name === name);

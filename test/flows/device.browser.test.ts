@@ -1,0 +1,94 @@
+// Lets a user decide about a device in a real browser without script: by keyboard alone, in two languages, with the roles that a screen reader says.
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { browserTest, launchBrowser } from '../helpers/browser.ts';
+import { allowPolls, deviceCodes, deviceMetadata, poll } from '../helpers/device.ts';
+import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
+
+let service: TestService;
+let browser: Browser | undefined;
+let client: TestClient;
+let user: TestUser;
+beforeAll(async () => {
+  service = await startTestService({ environment: { DEVICE_GRANT: 'on' } });
+  client = await service.createClient(deviceMetadata);
+  user = await service.createUser({ claims: { name: 'Ada Lovelace' } });
+  if (process.env.CHROMIUM === undefined) return;
+  browser = await launchBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+async function open(locale: string, width: number): Promise<{ page: Page; complaints: string[] }> {
+  const context = await browser!.newContext({ javaScriptEnabled: false, locale, viewport: { width, height: 800 } });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  // the page that found no device answers 400, which the browser says too
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !message.text().includes('400')) complaints.push(message.text());
+  });
+  return { page, complaints };
+}
+async function signIn(page: Page): Promise<void> {
+  await page.locator('#username').fill(user.username);
+  await page.locator('#password').fill(user.password);
+  await page.locator('#password').press('Enter');
+}
+const answer = async (codes: Awaited<ReturnType<typeof deviceCodes>>) => {
+  await allowPolls(service);
+  const { status, body } = await poll(service.issuer, client, codes);
+  return status === 200 ? 'tokens' : body['error'];
+};
+
+browserTest(
+  'a user types the code, mistyped first, reads who asks, and allows it by keyboard alone: the device gets its tokens (RFC 8628 3.3)',
+  { timeout: 60_000 },
+  async () => {
+    const codes = await deviceCodes(service.issuer, client);
+    const { page, complaints } = await open('en', 1280);
+    await page.goto(codes.verification_uri);
+    await signIn(page);
+    // the field has the focus, a label and a description
+    await page.keyboard.type('BCDF GHJK');
+    await page.keyboard.press('Enter');
+    await page.getByRole('group', { name: 'No device found for this code' }).waitFor();
+    const field = page.getByRole('textbox', { name: 'Code' });
+    expect(await field.getAttribute('aria-invalid')).toBe('true');
+    expect(await page.locator('#user-code-fault').textContent()).toBe(
+      'Check the code, or request a new one on the device.',
+    );
+    await field.fill(codes.user_code.toLowerCase().replace('-', ''));
+    await field.press('Enter');
+    await page.getByRole('heading', { name: 'Allow Living Room TV to use your account?' }).waitFor();
+    expect(await page.locator('#user-code').textContent()).toBe(codes.user_code);
+    await page.getByRole('heading', { name: 'Only continue if you started this yourself' }).waitFor();
+    // no control has the focus, so that Enter decides nothing
+    await page.keyboard.press('Enter');
+    expect(await answer(codes)).toBe('authorization_pending');
+    await page.getByRole('button', { name: 'Allow', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Living Room TV is connected' }).waitFor();
+    expect(await answer(codes)).toBe('tokens');
+    expect(complaints).toEqual([]);
+  },
+);
+
+browserTest(
+  'the link of a device shows the whole page in Arabic on a telephone, and refusing it ends the polls (RFC 8628 3.3.1)',
+  { timeout: 60_000 },
+  async () => {
+    const codes = await deviceCodes(service.issuer, client);
+    const { page, complaints } = await open('ar', 360);
+    await page.goto(codes.verification_uri_complete);
+    await signIn(page);
+    expect(await page.locator('html').getAttribute('dir')).toBe('rtl');
+    expect(await page.locator('#user-code').textContent()).toBe(codes.user_code);
+    expect(await answer(codes)).toBe('authorization_pending');
+    await page.getByRole('button', { name: 'عدم السماح' }).press('Enter');
+    await page.locator('#decided').waitFor();
+    expect(await answer(codes)).toBe('access_denied');
+    expect(complaints).toEqual([]);
+  },
+);
