@@ -74,6 +74,8 @@ await withService(
     ID_TOKEN_LIFETIME: '3600',
     // a few browsers and one address represent all; the counters work as usual
     LIMIT_CODES_PER_SESSION: '0',
+    DEVICE_GRANT: 'on',
+    DEVICE_CODE_LIFETIME: '3600',
     LIMIT_SESSIONS_PER_USER: '0',
     LIMIT_INTROSPECTIONS: '1000000000',
     LIMIT_SIGN_IN_PER_NETWORK: '1000000',

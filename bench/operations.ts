@@ -22,6 +22,7 @@ export type OperationKey =
   | 'introspect-jwt'
   | 'client-credentials'
   | 'refresh'
+  | 'device-poll'
   | 'userinfo'
   | 'code-flow'
   | 'sign-in-flow'
@@ -58,6 +59,7 @@ export const operations: Operation[] = [
     targetPeer: 2.0,
   },
   { key: 'refresh', name: 'Refresh', bare: '1 UPDATE with INSERT, 1 signature' },
+  { key: 'device-poll', name: 'Poll of a device, undecided', bare: '1 UPDATE' },
   { key: 'userinfo', name: 'UserInfo', bare: '1 SELECT', targetBare: 0.85, targetPeer: 3.8 },
   {
     key: 'code-flow',

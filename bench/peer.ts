@@ -40,6 +40,7 @@ const provider = new Provider(issuer, {
     devInteractions: { enabled: false },
     introspection: { enabled: true },
     clientCredentials: { enabled: true },
+    deviceFlow: { enabled: true },
     revocation: { enabled: true },
     userinfo: { enabled: true },
   },
@@ -54,6 +55,7 @@ const provider = new Provider(issuer, {
     ClientCredentials: 3600,
     IdToken: 3600,
     RefreshToken: 30 * 86_400,
+    DeviceCode: 3600,
     Interaction: 600,
     Grant: 180 * 86_400,
     Session: 8 * 3600,
@@ -79,6 +81,11 @@ async function makeClients(): Promise<void> {
   const kinds = {
     machine: { grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
     web: { grant_types: ['authorization_code'], redirect_uris },
+    television: {
+      grant_types: ['urn:ietf:params:oauth:grant-type:device_code'],
+      redirect_uris: [],
+      response_types: [],
+    },
     lasting: { grant_types: ['authorization_code', 'refresh_token'], redirect_uris },
   };
   const table = new Adapter('Client');

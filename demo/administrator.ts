@@ -11,6 +11,7 @@ import { migrate } from '../src/database/migrations.ts';
 import { type Administration, createAdministration } from '../src/domain/administration/administration.ts';
 import { createStore, type Store } from '../src/repositories/store.ts';
 import type { ApplicationRegistration } from './application-server.ts';
+import type { Registered } from './registration.ts';
 import type { Registration } from './relying-party.ts';
 
 /** The demonstration cannot continue; the message is one sentence for the user who started it. */
@@ -21,6 +22,8 @@ export interface Notes {
   registration?: Registration | undefined;
   /** The application server's registration. */
   applicationRegistration?: ApplicationRegistration | undefined;
+  /** The television's registration. */
+  deviceRegistration?: Registered | undefined;
   /** The passwords of the sample users that the demonstration created, by user name. */
   passwords?: Record<string, string | undefined> | undefined;
 }

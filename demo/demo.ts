@@ -1,4 +1,4 @@
-// Runs the demonstration: the service, unless it runs already, two sample applications that use it, and two sample users.
+// Runs the demonstration: the service, unless it runs already, two sample applications and a sample television that use it, and two sample users.
 import { ConfigError, loadConfig } from '../src/config.ts';
 import { EmbeddedPostgresError } from '../src/database/embedded.ts';
 import { MigrationError } from '../src/database/migrations.ts';
@@ -6,6 +6,7 @@ import { OAuthError } from '../src/oauth/errors.ts';
 import { startService } from '../src/start/service.ts';
 import { approveClient, DemoError, ensureUser, keepNotes, otherUser, readNotes, sampleUser } from './administrator.ts';
 import { admittedGroup, startApplicationServer } from './application-server.ts';
+import { startDevice } from './device.ts';
 import { startRelyingParty } from './relying-party.ts';
 
 /** The started programs, in the order of their start; ended in reverse order. */
@@ -18,15 +19,17 @@ process.on('SIGINT', () => void end(0));
 process.on('SIGTERM', () => void end(0));
 
 try {
-  const config = loadConfig({ ...process.env, LOG_LEVEL: process.env['LOG_LEVEL'] || 'warn' });
+  const { LOG_LEVEL, DEVICE_GRANT, ...environment } = process.env;
+  const config = loadConfig({ ...environment, LOG_LEVEL: LOG_LEVEL || 'warn', DEVICE_GRANT: DEVICE_GRANT || 'on' });
   portSettings.set(config.port, 'PORT');
   const demoPort = portSetting('DEMO_PORT', 3001);
   const applicationPort = portSetting('DEMO_APPLICATION_PORT', 3002);
+  const devicePort = portSetting('DEMO_DEVICE_PORT', 3003);
   if (!['localhost', '127.0.0.1', '[::1]'].includes(new URL(config.issuer).hostname)) {
     throw new DemoError('The demonstration makes a sample user: run it without BASE_URL, on this computer only.');
   }
 
-  const running = await answers(config.issuer);
+  const running = await metadataOf(config.issuer);
   if (!running) {
     const service = await startService(config);
     started.push(service);
@@ -57,6 +60,20 @@ try {
   });
   started.push(server);
   keep({ applicationRegistration: server.registration });
+  // a service that ran already may not offer the grant
+  const offersDevices = !running || 'device_authorization_endpoint' in running;
+  const device = offersDevices
+    ? await startDevice({
+        issuer: config.issuer,
+        port: devicePort,
+        registration: notes.deviceRegistration,
+        approve,
+      })
+    : undefined;
+  if (device) {
+    started.push(device);
+    keep({ deviceRegistration: device.registration });
+  }
   for (const user of [sampleUser, otherUser]) {
     const { username } = user;
     const password = await ensureUser(config, user, notes.passwords?.[username]);
@@ -75,6 +92,7 @@ try {
         '  The demonstration is ready. Open',
         `    ${application.url}  an application that shows the claims that it gets about a user`,
         `    ${server.url}  an application server with access for the group ${admittedGroup} only: ${sampleUser.username}, not ${otherUser.username}`,
+        ...(device ? [`    ${device.url}  a television that shows a code, which you enter in a browser`] : []),
         '  and sign in as',
         ...users,
         `  Gatehouse ${running ? 'ran already' : 'runs'} at ${config.issuer}. Ctrl-C ends the demonstration.`,
@@ -98,14 +116,14 @@ function portSetting(name: string, otherwise: number): number {
   return port;
 }
 
-/** Whether a service with this issuer answers. */
-async function answers(issuer: string): Promise<boolean> {
+/** The metadata of the service with this issuer; undefined if it does not answer. */
+async function metadataOf(issuer: string): Promise<object | undefined> {
   try {
     const response = await fetch(`${issuer}/.well-known/openid-configuration`, { signal: AbortSignal.timeout(3000) });
     const metadata = (await response.json()) as { issuer?: unknown };
-    return metadata.issuer === issuer;
+    return metadata.issuer === issuer ? metadata : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

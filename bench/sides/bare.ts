@@ -37,6 +37,16 @@ export async function bareSide({ base, pid }: Child, people: number): Promise<Si
     );
     expectStatus(await ask(userinfo(tokens['access_token']!)), 200);
   };
+  /** Changes one row. */
+  const update = loadWith(
+    base,
+    rows.map((value) => ({
+      method: 'PUT',
+      path: '/settings',
+      headers: { authorization: `Bearer ${value}`, 'content-type': 'application/json' },
+      body: settings,
+    })),
+  );
   return {
     pidOf: () => pid,
     loads: {
@@ -55,6 +65,7 @@ export async function bareSide({ base, pid }: Child, people: number): Promise<Si
         const spent = { token: refresh[connection]!, grant_type: 'refresh_token' };
         refresh[connection] = (await json(ask, post('/redeem', 'Basic eDp4', spent)))['refresh_token']!;
       }),
+      'device-poll': update,
       userinfo: loadWith(base, rows.map(userinfo)),
       'code-flow': loadFlow(base, async (ask, connection) => {
         const path = `/authorize?session=${rows[connection]}&state=s`;
@@ -69,15 +80,7 @@ export async function bareSide({ base, pid }: Child, people: number): Promise<Si
       discovery: loadWith(base, [{ method: 'GET', path: '/discovery' }]),
       jwks: loadWith(base, [{ method: 'GET', path: '/jwks' }]),
       'settings-read': loadWith(base, rows.map(userinfo)),
-      'settings-write': loadWith(
-        base,
-        rows.map((value) => ({
-          method: 'PUT',
-          path: '/settings',
-          headers: { authorization: `Bearer ${value}`, 'content-type': 'application/json' },
-          body: settings,
-        })),
-      ),
+      'settings-write': update,
     },
   };
 }

@@ -1,5 +1,6 @@
 // Sends the operations to the peer, at its own addresses.
 import { randomBytes } from 'node:crypto';
+import { deviceGrant } from '../../src/oauth/registrable-values.ts';
 import type { Peer } from '../children.ts';
 import { authorizationParameters, basicOf, codeFlowOf, redeem, type Tokens, tokenRequest } from '../flows.ts';
 import { type Ask, loadFlow, loadWith } from '../load.ts';
@@ -11,7 +12,10 @@ import { forEach, post, scope, type Side } from './side.ts';
 const paths = { authorization: '/auth', userinfo: '/me' };
 
 export async function peerSide({ base, pid, clients }: Peer, people: number): Promise<Side> {
-  const { machine, web, lasting } = clients as Record<'machine' | 'web' | 'lasting', Record<string, string>>;
+  const { machine, web, lasting, television } = clients as Record<
+    'machine' | 'web' | 'lasting' | 'television',
+    Record<string, string>
+  >;
 
   /** From the first page to UserInfo, with a new browser. */
   const signInFlow = async (
@@ -37,6 +41,11 @@ export async function peerSide({ base, pid, clients }: Peer, people: number): Pr
     return { browser: later, access: access_token, refresh: refresh_token! };
   });
   const flow = codeFlowOf(web, scope, paths);
+  const devices = await forEach(people, async () => {
+    const { method, path, headers, body } = post('/device/auth', basicOf(television), { scope });
+    const answer = await fetch(base + path, { method, headers, body });
+    return ((await answer.json()) as { device_code: string }).device_code;
+  });
   const introspect = (client: Record<string, string>, tokens: string[]) =>
     tokens.map((token) => post('/token/introspection', basicOf(client), { token, token_type_hint: 'access_token' }));
   const access = prepared.map((each) => each.access);
@@ -57,6 +66,11 @@ export async function peerSide({ base, pid, clients }: Peer, people: number): Pr
         const form = { grant_type: 'refresh_token', refresh_token: prepared[connection]!.refresh };
         prepared[connection]!.refresh = (await tokenRequest(ask, basicOf(lasting), form)).refresh_token!;
       }),
+      'device-poll': loadWith(
+        base,
+        devices.map((code) => post('/token', basicOf(television), { grant_type: deviceGrant, device_code: code })),
+        400,
+      ),
       userinfo: loadWith(
         base,
         access.map((token) => ({ method: 'GET', path: '/me', headers: { authorization: `Bearer ${token}` } })),

@@ -14,6 +14,7 @@ import {
 } from '../flows.ts';
 import { type Child, command } from '../children.ts';
 import { type Ask, loadFlow, loadWith } from '../load.ts';
+import { deviceGrant } from '../../src/oauth/registrable-values.ts';
 import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
 import { pkce } from '../../test/helpers/user-agent.ts';
 import { WireBrowser } from '../wire-browser.ts';
@@ -36,6 +37,7 @@ export async function serviceSide(
   const web = await create('--name', 'Web', ...codes, '--first-party');
   const lasting = await create('--name', 'Lasting', ...codes, '--grant-type', 'refresh_token', '--first-party');
   const third = await create('--name', 'Third', ...codes);
+  const television = await create('--name', 'Television', '--grant-type', deviceGrant);
 
   // browsers that need only a session got it without the cost of a hash: with hashes the preparation for 256 connections took minutes
   const persons = await makeUsers(cheap.base, basicOf(admin), people, 'user');
@@ -62,6 +64,11 @@ export async function serviceSide(
     return redeem(ask, basicOf(third), answer, code_verifier, ownPaths);
   };
 
+  const devices = await forEach(people, async () => {
+    const { method, path, headers, body } = post('/device_authorization', basicOf(television), { scope });
+    const answer = await fetch(base + path, { method, headers, body });
+    return ((await answer.json()) as { device_code: string }).device_code;
+  });
   const introspect = (tokens: string[]) =>
     tokens.map((token) => post('/introspect', basicOf(web), { token, token_type_hint: 'access_token' }));
   const bearer = (index: number) => ({ authorization: `Bearer ${prepared[index]!.access}` });
@@ -84,6 +91,11 @@ export async function serviceSide(
         const form = { grant_type: 'refresh_token', refresh_token: prepared[connection]!.refresh };
         prepared[connection]!.refresh = (await tokenRequest(ask, basicOf(lasting), form)).refresh_token!;
       }),
+      'device-poll': loadWith(
+        base,
+        devices.map((code) => post('/token', basicOf(television), { grant_type: deviceGrant, device_code: code })),
+        400,
+      ),
       userinfo: loadWith(
         base,
         everybody.map((index) => ({ method: 'GET', path: '/user/info', headers: bearer(index) })),

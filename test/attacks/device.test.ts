@@ -1,6 +1,14 @@
 // Attacks the device authorization grant: phishing by links, pages that skip themselves, floods of polls, and secrets in logs.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { allowPolls, decide, deviceCodes, type DeviceCodes, deviceMetadata, poll } from '../helpers/device.ts';
+import {
+  allowPolls,
+  askForCodes,
+  decide,
+  deviceCodes,
+  type DeviceCodes,
+  deviceMetadata,
+  poll,
+} from '../helpers/device.ts';
 import { withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { hiddenFields, UserAgent } from '../helpers/user-agent.ts';
@@ -146,3 +154,33 @@ test('Canary values: no log line, metric or event has a device code or a user co
   ])
     expect(written).not.toContain(secret);
 });
+
+test('Database away: the endpoint, the page and the polls answer 503 with Retry-After, and with no verdict (protocols P94)', async () => {
+  const other = await startTestService({ environment: { ...withoutLimits, DEVICE_GRANT: 'on' } });
+  const { database } = other.database.connection;
+  try {
+    const of = await other.createClient(deviceMetadata);
+    const given = await deviceCodes(other.issuer, of);
+    const browser = new UserAgent(other);
+    await browser.signIn(await other.createUser());
+    const form = hiddenFields((await browser.get(given.verification_uri_complete)).body);
+    await service.database.sql(`ALTER DATABASE ${database} WITH ALLOW_CONNECTIONS false`);
+    await service.database.sql('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [database]);
+    const answers = await Promise.all([
+      askForCodes(other.issuer, of),
+      poll(other.issuer, of, given),
+      browser.get(given.verification_uri_complete),
+      browser.post('/device', { ...form, decision: 'allow' }),
+    ]);
+    expect(answers.map(({ status, headers }) => [status, headers.has('retry-after')])).toEqual(
+      Array(4).fill([503, true]),
+    );
+    await service.database.sql(`ALTER DATABASE ${database} WITH ALLOW_CONNECTIONS true`);
+    await expect
+      .poll(async () => (await poll(other.issuer, of, given)).body['error'], { timeout: 20_000 })
+      .toBe('authorization_pending');
+  } finally {
+    await service.database.sql(`ALTER DATABASE ${database} WITH ALLOW_CONNECTIONS true`);
+    await other.stop();
+  }
+}, 60_000);

@@ -3,6 +3,8 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { allowPolls, deviceCodes, deviceMetadata, poll } from '../helpers/device.ts';
+import { createAdministration } from '../../src/domain/administration/administration.ts';
+import { startDevice } from '../../demo/device.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 
 let service: TestService;
@@ -90,5 +92,39 @@ browserTest(
     await page.locator('#decided').waitFor();
     expect(await answer(codes)).toBe('access_denied');
     expect(complaints).toEqual([]);
+  },
+);
+
+browserTest(
+  'the demonstration’s television registers itself, shows its code, and greets the user who allowed it (RFC 8628)',
+  { timeout: 60_000 },
+  async () => {
+    const television = await startDevice({
+      issuer: service.issuer,
+      port: 0,
+      approve: async (clientId) => {
+        await createAdministration(service.store).approveClient({ actor: 'test' }, clientId, undefined);
+      },
+    });
+    try {
+      const { page: screen, complaints } = await open('en', 1280);
+      await screen.goto(television.url);
+      await screen.getByRole('button', { name: 'Connect' }).click();
+      const code = (await screen.locator('#code').textContent())!;
+      const { page } = await open('de', 360);
+      await page.goto(`${service.issuer}/device`);
+      await signIn(page);
+      await page.locator('#user-code').fill(code);
+      await page.locator('#show').click();
+      await page.getByRole('heading', { name: 'Darf Lantern TV Ihr Konto verwenden?' }).waitFor();
+      await page.getByRole('button', { name: 'Erlauben', exact: true }).click();
+      await page.getByRole('heading', { name: 'Lantern TV ist verbunden' }).waitFor();
+      await screen.getByRole('heading', { name: 'Good evening, Ada Lovelace' }).waitFor();
+      await screen.getByRole('button', { name: 'Disconnect' }).click();
+      await screen.getByRole('heading', { name: 'Welcome to Lantern TV' }).waitFor();
+      expect(complaints).toEqual([]);
+    } finally {
+      await television.stop();
+    }
   },
 );

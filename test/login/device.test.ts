@@ -198,7 +198,28 @@ describe('the sign-in', () => {
     const page = await agent.get(given.verification_uri_complete);
     const second = `${service.issuer}/login/second-factor?destination=device.${given.user_code}`;
     expect(page).toMatchObject({ status: 303, location: second });
+    // the sign-in keeps the code, while the user sets the factor up
+    expect(hiddenFields((await agent.follow(page)).body)).toMatchObject({ destination: `device.${given.user_code}` });
     expect(await isPending(given, strict)).toBe(true);
+    await service.database.sql(`UPDATE sessions SET amr = '{pwd,otp,mfa}' WHERE sub = $1`, [user.sub]);
+    await decide(agent, given);
+    expect((await poll(service.issuer, strict, given)).status).toBe(200);
+  });
+
+  test('a form that was open when the client began to demand a second factor gives nothing, and still refuses (protocols 6.1)', async () => {
+    const strict = await service.createClient(deviceMetadata);
+    const agent = await signedIn(await service.createUser());
+    const [allowed, denied] = [await codes({}, strict), await codes({}, strict)];
+    const formOf = async (given: DeviceCodes) => hiddenFields((await agent.get(given.verification_uri_complete)).body);
+    const forms = [await formOf(allowed), await formOf(denied)];
+    await service.database.sql(`UPDATE clients SET required_acr = 'urn:gatehouse:acr:mfa' WHERE client_id = $1`, [
+      strict.clientId,
+    ]);
+    const page = await agent.post('/device', { ...forms[0], decision: 'allow' });
+    expect(page.location).toContain('/login/second-factor?destination=device.');
+    expect(await isPending(allowed, strict)).toBe(true);
+    expect((await agent.post('/device', { ...forms[1], decision: 'deny' })).status).toBe(200);
+    expect((await poll(service.issuer, strict, denied)).body['error']).toBe('access_denied');
   });
 
   test('a session that is older than the client’s default_max_age signs in again (OpenID Connect Registration 2)', async () => {

@@ -209,6 +209,10 @@ describe('a poll', () => {
       ({ user: { sub } }) => service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [sub]),
     ],
     [
+      'the session was idle for too long',
+      ({ user: { sub } }) => service.database.sql('UPDATE sessions SET idle_expires_at = now() WHERE sub = $1', [sub]),
+    ],
+    [
       'the consent was revoked',
       async ({ agent: browser, client: { clientId } }) =>
         browser.submit(await browser.get('/account/applications'), { withdraw: clientId }),
