@@ -37,7 +37,7 @@ test('a device is listed by the name of its application, and signing it out ends
   expect(listed.map(({ label }) => label)).toEqual(Array(2).fill('Sign out: Living Room TV'));
   const csrf = hiddenFields((await page(agent)).body)['csrf']!;
   const ended = await agent.post('/account/sessions', { csrf, device: listed[1]!.id });
-  expect(ended.location).toBe(`${service.issuer}/account/sessions?done=session-ended`);
+  expect(ended.location).toBe(`${service.issuer}/account/sessions?done=device-ended`);
   expect((await userinfo(service.instances[1]!, first['access_token']!)).status).toBe(401);
   expect((await refresh(service.instances[1]!, client, first['refresh_token']!)).status).toBe(400);
   expect((await userinfo(service.instances[1]!, second['access_token']!)).status).toBe(200);

@@ -87,7 +87,7 @@ export async function accountSessionsEndpoint(
       });
       return endedClient;
     });
-    return clientId === undefined ? pages.redirect(reply, path) : own.done(path, 'session-ended');
+    return clientId === undefined ? pages.redirect(reply, path) : own.done(path, 'device-ended');
   }
 
   /** Answers once the session of this browser has ended. */

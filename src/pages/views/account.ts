@@ -6,6 +6,7 @@ import type { AccountView, ClaimText, FormView } from './parts.ts';
 export const accountNotices = [
   'withdrawn',
   'session-ended',
+  'device-ended',
   'others-ended',
   'profile-saved',
   'password-changed',
