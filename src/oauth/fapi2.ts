@@ -60,6 +60,9 @@ export const profileOf = ({ fapi2 }: { fapi2?: Fapi2Profile | undefined }): Prof
 export const rankOf = (profile: Fapi2Profile | undefined): number =>
   profile === undefined ? 0 : fapi2Profiles.indexOf(profile) + 1;
 
+/** Of the service's grant types, those that the profile describes (5.3.2.1). */
+const grants: readonly string[] = ['authorization_code', 'refresh_token', 'client_credentials'];
+
 const signedMembers = [
   'id_token_signed_response_alg',
   'userinfo_signed_response_alg',
@@ -100,7 +103,8 @@ export function applyProfile(metadata: ProfiledMetadata, given: Readonly<Record<
   }
   if (metadata.token_endpoint_auth_method !== 'private_key_jwt')
     throw invalidClientMetadata(refusal('fapi2.method', 'token_endpoint_auth_method'));
-  if (metadata.grant_types.includes('implicit')) throw invalidClientMetadata(refusal('fapi2.grant', 'grant_types'));
+  if (!metadata.grant_types.every((grantType) => grants.includes(grantType)))
+    throw invalidClientMetadata(refusal('fapi2.grant', 'grant_types'));
   if (metadata.response_types.some((type) => type !== 'code'))
     throw invalidClientMetadata(refusal('fapi2.response', 'response_types'));
   if (metadata.uma_profile) throw invalidClientMetadata(refusal('fapi2.uma', 'uma_profile'));

@@ -121,7 +121,7 @@ export const combinationRules = {
   secret: 'HS256 signatures require a client secret',
   request: 'request_object_signing_alg must not be none: request objects must be signed',
   'fapi2.method': 'fapi2 requires token_endpoint_auth_method private_key_jwt',
-  'fapi2.grant': 'fapi2 does not allow the grant type implicit',
+  'fapi2.grant': 'fapi2 allows only the grant types authorization_code, refresh_token and client_credentials',
   'fapi2.response': 'fapi2 allows only the response type code',
   'fapi2.uma': 'fapi2 does not allow uma_profile',
   'fapi2.algorithm': 'fapi2 requires PS256, ES256 or EdDSA as {member}',

@@ -336,6 +336,7 @@ describe('registration', () => {
     ['a shared secret', { token_endpoint_auth_method: 'client_secret_basic' }],
     ['client_secret_jwt', { token_endpoint_auth_method: 'client_secret_jwt' }],
     ['no authentication', { token_endpoint_auth_method: 'none', grant_types: ['authorization_code'] }],
+    ['the device grant', { grant_types: ['authorization_code', 'urn:ietf:params:oauth:grant-type:device_code'] }],
     ['the implicit grant', { grant_types: ['authorization_code', 'implicit'] }],
     ['a hybrid response', { grant_types: ['authorization_code', 'implicit'], response_types: ['code id_token'] }],
     ['the response type none', { response_types: ['code', 'none'] }],
