@@ -1,4 +1,5 @@
 // Deletes expired rows, counts events by the hour, and adds up the members of groups, on one instance at a time.
+// repositories/retention/expired.ts lists the tables, and how long each keeps its rows.
 import type { Logger } from 'pino';
 import { declareSubscribers } from '../domain/events/subscribers.ts';
 import { limitNames } from '../domain/rate-limits/limit-definitions.ts';

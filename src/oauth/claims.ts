@@ -13,7 +13,7 @@ export interface Subject {
   updatedAt: Date;
 }
 
-/** The claims that an administrator may store for a user. */
+/** The claims that an administrator may store for a user. A new one also takes a scope, a rule and a field: see CONTRIBUTING.md. */
 export const storableClaims = [
   'name',
   'family_name',

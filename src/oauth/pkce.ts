@@ -1,4 +1,5 @@
-// Checks the values of Proof Key for Code Exchange (RFC 7636) by the method S256 (security R20, R21).
+// Checks the form of the values of Proof Key for Code Exchange (RFC 7636), and computes a challenge by the method S256 (security R20, R21).
+// protocol/authorization/checks.ts says which requests need a challenge; repositories/tokens/redeem_code.sql compares it with that of the verifier.
 import { hash } from 'node:crypto';
 
 /** Whether it is a SHA-256 digest in base64url (RFC 7636 4.2). */

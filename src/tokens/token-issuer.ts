@@ -87,7 +87,7 @@ export interface TokenIssuerOptions {
 export function createTokenIssuer(options: TokenIssuerOptions) {
   const { issuer, keyRing, clientKeys } = options;
 
-  /** The lifetimes in force for a client. */
+  /** Decides the lifetimes for a client: its own, or else those of the settings. */
   function lifetimes(client: Client): Lifetimes {
     const own = client.lifetimes;
     return {

@@ -210,6 +210,7 @@ export const changeUser = operation({
   },
   view: ({ user }) => userView(user),
   command: [
+    // the database's trigger users_are_updated ends them, also after a change by plain SQL (migrations/0126_invitations.sql)
     setStatus(
       'user disable',
       'Disables a user and ends all sessions and tokens of the user',

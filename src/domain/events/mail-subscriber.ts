@@ -1,4 +1,5 @@
-// Orders the mails about events: to administrators, to the contacts of a client, and to the user whose account changed.
+// Orders the mails about events: to administrators, to the contacts of a client, and to the user whose account changed. Mails with a link, about a
+// sign-in or about a change of the address are ordered by the request itself; pages/views/mail.ts lists all mails.
 import type { MailOrder } from '../../repositories/outbox/mails.ts';
 import type { EventSubscriber, RecordedEvent } from './event-subscriber.ts';
 
