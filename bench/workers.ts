@@ -168,7 +168,16 @@ function linesOf(name: string, found: Map<number, Round[]>): string[][] {
 }
 
 function asMarkdown(found: Map<string, Map<number, Round[]>>): string {
-  const header = ['Operation', 'Workers', 'a second', 'times one', 'spread', 'CPU µs', 'processors in use', 'target'];
+  const header = [
+    'Operation',
+    'Workers',
+    'a second',
+    'ratio to one worker',
+    'spread',
+    'CPU µs',
+    'processors in use',
+    'target',
+  ];
   const row = (cells: string[]) => `| ${cells.join(' | ')} |`;
   return [
     `${machine()}, Node ${process.versions.node}; each worker has ${share} of a processor, ${connections} connections, ${rounds} rounds of ${seconds} s in turn,`,
