@@ -111,31 +111,32 @@ export function asMarkdown(
   });
   return `# Growth
 
-\`node bench/growth.ts\` wrote this page. It measures the same operations with more and more rows of access tokens, and while expired rows are deleted. The service and
+\`node bench/growth.ts\` wrote this page. It measures operations of [the benchmark](benchmark.md) with a growing number of access tokens in the database, and while the service
+deletes expired rows. The service and
 [a bare Fastify server](../bench/reference.ts) are measured in turn on the same PostgreSQL. The bare server's own table stays small, so the ratio of both can be compared
 between the sizes, independent of the machine's other work.
 
 - ${version()}
 - ${facts.machine}; Node ${process.versions.node}, PostgreSQL ${facts.postgres} with fsync on, wal_level minimal and shared_buffers ${facts.buffers},
-  a quarter of the memory
+  about a quarter of the memory
 - ${facts.connections} connections, pools of ${facts.poolSize}, ${facts.rounds} rounds of ${facts.seconds} s each, after a warm-up of ${facts.warmUp} s; medians, and the smallest and the largest ratio
 - ${stages.map(({ size, bytes, filled }) => `${number(size)} rows: ${(bytes / 1e9).toFixed(2)} GB with indexes, made in ${filled.toFixed(0)} s`).join('; ')}
-- introspections of live tokens request random tokens of the whole table, out of ${number(last.asked)} (${number(first.asked)} at the first
-  size). The same tokens are requested in the warm-up, because the first access of a PostgreSQL process to a page costs more than an index lookup. The bare server reads few rows
+- introspections of live tokens use ${number(last.asked)} tokens from random places of the whole table (${number(first.asked)} tokens at the first
+  size). The warm-up uses the same tokens, because the first access of a PostgreSQL process to a page costs more than an index lookup. The bare server reads few rows
   again and again. The other tables have the rows of ${facts.connections} users, and do not grow
 
 ## By the number of rows
 
-${stages.map(({ size }) => number(size)).join(', ')} rows were measured${whole ? '' : `; ${number(target.rows)} were not, and are extrapolated below`}. “Of the first” is the ratio divided by that of the first size.
+${stages.map(({ size }) => number(size)).join(', ')} rows were measured${whole ? '' : `; ${number(target.rows)} were not, and are extrapolated below`}. The last ratio is that of the row, divided by that of the first size.
 
-${[...header(['Operation', 'Rows', 'a second', 'of the bare server’s', 'spread', 'CPU µs', 'of the first', 'target']), ...table].join('\n')}
+${[...header(['Operation', 'Rows', 'a second', 'ratio to bare', 'spread', 'CPU µs', 'ratio to the first size', 'target']), ...table].join('\n')}
 ${
   whole
     ? ''
     : `
 For ${number(target.rows)} rows, a straight line through these figures over the logarithm of the rows, because an index grows like that. **Extrapolated, not measured:**
 
-${[...header(['Operation', 'of the first', `target ${target.ratio}`]), ...extrapolated].join('\n')}
+${[...header(['Operation', 'ratio to the first size', `target ${target.ratio}`]), ...extrapolated].join('\n')}
 `
 }
 ## While expired rows are deleted
@@ -143,7 +144,7 @@ ${[...header(['Operation', 'of the first', `target ${target.ratio}`]), ...extrap
 With ${number(last.size)} rows, and ${number(Math.round(meanwhile.deleted))} expired rows deleted a second with the statement of the retention job (the target was ${number(meanwhile.wanted)}), in batches of 1,000, during
 the load:
 
-${[...header(['Operation', 'a second', 'of the bare server’s', 'spread', 'CPU µs', 'of that without']), ...during].join('\n')}
+${[...header(['Operation', 'a second', 'ratio to bare', 'spread', 'CPU µs', 'ratio to that without deletion']), ...during].join('\n')}
 
 The processor time includes the deletion itself.
 `;

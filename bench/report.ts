@@ -132,7 +132,7 @@ const costHeader = [
   'CPU µs, server + database',
   'bare',
   'peer',
-  'of the peer’s',
+  'ratio to the peer',
   `at most ${targetCpu}`,
   'statements',
   'bare',
@@ -166,7 +166,7 @@ function latencies(all: Measured[], connections: number[]): string[][] {
   const header = [
     'Operation',
     ...connections.flatMap((count) => [`service, ${count}`, `bare, ${count}`, `peer, ${count}`]),
-    ...(comparesTail ? [`p99 at ${most} by that at 32`, `at most ${targetTail}`] : []),
+    ...(comparesTail ? [`ratio of p99 at ${most} to p99 at 32`, `at most ${targetTail}`] : []),
   ];
   const rows = all.map(({ operation, rounds }) => {
     const cell = (side: SideName, count: number) => {
@@ -226,10 +226,10 @@ spread means that the machine had other work meanwhile.
 - ${version()}
 - ${facts.machine}
 - Node ${facts.node} with NODE_ENV=production for all three, ${facts.postgres} with fsync, synchronous_commit and full_page_writes on, shared_buffers 512 MB,
-  a checkpoint every 30 minutes (so that a round contains none), pg_stat_statements loaded, which counts only in the runs that count statements
+  a checkpoint every 30 minutes (so that no round contains a checkpoint), and pg_stat_statements, which is active only in the runs that count statements
 - ${facts.placement}
 - one process each; while one is measured, the other two are stopped (SIGSTOP); pools of ${facts.poolSize} connections to PostgreSQL by its Unix socket; ${facts.rounds} rounds of ${facts.seconds} s for each row, side and number of connections
-- warm-up, so that code is compiled: before its first round, each row ran on each side for at least ${facts.warmUp.seconds} s, until it was done ${facts.warmUp.operations} times, or for ${facts.warmUp.most} s
+- warm-up, so that code is compiled: before its first round, each row ran on each side for at least ${facts.warmUp.seconds} s, and until ${facts.warmUp.operations} operations were done, but for at most ${facts.warmUp.most} s
 - if the host took more than ${(facts.disturbed.share * 100).toFixed(0)} % of the processors (steal) during a round of a row, all sides of this round were repeated: ${facts.disturbed.repeated} times;
   ${facts.disturbed.left} of ${facts.disturbed.of} were counted although the repetitions were no better
 - the service: log level info to a file, limits so high that the load does not reach them, tokens with a lifetime of an hour so that none expires during the run, otherwise the defaults

@@ -86,9 +86,9 @@ function report(
   const ratio = (of: (sample: Sample) => number) => level(of).toFixed(2);
   const tables = Object.keys(samples.at(-1)!.rows).sort();
   const lines = [
-    '# The soak',
+    '# Soak test',
     '',
-    `\`node bench/soak.ts\` wrote this page: ${minutes} minutes of the highest steady load of ${connections} users, each with a browser and with clients. One process of the service with a`,
+    `\`node bench/soak.ts\` wrote this page: ${minutes} minutes of steady load by ${connections} simulated users, who send requests as fast as they get answers, each with a browser and with clients. One process of the service with a`,
     `pool of ${poolSize}, PostgreSQL with full durability, and the load share ${availableParallelism()} cores; Node ${process.versions.node}; ${version()}. Lifetimes are short (access tokens 60 s, refresh`,
     'tokens 90 s, sessions 60 s idle and 120 s at most, forms and unapproved registrations 60 s), so that rows of every kind are created and deleted: sign-ins, code flows with',
     'refreshes, introspections, tokens by client credentials, revocations, abandoned sign-in pages, registrations without approval.',
@@ -97,7 +97,7 @@ function report(
     `rows without the audit trail ${ratio((s) => s.live)}, their bytes on disk ${ratio((s) => s.bytes)}, requests a second ${ratio((s) => s.rate)}.`,
     'The audit trail grows with the number of events, because nothing deletes them.',
     '',
-    `**Retention job**: ${cleanUps} samples (ten a second) found it running; ${heldUp} of them found a request that waited for it.`,
+    `**Retention job**: ${cleanUps} samples (ten a second) found the job running. In ${heldUp} of them, a request waited for the job.`,
     '',
     '| Operation | longest, ms | longest while the retention job ran, ms |',
     '|---|---|---|',
