@@ -34,7 +34,7 @@ test('9 RFC 6749: discovery names the supported grants, and the token endpoint r
   expect(await response.json()).toMatchObject({ error: 'unsupported_grant_type' });
 });
 
-test('9 RFC 6750, 7592 and 7662: the metadata contain their addresses (decisions 1)', async () => {
+test('9 RFC 6750, 7592 and 7662: the metadata contains their addresses (decisions 1)', async () => {
   const document = await metadata('oauth-authorization-server');
   const addresses = {
     userinfo_endpoint: '/user/info',
@@ -46,7 +46,7 @@ test('9 RFC 6750, 7592 and 7662: the metadata contain their addresses (decisions
   for (const [name, path] of Object.entries(addresses)) expect(document[name]).toBe(service().issuer + path);
 });
 
-test('9 drafts: the metadata contain no feature that does not exist yet (decisions 3)', async () => {
+test('9 drafts: the metadata contains no feature that does not exist yet (decisions 3)', async () => {
   const document = await metadata();
   for (const member of [
     'device_authorization_endpoint',
