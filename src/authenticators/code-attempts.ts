@@ -38,7 +38,7 @@ export function createCodeAttempts(options: {
     }
     const right = await verify();
     // the sign-in renews the device cookie, and resets its count
-    if (right) await (device ? store.signInFailures.reopen(account, free) : store.signInFailures.forget(account));
+    if (right) await (device ? store.signInFailures.reduce(account, free) : store.signInFailures.forget(account));
     else if (failures === free) await store.mails.notify(securityNotification('second-step-failed', request, sub));
     return right;
   };

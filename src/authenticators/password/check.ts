@@ -140,7 +140,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     known: Known | undefined,
     later: boolean,
   ): Promise<void> {
-    if (known) return store.signInFailures.reopen(account, freeFailures);
+    if (known) return store.signInFailures.reduce(account, freeFailures);
     const refunded = limits.refund('signInFailures', 'all');
     await (later ? refunded : Promise.all([refunded, store.signInFailures.forget(account)]));
   }

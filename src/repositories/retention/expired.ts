@@ -67,8 +67,8 @@ const tables = [
 
 // Deletes whole days, so that this runs once a day. The trail's trigger permits it for events older than the setting's seconds.
 const auditBatch = 5000;
-const openAuditDoor = statement(
-  'expired.open_audit_door',
+const permitAuditDeletion = statement(
+  'expired.permit_audit_deletion',
   `SELECT set_config('gatehouse.audit_retention', $1::bigint::text, true)`,
 );
 const auditEvents = statement(
@@ -107,7 +107,7 @@ export function expiredRepository(sql: Sql, most = maxKept) {
      * @returns the size of the batch, and the start of the first day that stays
      */
     async deleteAuditEvents(kept: number): Promise<{ gone: number; before: Date | undefined }> {
-      await sql.query(openAuditDoor, [kept]);
+      await sql.query(permitAuditDeletion, [kept]);
       const rows = await sql.query<{ before: Date }>(auditEvents, [kept]);
       return { gone: rows.length, before: rows[0]?.before };
     },

@@ -22,8 +22,8 @@ const forget = statement(
   'sign_in_failures.forget',
   `DELETE FROM sign_in_failures USING set_config('synchronous_commit', 'off', true) WHERE account = $1`,
 );
-const reopen = statement(
-  'sign_in_failures.reopen',
+const reduce = statement(
+  'sign_in_failures.reduce',
   'UPDATE sign_in_failures SET failures = $2 WHERE account = $1 AND failures > $2',
 );
 const forgetUser = statement(
@@ -62,8 +62,8 @@ export function signInFailuresRepository(sql: Sql) {
       await sql.query(forget, [failuresOf(account)]);
     },
     /** Reduces the failures after a sign-in in a known browser: unknown browsers still wait, but are not refused for good. */
-    async reopen(account: Account, free: number): Promise<void> {
-      await sql.query(reopen, [failuresOf(account), free + pauses - 1]);
+    async reduce(account: Account, free: number): Promise<void> {
+      await sql.query(reduce, [failuresOf(account), free + pauses - 1]);
     },
     /** Deletes all failures of a user, also those of known browsers; false when there were none. */
     async forgetUser(sub: string): Promise<boolean> {
