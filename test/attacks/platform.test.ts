@@ -118,7 +118,7 @@ attack(
     request:
       'Every route by its method and as a preflight, with a foreign origin, with Origin: null and with that of the service',
     answer:
-      'Only discovery, JWKS, pushed requests, registration, token, revocation and UserInfo answer, with * and never with credentials; all others send no CORS header',
+      'Only discovery, JWKS, pushed requests, device authorization, registration, token, revocation and UserInfo answer, with * and never with credentials; all others send no CORS header',
     source: 'node-oidc-provider 99f0e46',
     requirements: ['R97'],
   },
@@ -126,6 +126,7 @@ attack(
     const open = [
       '/.well-known/oauth-authorization-server',
       '/.well-known/openid-configuration',
+      '/device_authorization',
       '/jwks',
       '/par',
       '/register',

@@ -54,12 +54,12 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
   const { config, store, sessions, secondStep, pages, limits, secretBox } = options;
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
-  app.addHook('onRequest', async () => {
+  app.addHook('onRequest', async (request) => {
+    if (request.method === 'GET') onlyNavigation(request);
     if (!config.deviceGrant) throw notFound('this service does not offer the device authorization grant');
   });
 
   app.get(action, async (request, reply) => {
-    onlyNavigation(request);
     const typed = singleValued(request.query)['user_code'];
     const code = typed === undefined ? undefined : readVerificationCode(typed);
     const session = await sessions.find(request, reply);
