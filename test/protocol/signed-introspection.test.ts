@@ -54,7 +54,7 @@ async function verify(jwt: string, caller: TestClient, alg = 'RS256') {
   return payload;
 }
 
-test('a caller that accepts it gets the members of the plain response in a signed JWT, and nothing beside (RFC 9701 5, protocols R148)', async () => {
+test('a caller that accepts it gets the members of the plain response in a signed JWT, and nothing beside (RFC 9701 5)', async () => {
   const plain = await introspect(server, token, 'application/json');
   expect(JSON.parse(plain.text)).toMatchObject({ active: true, client_id: server.clientId });
   for (const accept of [jwtType, `application/json;q=0.5, ${jwtType}`, 'Application/Token-Introspection+JWT; q=1']) {
