@@ -14,12 +14,12 @@ import { tokenIssued } from '../src/repositories/audit/audit-view.ts';
 /** The purpose of each address; the admin routes describe themselves. A test compares this with the routes of a running service. */
 const addresses: Record<string, string> = {
   'GET /.well-known/openid-configuration': 'The capabilities of the service (OpenID Connect Discovery 1.0)',
-  'GET /.well-known/oauth-authorization-server': 'The same, with the service’s own addresses (RFC 8414)',
+  'GET /.well-known/oauth-authorization-server': 'The same, and the addresses that only this service has (RFC 8414)',
   'GET /jwks': 'The public keys that verify ID Tokens (RFC 7517)',
   'GET /authorize': 'Begins a sign-in (OpenID Connect Core 3.1.2)',
   'POST /authorize': 'The same with a form',
   'GET /authenticate': 'The short form of a sign-in: `client_id` and `redirect_uri`, with the client’s default scopes',
-  'POST /authenticate': 'The answer to the page “Continue to …”, which a request from another site gets',
+  'POST /authenticate': 'The form of the page “Continue to …”, which a request from another site gets',
   'POST /device_authorization':
     'Gives a device without a browser a code that its user enters, where `DEVICE_GRANT=on`; else 404 (RFC 8628)',
   'GET /device':
@@ -78,7 +78,8 @@ const addresses: Record<string, string> = {
   'POST /account/passkeys/rename': 'Its form that renames one',
   'POST /account/passkeys/remove': 'Its form that removes one',
   'GET /account/second-factors': 'The page on which users see their second factors, and remove one',
-  'POST /account/second-factors': 'Its form; after a sign-in of the last 15 minutes, as the two below',
+  'POST /account/second-factors':
+    'Its form, which needs a sign-in of the last 15 minutes, as do the two addresses below',
   'GET /account/authenticator': 'The page on which users set up an authenticator (RFC 6238)',
   'POST /account/authenticator': 'Its form',
   'POST /account/recovery-codes': 'Creates new recovery codes, which are shown once',
@@ -136,7 +137,7 @@ const addresses: Record<string, string> = {
   'GET /admin/clients/:id/secrets': 'Asks which of its secrets to replace',
   'POST /admin/clients/:id/secrets': 'Replaces them, and shows them once',
   'GET /admin/clients/:id/disable': 'The consequences of disabling it',
-  'POST /admin/clients/:id/disable': 'Disables it, if its name was typed',
+  'POST /admin/clients/:id/disable': 'Disables it',
   'GET /admin/clients/:id/delete': 'The consequences of deleting it',
   'POST /admin/clients/:id/delete': 'Deletes it, if its name was typed',
   'GET /admin/users': 'The console’s search of users',
@@ -148,7 +149,7 @@ const addresses: Record<string, string> = {
   'GET /admin/users/export': 'Selects the users to export',
   'POST /admin/users/export': 'These users, as CSV or JSON Lines',
   'GET /admin/users/new': 'A form that creates a user',
-  'POST /admin/users/new': 'Creates the user, and a link with which the user chooses a password',
+  'POST /admin/users/new': 'Creates the user, with an invitation or with a password',
   'GET /admin/users/:sub/disable': 'The consequences of disabling a user',
   'POST /admin/users/:sub/disable': 'Disables the user',
   'GET /admin/users/:sub/make-admin': 'Asks for the name of the user who becomes an administrator',
@@ -218,7 +219,7 @@ const errors: Record<ErrorCode, string> = {
   slow_down:
     'The poll of a device came too soon: wait five seconds longer between polls from now on. Or the registration is still pending, and the poll came too soon: wait `Retry-After` seconds between two polls from now on (RFC 8628)',
   expired_token:
-    'The codes of a device have expired. Or no administrator decided on the registration in time, or its credentials were not collected: register again (RFC 8628)',
+    'The codes of a device have expired. Or no administrator decided on the registration in time, or the client did not collect its credentials: register again (RFC 8628)',
   invalid_registration:
     'The registration code is unknown or used: register again (draft-dellaert-oauth-approval-based-dcr)',
   unsupported_token_type: 'There is no such `token_type_hint`, or this endpoint does not support it (RFC 7009)',
@@ -232,12 +233,13 @@ const events: Record<AuditEventType, string> = {
   'user.first_factor_shown':
     'A password was correct, and a second factor is required; if no `user.signed_in` follows, someone else may know the password',
   'user.sign_in_failed': 'A sign-in with a wrong name or password',
-  'user.locked_out': 'A sign-in was refused unchecked, because the account is locked after too many failures',
+  'user.locked_out':
+    'The service refused a sign-in without checking the password, because the account is locked after too many failures',
   'user.failures_forgotten': 'An administrator reset the failed sign-ins of a user, who can try again at once',
   'user.signed_out': 'A user signed out',
   'user.created': 'A user was created',
   'user.changed': 'A user was changed; the detail names the members',
-  'user.disabled': 'A user was disabled, with all sessions and tokens',
+  'user.disabled': 'A user was disabled; all sessions and tokens of the user ended',
   'user.deleted': 'A user was deleted',
   'user.password_changed': 'A password was set, perhaps with other members; the detail names them',
   'user.second_factor_added': 'A user set up a second factor; the detail has its kind and its name',
@@ -256,12 +258,12 @@ const events: Record<AuditEventType, string> = {
   'user.email_changed':
     'A user changed the address of the account, and proved with a mailed link that the new one is theirs',
   'users.imported': 'A file of users was imported; each user has an event of its own',
-  'users.exported': 'The users were exported; the detail says whether with password hashes',
+  'users.exported': 'Users were exported; the detail says whether with password hashes',
   'group.created': 'A group was created',
   'group.changed': 'A group got another description or name',
   'group.deleted': 'A group was deleted',
   'consent.granted': 'A user granted scopes to a client',
-  'consent.denied': 'A user refused them',
+  'consent.denied': 'A user refused to grant scopes to a client',
   'consent.withdrawn': 'A user, or an administrator for the user, revoked a grant',
   'device.requested': 'A device asked for a code; the detail has the scopes',
   'device.approved': 'A user entered the code of a device and allowed the request; the detail has the scopes',
@@ -277,7 +279,7 @@ const events: Record<AuditEventType, string> = {
   'client.look_alike_dismissed':
     'An administrator dismissed the warning that two clients have similar names; the detail has both names',
   'client.expired': 'A registration that was not approved in time was deleted',
-  'client.disabled': 'A client was disabled, with all sessions and tokens',
+  'client.disabled': 'A client was disabled; all its sessions and tokens ended',
   'client.deleted': 'A client was deleted',
   'client.authentication_failed': 'A client sent wrong credentials',
   'code.replayed': 'An authorization code was redeemed a second time; everything that it issued is revoked',
@@ -295,7 +297,7 @@ const events: Record<AuditEventType, string> = {
   'logout_token.refused': 'A client answered 400 to back-channel logout; the notification is not repeated',
   'logout_token.given_up':
     'A client could not be notified of the end of a session within `BACKCHANNEL_LOGOUT_RETENTION`',
-  'keys.rotated': 'New signing keys were created, by an administrator or the `schedule`',
+  'keys.rotated': 'New signing keys were created by an administrator, or automatically (actor `schedule`)',
   'keys.withdrawn': 'A signing key was withdrawn at once',
   'secret_key.reencrypted':
     'Every stored value is encrypted with the first key of `SECRET_KEY`; the detail has its id, the number of values encrypted anew, and the ids of the keys that are no longer needed',
