@@ -223,7 +223,8 @@ const errors: Record<ErrorCode, string> = {
   invalid_registration:
     'The registration code is unknown or used: register again (draft-dellaert-oauth-approval-based-dcr)',
   unsupported_token_type: 'There is no such `token_type_hint`, or this endpoint does not support it (RFC 7009)',
-  invalid_target: 'The parameter `resource` names no known resource server (RFC 8707)',
+  invalid_target:
+    'The parameter `resource` names no resource that is open to the client, or several where one token is issued (RFC 8707)',
   not_found: 'There is no page at this address, or no object of this name',
   conflict: 'The object changed since it was read, or the name is taken',
 };
@@ -262,6 +263,9 @@ const events: Record<AuditEventType, string> = {
   'group.created': 'A group was created',
   'group.changed': 'A group got another description or name',
   'group.deleted': 'A group was deleted',
+  'resource.created': 'A resource (an API) was created',
+  'resource.changed': 'A resource was changed; the detail names the members',
+  'resource.deleted': 'A resource was deleted',
   'consent.granted': 'A user granted scopes to a client',
   'consent.denied': 'A user refused to grant scopes to a client',
   'consent.withdrawn': 'A user, or an administrator for the user, revoked a grant',

@@ -8,6 +8,8 @@ import type { FormView } from '../pages/views/parts.ts';
 
 export const clientPath = (clientId: string): string => `/admin/clients/${encodeURIComponent(clientId)}`;
 
+export const resourcePath = (id: string): string => `/admin/resources/${encodeURIComponent(id)}`;
+
 export const hostsOf = (uris: readonly string[]): string[] => [
   ...new Set(uris.map((uri) => redirectHost(uri).slice(0, 255))),
 ];
@@ -77,8 +79,8 @@ function claimsOf({ status, metadata, pendingMetadata }: Client): string[] {
 
 /** Returns the claimed resources that other clients hold: they prevent an approval. */
 export const heldBy = (client: Client, { heldResources }: ReviewLookup): ReviewFacts['heldResources'] =>
-  (heldResources.get(client.clientId) ?? []).map(({ uri, clientId, name }) => ({
+  (heldResources.get(client.clientId) ?? []).map(({ uri, resourceId, clientId, name }) => ({
     uri,
-    holder: name ?? clientId,
-    holderUri: clientPath(clientId),
+    holder: name ?? clientId ?? uri,
+    holderUri: clientId === undefined ? resourcePath(resourceId) : clientPath(clientId),
   }));

@@ -5,6 +5,7 @@ import type { Client } from '../repositories/clients/clients.ts';
 import type { Grant } from '../repositories/clients/grants.ts';
 import type { Group } from '../repositories/groups/groups.ts';
 import type { LogoutDeliverySummary } from '../repositories/logout-deliveries/logout-deliveries.ts';
+import type { Resource } from '../repositories/resources/resources.ts';
 import type { Passkey } from '../repositories/second-factors/passkeys.ts';
 import type { SecondFactor } from '../repositories/second-factors/second-factors.ts';
 import type { SessionSummary } from '../repositories/sessions/sessions.ts';
@@ -109,6 +110,11 @@ export function grantView(grant: Grant): Record<string, unknown> {
 }
 
 export const groupView = (group: Group) => shown(group, 'name', 'description', 'members', 'createdAt');
+
+export const resourceView = ({ scopes, ...resource }: Resource) => ({
+  ...shown(resource, 'id', 'resource', 'name', 'clientId', 'clients', 'accessTokenLifetime', 'registered', 'createdAt'),
+  scopes: Object.entries(scopes).map(([value, description]) => ({ value, description })),
+});
 
 export const secondFactorView = (factor: SecondFactor) => shown(factor, 'id', 'kind', 'name', 'createdAt', 'usedAt');
 

@@ -60,7 +60,7 @@ export const serverMembers = [
 const deceptive = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|\u034f|\u17b4|\u17b5/u;
 
 /** Text that pages show to users: in Unicode's composed form, short and visible (security R48). */
-const displayText = z
+export const displayText = z
   .string(rule('string'))
   .transform((text) => text.normalize('NFC').trim())
   .refine((text) => text.length >= 1 && [...text].length <= 100, rule('length', { most: '100' }))
@@ -176,12 +176,13 @@ export const registrableFields = Object.keys(clientMetadataShape.shape);
 /**
  * Validates metadata from a registrant, an administrator or the console alike (security R25). Unknown members are dropped (RFC 7591 2, security R48).
  * @param options.admin the sender is an administrator, who may grant the scopes `admin` and `metrics`
+ * @param options.apiScopes scopes of resources that the client may register
  * @param options.unsigned the service accepts unsigned request objects
  * @throws OAuthError invalid_redirect_uri or invalid_client_metadata
  */
 export function parseClientMetadata(
   input: Record<string, unknown>,
-  options: { admin?: boolean; unsigned?: boolean } = {},
+  options: { admin?: boolean; apiScopes?: readonly string[]; unsigned?: boolean } = {},
   settings: MetadataSettings = {},
 ): ClientMetadata {
   const parsed = clientMetadataShape.safeParse(input);
@@ -223,7 +224,7 @@ export function parseClientMetadata(
   const method = metadata.token_endpoint_auth_method;
   const scopes = splitScope(metadata.scope);
   const allowed: readonly string[] = [...registrableScopes(), ...(options.admin ? administratorScopes : [])];
-  const foreign = scopes.find((scope) => !allowed.includes(scope));
+  const foreign = scopes.find((scope) => !allowed.includes(scope) && !options.apiScopes?.includes(scope));
   if (foreign !== undefined)
     throw invalidClientMetadata(refusal('choice.scope', 'scope', { scopes: allowed.join(', ') }));
   if (metadata.jwks && metadata.jwks_uri) throw invalidClientMetadata(refusal('keys-once', 'jwks'));

@@ -4,6 +4,9 @@
 const excludedPaths = ['/admin', '/metrics'];
 const adminApiPath = '/admin/api';
 
+/** The audience of a token: a resource of this service, or the resource of another server with that server's client, null without one. */
+export type Audience = readonly (string | null)[];
+
 /** Whether a URI is the issuer or below it in any spelling. No client may register such a resource (security R115). */
 export function isAtIssuer(issuer: string, uri: string): boolean {
   const [own, other] = [normalized(issuer), normalized(uri)];
@@ -18,19 +21,14 @@ export function isOwnResource(issuer: string, uri: string): boolean {
 
 /**
  * Whether a token may be used at an address of the service.
- * @param audience the token's audience: undefined without a resource; the resource of another server has that server's client as second entry
+ * @param audience the token's audience: undefined without a resource
  * @param address the path and query of the request
  * @param route the route's pattern, which decides where the path has escapes
  */
-export function servesAt(
-  issuer: string,
-  audience: readonly string[] | undefined,
-  address: string,
-  route = address,
-): boolean {
+export function servesAt(issuer: string, audience: Audience | undefined, address: string, route = address): boolean {
   if (audience === undefined) return true;
   const [resource, server] = audience;
-  if (resource === undefined || server !== undefined || !isOwnResource(issuer, resource)) return false;
+  if (typeof resource !== 'string' || server !== undefined || !isOwnResource(issuer, resource)) return false;
   const { origin } = new URL(issuer);
   const path = pathBelow(issuer, origin + address.split('?')[0]!) ?? pathBelow(issuer, origin + route);
   if (path === undefined) return false;
@@ -39,7 +37,7 @@ export function servesAt(
 }
 
 /** Whether the audience of a token is a resource of another server. */
-export function isForeign(audience: readonly string[] | undefined): boolean {
+export function isForeign(audience: Audience | undefined): boolean {
   return audience !== undefined && audience.length !== 1;
 }
 

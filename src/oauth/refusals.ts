@@ -46,6 +46,11 @@ const requestRules = {
   'support-url': 'must be an https URL, or mailto: with an email address',
   image: 'must be a PNG or WebP image, in base64',
   'image-size': 'must be an image of at most 256 KiB',
+  'resource-uri': 'must be an absolute URI of at most 512 characters, without a fragment',
+  'scope-value': 'must have 1 to 100 printable ASCII characters without spaces, quotation marks and backslashes',
+  'service-scope': 'must not be a scope of this service',
+  'scope-twice': 'must not name a scope twice',
+  language: 'must have language tags as its members, such as en',
   'standard-claims': `must contain only standard claims: ${storableClaims.join(', ')}`,
 } as const;
 

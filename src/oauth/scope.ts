@@ -41,6 +41,10 @@ export type AdministratorScope = (typeof administratorScopes)[number];
 /** The scopes that a client may register. */
 export const registrableScopes = (): string[] => Object.keys(scopeClaims);
 
+/** Whether it is a scope of this service. All others belong to resources (RFC 8707). */
+export const isServiceScope = (scope: string): boolean =>
+  Object.hasOwn(scopeClaims, scope) || isAdministratorScope(scope);
+
 /** The scopes of OpenID Connect (Core 3.1.2.1, 5.4, 11); a client has to name the others. */
 export const standardScopes = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'];
 

@@ -31,6 +31,7 @@ import { rateLimitsRepository } from './rate-limits/rate-limits.ts';
 import { recoveryCodesRepository } from './second-factors/recovery-codes.ts';
 import { refreshTokensRepository } from './tokens/refresh-tokens.ts';
 import { registrationTokensRepository } from './registrations/registration-tokens.ts';
+import { resourcesRepository } from './resources/resources.ts';
 import { revocationRepository } from './tokens/revocation.ts';
 import { sealedValuesRepository } from './keys/sealed-values.ts';
 import { secondFactorsRepository } from './second-factors/second-factors.ts';
@@ -81,6 +82,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     recoveryCodes: recoveryCodesRepository(sql),
     refreshTokens: refreshTokensRepository(sql),
     registrationTokens: registrationTokensRepository(sql),
+    resources: resourcesRepository(sql),
     revocation: revocationRepository(sql),
     sealedValues: sealedValuesRepository(sql),
     secondFactors: secondFactorsRepository(sql),

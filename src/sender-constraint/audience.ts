@@ -1,11 +1,35 @@
-// Finds the audience of a token whose client names a resource, and the scope that such a token may have (RFC 8707, decisions section 2).
+// Finds the resources for which a request may get tokens, and their scopes that the client may have (RFC 8707, security R12, R115, R139).
 import { invalidScope, invalidTarget } from '../oauth/errors.ts';
-import { isAtIssuer, isForeign, isOwnResource } from '../oauth/own-resource.ts';
-import { isAdministratorScope, withoutAdministration } from '../oauth/scope.ts';
+import { type Audience, isAtIssuer, isForeign, isOwnResource } from '../oauth/own-resource.ts';
+import { resourceKey } from '../oauth/resource-key.ts';
+import { isAdministratorScope, isServiceScope, splitScope, withoutAdministration } from '../oauth/scope.ts';
+import type { Client } from '../repositories/clients/clients.ts';
+import type { Resource } from '../repositories/resources/resources.ts';
 import type { Repositories } from '../repositories/store.ts';
 
+/** How many resources an authorization request may name. */
+const maxResources = 10;
+
+/** A resource for which a request may get tokens. */
+export interface Target {
+  audience: Audience;
+  /** The requested scope values that belong to the resource and that the client may have; none for a resource of this service. */
+  scope: string[];
+  /** Undefined for a resource of this service. */
+  api: Resource | undefined;
+}
+
+/** The request, as far as it decides about resources. */
+export interface TargetRequest {
+  client: Pick<Client, 'metadata'>;
+  /** The resources that the request names, separated by spaces. */
+  resource: string | undefined;
+  /** The requested scope. */
+  scope: readonly string[];
+}
+
 /**
- * The one resource of a request: a token for several would be good at all of their servers.
+ * The one resource of a token request: a token for several would be good at all of their servers.
  * @throws OAuthError invalid_target
  */
 export function oneResource<R extends string | undefined>(resource: R): R {
@@ -14,33 +38,68 @@ export function oneResource<R extends string | undefined>(resource: R): R {
 }
 
 /**
- * The audience of a token for a resource: its URI, and the client that is its server unless the service itself is.
- * @throws OAuthError invalid_target when no enabled client registered the URI
+ * The resources that the request names. If it names none, those to which its scope belongs; none where its scope is of this service only.
+ * @throws OAuthError invalid_target, invalid_scope
  */
-export async function audienceOf(
-  store: Pick<Repositories, 'clients'>,
+export async function findTargets(
+  store: Pick<Repositories, 'resources'>,
   issuer: string,
-  resource: string,
-): Promise<string[]> {
-  if (isOwnResource(issuer, oneResource(resource))) return [resource];
-  // no client is the server of an address of the service, whatever it once registered (security R115)
-  if (isAtIssuer(issuer, resource))
+  { client, resource, scope }: TargetRequest,
+): Promise<Target[]> {
+  const named = distinct(splitScope(resource ?? ''));
+  if (named.length > maxResources) throw invalidTarget(`name at most ${maxResources} resources`);
+  const apiScope = scope.filter((value) => !isServiceScope(value));
+  const registered = splitScope(client.metadata.scope);
+  const mayHave = ({ clients }: Resource, value: string) => clients === 'approved' || registered.includes(value);
+  const target = (api: Resource): Target => ({
+    // RFC 8707 2.2: one token, one resource; its server is there, too, for introspection
+    audience: [api.resource, api.clientId ?? null],
+    scope: apiScope.filter((value) => Object.hasOwn(api.scopes, value) && mayHave(api, value)),
+    api,
+  });
+  if (named.length === 0) {
+    const found = apiScope.length === 0 ? [] : (await store.resources.findByScopes(apiScope)).map(target);
+    const targets = found.filter(({ scope: values }) => values.length > 0);
+    const values = targets.flatMap((each) => each.scope);
+    const ambiguous = values.find((value, index) => values.indexOf(value) < index);
+    if (ambiguous !== undefined)
+      throw invalidScope(`the scope ${ambiguous} belongs to several resources: name one of them with resource`);
+    return targets;
+  }
+  const foreign = named.filter((uri) => !isOwnResource(issuer, uri));
+  // no API is at an address of the service, whatever a client once registered (security R115)
+  if (foreign.some((uri) => isAtIssuer(issuer, uri)))
     throw invalidTarget(
       `the resources of this service are ${issuer}, ${issuer}/user/info and ${issuer}/admin/api, spelled like this`,
     );
-  const server = await store.clients.findByResource(resource);
-  if (server === undefined) throw invalidTarget('no enabled client is registered as the server of this resource');
-  return [resource, server];
+  const known = new Map(
+    (foreign.length === 0 ? [] : await store.resources.findUsable(foreign)).map((api) => [
+      resourceKey(api.resource),
+      api,
+    ]),
+  );
+  return named.map((uri) => {
+    if (isOwnResource(issuer, uri)) return { audience: [uri], scope: [], api: undefined };
+    const api = known.get(resourceKey(uri));
+    // the same for an unknown resource and for one of others: a client must not find out which resources exist
+    if (!api || !(api.clients === 'approved' || registered.some((value) => Object.hasOwn(api.scopes, value))))
+      throw invalidTarget('no resource with this URI is open to this client');
+    return target(api);
+  });
 }
 
+/** Leaves out URIs that are equal to an earlier one. */
+const distinct = (uris: readonly string[]): string[] =>
+  [...new Map(uris.toReversed().map((uri) => [resourceKey(uri), uri])).values()].toReversed();
+
 /**
- * What a token may have of the scopes that the client may have: for a resource of another server no administrator scope of this
- * service (security R115).
+ * What tokens for these resources may have of a scope of the service, which the client may have: for a resource of another server no
+ * administrator scope (security R115).
  * @param asked whether the client named the scopes
  * @throws OAuthError invalid_scope
  */
-export function scopeFor(audience: readonly string[] | undefined, scopes: string[], asked: boolean): string[] {
-  if (!isForeign(audience)) return scopes;
+export function scopeFor(targets: readonly Target[], scopes: string[], asked: boolean): string[] {
+  if (!targets.some(({ audience }) => isForeign(audience))) return scopes;
   if (asked && scopes.some(isAdministratorScope))
     throw invalidScope('the scopes admin and metrics are only for this service: leave them out, or leave out resource');
   return withoutAdministration(scopes);

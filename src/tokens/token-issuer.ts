@@ -41,6 +41,21 @@ export interface PreparedTokens {
 /** The tokens of a response that has an access token. */
 export type PreparedAccess = PreparedTokens & { accessToken: OpaqueToken };
 
+/** Limits the lifetime of an access token to that of the tokens of its resource. */
+export const withLifetimeOf = (
+  api: { accessTokenLifetime: number | undefined } | undefined,
+  prepared: PreparedAccess,
+): PreparedAccess =>
+  api?.accessTokenLifetime === undefined
+    ? prepared
+    : {
+        ...prepared,
+        lifetimes: {
+          ...prepared.lifetimes,
+          accessToken: Math.min(prepared.lifetimes.accessToken, api.accessTokenLifetime),
+        },
+      };
+
 /** What is known of the tokens once they are stored. */
 export interface IssuedTokens {
   /** Of the access token. */

@@ -66,6 +66,39 @@ describe('users', () => {
     expect((await run(['user', 'list'])).stdout).toMatch(/^alice +enabled +yes +alice@example\.com +[\w-]+$/m);
   });
 
+  test('a resource is created, changed, shown, listed and deleted by its URI (protocols 1.1)', async () => {
+    const uri = 'https://notes.example/v1';
+    const scopes = ['--scope', 'notes.read=Read your notes', '--scope', 'notes.write={"en":"Write","de":"Schreiben"}'];
+    const created = await json(['resource', 'create', uri, '--name', 'Notes', ...scopes, '--scope', 'notes.sync=']);
+    expect(created).toMatchObject({
+      resource: uri,
+      clients: 'listed',
+      scopes: expect.arrayContaining([
+        { value: 'notes.read', description: { en: 'Read your notes' } },
+        { value: 'notes.write', description: { en: 'Write', de: 'Schreiben' } },
+        { value: 'notes.sync', description: {} },
+      ]) as unknown,
+    });
+    const changed = await json([
+      'resource',
+      'change',
+      `${uri}`,
+      '--clients',
+      'approved',
+      '--access-token-lifetime',
+      '60',
+    ]);
+    expect(changed).toEqual({ ...created, clients: 'approved', access_token_lifetime: 60 });
+    expect(await json(['resource', 'show', uri])).toEqual(changed);
+    expect(await json(['resource', 'list'])).toEqual([changed]);
+    expect((await run(['resource', 'create', uri, '--name', 'Again'])).stderr).toContain('exists already');
+    expect((await run(['resource', 'create', 'urn:x', '--name', 'X', '--scope', 'read'])).stderr).toContain(
+      '--scope must be name=value',
+    );
+    expect((await run(['resource', 'delete', uri])).stdout).toBe(`Deleted the resource ${uri}.\n`);
+    expect((await run(['resource', 'show', uri])).code).not.toBe(0);
+  });
+
   test('a user who is disabled or gets a password by a command loses all tokens at once (security R54)', async () => {
     for (const [args, stdin] of [
       [['user', 'disable'], undefined],

@@ -221,6 +221,17 @@ describe('the answers of real requests', () => {
     await check('DELETE', path, '/users/{sub}');
   });
 
+  test('the answers about resources match their schemas (protocols 1.1)', async () => {
+    const scopes = [{ value: 'notes.read', description: { en: 'Read your notes' } }];
+    const made = { resource: 'https://notes.example/', name: 'Notes', scopes, access_token_lifetime: 60 };
+    await check('POST', '/resources', '/resources', made);
+    await check('GET', '/resources?limit=1', '/resources');
+    const path = `/resources/${encodeURIComponent(made.resource)}`;
+    await check('GET', path, '/resources/{resource}');
+    await check('PATCH', path, '/resources/{resource}', { clients: 'approved' });
+    await check('DELETE', path, '/resources/{resource}');
+  });
+
   test('the answers about groups match their schemas (issue 6)', async () => {
     const user = await service.createUser();
     await check('POST', '/groups', '/groups', { name: 'crew', description: 'On board' });

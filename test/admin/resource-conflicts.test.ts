@@ -33,7 +33,7 @@ const approve = (client: Registered, base = service.issuer) => approveClient(bas
 const statusOf = async (client: Registered) => (await admin(`/clients/${client['client_id']}`)).body['status'];
 const setStatus = (clientId: string, status: string) =>
   service.database.sql('UPDATE clients SET status = $2 WHERE client_id = $1', [clientId, status]);
-const server = (resource: string) => service.store.clients.findByResource(resource);
+const server = async (resource: string) => (await service.store.resources.findUsable([resource]))[0]?.clientId;
 const held = (resource: string, { clientId }: Pick<TestClient, 'clientId'>) => ({
   status: 409,
   body: {

@@ -3,8 +3,8 @@ import { test } from 'vitest';
 
 /** Every text is one plain string literal, so that the documentation can be written without running the tests. */
 export interface AttackCase {
-  /** The case's number, such as A12. */
-  id: `A${number}`;
+  /** The case's number, such as A12, or P44 for the protocols beyond OpenID Connect. */
+  id: `A${number}` | `P${number}`;
   /** The name of the attack, such as "Consent double-submit". */
   name: string;
   /** What the attacker sends, in one sentence. */

@@ -41,6 +41,7 @@ export const adminRoutes: Record<string, Route> = {
   'DELETE /admin/api/clients/:id': admin(204, victim),
   'DELETE /admin/api/groups/:name': admin(204, group),
   'DELETE /admin/api/keys/:kid': admin(204, { path: { kid: ['none'] } }),
+  'DELETE /admin/api/resources/:resource': admin(204, { path: { resource: ['https://api.example/'] } }),
   'DELETE /admin/api/sessions/:id': admin(204, { path: { id: ['@session_id'] } }),
   'DELETE /admin/api/users/:sub': admin(204, person),
   'DELETE /admin/api/users/:sub/grants/:client_id': admin(204, { path: { sub: ['@sub'], client_id: ['@client_id'] } }),
@@ -81,6 +82,8 @@ export const adminRoutes: Record<string, Route> = {
   }),
   'GET /admin/api/openapi.json': admin(200),
   'GET /admin/api/sessions': admin(200, { query: { ...page, sub: ['@sub'] } }),
+  'GET /admin/api/resources': admin(200, { query: page }),
+  'GET /admin/api/resources/:resource': admin(200, { path: { resource: ['https://api.example/'] } }),
   'GET /admin/api/groups': admin(200, { query: { ...page, 'q?': ['staff'] } }),
   'GET /admin/api/groups/:name': admin(200, group),
   'GET /admin/api/users': admin(200, {
@@ -102,6 +105,10 @@ export const adminRoutes: Record<string, Route> = {
     ...group,
     json: { 'name?': ['crew', 'staff'], 'description?': ['On board', ''] },
   }),
+  'PATCH /admin/api/resources/:resource': admin(200, {
+    path: { resource: ['https://api.example/'] },
+    json: { 'name?': ['Notes'], 'clients?': ['listed', 'approved'], 'access_token_lifetime?': [60, null] },
+  }),
   'PATCH /admin/api/users/:sub': admin(200, {
     ...person,
     json: { 'username?': ['ada', 'bob'], 'status?': ['enabled', 'disabled'], ...user },
@@ -121,6 +128,15 @@ export const adminRoutes: Record<string, Route> = {
     json: { 'name?': ['Harbour'], 'other_name?': ['Pier'] },
   }),
   'POST /admin/api/clients/:id/refuse': admin(200, { ...victim, json: { version: [1, 2], reason: ['not now'] } }),
+  'POST /admin/api/resources': admin(201, {
+    json: {
+      resource: ['https://api.example/', 'urn:example:api'],
+      name: ['Notes'],
+      'client_id?': ['@client_id', null],
+      'scopes?': [[{ value: 'notes.read', description: { en: 'Read your notes' } }]],
+      'clients?': ['listed', 'approved'],
+    },
+  }),
   'POST /admin/api/groups': admin(201, { json: { name: ['crew', 'staff'], 'description?': ['On board'] } }),
   'POST /admin/api/groups/:name/members': admin(200, {
     ...group,

@@ -16,6 +16,7 @@ import { openEncryption } from '../../src/domain/encryption-at-rest.ts';
 import { listenAt } from '../../src/server/listen.ts';
 import { createPages, type PageRenderer } from '../../src/pages/renderer.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
+import { splitScope } from '../../src/oauth/scope.ts';
 import { createAdministration } from '../../src/domain/administration/administration.ts';
 import { createStore, type Store } from '../../src/repositories/store.ts';
 import type { NewUser, User } from '../../src/repositories/users/users.ts';
@@ -196,7 +197,7 @@ export async function startTestService(
     async createClient(metadata = {}, { firstParty = false, status = 'enabled' } = {}) {
       const parsed = parseClientMetadata(
         { redirect_uris: [testRedirectUri], grant_types: ['authorization_code', 'refresh_token'], ...metadata },
-        { admin: true },
+        { admin: true, apiScopes: splitScope(String(metadata['scope'] ?? '')) },
       );
       const clientId = randomId();
       const { stored, shown } = newCredentials(secretBox, clientId, parsed);

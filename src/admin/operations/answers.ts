@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { clientMetadataShape } from '../../oauth/client-metadata.ts';
 import { claimsShape } from '../../oauth/administration.ts';
+import { newResourceShape } from '../../oauth/resource-shape.ts';
 import { errorCodes } from '../../oauth/errors.ts';
 import { auditEventTypes } from '../../repositories/audit/audit-events.ts';
 import { tokenIssued } from '../../repositories/audit/audit-view.ts';
@@ -60,6 +61,15 @@ const invitation = z.object({
     .describe('When the link ends; a mailed one ends later than its mail by INVITATION_LIFETIME.'),
 });
 const group = z.object({ name: z.string(), description: z.string(), members: z.int(), created_at: time });
+const resource = newResourceShape.required({ scopes: true, clients: true }).extend({
+  id: z.string(),
+  client_id: z.string().optional(),
+  access_token_lifetime: lifetime,
+  registered: z
+    .boolean()
+    .describe('Whether a client registered it in resource_uris, and no administrator has changed it.'),
+  created_at: time,
+});
 const secondFactor = z.object({
   id: z.string(),
   kind: z.string().describe('Such as authenticator (an authenticator app) or passkey.'),
@@ -193,6 +203,8 @@ export const answers = {
   }),
   Group: group,
   GroupPage: page('groups', group),
+  Resource: resource,
+  ResourcePage: page('resources', resource),
   MembersChange: z.object({
     added: z.array(z.string()),
     removed: z.array(z.string()),

@@ -3,6 +3,7 @@ import { rule } from '../../oauth/refusals.ts';
 import { z } from 'zod';
 import { randomId } from '../../crypto/secrets.ts';
 import type { ClientDecision } from '../../domain/administration/administration.ts';
+import { registrableApiScopes } from '../../domain/api-scopes.ts';
 import { clientView } from '../../domain/administrator-views.ts';
 import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
 import { clientChangeShape } from '../../oauth/administration.ts';
@@ -13,6 +14,7 @@ import {
   registrableFields,
 } from '../../oauth/client-metadata.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import { splitScope } from '../../oauth/scope.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import { oneOf } from '../../oauth/registrable-values.ts';
 import { text } from '../../oauth/text.ts';
@@ -127,9 +129,10 @@ const createClient = operation({
   documentedInput: clientMetadataShape.extend(newClientShape().shape),
   status: 201,
   answer: 'NewClient',
-  handler(context, { input, actor }) {
-    const given = { ...findKind(input.kind)?.metadata, ...input };
-    const metadata = parseClientMetadata(given, { admin: true }, context.config);
+  async handler(context, { input, actor }) {
+    const given: Record<string, unknown> = { ...findKind(input.kind)?.metadata, ...input };
+    const apiScopes = await registrableApiScopes(context.store, given['scope'], { admin: true });
+    const metadata = parseClientMetadata(given, { admin: true, apiScopes }, context.config);
     return makeClient(context, actor, randomId(), metadata, { ...settingsOf(input), status: input.status });
   },
   view: ({ client, shown }) => ({ ...clientView(client), ...credentialsOf(shown) }),
@@ -243,13 +246,14 @@ const changeClient = operation({
     if (unknown !== undefined)
       throw invalidRequest(`${/^[a-z_]{1,64}$/.test(unknown) ? unknown : 'a member'} is unknown`);
     const fields = Object.entries(input).filter(([member]) => registrableFields.includes(member));
+    const apiScopes = await registrableApiScopes(context.store, input['scope'], { admin: true });
     // null removes a member, as in RFC 7396
     const metadataOf = (client: Client): ClientMetadata =>
       parseClientMetadata(
         Object.fromEntries(
           Object.entries({ ...client.metadata, ...Object.fromEntries(fields) }).filter(([, value]) => value !== null),
         ),
-        { admin: true },
+        { admin: true, apiScopes: [...splitScope(client.metadata.scope), ...apiScopes] },
         context.config,
       );
     return reviseClient(context, actor, id, fields.length > 0 ? metadataOf : undefined, (client) => {

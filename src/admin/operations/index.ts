@@ -9,6 +9,7 @@ import { invitationOperations } from './invitations.ts';
 import { keyOperations } from './keys.ts';
 import { mailOperations } from './mail.ts';
 import type { Operation } from './operation.ts';
+import { resourceOperations } from './resources.ts';
 import { sessionOperations } from './sessions.ts';
 import { signInHelpOperations } from './sign-in-help.ts';
 import { transferOperations } from './transfer.ts';
@@ -23,6 +24,7 @@ export const operations: Operation[] = [
   ...sessionOperations,
   ...transferOperations,
   ...groupOperations,
+  ...resourceOperations,
   ...grantOperations,
   ...auditOperations,
   ...keyOperations,

@@ -6,6 +6,7 @@ import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
 import { appearanceOperations } from './appearance.ts';
 import { groupOperations } from './groups.ts';
+import { resourceOperations } from './resources.ts';
 import { invitationOperations, invite, type InvitationDelivery } from './invitations.ts';
 import { importUsers } from './user-import.ts';
 import type { Client, ClientChange, ClientStatus, NewClient } from '../../repositories/clients/clients.ts';
@@ -109,6 +110,7 @@ export function createAdministration(store: Store) {
   return {
     ...appearanceOperations(store),
     ...groupOperations(store),
+    ...resourceOperations(store),
     ...invitationOperations(store),
     importUsers: importUsers(store),
     /**

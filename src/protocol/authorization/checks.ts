@@ -8,7 +8,7 @@ import { isCodeChallenge } from '../../oauth/pkce.ts';
 import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
 import { neededGrantTypes, parseResponseMode, parseResponseType, parts } from '../../oauth/response-type.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
-import { scopeFor } from '../../sender-constraint/audience.ts';
+import { oneResource, scopeFor } from '../../sender-constraint/audience.ts';
 import type { VerificationContext } from './verification-context.ts';
 import type { TrustedRequest } from './trusted-request.ts';
 
@@ -16,7 +16,7 @@ import type { TrustedRequest } from './trusted-request.ts';
 const maxOpaque = 2048;
 const maxScope = 1024;
 
-export type CheckRules = Pick<VerificationContext, 'findAudience' | 'requirePkce' | 'prompts'>;
+export type CheckRules = Pick<VerificationContext, 'findTargets' | 'requirePkce' | 'prompts'>;
 
 /** Refuses a request, or stores the values that it has read in it. @throws OAuthError */
 type Check = (request: TrustedRequest, parameters: Record<string, string>, rules: CheckRules) => void | Promise<void>;
@@ -158,9 +158,11 @@ function checkPkce(request: TrustedRequest, parameters: Record<string, string>, 
 async function checkResource(
   request: TrustedRequest,
   { resource, scope = '' }: Record<string, string>,
-  { findAudience }: CheckRules,
+  { findTargets }: CheckRules,
 ): Promise<void> {
-  if (resource !== undefined) request.audience = await findAudience(resource);
-  scopeFor(request.audience, splitScope(scope), true);
-  request.scope = scopeFor(request.audience, request.scope, false);
+  const { client } = request;
+  if (resource !== undefined)
+    request.targets = await findTargets({ client, resource: oneResource(resource), scope: [] });
+  scopeFor(request.targets, splitScope(scope), true);
+  request.scope = scopeFor(request.targets, request.scope, false);
 }

@@ -109,7 +109,7 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
       redirectUri: target.redirectUri,
       nonce,
       codeChallenge: authorization.codeChallenge,
-      audience: authorization.audience,
+      audience: authorization.targets[0]?.audience,
       subject,
       lifetime: lifetimes.authorizationCode,
       accessTokenLifetime: lifetimes.accessToken,

@@ -66,7 +66,7 @@ export async function verifyRequest(
     nonce: undefined,
     maxAge: undefined,
     codeChallenge: undefined,
-    audience: undefined,
+    targets: [],
   };
   try {
     if (problem) throw new OAuthError(problem.code, problem.description);

@@ -3,6 +3,7 @@ import type { SingleClaims } from '../../oauth/claims-request.ts';
 import type { AuthorizationError, ResponseTarget } from '../../oauth/errors.ts';
 import type { ResponseType } from '../../oauth/response-type.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
+import type { Target } from '../../sender-constraint/audience.ts';
 
 export interface TrustedRequest {
   client: Client;
@@ -27,6 +28,6 @@ export interface TrustedRequest {
   /** In seconds. */
   maxAge: number | undefined;
   codeChallenge: string | undefined;
-  /** The audience of the tokens; undefined is the client itself. */
-  audience: string[] | undefined;
+  /** The resources for which the client can get tokens; none for tokens whose audience is the client itself. */
+  targets: readonly Target[];
 }

@@ -2,7 +2,7 @@
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { RequestObjects } from '../../tokens/request-object.ts';
-import { audienceOf } from '../../sender-constraint/audience.ts';
+import { findTargets, type Target, type TargetRequest } from '../../sender-constraint/audience.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
@@ -10,8 +10,8 @@ import { promptValues } from '../../oauth/prompt.ts';
 
 export interface VerificationContext {
   findClient: ClientCache['find'];
-  /** @throws OAuthError invalid_target */
-  findAudience: (resource: string) => Promise<string[]>;
+  /** @throws OAuthError invalid_target, invalid_scope */
+  findTargets: (request: TargetRequest) => Promise<Target[]>;
   clientSecret: (client: Client) => Buffer | undefined;
   requestObjects: RequestObjects;
   requirePkce: boolean;
@@ -40,7 +40,7 @@ export function verificationContext({
 }: VerificationDependencies): VerificationContext {
   return {
     findClient: clients.find,
-    findAudience: (resource) => audienceOf(store, config.issuer, resource),
+    findTargets: (request) => findTargets(store, config.issuer, request),
     clientSecret: tokens.clientSecret,
     requestObjects,
     requirePkce: config.requirePkce,

@@ -16,6 +16,7 @@ import {
 } from './registration-proof.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../oauth/client-metadata.ts';
 import { conflict, invalidClientMetadata, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
+import { registrableApiScopes } from '../../domain/api-scopes.ts';
 import { standardScopes } from '../../oauth/scope.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import { clientEvent } from '../../repositories/audit/audit-diff.ts';
@@ -64,10 +65,12 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
   const { config, store, clients, secretBox, tokens, audit, limits, checkSector } = options;
   const { prove, authorize } = createRegistrationProof(options);
   const deferred = createDeferredRegistration(options);
-  const parse = (body: Record<string, unknown>, current?: Client): ClientMetadata => {
+  const parse = async (body: Record<string, unknown>, current?: Client): Promise<ClientMetadata> => {
     // an update contains every member, also one that only an administrator can set (RFC 7592 2.2)
     const unsigned = config.requestObjectUnsigned || current?.metadata.request_object_signing_alg === 'none';
-    return parseClientMetadata(body, { unsigned }, config);
+    const kept = current?.metadata.scope;
+    const apiScopes = await registrableApiScopes(store, body['scope'], { admin: false, kept });
+    return parseClientMetadata(body, { apiScopes, unsigned }, config);
   };
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
@@ -101,7 +104,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     const secret = body['client_secret'];
     checkSecret(held, secret);
     refuseForeignMembers(body, await answered(held, body, bearerToken(request)), held);
-    const metadata = parse(withoutGivenScopes(held, body), held);
+    const metadata = await parse(withoutGivenScopes(held, body), held);
     await checkSectorOf(request, metadata, held.metadata);
     const { client, newSecret } = await changeClient(async (repositories) => {
       const current = await lockHeld(repositories, held);
@@ -201,7 +204,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     acceptsDeferral: boolean,
   ): Promise<Answer> {
     const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
-    const metadata = parse(withoutAdministratorScopes(withDefaultScope(body, approvedBy)));
+    const metadata = await parse(withoutAdministratorScopes(withDefaultScope(body, approvedBy)));
     if (!trusted) await countRegistration(request);
     const cap = approvedBy ? 0 : config.limits.registrationsWaiting;
     const requireRoom = async (repositories: Repositories) => {
@@ -263,7 +266,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     { client: known, byKey }: Extract<Proof, { client: Client }>,
     body: Record<string, unknown>,
   ): Promise<Record<string, unknown>> {
-    const metadata = parse(withoutAdministratorScopes(withDefaultScope(body, known.approvedBy)), known);
+    const metadata = await parse(withoutAdministratorScopes(withDefaultScope(body, known.approvedBy)), known);
     await checkSectorOf(request, metadata, known.metadata);
     const { client, shown } = await changeClient(async (repositories) => {
       const current = await repositories.clients.lock(known.clientId);

@@ -30,9 +30,12 @@ export interface UserTokens {
   refreshToken: string | undefined;
 }
 
+/** The refusal of a scope that the client may not have. */
+export const beyondClient = 'scope exceeds what the client may request without an End-User';
+
 /** An access token of the client itself, which the endpoint makes and stores. */
 export interface ClientToken {
-  /** The requested scope, as far as the client may have it. */
+  /** The requested scope; of the scopes of this service those that the client may have. The endpoint checks those of resources. */
   scope: string[];
   /** Whether the request named the scope: then the endpoint drops none of it silently. */
   isScopeNamed: boolean;

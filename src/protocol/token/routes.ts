@@ -4,19 +4,20 @@ import { z } from 'zod';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Config } from '../../config.ts';
 import type { Binding } from '../../oauth/binding.ts';
-import { clientDisabled, unauthorizedClient, unsupportedGrantType } from '../../oauth/errors.ts';
+import { clientDisabled, invalidScope, unauthorizedClient, unsupportedGrantType } from '../../oauth/errors.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Store } from '../../repositories/store.ts';
-import { audienceOf, oneResource, scopeFor } from '../../sender-constraint/audience.ts';
+import { findTargets, oneResource, scopeFor } from '../../sender-constraint/audience.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { jsonErrors, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import type { Metrics } from '../../server/metrics.ts';
 import { readParameters } from '../../server/parameters.ts';
+import { isServiceScope } from '../../oauth/scope.ts';
 import { text } from '../../oauth/text.ts';
-import type { TokenResponse } from '../../tokens/token-issuer.ts';
+import { type TokenResponse, withLifetimeOf } from '../../tokens/token-issuer.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
-import type { ClientToken, GrantContext, GrantType, UserTokens } from './grant-type.ts';
+import { beyondClient, type ClientToken, type GrantContext, type GrantType, type UserTokens } from './grant-type.ts';
 
 const grantTypeParameter = z.object({ grant_type: text(255) });
 const resourceParameter = z.object({ resource: text(2000).optional() });
@@ -25,7 +26,7 @@ interface TokenDependencies {
   grantTypes: readonly GrantType[];
   authenticateClient: AuthenticateClient;
   config: Pick<Config, 'issuer'>;
-  store: Pick<Store, 'accessTokens' | 'clients'>;
+  store: Pick<Store, 'accessTokens' | 'resources'>;
   tokens: TokenService;
   audit: AuditTrail;
   metrics: Metrics;
@@ -93,15 +94,19 @@ export async function tokenEndpoint(
     { client, resource, prepare }: GrantContext,
     { scope, isScopeNamed }: ClientToken,
   ): Promise<TokenResponse> {
-    const audience = resource === undefined ? undefined : await audienceOf(store, config.issuer, resource);
-    const granted = scopeFor(audience, scope, isScopeNamed).join(' ');
-    const prepared = await prepare([]);
+    const targets = await findTargets(store, config.issuer, { client, resource, scope });
+    const [target, ...others] = targets;
+    if (others.length > 0) oneResource(targets.map(({ audience: [uri] }) => uri).join(' '));
+    const permitted = scope.filter((value) => isServiceScope(value) || target?.scope.includes(value));
+    if (isScopeNamed && permitted.length < scope.length) throw invalidScope(beyondClient);
+    const granted = scopeFor(targets, permitted, isScopeNamed).join(' ');
+    const prepared = withLifetimeOf(target?.api, await prepare([]));
     const stored = await store.accessTokens.insertForClient({
       tokenHash: prepared.accessToken.hash,
       clientId: client.clientId,
       scope: granted,
       lifetime: prepared.lifetimes.accessToken,
-      audience,
+      audience: target?.audience,
     });
     if (!stored) throw clientDisabled();
     return tokens.respond(client, prepared, { scope: granted === '' ? undefined : granted, direct: true });

@@ -22,8 +22,10 @@ export interface LookAlike {
 /** A resource that one client claims and another client holds. */
 export interface HeldResource {
   uri: string;
-  /** The client that holds it. */
-  clientId: string;
+  resourceId: string;
+  /** The client that holds it; undefined for the resource of an administrator without a client. */
+  clientId: string | undefined;
+  /** Of the client, or of the resource without a client. */
   name: string | undefined;
 }
 
@@ -71,11 +73,11 @@ const hosts = statement(
 );
 const heldResources = statement(
   'client_review.held_resources',
-  `SELECT wanted.client_id AS of, wanted.uri, c.client_id, c.metadata ->> 'client_name' AS name
+  `SELECT wanted.client_id AS of, wanted.uri, held.id AS resource_id, c.client_id, CASE WHEN c.client_id IS NULL THEN held.name ELSE c.metadata ->> 'client_name' END AS name
      FROM unnest($1::text[], $2::text[]) AS wanted (client_id, uri)
-     JOIN clients c ON c.metadata -> 'resource_uris' ? wanted.uri AND c.client_id <> wanted.client_id
-      AND (c.status = 'enabled' OR (c.uncollected AND c.approved_by IS NOT NULL))
-    ORDER BY wanted.uri, c.created_at, c.client_id LIMIT 1000`,
+    CROSS JOIN held_resources(wanted.client_id, ARRAY[resource_key(wanted.uri)]) AS held
+     LEFT JOIN clients c ON c.client_id = held.client_id
+    ORDER BY wanted.uri, held.since LIMIT 1000`,
 );
 // a longer name that begins with another's whole name is similar, too: "Harbour sign-in"
 const lookAlikes = statement(
@@ -154,12 +156,17 @@ export function clientReviewRepository(sql: Sql) {
       const found = new Map<string, HeldResource[]>();
       if (claims.length === 0) return found;
       const values = [claims.map(({ clientId }) => clientId), claims.map(({ uri }) => uri)];
-      const rows = await sql.query<{ of: string; uri: string; client_id: string; name: string | null }>(
-        heldResources,
-        values,
-      );
-      for (const { of, uri, client_id: clientId, name } of rows)
-        found.set(of, [...(found.get(of) ?? []), { uri, clientId, name: name ?? undefined }]);
+      const rows = await sql.query<{
+        of: string;
+        uri: string;
+        resource_id: string;
+        client_id: string | null;
+        name: string | null;
+      }>(heldResources, values);
+      for (const { of, uri, resource_id: resourceId, client_id: clientId, name } of rows) {
+        const held = { uri, resourceId, clientId: clientId ?? undefined, name: name ?? undefined };
+        found.set(of, [...(found.get(of) ?? []), held]);
+      }
       return found;
     },
     /** Enabled clients with similar names, by the given client; the first few of each. */

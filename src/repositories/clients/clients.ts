@@ -105,11 +105,6 @@ const findByRegistrationToken = statement(
   'clients.find_by_registration_token',
   'SELECT * FROM clients WHERE registration_access_token_hash = $1',
 );
-// of two clients that claim one resource, the earlier one is its server
-const findByResource = statement(
-  'clients.find_by_resource',
-  `SELECT client_id FROM clients WHERE metadata -> 'resource_uris' ? $1 AND status = 'enabled' ORDER BY created_at, client_id LIMIT 1`,
-);
 const insert = statement(
   'clients.insert',
   `INSERT INTO clients (client_id, status, approved_by, metadata, first_party, client_secret_hash, client_secret_encrypted,
@@ -232,11 +227,6 @@ export function clientsRepository(sql: Sql) {
         client.selfRegistered ?? false,
       ];
       return (await one(sql.query<Row>(insert, values)))!;
-    },
-    /** The enabled client that is the server of a resource (RFC 8707). */
-    async findByResource(uri: string): Promise<string | undefined> {
-      const [row] = await sql.query<{ client_id: string }>(findByResource, [uri]);
-      return row?.client_id;
     },
     /** How many registrations wait for an administrator, counted up to `limit`. */
     async countWaiting(limit: number): Promise<number> {

@@ -1,5 +1,6 @@
 // Finds client sessions by their handles: the authorization code itself, or the fresh handle of the token response (decisions section 5).
 import { type Sql, statement } from '../../database/database.ts';
+import type { Audience } from '../../oauth/own-resource.ts';
 import { toUser, type User, type UserRow } from '../users/users.ts';
 
 /** A live client session that a handle gives access to. */
@@ -15,7 +16,7 @@ export interface ClientSession {
   amr: string[];
   audience: string[];
   /** The audience, if the client named a resource. */
-  restrictedTo: string[] | undefined;
+  restrictedTo: Audience | undefined;
   issuedAt: Date;
   expiresAt: Date;
   user: User;
@@ -30,7 +31,7 @@ interface Row extends UserRow {
   nonce: string | null;
   auth_time: Date;
   amr: string[];
-  audience: string[] | null;
+  audience: Audience | null;
   issued_at: Date;
   session_expires_at: Date;
   /** The end of a code that is neither redeemed nor activated. */
@@ -100,7 +101,7 @@ export function clientSessionHandlesRepository(sql: Sql) {
         nonce: row.nonce ?? undefined,
         authTime: row.auth_time,
         amr: row.amr,
-        audience: row.audience ?? [row.client_id],
+        audience: row.audience?.filter((entry) => entry !== null) ?? [row.client_id],
         restrictedTo: row.audience ?? undefined,
         issuedAt: row.issued_at,
         expiresAt: row.code_expires_at ?? row.session_expires_at,

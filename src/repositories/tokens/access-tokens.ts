@@ -2,7 +2,7 @@
 import { batchedStatement, type Sql } from '../../database/database.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
-import { isForeign } from '../../oauth/own-resource.ts';
+import { type Audience, isForeign } from '../../oauth/own-resource.ts';
 import { splitScope, withoutAdministration } from '../../oauth/scope.ts';
 import { batchedSelect } from '../batched-select.ts';
 
@@ -31,10 +31,10 @@ export interface AccessToken {
   requested: RequestedClaims | undefined;
   /** The client's registered scope, where claims were requested. */
   registeredScope: string | undefined;
-  /** The audience: the resource and its server, else the client itself. */
+  /** The audience: the resource and its server if it has one, else the client itself. */
   audience: string[];
   /** The audience, if the client named a resource. */
-  restrictedTo: string[] | undefined;
+  restrictedTo: Audience | undefined;
 }
 
 /** Times are seconds since 1970: dates would cost both sides more than the rest of the row. */
@@ -60,7 +60,7 @@ interface Row {
   nonce: string | null;
   requested: RequestedClaims | null;
   registered_scope: string | null;
-  audience: string[] | null;
+  audience: Audience | null;
 }
 
 // inactive when the token, its client session, its client (or that epoch of it) or its user is (security R30, R42, R54)
@@ -117,7 +117,7 @@ export function accessTokensRepository(sql: Sql) {
       clientId: string;
       scope: string;
       lifetime: number;
-      audience: string[] | undefined;
+      audience: Audience | undefined;
     }): Promise<boolean> {
       const rows = await sql.query(insertForClient, [
         token.tokenHash,
@@ -151,7 +151,7 @@ function toAccessToken(row: Row): AccessToken {
     nonce: row.nonce ?? undefined,
     requested: row.requested ?? undefined,
     registeredScope: row.registered_scope ?? undefined,
-    audience: row.audience ?? [row.client_id],
+    audience: row.audience?.filter((entry) => entry !== null) ?? [row.client_id],
     restrictedTo: row.audience ?? undefined,
   };
 }

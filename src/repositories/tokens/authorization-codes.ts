@@ -4,6 +4,7 @@ import { storedFunction } from '../../database/stored-functions.ts';
 import type { ResponseRefusal } from '../../oauth/authorization-response.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
+import type { Audience } from '../../oauth/own-resource.ts';
 import type { RedemptionFailure, RedemptionRequest } from '../../oauth/code-redemption.ts';
 import { batchedCall } from '../batched-call.ts';
 import { toUser, type UserRow, withUser } from '../users/users.ts';
@@ -27,7 +28,7 @@ export interface NewResponse {
   nonce: string | undefined;
   codeChallenge: string | undefined;
   /** The audience of the tokens; undefined for the client itself. */
-  audience: string[] | undefined;
+  audience: Audience | undefined;
   /** The subject of the user for the client; undefined for the user's own `sub`. */
   subject: string | undefined;
   /** In seconds. */

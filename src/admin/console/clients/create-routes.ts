@@ -52,7 +52,7 @@ export async function clientCreateRoutes(
     const admin = await console.submitted(request, reply, form);
     if (!admin) return reply;
     const typed = readForm(singleValued(request.body), kind);
-    const read = validated(typed, config);
+    const read = await validated(typed, config, operationContext.store);
     if ('refusal' in read) return show(admin, kind, typed, clientId, read.refusal);
     const { metadata, settings } = read;
     let made: Awaited<ReturnType<typeof makeClient>>;

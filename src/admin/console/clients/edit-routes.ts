@@ -25,7 +25,7 @@ const bound = z.object({
 
 interface EditRoutesDependencies {
   config: Config;
-  store: Pick<Store, 'clients'>;
+  store: Pick<Store, 'clients' | 'resources'>;
   console: Console;
   operationContext: OperationContext;
 }
@@ -49,7 +49,7 @@ export async function clientEditRoutes(
     if (!admin) return reply;
     const looked = await changeable(id);
     const typed = readForm(singleValued(request.body));
-    const read = validated(typed, config);
+    const read = await validated(typed, config, store);
     if ('refusal' in read) return show(admin, looked, typed, read.refusal, version);
     const { metadata, settings } = read;
     let changed: Awaited<ReturnType<typeof reviseClient>>;

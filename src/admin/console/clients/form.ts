@@ -1,9 +1,11 @@
 // Validates the form of a client, and turns a refusal into the faults that the form shows.
 import type { Config } from '../../../config.ts';
+import { registrableApiScopes } from '../../../domain/api-scopes.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../../oauth/client-metadata.ts';
 import { OAuthError } from '../../../oauth/errors.ts';
 import type { FieldFault } from '../../../pages/views/console-clients.ts';
 import type { ClientChange } from '../../../repositories/clients/clients.ts';
+import type { Store } from '../../../repositories/store.ts';
 import type { ShownCredentials } from '../../../tokens/client-credentials.ts';
 import { faultsOf, fieldFault, fieldOf } from './faults.ts';
 import { clientOfForm } from './fields.ts';
@@ -17,10 +19,11 @@ export interface FormProblem {
 }
 
 /** The typed values as valid metadata, or their faults. */
-export function validated(
+export async function validated(
   typed: Record<string, string>,
   config: Config,
-): { metadata: ClientMetadata; settings: ClientChange } | { refusal: FormProblem } {
+  store: Pick<Store, 'resources'>,
+): Promise<{ metadata: ClientMetadata; settings: ClientChange } | { refusal: FormProblem }> {
   const { metadata, settings, faults } = clientOfForm(typed);
   const all: FormProblem['faults'] = { ...faultsOf(metadata), ...faults };
   // only a client that registers itself may omit the name (RFC 7591 2): pages show its id instead
@@ -28,7 +31,8 @@ export function validated(
   const refused = (of: FormProblem) => ({ refusal: { ...of, faults: { ...unnamed, ...of.faults } } });
   if (Object.keys(all).length > 0) return refused({ faults: all, status: 400 });
   try {
-    const parsed = parseClientMetadata(metadata, { admin: true }, config);
+    const apiScopes = await registrableApiScopes(store, metadata['scope'], { admin: true });
+    const parsed = parseClientMetadata(metadata, { admin: true, apiScopes }, config);
     return 'client_name' in unnamed ? refused({ faults: {}, status: 400 }) : { metadata: parsed, settings };
   } catch (error) {
     return refused(problemOf(error));

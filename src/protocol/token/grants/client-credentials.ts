@@ -1,9 +1,9 @@
 // Grants a client a token of its own (RFC 6749 section 4.4).
 import { z } from 'zod';
 import { invalidScope } from '../../../oauth/errors.ts';
-import { isScope, registrableScopes, splitScope } from '../../../oauth/scope.ts';
+import { isScope, isServiceScope, registrableScopes, splitScope } from '../../../oauth/scope.ts';
 import { text } from '../../../oauth/text.ts';
-import type { GrantType } from '../grant-type.ts';
+import { beyondClient, type GrantType } from '../grant-type.ts';
 
 const parameters = z.object({ scope: text(1024).optional() });
 
@@ -19,8 +19,8 @@ export function clientCredentialsGrant(): GrantType<z.infer<typeof parameters>> 
       const ofUsers = registrableScopes();
       const registered = splitScope(client.metadata.scope).filter((value) => !ofUsers.includes(value));
       const asked = scope === undefined ? registered : splitScope(scope);
-      if (!asked.every((value) => registered.includes(value)))
-        return { refusal: invalidScope('scope exceeds what the client may request without an End-User') };
+      if (asked.some((value) => isServiceScope(value) && !registered.includes(value)))
+        return { refusal: invalidScope(beyondClient) };
       return { scope: asked, isScopeNamed: scope !== undefined };
     },
   };

@@ -1,0 +1,145 @@
+// Declares the operations on resources: APIs with scopes of their own (RFC 8707).
+import { z } from 'zod';
+import { resourceView } from '../../domain/administrator-views.ts';
+import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
+import { invalidRequest, notFound } from '../../oauth/errors.ts';
+import { isAtIssuer } from '../../oauth/own-resource.ts';
+import { refusal } from '../../oauth/refusals.ts';
+import { newResourceShape, resourceChangeShape } from '../../oauth/resource-shape.ts';
+import { text } from '../../oauth/text.ts';
+import type { Resource } from '../../repositories/resources/resources.ts';
+import type { Store } from '../../repositories/store.ts';
+import { operation } from './operation.ts';
+import { facts, table } from './text-table.ts';
+
+const path = '/admin/api/resources';
+const tag = 'resources';
+const byResource = z.object({ resource: text(2000).describe('The id, or the URI.') });
+const options = {
+  name: 'name',
+  client: 'client_id',
+  scope: 'scopes',
+  clients: 'clients',
+  'access-token-lifetime': 'access_token_lifetime',
+};
+
+/** @param name the id or the URI @throws OAuthError not_found */
+export async function findResource({ resources }: Pick<Store, 'resources'>, name: string): Promise<Resource> {
+  const found = name.includes('\0') ? undefined : await resources.find(name);
+  if (!found) throw notFound('there is no such resource');
+  return found;
+}
+
+/** Turns the pairs of a command, value=description, into scopes. A description is English text, or an object by languages. */
+function scopesOfPairs({ scopes, ...given }: Record<string, unknown>): Record<string, unknown> {
+  if (scopes === undefined) return given;
+  const described = (description: unknown) => (typeof description === 'string' ? { en: description } : description);
+  return {
+    ...given,
+    scopes: Object.entries(scopes as object).map(([value, description]: [string, unknown]) => ({
+      value,
+      ...(description !== '' && { description: described(description) }),
+    })),
+  };
+}
+
+const listResources = operation({
+  method: 'GET',
+  path,
+  tag,
+  summary: 'Lists resources, newest first',
+  input: () => pageShape,
+  answer: 'ResourcePage',
+  async handler({ store }, { input: { limit, cursor } }) {
+    return { limit, resources: await store.resources.list({ limit, after: readCursor(cursor) }) };
+  },
+  view: ({ limit, resources }) =>
+    pageOf('resources', resources, limit, resourceView, ({ id, createdAt }) => ({ at: createdAt, id })),
+  command: {
+    name: 'resource list',
+    text: ({ resources }) =>
+      table(
+        ['RESOURCE', 'NAME', 'CLIENT_ID', 'CLIENTS', 'SCOPES'],
+        resources.map((one) => [
+          one.resource,
+          one.name,
+          one.clientId ?? '',
+          one.clients,
+          Object.keys(one.scopes).join(' '),
+        ]),
+      ),
+    json: ({ resources }) => resources.map(resourceView),
+  },
+});
+
+export const createResource = operation({
+  method: 'POST',
+  path,
+  tag,
+  summary: 'Creates a resource: an API for which clients request tokens',
+  input: () => newResourceShape,
+  status: 201,
+  answer: 'Resource',
+  refusals: { conflict: 'taken', resource: 'resource', name: 'name', client_id: 'client', scopes: 'scopes' },
+  handler({ administration, config }, { input: { resource, ...members }, actor }) {
+    if (isAtIssuer(config.issuer, resource)) throw invalidRequest(refusal('own-resource', 'resource'));
+    return administration.createResource(actor, resource, members);
+  },
+  view: resourceView,
+  command: {
+    name: 'resource create',
+    arguments: ['resource'],
+    options,
+    prepare: scopesOfPairs,
+    text: ({ resource, scopes }) =>
+      `Created the resource ${resource}. Give clients its scopes, or open it to all: ${Object.keys(scopes).join(' ') || 'it has none yet'}`,
+  },
+});
+
+const showResource = operation({
+  method: 'GET',
+  path: `${path}/:resource`,
+  tag,
+  summary: 'Shows a resource',
+  params: byResource,
+  answer: 'Resource',
+  handler: ({ store }, { params: { resource } }) => findResource(store, resource),
+  view: resourceView,
+  command: { name: 'resource show', text: (resource) => facts(resourceView(resource)) },
+});
+
+export const changeResource = operation({
+  method: 'PATCH',
+  path: `${path}/:resource`,
+  tag,
+  summary: 'Changes a resource; its URI stays, and so do the tokens that were issued for it',
+  params: byResource,
+  input: () => resourceChangeShape,
+  answer: 'Resource',
+  refusals: { name: 'name', client_id: 'client', scopes: 'scopes' },
+  handler: ({ administration }, { params: { resource }, input, actor }) =>
+    administration.changeResource(actor, resource, input),
+  view: resourceView,
+  command: {
+    name: 'resource change',
+    options,
+    prepare: scopesOfPairs,
+    text: ({ resource }) => `Changed the resource ${resource}.`,
+  },
+});
+
+export const deleteResource = operation({
+  method: 'DELETE',
+  path: `${path}/:resource`,
+  tag,
+  summary: 'Deletes a resource: no client gets tokens for it any more, and those that were issued expire',
+  params: byResource,
+  handler: ({ administration }, { params: { resource }, actor }) => administration.deleteResource(actor, resource),
+  command: {
+    name: 'resource delete',
+    text: ({ resource }) => `Deleted the resource ${resource}.`,
+    json: ({ resource }) => ({ resource }),
+  },
+});
+
+export const resourceOperations = [listResources, createResource, showResource, changeResource, deleteResource];

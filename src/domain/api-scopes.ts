@@ -1,0 +1,19 @@
+// Finds the scopes of resources that a client may register.
+import { isServiceScope, splitScope } from '../oauth/scope.ts';
+import type { Repositories } from '../repositories/store.ts';
+
+/**
+ * Those of the values of a scope that belong to resources. A registrant may register those of resources that are open to every client; an
+ * administrator gives a client any.
+ * @param kept values that the client has already, which an update names again
+ */
+export async function registrableApiScopes(
+  { resources }: Pick<Repositories, 'resources'>,
+  scope: unknown,
+  { admin, kept = '' }: { admin: boolean; kept?: string | undefined },
+): Promise<string[]> {
+  const values = typeof scope === 'string' ? splitScope(scope).filter((value) => !isServiceScope(value)) : [];
+  // a database that was never asked for an API gets no query more
+  if (values.length === 0) return [];
+  return [...splitScope(kept), ...(await resources.findScopes(values, { admin }))];
+}

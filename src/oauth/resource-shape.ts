@@ -1,0 +1,61 @@
+// Holds the rules for resources, for the admin API, the console and the command line (RFC 8707, RFC 6749 3.3).
+import { z } from 'zod';
+import { displayText } from './client-metadata.ts';
+import { isResourceUri } from './redirect-uri.ts';
+import { rule } from './refusals.ts';
+import { isScope, isServiceScope } from './scope.ts';
+import { text } from './text.ts';
+
+/** Characters; a token request with a longer resource would be of no use to most clients. */
+const maxUri = 512;
+const maxScopes = 100;
+
+const language = z.string().regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}$/, rule('language'));
+
+const scope = z.strictObject({
+  value: z
+    .string(rule('string'))
+    .refine((value) => value.length <= 100 && !value.includes(' ') && isScope(value), rule('scope-value'))
+    .refine((value) => !isServiceScope(value), rule('service-scope')),
+  description: z.record(language, displayText).optional().describe('What the scope allows, by language.'),
+});
+
+const members = {
+  name: displayText.describe('The name that users see.'),
+  client_id: text(255)
+    .nullable()
+    .optional()
+    .describe('The client that introspects the tokens of the resource. A resource without one cannot introspect.'),
+  scopes: z
+    .array(scope)
+    .max(maxScopes, rule('entries', { most: String(maxScopes) }))
+    .refine((all) => new Set(all.map(({ value }) => value)).size === all.length, rule('scope-twice'))
+    .optional()
+    .describe('The scopes of the resource.'),
+  clients: z
+    .enum(['listed', 'approved'])
+    .optional()
+    .describe(
+      'Who may request tokens: clients that are registered for one of the scopes (listed), or every enabled client (approved).',
+    ),
+  access_token_lifetime: z
+    .int()
+    .min(1)
+    .max(366 * 86_400)
+    .nullable()
+    .optional()
+    .describe('The most seconds for which a token of the resource is valid.'),
+};
+
+export const newResourceShape = z.strictObject({
+  resource: z
+    .string(rule('string'))
+    .refine((uri) => uri.length <= maxUri && isResourceUri(uri), rule('resource-uri'))
+    .describe('The URI that clients name as resource, and the audience of the tokens.'),
+  ...members,
+});
+
+/** The URI stays: it is the audience of the tokens. */
+export const resourceChangeShape = z.strictObject({ ...members, name: members.name.optional() });
+
+export type ResourceMembers = z.infer<typeof resourceChangeShape>;

@@ -1,0 +1,138 @@
+// Reads and writes the table resources: APIs with scopes of their own, for which clients request tokens (RFC 8707).
+import { isUniqueViolation, type Sql, statement } from '../../database/database.ts';
+import type { Page } from '../clients/client-listing.ts';
+
+/** The descriptions of each scope value, by language. */
+export type ResourceScopes = Record<string, Record<string, string>>;
+
+/** `listed`: clients that are registered for one of its scopes; `approved`: every enabled client. */
+export const resourceClients = ['listed', 'approved'] as const;
+
+export interface Resource {
+  id: string;
+  /** The URI, as the audience of tokens names it. */
+  resource: string;
+  name: string;
+  /** The client that introspects its tokens, if any. */
+  clientId: string | undefined;
+  /** A client registered it in resource_uris, and no administrator has changed it. */
+  registered: boolean;
+  scopes: ResourceScopes;
+  clients: (typeof resourceClients)[number];
+  /** In seconds; undefined for that of the client. */
+  accessTokenLifetime: number | undefined;
+  createdAt: Date;
+}
+
+export type NewResource = Pick<
+  Resource,
+  'resource' | 'name' | 'clientId' | 'scopes' | 'clients' | 'accessTokenLifetime'
+>;
+
+interface Row {
+  id: string;
+  resource: string;
+  name: string;
+  client_id: string | null;
+  registered: boolean;
+  scopes: ResourceScopes;
+  clients: Resource['clients'];
+  access_token_lifetime: number | null;
+  created_at: Date;
+}
+
+// a resource of a disabled client gets no tokens
+const usable = `resources r LEFT JOIN clients c ON c.client_id = r.client_id WHERE (r.client_id IS NULL OR c.status = 'enabled')`;
+const findUsable = statement(
+  'resources.find_usable',
+  `SELECT r.* FROM ${usable} AND resource_key(r.resource) = ANY (ARRAY(SELECT resource_key(uri) FROM unnest($1::text[]) AS uri))`,
+);
+// one more than the limit of a request shows that a scope is ambiguous
+const findByScopes = statement(
+  'resources.find_by_scopes',
+  `SELECT r.* FROM ${usable} AND r.scopes ?| $1::text[] ORDER BY r.resource LIMIT 100`,
+);
+const findScopes = statement(
+  'resources.find_scopes',
+  `SELECT DISTINCT value FROM unnest($1::text[]) AS value JOIN resources r ON r.scopes ? value AND (r.clients = 'approved' OR $2)`,
+);
+const find = statement(
+  'resources.find',
+  'SELECT * FROM resources WHERE id = $1 OR resource_key(resource) = resource_key($1)',
+);
+const lock = statement(
+  'resources.lock',
+  'SELECT * FROM resources WHERE id = $1 OR resource_key(resource) = resource_key($1) FOR UPDATE',
+);
+const list = statement(
+  'resources.list',
+  `SELECT * FROM resources WHERE $1::timestamptz IS NULL OR (created_at, id) < ($1, $2) ORDER BY created_at DESC, id DESC LIMIT $3`,
+);
+const insert = statement(
+  'resources.insert',
+  `INSERT INTO resources (resource, name, client_id, scopes, clients, access_token_lifetime) VALUES ($1, $2, $3, $4, $5, $6) RETURNING *`,
+);
+const update = statement(
+  'resources.update',
+  `UPDATE resources SET name = $2, client_id = $3, scopes = $4, clients = $5, access_token_lifetime = $6, registered = false
+    WHERE id = $1 RETURNING *`,
+);
+const remove = statement('resources.delete', 'DELETE FROM resources WHERE id = $1');
+
+export function resourcesRepository(sql: Sql) {
+  const one = async (rows: Promise<Row[]>): Promise<Resource | undefined> => {
+    const [row] = await rows;
+    return row && toResource(row);
+  };
+  return {
+    /** The resources with these URIs in any equal spelling, without those whose server is disabled. */
+    async findUsable(uris: readonly string[]): Promise<Resource[]> {
+      return (await sql.query<Row>(findUsable, [uris])).map(toResource);
+    },
+    /** The resources to which one of these scope values belongs, without those whose server is disabled. */
+    async findByScopes(values: readonly string[]): Promise<Resource[]> {
+      return (await sql.query<Row>(findByScopes, [values])).map(toResource);
+    },
+    /** Those of the values that are scopes of a resource. @param options.admin also of resources that are only for listed clients */
+    async findScopes(values: readonly string[], { admin }: { admin: boolean }): Promise<string[]> {
+      return (await sql.query<{ value: string }>(findScopes, [values, admin])).map((row) => row.value);
+    },
+    /** @param name the id or the URI */
+    find: (name: string): Promise<Resource | undefined> => one(sql.query<Row>(find, [name])),
+    /** Finds the row and locks it until the transaction ends. @param name the id or the URI */
+    lock: (name: string): Promise<Resource | undefined> => one(sql.query<Row>(lock, [name])),
+    /** Newest first. */
+    async list({ limit, after }: Page): Promise<Resource[]> {
+      return (await sql.query<Row>(list, [after?.at, after?.id, limit])).map(toResource);
+    },
+    /** Undefined when another resource has an equal URI. */
+    async insert(made: NewResource): Promise<Resource | undefined> {
+      const values = [made.resource, made.name, made.clientId, made.scopes, made.clients, made.accessTokenLifetime];
+      return one(sql.query<Row>(insert, values)).catch((error: unknown) => {
+        if (isUniqueViolation(error)) return undefined;
+        throw error;
+      });
+    },
+    async update(id: string, changed: Omit<NewResource, 'resource'>): Promise<Resource | undefined> {
+      const values = [id, changed.name, changed.clientId, changed.scopes, changed.clients, changed.accessTokenLifetime];
+      return one(sql.query<Row>(update, values));
+    },
+    async delete(id: string): Promise<void> {
+      await sql.query(remove, [id]);
+    },
+  };
+}
+
+function toResource(row: Row): Resource {
+  return {
+    id: row.id,
+    resource: row.resource,
+    name: row.name,
+    clientId: row.client_id ?? undefined,
+    registered: row.registered,
+    scopes: row.scopes,
+    clients: row.clients,
+    accessTokenLifetime: row.access_token_lifetime ?? undefined,
+    createdAt: row.created_at,
+  };
+}
