@@ -103,7 +103,9 @@ BEGIN
   INSERT INTO resources AS r (resource, name, client_id, registered, clients)
     SELECT uri, left(coalesce(client.metadata ->> 'client_name', client.client_id), 100), client.client_id, true, 'approved'
       FROM claimed_resources(client.metadata)
-    ON CONFLICT (resource_key(resource)) DO UPDATE SET resource = excluded.resource, name = excluded.name, client_id = excluded.client_id
+    ON CONFLICT (resource_key(resource)) DO UPDATE SET
+      -- with a new id, for which no user has granted anything
+      id = excluded.id, resource = excluded.resource, name = excluded.name, client_id = excluded.client_id
       WHERE r.registered AND r.client_id <> excluded.client_id
         AND NOT EXISTS (SELECT FROM clients c WHERE c.client_id = r.client_id AND holds_resources(c));
 END $$;

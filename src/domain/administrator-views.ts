@@ -2,7 +2,7 @@
 import { acrOf } from '../oauth/acr.ts';
 import type { ViewedEvent } from '../repositories/audit/audit-view.ts';
 import type { Client } from '../repositories/clients/clients.ts';
-import type { Grant } from '../repositories/clients/grants.ts';
+import type { ListedGrant } from '../repositories/clients/grants.ts';
 import type { Group } from '../repositories/groups/groups.ts';
 import type { LogoutDeliverySummary } from '../repositories/logout-deliveries/logout-deliveries.ts';
 import type { Resource } from '../repositories/resources/resources.ts';
@@ -99,12 +99,16 @@ export const logoutDeliveryView = (delivery: LogoutDeliverySummary) =>
     'finishedAt',
   );
 
-export function grantView(grant: Grant): Record<string, unknown> {
+export function grantView(grant: ListedGrant): Record<string, unknown> {
   return {
     client_id: grant.clientId,
     client_name: grant.clientName,
     scope: grant.scope.join(' '),
     claims: grant.claims,
+    resources:
+      grant.apis.length > 0
+        ? grant.apis.map(({ resource, name, scope }) => ({ resource, name, scope: scope.join(' ') }))
+        : undefined,
     created_at: grant.createdAt.toISOString(),
   };
 }

@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuthorizationRequestRow } from '../repositories/authorization-requests/authorization-requests.ts';
 import type { Client } from '../repositories/clients/clients.ts';
+import type { Resource } from '../repositories/resources/resources.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
 import type { SignInContext } from '../repositories/sessions/sign-in-context.ts';
 
@@ -11,7 +12,10 @@ export interface ConsentQuestion {
   redirectUri: string;
   /** The redirect URI that the grant stores. */
   registeredUri: string;
+  /** The scopes of this service. */
   scope: string[];
+  /** The APIs with the requested scopes of each. */
+  apis: { api: Resource; scope: string[] }[];
   /** Single claims beside those of the scopes. */
   claims: string[];
   uiLocales: string | undefined;

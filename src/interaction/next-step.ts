@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { multiFactor, needsPasskey, preferredAcr } from '../oauth/acr.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
 import { claimsOfScopes } from '../oauth/scope.ts';
-import type { Grant } from '../repositories/clients/grants.ts';
+import type { GrantParts, ResourceGrants } from '../repositories/clients/grants.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
 
 /** The settings REQUIRE_SECOND_FACTOR and REQUIRE_SECOND_FACTOR_GROUPS. */
@@ -19,7 +19,10 @@ export interface Asked {
   maxAge: number | undefined;
   /** The users that id_token_hint or requested claims allow; undefined if the client names none. */
   expectedSubs: readonly string[] | undefined;
+  /** The scopes of this service. */
   scope: readonly string[];
+  /** The scopes of resources. */
+  resources: ResourceGrants;
   /** Single claims beside those of the scopes. */
   claims: readonly string[];
   redirectUri: string;
@@ -31,7 +34,7 @@ export interface Asked {
 export interface Facts {
   session: (Pick<Session, 'authTime' | 'now' | 'amr' | 'enrolled'> & { user: Member & { sub: string } }) | undefined;
   /** The earlier grant of the user to the client. */
-  grant: Pick<Grant, 'scope' | 'claims' | 'redirectUris'> | undefined;
+  grant: GrantParts | undefined;
   /** `selfRegistered` if no administrator has reviewed the client: it asks again for each redirect URI (security R11, A25). */
   client: { firstParty: boolean; selfRegistered: boolean; requiredAcr: string | undefined };
   secondFactor: SecondFactorPolicy;
@@ -154,8 +157,11 @@ function missingLevel(
   return { values: acr.values, demanded: acr.essential };
 }
 
-function grantCovers({ grant, client }: Facts, { scope, claims, redirectUri }: Asked): boolean {
+function grantCovers({ grant, client }: Facts, { scope, resources, claims, redirectUri }: Asked): boolean {
   if (!grant || !scope.every((value) => grant.scope.includes(value))) return false;
+  const isGranted = ([id, values]: [string, readonly string[]]) =>
+    values.every((value) => grant.resources[id]?.includes(value));
+  if (!Object.entries(resources).every(isGranted)) return false;
   // a grant of a scope covers each of its claims
   const granted = [...grant.claims, ...claimsOfScopes(grant.scope)];
   if (!claims.every((claim) => granted.includes(claim))) return false;

@@ -1,11 +1,12 @@
 // Decides whether an authorization code is redeemed: the readable form of redeem_code.sql, which the service runs; a property test holds the two equal.
+import { type Audience, isFor } from './own-resource.ts';
 
 export interface CodeFacts {
   clientId: string;
   redirectUri: string;
   codeChallenge: string | undefined;
-  /** The resources that the authorization is for; undefined is the client itself. */
-  audience: string[] | undefined;
+  /** The resource that the authorization is for, and its server; undefined is the client itself. One with several has more conditions. */
+  audience: Audience | undefined;
   /** The session, the user, the client and the grant are still valid. */
   live: boolean;
   expired: boolean;
@@ -70,6 +71,6 @@ function mismatchOf(code: CodeFacts, request: RedemptionRequest): RedemptionFail
   if (code.codeChallenge !== undefined && request.codeChallenge === undefined) return 'pkce_missing';
   if (code.codeChallenge === undefined && request.codeChallenge !== undefined) return 'pkce_unexpected';
   if (code.codeChallenge !== request.codeChallenge) return 'pkce';
-  if (request.resource !== undefined && !code.audience?.includes(request.resource)) return 'resource';
+  if (!isFor(code.audience, request.resource)) return 'resource';
   return undefined;
 }

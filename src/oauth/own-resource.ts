@@ -1,4 +1,5 @@
 // Decides which resource URIs name the service itself, and where a token for them may be used (RFC 8707 2, security R115).
+import { resourceKey } from './resource-key.ts';
 
 /** Paths that a token for the issuer does not cover: administration has its own resource, and metrics have none. */
 const excludedPaths = ['/admin', '/metrics'];
@@ -39,6 +40,12 @@ export function servesAt(issuer: string, audience: Audience | undefined, address
 /** Whether the audience of a token is a resource of another server. */
 export function isForeign(audience: Audience | undefined): boolean {
   return audience !== undefined && audience.length !== 1;
+}
+
+/** Whether the audience of an authorization is the resource of a token request, if the request names one (RFC 8707 2.2). */
+export function isFor(audience: Audience | undefined, resource: string | undefined): boolean {
+  const [granted] = audience ?? [];
+  return resource === undefined || (typeof granted === 'string' && resourceKey(granted) === resourceKey(resource));
 }
 
 /** Returns the path of a URI below the issuer, '' for the issuer itself; undefined if the URI is spelled in an unusual way. */

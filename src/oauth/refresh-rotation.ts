@@ -1,5 +1,6 @@
 // Decides whether a refresh token is exchanged for tokens: the readable form of use_refresh_token.sql, which the service runs; a property test holds
 // the two equal.
+import { type Audience, isFor } from './own-resource.ts';
 
 export interface RefreshFacts {
   clientId: string;
@@ -9,8 +10,8 @@ export interface RefreshFacts {
   scope: string[];
   registered: string[];
   consented: string[];
-  /** The resources that the authorization is for; undefined is the client itself. */
-  audience: string[] | undefined;
+  /** The resource that the authorization is for, and its server; undefined is the client itself. One with several has more conditions. */
+  audience: Audience | undefined;
   expired: boolean;
   /** How often it was used before, and the time since the first use; a token that is not rotated is never spent. */
   uses: number;
@@ -49,7 +50,7 @@ export function decideRefresh(token: RefreshFacts, request: RefreshRequest): Ref
   if (!token.live) return { failure: 'ended' };
   const granted = token.scope.filter((value) => token.registered.includes(value) && token.consented.includes(value));
   if (request.scope && !request.scope.every((value) => granted.includes(value))) return { failure: 'scope' };
-  if (request.resource !== undefined && !token.audience?.includes(request.resource)) return { failure: 'resource' };
+  if (!isFor(token.audience, request.resource)) return { failure: 'resource' };
   const isSpent = token.uses > 0;
   const isExpired = token.expired && !isSpent;
   const uses = token.uses + (!isExpired && (request.rotate || isSpent) ? 1 : 0);

@@ -148,6 +148,11 @@ export function languageTools(locale: string, messages: ReadonlyMap<string, Mess
     t,
     rich,
     has: (key: string): boolean => messages.has(key),
+    /** The text in the language of the page, else in English, else in any. */
+    inLanguage: (texts: Readonly<Record<string, string>>): string | undefined => {
+      const tags = Object.keys(texts);
+      return texts[lookup(tags, locale) ?? lookup(tags, 'en') ?? tags[0] ?? ''];
+    },
     /** "Ada Lovelace (ada)", or the user name alone. */
     label: ({ username, name }: AccountView): string => {
       const shown = cleanName(name ?? '');

@@ -3,9 +3,11 @@ import { invalidScope, invalidTarget } from '../oauth/errors.ts';
 import { type Audience, isAtIssuer, isForeign, isOwnResource } from '../oauth/own-resource.ts';
 import { resourceKey } from '../oauth/resource-key.ts';
 import { isAdministratorScope, isServiceScope, splitScope, withoutAdministration } from '../oauth/scope.ts';
+import type { ResourceGrants } from '../repositories/clients/grants.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Resource } from '../repositories/resources/resources.ts';
 import type { Repositories } from '../repositories/store.ts';
+import type { AuthorizedResource } from '../repositories/tokens/authorization-codes.ts';
 
 /** How many resources an authorization request may name. */
 const maxResources = 10;
@@ -91,6 +93,43 @@ export async function findTargets(
 /** Leaves out URIs that are equal to an earlier one. */
 const distinct = (uris: readonly string[]): string[] =>
   [...new Map(uris.toReversed().map((uri) => [resourceKey(uri), uri])).values()].toReversed();
+
+/** What the client session of an authorization stores of its resources: nothing more than the audience for one resource of this service. */
+export const authorizedFor = (
+  targets: readonly Target[],
+): { audience: (string | null)[] | undefined; resources: AuthorizedResource[] } => ({
+  audience: targets.length === 0 ? undefined : targets.flatMap(({ audience }) => audience),
+  resources:
+    targets.length > 1 || targets.some(({ api }) => api)
+      ? targets.map(({ api, audience, scope }) => ({ id: api?.id, audience, scope, seconds: api?.accessTokenLifetime }))
+      : [],
+});
+
+/** The scope values of APIs that a grant has to cover, by the id of the resource. */
+export const resourceGrants = (targets: readonly Target[]): ResourceGrants =>
+  Object.fromEntries(targets.flatMap(({ api, scope }) => (api && scope.length > 0 ? [[api.id, scope]] : [])));
+
+/**
+ * What a request gets of the scope that it asks for; the grant limits it further when tokens are issued (security R12).
+ * @param asked whether the client named the scope
+ * @throws OAuthError invalid_scope
+ */
+export function permittedScope(
+  { metadata }: Pick<Client, 'metadata'>,
+  targets: readonly Target[],
+  scope: readonly string[],
+  asked: boolean,
+): string[] {
+  const registered = splitScope(metadata.scope);
+  const offline = metadata.grant_types.includes('refresh_token');
+  const ofApis = targets.flatMap((target) => target.scope);
+  const permitted = (value: string) =>
+    isServiceScope(value)
+      ? registered.includes(value) && (offline || value !== 'offline_access')
+      : ofApis.includes(value);
+  if (asked) scopeFor(targets, [...scope], true);
+  return scopeFor(targets, scope.filter(permitted), false);
+}
 
 /**
  * What tokens for these resources may have of a scope of the service, which the client may have: for a resource of another server no

@@ -42,10 +42,10 @@ export interface PreparedTokens {
 export type PreparedAccess = PreparedTokens & { accessToken: OpaqueToken };
 
 /** Limits the lifetime of an access token to that of the tokens of its resource. */
-export const withLifetimeOf = (
+export const withLifetimeOf = <Tokens extends PreparedTokens>(
   api: { accessTokenLifetime: number | undefined } | undefined,
-  prepared: PreparedAccess,
-): PreparedAccess =>
+  prepared: Tokens,
+): Tokens =>
   api?.accessTokenLifetime === undefined
     ? prepared
     : {

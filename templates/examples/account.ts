@@ -166,6 +166,19 @@ export const accountExamples: Examples<AccountPages> = {
           clientId: 'harbour',
           name: 'Harbour',
           scopes: ['openid', 'profile', 'email'],
+          apis: [
+            {
+              name: 'Logbook',
+              host: 'api.harbour.example',
+              scopes: [
+                {
+                  scope: 'log.read',
+                  description: { en: 'Read your logbook', de: 'Ihr Logbuch lesen', ar: 'قراءة سجلّك' },
+                },
+                { scope: 'log.write', description: {} },
+              ],
+            },
+          ],
           claims: ['phone_number'],
           since: new Date('2026-03-14T09:26:53Z'),
           settings: [
@@ -177,6 +190,7 @@ export const accountExamples: Examples<AccountPages> = {
           clientId: 'lighthouse',
           name: 'Lighthouse',
           scopes: ['openid', 'offline_access'],
+          apis: [],
           since: new Date('2026-02-01T18:00:00Z'),
           settings: [],
         },

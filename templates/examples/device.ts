@@ -16,6 +16,7 @@ export const deviceExamples: Examples<DevicePages> = {
       account: { username: '' },
       userCode: 'WDJB-MJHT',
       scopes: [],
+      apis: [],
       requestedAt: new Date('2026-03-14T09:26:53Z'),
       isSameNetwork: true,
       form: form('/device'),
@@ -36,6 +37,16 @@ export const deviceExamples: Examples<DevicePages> = {
         },
         { scope: 'email', claims: [{ claim: 'email', value: 'ada@example.org' }] },
         { scope: 'offline_access', claims: [] },
+      ],
+      apis: [
+        {
+          name: 'Logbook',
+          host: 'api.harbour.example',
+          scopes: [
+            { scope: 'log.read', description: { en: 'Read your logbook', de: 'Ihr Logbuch lesen', ar: 'قراءة سجلّك' } },
+            { scope: 'log.write', description: {} },
+          ],
+        },
       ],
       requestedAt: new Date('2026-03-14T09:26:53Z'),
       network: '203.0.113.0/24',

@@ -39,7 +39,14 @@ export const signInExamples: Examples<SignInPages> = {
     },
   ],
   consent: [
-    { client: bareClient, account: { username: '' }, form: form('/consent'), switchAccountUri: '/login', scopes: [] },
+    {
+      client: bareClient,
+      account: { username: '' },
+      form: form('/consent'),
+      switchAccountUri: '/login',
+      scopes: [],
+      apis: [],
+    },
     {
       client,
       account,
@@ -66,6 +73,16 @@ export const signInExamples: Examples<SignInPages> = {
         },
         { scope: 'phone', claims: [] },
         { scope: 'offline_access', claims: [] },
+      ],
+      apis: [
+        {
+          name: 'Logbook',
+          host: 'api.harbour.example',
+          scopes: [
+            { scope: 'log.read', description: { en: 'Read your logbook', de: 'Ihr Logbuch lesen', ar: 'قراءة سجلّك' } },
+            { scope: 'log.write', description: {} },
+          ],
+        },
       ],
       claims: [
         { claim: 'nickname', value: 'ada' },

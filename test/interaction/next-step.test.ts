@@ -17,10 +17,11 @@ const ordinary: Facts & Asked = {
   maxAge: undefined,
   expectedSubs: undefined,
   scope: ['openid', 'email'],
+  resources: {},
   claims: [],
   redirectUri,
   session: session(at(-60)),
-  grant: { scope: ['openid', 'email', 'profile'], claims: [], redirectUris: [redirectUri] },
+  grant: { scope: ['openid', 'email', 'profile'], claims: [], redirectUris: [redirectUri], resources: {} },
   acr: { values: [], essential: false },
   client: { firstParty: false, selfRegistered: false, requiredAcr: undefined },
   secondFactor: { of: 'off', groups: [] },
@@ -291,13 +292,26 @@ describe('consent', () => {
     [
       ['a user without a grant is asked for consent', { grant: undefined }, consent],
       [
+        'a user who has not granted the scope of a resource is asked for consent',
+        {
+          resources: { notes: ['read'] },
+          grant: { ...ordinary.grant!, resources: { mail: ['read'], notes: ['write'] } },
+        },
+        consent,
+      ],
+      [
+        'a user who has granted the scope of the resource is not asked again',
+        { resources: { notes: ['read'] }, grant: { ...ordinary.grant!, resources: { notes: ['read', 'write'] } } },
+        issue,
+      ],
+      [
         'a user with a narrower grant is asked for consent',
-        { grant: { scope: ['openid'], claims: [], redirectUris: [redirectUri] } },
+        { grant: { scope: ['openid'], claims: [], redirectUris: [redirectUri], resources: {} } },
         consent,
       ],
       [
         'a narrower grant is consent_required with prompt=none',
-        { prompts: ['none'], grant: { scope: ['openid'], claims: [], redirectUris: [] } },
+        { prompts: ['none'], grant: { scope: ['openid'], claims: [], redirectUris: [], resources: {} } },
         errorStep('consent_required'),
       ],
       ['a claim beside the scopes needs consent', { claims: ['phone_number'] }, consent],

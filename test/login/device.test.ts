@@ -1,9 +1,10 @@
 // The page for devices: a signed-in user enters a code, compares it, sees who asks for what, and decides (RFC 8628 section 3.3).
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { askForCodes, decide, deviceCodes, type DeviceCodes, deviceMetadata, poll } from '../helpers/device.ts';
-import { withoutLimits } from '../helpers/grants.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
+import { introspect } from '../spec/kit.ts';
 
 const environment = { ...withoutLimits, DEVICE_GRANT: 'on', TRUST_PROXY: '127.0.0.1/32,::1/128' };
 let service: TestService;
@@ -234,4 +235,42 @@ describe('the sign-in', () => {
     expect(login.url).toBe(`${service.issuer}/login?destination=device.${given.user_code}`);
     expect(title(await agent.signIn(person, login))).toBe('Allow Living Room TV to use your account?');
   });
+});
+
+test('a device gets tokens for an API whose name, host and scopes the page showed, and for nothing more (RFC 8707 2, protocols 1.1)', async () => {
+  const token = await adminToken(service);
+  const api = 'https://notes.example/v1';
+  const server = await service.createClient();
+  await call(`${service.issuer}/admin/api/resources`, {
+    token,
+    body: {
+      ...{ resource: api, name: 'Notebook', client_id: server.clientId },
+      scopes: [{ value: 'notes.read', description: { en: 'Read your notes' } }, { value: 'notes.write' }],
+    },
+  });
+  const tv = await service.createClient({ ...deviceMetadata, scope: 'openid notes.read offline_access' });
+  const agent = await signedIn();
+  for (const parameters of [{ resource: api, scope: 'notes.read notes.write' }, { scope: 'notes.read' }] as Record<
+    string,
+    string
+  >[]) {
+    const given = await codes(parameters, tv);
+    const page = await enter(agent, given.user_code);
+    expect(page.body).toContain('Notebook');
+    expect(page.body).toContain('notes.example');
+    expect(page.body).toContain('Read your notes');
+    expect(page.body).not.toContain('notes.write');
+    await decide(agent, given);
+    const { status, body } = await poll(service.issuer, tv, given);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ scope: 'notes.read' });
+    const access = body['access_token'] as string;
+    expect((await introspect(service.issuer, server, access)).body).toMatchObject({
+      ...{ active: true, scope: 'notes.read' },
+      aud: [api, server.clientId],
+    });
+    expect(await call(`${service.issuer}/user/info`, { token: access })).toMatchObject({ status: 401 });
+  }
+  const foreign = await askForCodes(service.issuer, tv, { resource: 'https://other.example' });
+  expect(foreign).toMatchObject({ status: 400, body: { error: 'invalid_target' } });
 });

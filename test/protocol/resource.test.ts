@@ -39,7 +39,7 @@ test('one resource becomes the audience of the tokens (RFC 8707 2.2)', async () 
 });
 
 test.each(['GET', 'POST'])(
-  'several by %s are reported to the client with its state (RFC 8707 2, RFC 6749 4.1.2.1)',
+  'more than ten by %s are reported to the client with its state (RFC 8707 2, RFC 6749 4.1.2.1)',
   async (method) => {
     const agent = new UserAgent(service);
     await obtainCode(service, client, await service.createUser(), {}, agent);
@@ -50,7 +50,7 @@ test.each(['GET', 'POST'])(
       ['scope', 'openid'],
       ['state', 's'],
       ['prompt', 'none'],
-      ...both,
+      ...Array.from({ length: 11 }, (_, index) => ['resource', `${first}${index}`] as [string, string]),
     ]);
     const page =
       method === 'GET'
@@ -58,7 +58,49 @@ test.each(['GET', 'POST'])(
         : await agent.fetch('/authorize', { method, body: query });
     expect(page.status).toBe(302);
     expect(page.location).toMatch(new RegExp(`^${client.redirectUri}\\?`));
-    expect(responseParameters(page)).toEqual({ ...refusal, state: 's', iss: service.issuer });
+    expect(responseParameters(page)).toMatchObject({ error: 'invalid_target', state: 's', iss: service.issuer });
+  },
+);
+
+test.each(['GET', 'POST'])(
+  'several by %s are granted, and each token request names one (RFC 8707 2, 2.2)',
+  async (method) => {
+    const agent = new UserAgent(service);
+    await obtainCode(service, client, await service.createUser(), {}, agent);
+    const query = new URLSearchParams([
+      ['client_id', client.clientId],
+      ['redirect_uri', client.redirectUri],
+      ['response_type', 'code'],
+      ['scope', 'openid'],
+      ['prompt', 'none'],
+      ...both,
+    ]);
+    const page =
+      method === 'GET'
+        ? await agent.get(`/authorize?${query}`)
+        : await agent.fetch('/authorize', { method, body: query });
+    const redemption: [string, string][] = [
+      ['grant_type', 'authorization_code'],
+      ['code', responseParameters(page)['code']!],
+      ['redirect_uri', client.redirectUri],
+    ];
+    // without the parameter it would be a token for both, or the service would choose
+    expect(await token(client, redemption)).toMatchObject({ status: 400, body: { error: 'invalid_target' } });
+    const { body } = await token(client, [...redemption, ['resource', second]]);
+    expect((await introspect(service.issuer, server, body['access_token']!)).body['aud']).toEqual([
+      second,
+      server.clientId,
+    ]);
+    const refresh: [string, string][] = [
+      ['grant_type', 'refresh_token'],
+      ['refresh_token', body['refresh_token']!],
+    ];
+    expect(await token(client, refresh)).toMatchObject({ status: 400, body: { error: 'invalid_target' } });
+    const other = await token(client, [...refresh, ['resource', first]]);
+    expect((await introspect(service.issuer, server, other.body['access_token']!)).body['aud']).toEqual([
+      first,
+      server.clientId,
+    ]);
   },
 );
 

@@ -107,7 +107,14 @@ test('a response is issued or refused, and ends older codes, as the rule says (s
           redirectUri,
           requestHash,
         },
-        ...{ requested: undefined, offline: false, nonce: undefined, codeChallenge: undefined, audience: undefined },
+        ...{
+          requested: undefined,
+          offline: false,
+          nonce: undefined,
+          codeChallenge: undefined,
+          audience: undefined,
+          resources: [],
+        },
         ...{ subject: undefined, lifetime: 60, accessTokenLifetime: 60, clientSessionLifetime: 120 },
       });
       reached.add('refusal' in outcome ? outcome.refusal : outcome.replaces.length > 0 ? 'replaces' : 'issues');

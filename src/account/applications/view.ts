@@ -1,16 +1,18 @@
 // Prepares what the applications page shows of each client with access.
 import type { Pages } from '../../pages/views/index.ts';
-import type { Grant } from '../../repositories/clients/grants.ts';
+import { apiView } from '../../pages/api-view.ts';
+import type { ListedGrant } from '../../repositories/clients/grants.ts';
 import type { SettingOutline } from '../../repositories/users/user-settings.ts';
 
 export function grantsView(
-  grants: readonly Grant[],
+  grants: readonly ListedGrant[],
   settings: readonly SettingOutline[],
 ): Pages['account-applications']['grants'] {
   return grants.map((grant) => ({
     clientId: grant.clientId,
     name: grant.clientName,
     scopes: grant.scope,
+    apis: grant.apis.map(({ scope, ...api }) => apiView(api, scope)),
     claims: grant.claims,
     since: grant.createdAt,
     settings: settings

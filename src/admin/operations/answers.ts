@@ -99,6 +99,10 @@ const grant = z.object({
   client_name: z.string(),
   scope: z.string(),
   claims: z.array(z.string()).describe('Individual claims in addition to those of the scopes.'),
+  resources: z
+    .array(z.object({ resource: z.string(), name: z.string(), scope: z.string() }))
+    .optional()
+    .describe('The resources with the scope that the user granted for each.'),
   created_at: time,
 });
 const auditEvent = z.object({

@@ -5,6 +5,7 @@ import { digest } from '../../crypto/secrets.ts';
 import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/authorization-flow.ts';
 import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
 import { onlyNavigation } from '../../browser/session.ts';
+import { apiView } from '../../pages/api-view.ts';
 import { legible, releasedValues } from '../../pages/claim-text.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { clientAddress } from '../../server/network.ts';
@@ -85,9 +86,14 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
     const scopes = question.scope.filter((scope) => !granted?.scope.includes(scope));
     const known = [...(granted?.claims ?? []), ...claimsOfScopes(granted?.scope ?? [])];
     const claims = question.claims.filter((claim) => !known.includes(claim));
+    const apis = question.apis
+      .map(({ api, scope }) => ({ api, scope: scope.filter((value) => !granted?.resources[api.id]?.includes(value)) }))
+      .filter(({ scope }) => scope.length > 0);
     // the whole request is shown if everything was granted before
     const asked =
-      scopes.length + claims.length > 0 ? { scopes, claims } : { scopes: question.scope, claims: question.claims };
+      scopes.length + claims.length + apis.length > 0
+        ? { scopes, claims, apis }
+        : { scopes: question.scope, claims: question.claims, apis: question.apis };
     const data: Pages['consent'] = {
       client: clientView(question.client, question.redirectUri),
       account: accountView(session.user),
@@ -105,6 +111,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
       },
       switchAccountUri: signInPath('/login/accounts', { transaction }),
       claims: asked.claims.map((claim) => legible(claim, namedClaims(session.user, [claim])[claim])),
+      apis: asked.apis.map(({ api, scope }) => apiView(api, scope)),
       scopes: asked.scopes.map((scope) => ({
         scope,
         claims: releasedValues(session.user, scope),
@@ -121,6 +128,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
 }
 
 /** The question as the form is bound to it. */
-function shown({ scope, claims }: ConsentQuestion): string {
-  return [...scope, ...claims.map((claim) => `claim:${claim}`)].join(' ');
+function shown({ scope, claims, apis }: ConsentQuestion): string {
+  const ofApis = apis.flatMap(({ api, scope: values }) => values.map((value) => `${api.id}:${value}`));
+  return [...scope, ...claims.map((claim) => `claim:${claim}`), ...ofApis].join(' ');
 }

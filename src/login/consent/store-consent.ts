@@ -9,7 +9,7 @@ interface Consent {
   idHash: Buffer;
   decision: ConsentDecision;
   /** What the page showed. */
-  question: Pick<ConsentQuestion, 'client' | 'registeredUri' | 'scope' | 'claims'>;
+  question: Pick<ConsentQuestion, 'client' | 'registeredUri' | 'scope' | 'claims' | 'apis'>;
   address: string | undefined;
 }
 
@@ -32,16 +32,18 @@ export function storeConsent(
   log: AuditLog,
 ): Promise<void> {
   const { sub } = decision;
-  const { scope, claims, registeredUri } = question;
+  const { scope, claims, apis, registeredUri } = question;
+  const resources = Object.fromEntries(apis.map(({ api, scope: values }) => [api.id, values]));
+  const named = apis.flatMap(({ api, scope: values }) => values.map((value) => `${api.resource} ${value}`));
   const { clientId } = question.client;
   return store.transaction(async ({ authorizationRequests, grants, auditEvents }) => {
     const outcome = decideConsent(await authorizationRequests.lock(idHash), decision);
     if (outcome === 'ignore') return;
     const type = outcome === 'grant' ? 'consent.granted' : 'consent.denied';
-    const detail = { scope, ...(claims.length > 0 && { claims }) };
+    const detail = { scope, ...(claims.length > 0 && { claims }), ...(named.length > 0 && { resources: named }) };
     await Promise.all([
       authorizationRequests.decide(idHash, decision),
-      outcome === 'grant' && grants.add(sub, clientId, scope, registeredUri, claims),
+      outcome === 'grant' && grants.add(sub, clientId, scope, registeredUri, claims, resources),
       auditEvents.insert({ type, outcome: 'success', actor: sub, sub, clientId, address, detail }, log),
     ]);
   });

@@ -2,6 +2,8 @@
 import type { Config } from '../../config.ts';
 import type { ResponseRefusal } from '../../oauth/authorization-response.ts';
 import { conflict, OAuthError } from '../../oauth/errors.ts';
+import { isServiceScope } from '../../oauth/scope.ts';
+import { authorizedFor, resourceGrants, type Target } from '../../sender-constraint/audience.ts';
 import { deviceGrant } from '../../oauth/registrable-values.ts';
 import type { AuditLog } from '../../repositories/audit/audit-events.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
@@ -18,6 +20,8 @@ interface Decision {
   session: Session;
   /** The client as the page showed it. */
   client: Client;
+  /** The resources that the request is for, as the page shows them. */
+  targets: readonly Target[];
   address: string | undefined;
 }
 
@@ -33,7 +37,7 @@ export async function decideDevice(
     config,
     store,
   }: { config: Pick<Config, 'limits'>; store: Pick<Store, 'transaction' | 'pairwiseSubjects' | 'authorizationCodes'> },
-  { userCodeHashes, approved, session, client, address }: Decision,
+  { userCodeHashes, approved, session, client, targets, address }: Decision,
   log: AuditLog,
 ): Promise<boolean> {
   const { sub } = session.user;
@@ -44,9 +48,9 @@ export async function decideDevice(
     const { deviceAuthorizations, grants, authorizationCodes, clientSessions, auditEvents } = repositories;
     const device = await deviceAuthorizations.decide(userCodeHashes, approved ? 'approved' : 'denied');
     if (device?.clientId !== clientId) throw new NotIssued('answered');
-    const { deviceCodeHash, scope, audience, lifetime } = device;
+    const { deviceCodeHash, scope, lifetime } = device;
     if (approved) {
-      await grants.add(sub, clientId, scope, undefined, []);
+      await grants.add(sub, clientId, scope.filter(isServiceScope), undefined, [], resourceGrants(targets));
       const issued = await authorizationCodes.issue({
         codeHash: deviceCodeHash,
         accessTokenHash: undefined,
@@ -60,7 +64,7 @@ export async function decideDevice(
         redirectUri: deviceGrant,
         nonce: undefined,
         codeChallenge: undefined,
-        audience,
+        ...authorizedFor(targets),
         subject,
         lifetime,
         accessTokenLifetime: 0,

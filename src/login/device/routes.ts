@@ -10,6 +10,9 @@ import type { SecondStep } from '../../interaction/second-step.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
 import { redirectHost } from '../../oauth/client-metadata.ts';
 import { notFound } from '../../oauth/errors.ts';
+import { isServiceScope } from '../../oauth/scope.ts';
+import { apiView } from '../../pages/api-view.ts';
+import { findTargets, resourceGrants, type Target } from '../../sender-constraint/audience.ts';
 import { text } from '../../oauth/text.ts';
 import { releasedValues } from '../../pages/claim-text.ts';
 import { accountView, clientView, type PageResponses } from '../../pages/page-response.ts';
@@ -38,6 +41,8 @@ interface Waiting {
   code: string;
   device: DeviceAuthorization;
   client: Client;
+  /** The resources that the request is for. */
+  targets: readonly Target[];
 }
 
 interface DeviceDependencies {
@@ -87,13 +92,13 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
       return ask(request, reply, session, { problem: 'tampered', typed, status: code ? 403 : 400 });
     const waiting = await find(code);
     if (!waiting) return ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
-    const { client } = waiting;
+    const { client, targets } = waiting;
     const approved = decision === 'allow';
     const obstacle = approved ? demandSignIn(request, reply, session, waiting) : undefined;
     if (obstacle) return obstacle;
     const decided = await decideDevice(
       options,
-      { userCodeHashes: hashesOf(code), approved, session, client, address: clientAddress(request) },
+      { userCodeHashes: hashesOf(code), approved, session, client, targets, address: clientAddress(request) },
       request.log,
     );
     if (!decided) return ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
@@ -110,7 +115,10 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
     const device = await store.deviceAuthorizations.find(hashesOf(code));
     // not from the cache: the user allows the version that the page shows
     const client = device && (await store.clients.find(device.clientId));
-    return client?.status === 'enabled' ? { code, device: device!, client } : undefined;
+    if (client?.status !== 'enabled') return undefined;
+    const { resources, scope } = device!;
+    const targets = await findTargets(store, config.issuer, { client, resource: resources?.join(' '), scope });
+    return { code, device: device!, client, targets };
   }
 
   const counters = (request: FastifyRequest, session: Session) => [
@@ -166,13 +174,16 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
   }
 
   function review(request: FastifyRequest, reply: FastifyReply, session: Session, waiting: Waiting): FastifyReply {
-    const { code, device, client } = waiting;
+    const { code, device, client, targets } = waiting;
     const returnTo = devicePage(code);
     const data: Pages['device-review'] = {
       client: shownClient(client),
       account: accountView(session.user),
       userCode: code,
-      scopes: device.scope.map((scope) => ({ scope, claims: releasedValues(session.user, scope) })),
+      scopes: device.scope
+        .filter(isServiceScope)
+        .map((scope) => ({ scope, claims: releasedValues(session.user, scope) })),
+      apis: targets.flatMap(({ api, scope }) => (api && scope.length > 0 ? [apiView(api, scope)] : [])),
       requestedAt: device.createdAt,
       isSameNetwork: networkOf(device.address) === networkOf(clientAddress(request)),
       form: {
@@ -190,7 +201,7 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
 function nextStep(
   { secondFactor }: Pick<Config, 'secondFactor'>,
   session: Session,
-  { device, client }: Waiting,
+  { device, client, targets }: Waiting,
 ): NextStep {
   return decide(
     {
@@ -205,7 +216,8 @@ function nextStep(
       prompts: [],
       maxAge: client.metadata.default_max_age,
       expectedSubs: undefined,
-      scope: device.scope,
+      scope: device.scope.filter(isServiceScope),
+      resources: resourceGrants(targets),
       claims: [],
       redirectUri: '',
       acr: { values: [], essential: false },

@@ -1,6 +1,6 @@
 // Declares what the pages of the user's account show.
 import type { ProfileFault, ProfileField } from '../../oauth/own-profile.ts';
-import type { AccountView, ClaimText, FormView } from './parts.ts';
+import type { AccountView, ApiView, ClaimText, FormView } from './parts.ts';
 
 /** What a page of the account reports as done: keys of the catalogue under `account.done.`. */
 export const accountNotices = [
@@ -117,6 +117,7 @@ export interface AccountPages {
       clientId: string;
       name: string;
       scopes: string[];
+      apis: ApiView[];
       claims?: string[];
       since: Date;
       /** Each value as JSON; for a long one only its size in bytes. */

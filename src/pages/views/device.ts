@@ -1,5 +1,5 @@
 // Declares what the pages show by which a user decides about a device.
-import type { AccountView, ClaimText, ClientView, FormView, LanguageLink } from './parts.ts';
+import type { AccountView, ApiView, ClaimText, ClientView, FormView, LanguageLink } from './parts.ts';
 
 export interface DevicePages {
   /** Asks for the code that a device shows. */
@@ -23,6 +23,8 @@ export interface DevicePages {
     userCode: string;
     /** The requested scopes, each with the claims that it would release. */
     scopes: { scope: string; claims: ClaimText[] }[];
+    /** The APIs with the requested scopes of each. */
+    apis: ApiView[];
     requestedAt: Date;
     /** The network of the device, an IPv4 /24 or an IPv6 /64; absent if it is not known. */
     network?: string;

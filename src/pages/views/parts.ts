@@ -28,6 +28,15 @@ export interface ClaimText {
   flag?: boolean;
 }
 
+/** An API that tokens are for, with the scopes of it that are shown. Untrusted text. */
+export interface ApiView {
+  name: string;
+  /** The host of its URI, or the URI. */
+  host: string;
+  /** Each with its descriptions by language. */
+  scopes: { scope: string; description: Record<string, string> }[];
+}
+
 export interface AccountView {
   username: string;
   /** The display name, when one is known. */

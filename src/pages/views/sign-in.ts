@@ -1,6 +1,6 @@
 // Declares what the pages of sign-in, consent and sign-out show.
 import type { ReturnTo } from '../return-to.ts';
-import type { AccountView, ClaimText, ClientView, FormView, LanguageLink } from './parts.ts';
+import type { AccountView, ApiView, ClaimText, ClientView, FormView, LanguageLink } from './parts.ts';
 
 /**
  * Why the sign-in page shows a message; each is a key of the message catalogue under `login.problem.`. The refusals of the authenticators
@@ -77,6 +77,8 @@ export interface SignInPages {
     switchAccountUri: string;
     /** The requested scopes, each with the claims that it would release. */
     scopes: { scope: string; claims: ClaimText[] }[];
+    /** The APIs that the client wants to use as the user. */
+    apis: ApiView[];
     /** Single claims beside those of the scopes; the text is empty if there is no value yet. */
     claims?: ClaimText[];
     problem?: 'expired' | 'tampered';

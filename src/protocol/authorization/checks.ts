@@ -8,7 +8,7 @@ import { isCodeChallenge } from '../../oauth/pkce.ts';
 import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
 import { neededGrantTypes, parseResponseMode, parseResponseType, parts } from '../../oauth/response-type.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
-import { oneResource, scopeFor } from '../../sender-constraint/audience.ts';
+import { oneResource, permittedScope } from '../../sender-constraint/audience.ts';
 import type { VerificationContext } from './verification-context.ts';
 import type { TrustedRequest } from './trusted-request.ts';
 
@@ -33,7 +33,6 @@ export const checks: readonly Check[] = [
   checkPrompt,
   checkMaxAge,
   checkPkce,
-  checkResource,
 ];
 
 export function wellFormed(value: string, max = maxOpaque): boolean {
@@ -83,18 +82,30 @@ function checkResponseType(request: TrustedRequest, parameters: Record<string, s
     refuse('invalid_request', 'response_mode query.jwt can carry tokens only if the client registered encryption');
 }
 
-function checkScope(request: TrustedRequest, parameters: Record<string, string>): void {
-  const { metadata } = request.client;
+/** Also finds the resources, to which scopes can belong (RFC 8707 2). */
+async function checkScope(
+  request: TrustedRequest,
+  { resource, scope }: Record<string, string>,
+  { findTargets }: CheckRules,
+): Promise<void> {
+  const { client, responseType } = request;
+  const { metadata } = client;
   // the registered scopes by default, as at /authenticate (RFC 6749 3.3)
-  const scope = parameters['scope'] ?? metadata.scope;
-  if (scope.length > maxScope || !isScope(scope)) refuse('invalid_scope', 'scope must be a list of scope values');
-  const asked = splitScope(scope);
+  const wanted = scope ?? metadata.scope;
+  if (wanted.length > maxScope || !isScope(wanted)) refuse('invalid_scope', 'scope must be a list of scope values');
+  const asked = splitScope(wanted);
   const registered = splitScope(metadata.scope);
-  if (!registered.includes('openid')) refuse('invalid_scope', 'the client is not registered for the scope openid');
-  if (!asked.includes('openid')) refuse('invalid_scope', 'scope must include openid');
-  // the grant limits it further when the code is issued (security R12)
-  const offline = metadata.grant_types.includes('refresh_token');
-  request.scope = asked.filter((value) => registered.includes(value) && (offline || value !== 'offline_access'));
+  const targets = await findTargets({ client, resource, scope: asked });
+  // a browser gets one token, and cannot name a resource for each
+  if (parts(responseType).token && targets.length > 1) oneResource(targets.map(({ audience: [uri] }) => uri).join(' '));
+  const apiScope = targets.flatMap((target) => target.scope);
+  // a request for scopes of APIs is plain OAuth 2.0 without it
+  if (apiScope.length === 0 || parts(responseType).idToken) {
+    if (!registered.includes('openid')) refuse('invalid_scope', 'the client is not registered for the scope openid');
+    if (!asked.includes('openid')) refuse('invalid_scope', 'scope must include openid');
+  }
+  request.scope = permittedScope(client, targets, asked, scope !== undefined);
+  request.targets = targets;
 }
 
 function checkClaims(request: TrustedRequest, parameters: Record<string, string>): void {
@@ -153,16 +164,4 @@ function checkPkce(request: TrustedRequest, parameters: Record<string, string>, 
   if (method !== 'S256') refuse('invalid_request', 'code_challenge_method must be S256');
   if (!isCodeChallenge(challenge)) refuse('invalid_request', 'code_challenge must be 43 characters of base64url');
   request.codeChallenge = challenge;
-}
-
-async function checkResource(
-  request: TrustedRequest,
-  { resource, scope = '' }: Record<string, string>,
-  { findTargets }: CheckRules,
-): Promise<void> {
-  const { client } = request;
-  if (resource !== undefined)
-    request.targets = await findTargets({ client, resource: oneResource(resource), scope: [] });
-  scopeFor(request.targets, splitScope(scope), true);
-  request.scope = scopeFor(request.targets, request.scope, false);
 }

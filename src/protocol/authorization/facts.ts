@@ -2,11 +2,13 @@
 import type { Passkeys } from '../../authenticators/passkey/passkeys.ts';
 import type { Config } from '../../config.ts';
 import { type Asked, decide, type Facts, type NextStep, wantsPasskey } from '../../interaction/next-step.ts';
+import { isServiceScope } from '../../oauth/scope.ts';
 import { sectorIdentifier } from '../../oauth/subject-type.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { SignInContext } from '../../repositories/sessions/sign-in-context.ts';
 import type { Store } from '../../repositories/store.ts';
+import { resourceGrants } from '../../sender-constraint/audience.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { TrustedRequest } from './trusted-request.ts';
 
@@ -67,7 +69,8 @@ export function createDecision({ config, store, clients, tokens, passkeys }: Dec
       prompts: request.prompts,
       maxAge: request.maxAge,
       expectedSubs: await expectedSubs(request, named, session),
-      scope: request.scope,
+      scope: request.scope.filter(isServiceScope),
+      resources: resourceGrants(request.targets),
       claims: request.claims.beside,
       redirectUri: request.registeredUri,
       acr: request.acr,

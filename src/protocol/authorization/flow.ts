@@ -9,10 +9,12 @@ import type { NextStep } from '../../interaction/next-step.ts';
 import type { SecondStep } from '../../interaction/second-step.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
 import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import { isServiceScope } from '../../oauth/scope.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
 import type { SignInContext } from '../../repositories/sessions/sign-in-context.ts';
 import type { Store } from '../../repositories/store.ts';
+import { resourceGrants } from '../../sender-constraint/audience.ts';
 import { jsonErrors } from '../../server/errors.ts';
 import { createDecision, type DecisionDependencies, mayLearnErrors } from './facts.ts';
 import { createIssue, type IssueDependencies } from './issue.ts';
@@ -72,9 +74,17 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     const next = await decideNext(authorization, context, transaction);
     if (next.step === 'error') throw new AuthorizationError(target, next.code, next.description);
     if (next.step !== 'issue' || !session || !confirmed) return next.step;
-    const { scope, claims, registeredUri } = authorization;
+    const { claims, registeredUri, targets } = authorization;
+    const scope = authorization.scope.filter(isServiceScope);
     if (next.recordGrant)
-      await store.grants.add(session.user.sub, client.clientId, scope, registeredUri, claims.beside);
+      await store.grants.add(
+        session.user.sub,
+        client.clientId,
+        scope,
+        registeredUri,
+        claims.beside,
+        resourceGrants(targets),
+      );
     const idHash = transaction?.idHash;
     const send = await prepareResponse(request, reply, target);
     const response = await issue(request, reply, authorization, session, { endpoint, idHash });
@@ -185,8 +195,18 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
   };
 }
 
-const questionOf = ({ client, target, registeredUri, scope, claims, uiLocales }: TrustedRequest): ConsentQuestion => ({
-  ...{ client, redirectUri: target.redirectUri, registeredUri, scope, claims: claims.beside, uiLocales },
+const questionOf = ({
+  client,
+  target,
+  registeredUri,
+  scope,
+  targets,
+  claims,
+  uiLocales,
+}: TrustedRequest): ConsentQuestion => ({
+  ...{ client, redirectUri: target.redirectUri, registeredUri, claims: claims.beside, uiLocales },
+  scope: scope.filter(isServiceScope),
+  apis: targets.flatMap(({ api, scope: values }) => (api && values.length > 0 ? [{ api, scope: values }] : [])),
 });
 
 /** The error of a request with prompt=none that needs a page. */

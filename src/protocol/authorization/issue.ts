@@ -12,7 +12,8 @@ import type { AuthorizationRequestRow } from '../../repositories/authorization-r
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Store } from '../../repositories/store.ts';
-import type { PreparedTokens, TokenKind } from '../../tokens/token-issuer.ts';
+import { authorizedFor } from '../../sender-constraint/audience.ts';
+import { type PreparedTokens, type TokenKind, withLifetimeOf } from '../../tokens/token-issuer.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { TrustedRequest } from './trusted-request.ts';
 
@@ -88,9 +89,12 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
     session: Session,
     { endpoint, idHash }: { endpoint: AuthorizationRequestRow['endpoint']; idHash: Buffer | undefined },
   ): Promise<Record<string, string> | undefined> => {
-    const { client, scope, target, nonce } = authorization;
+    const { client, scope, target, targets, nonce } = authorization;
     const { user } = session;
-    const prepared = await prepare(request, authorization);
+    const prepared = withLifetimeOf(
+      parts(authorization.responseType).token ? targets[0]?.api : undefined,
+      await prepare(request, authorization),
+    );
     const { code, accessToken, idToken, lifetimes } = prepared;
     const offline = code !== undefined && scope.includes('offline_access');
     const granted = offline ? scope : scope.filter((value) => value !== 'offline_access');
@@ -109,7 +113,7 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
       redirectUri: target.redirectUri,
       nonce,
       codeChallenge: authorization.codeChallenge,
-      audience: authorization.targets[0]?.audience,
+      ...authorizedFor(targets),
       subject,
       lifetime: lifetimes.authorizationCode,
       accessTokenLifetime: lifetimes.accessToken,

@@ -159,7 +159,10 @@ function parametersOf(payload: Record<string, unknown>): Record<string, string> 
         ? String(value)
         : name === 'claims' && typeof value === 'object'
           ? asText(value)
-          : value;
+          : // the only parameter that may be repeated (RFC 8707 2)
+            name === 'resource' && Array.isArray(value)
+            ? value.join(' ')
+            : value;
     if (text === undefined && value !== undefined) return refuse(`${name} in the request object is nested too deeply`);
     if (text === undefined || text === '') continue;
     if (typeof text !== 'string' || text.includes('\0') || !text.isWellFormed())

@@ -9,9 +9,8 @@ import { invalidScope, notFound, OAuthError, unauthorizedClient } from '../../oa
 import { deviceGrant } from '../../oauth/registrable-values.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
 import { text } from '../../oauth/text.ts';
-import type { Client } from '../../repositories/clients/clients.ts';
 import type { Store } from '../../repositories/store.ts';
-import { audienceOf, scopeFor } from '../../sender-constraint/audience.ts';
+import { findTargets, permittedScope } from '../../sender-constraint/audience.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { jsonErrors, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
@@ -53,8 +52,12 @@ export async function deviceAuthorizationEndpoint(
       throw unauthorizedClient(`the client is not registered for the grant type ${deviceGrant}`);
     const { clientId } = client;
     const { scope: requested, resource } = readParameters(parameters, request.body);
-    const audience = resource === undefined ? undefined : await audienceOf(store, config.issuer, resource);
-    const scope = scopeOf(client, requested, audience);
+    if (requested !== undefined && !isScope(requested)) throw invalidScope('scope must be a list of scope values');
+    // the registered scopes by default (RFC 6749 section 3.3)
+    const asked = splitScope(requested ?? client.metadata.scope);
+    const targets = await findTargets(store, config.issuer, { client, resource, scope: asked });
+    const scope = permittedScope(client, targets, asked, requested !== undefined);
+    if (scope.length === 0) throw invalidScope('the client may request none of these scopes');
     const address = clientAddress(request);
     const { token: deviceCode, hash: deviceCodeHash } = newOpaqueToken('device_code');
     // two requests get the same code once in billions
@@ -66,7 +69,7 @@ export async function deviceAuthorizationEndpoint(
           userCodeHash: verificationCodeHash(secretBox, 'user code', userCode),
           clientId,
           scope,
-          audience,
+          resources: resource === undefined ? undefined : splitScope(resource),
           address,
           network: isPublicClient(client.metadata) ? networkOf(address) : undefined,
           interval,
@@ -93,23 +96,6 @@ export async function deviceAuthorizationEndpoint(
       };
     }
   });
-}
-
-/** The registered scopes of a request; all of them by default (RFC 6749 section 3.3). @throws OAuthError invalid_scope */
-function scopeOf({ metadata }: Client, requested: string | undefined, audience: string[] | undefined): string[] {
-  if (requested !== undefined && !isScope(requested)) throw invalidScope('scope must be a list of scope values');
-  const registered = splitScope(metadata.scope);
-  const offline = metadata.grant_types.includes('refresh_token');
-  scopeFor(audience, splitScope(requested ?? ''), true);
-  const scope = scopeFor(
-    audience,
-    splitScope(requested ?? metadata.scope).filter(
-      (value) => registered.includes(value) && (offline || value !== 'offline_access'),
-    ),
-    false,
-  );
-  if (scope.length === 0) throw invalidScope('the client is not registered for any of these scopes');
-  return scope;
 }
 
 function full(): OAuthError {

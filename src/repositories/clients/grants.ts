@@ -1,6 +1,7 @@
 // Reads and writes the table grants: the consent of users, stored until it is withdrawn.
 import { batchedStatement, type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
+import type { ResourceScopes } from '../resources/resources.ts';
 import type { Page } from './client-listing.ts';
 
 export interface Grant {
@@ -9,21 +10,52 @@ export interface Grant {
   /** Single claims in addition to those of the scopes. */
   claims: string[];
   redirectUris: string[];
+  /** The granted scope values of each resource, by its id. */
+  resources: ResourceGrants;
   createdAt: Date;
   clientName: string;
+}
+
+export type ResourceGrants = Readonly<Record<string, readonly string[]>>;
+
+/** What a grant must cover, and what the consent page stores. */
+export type GrantParts = Pick<Grant, 'scope' | 'claims' | 'redirectUris' | 'resources'>;
+
+/** A grant with the names of its resources. */
+export interface ListedGrant extends Grant {
+  apis: {
+    resource: string;
+    name: string;
+    scopes: ResourceScopes;
+    /** The granted values. */ scope: readonly string[];
+  }[];
+}
+
+interface Row {
+  client_id: string;
+  scope: string[];
+  claims: string[];
+  redirect_uris: string[];
+  resources: ResourceGrants;
+  created_at: Date;
+  client_name: string;
+  apis: { id: string; resource: string; name: string; scopes: ResourceScopes }[] | null;
 }
 
 const find = batchedStatement(
   'read',
   'grants.find',
-  'SELECT scope, claims, redirect_uris FROM grants WHERE sub = $1 AND client_id = $2',
+  'SELECT scope, claims, redirect_uris, resources FROM grants WHERE sub = $1 AND client_id = $2',
 );
 const united = storedFunction(new URL('united.sql', import.meta.url));
 const addToGrant = storedFunction(new URL('add_to_grant.sql', import.meta.url), [united]);
-const add = statement('grants.add', `SELECT ${addToGrant.name}($1, $2, $3, $4, $5)`);
+const add = statement('grants.add', `SELECT ${addToGrant.name}($1, $2, $3, $4, $5, $6)`);
 const list = statement(
   'grants.list',
-  `SELECT g.client_id, g.scope, g.claims, g.redirect_uris, g.created_at, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name
+  `SELECT g.client_id, g.scope, g.claims, g.redirect_uris, g.resources, g.created_at, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name,
+          CASE WHEN g.resources <> '{}' THEN (
+            SELECT jsonb_agg(jsonb_build_object('id', r.id, 'resource', r.resource, 'name', r.name, 'scopes', r.scopes) ORDER BY r.name, r.id)
+              FROM resources r WHERE g.resources ? r.id) END AS apis
      FROM grants g JOIN clients c USING (client_id) WHERE g.sub = $1 AND ($2::timestamptz IS NULL OR (g.created_at, g.client_id) < ($2, $3))
     ORDER BY g.created_at DESC, g.client_id DESC LIMIT $4`,
 );
@@ -34,37 +66,37 @@ const withdraw = statement(
 
 export function grantsRepository(sql: Sql) {
   return {
-    async find(sub: string, clientId: string): Promise<Pick<Grant, 'scope' | 'claims' | 'redirectUris'> | undefined> {
-      const [row] = await sql.query<{ scope: string[]; claims: string[]; redirect_uris: string[] }>(find, [
+    async find(sub: string, clientId: string): Promise<GrantParts | undefined> {
+      const [row] = await sql.query<Pick<Row, 'scope' | 'claims' | 'redirect_uris' | 'resources'>>(find, [
         sub,
         clientId,
       ]);
-      return row && { scope: row.scope, claims: row.claims, redirectUris: row.redirect_uris };
+      const { scope, claims, redirect_uris: redirectUris, resources } = row ?? {};
+      return row && ({ scope, claims, redirectUris, resources } as GrantParts);
     },
-    /** Adds scopes, single claims and a redirect URI, if the request had one, to what a user has granted to a client. */
+    /** Adds scopes, single claims, a redirect URI, if the request had one, and scopes of resources to what a user has granted to a client. */
     async add(
       sub: string,
       clientId: string,
       scope: string[],
       redirectUri: string | undefined,
       claims: string[],
+      resources: ResourceGrants = {},
     ): Promise<void> {
-      await sql.query(add, [sub, clientId, scope, redirectUri, claims]);
+      await sql.query(add, [sub, clientId, scope, redirectUri, claims, resources]);
     },
-    async list(sub: string, page: Page = { limit: 200, after: undefined }): Promise<Grant[]> {
-      const rows = await sql.query<{
-        client_id: string;
-        scope: string[];
-        claims: string[];
-        redirect_uris: string[];
-        created_at: Date;
-        client_name: string;
-      }>(list, [sub, page.after?.at, page.after?.id, page.limit]);
+    async list(sub: string, page: Page = { limit: 200, after: undefined }): Promise<ListedGrant[]> {
+      const rows = await sql.query<Row>(list, [sub, page.after?.at, page.after?.id, page.limit]);
       return rows.map((row) => ({
         clientId: row.client_id,
         scope: row.scope,
         claims: row.claims,
         redirectUris: row.redirect_uris,
+        resources: row.resources,
+        apis: (row.apis ?? []).map(({ id, resource, name, scopes }) => ({
+          ...{ resource, name, scopes },
+          scope: row.resources[id]!,
+        })),
         createdAt: row.created_at,
         clientName: row.client_name,
       }));

@@ -19,8 +19,8 @@ export interface NewDeviceAuthorization {
   userCodeHash: Buffer;
   clientId: string;
   scope: string[];
-  /** The audience of the tokens; undefined for the client itself. */
-  audience: string[] | undefined;
+  /** The resources that the request named. */
+  resources: string[] | undefined;
   address: string | undefined;
   /** Undefined: the request counts in no network. */
   network: string | undefined;
@@ -37,7 +37,7 @@ export interface DeviceAuthorization {
   deviceCodeHash: Buffer;
   clientId: string;
   scope: string[];
-  audience: string[] | undefined;
+  resources: string[] | undefined;
   address: string | undefined;
   createdAt: Date;
   /** The seconds until it expires. */
@@ -89,7 +89,7 @@ export function deviceAuthorizationsRepository(sql: Sql) {
         device.userCodeHash,
         device.clientId,
         device.scope.join(' '),
-        device.audience,
+        device.resources,
         device.address,
         device.network,
         device.interval,
@@ -139,7 +139,7 @@ const toDeviceAuthorization = (row: Row): DeviceAuthorization => ({
   deviceCodeHash: row.device_code_hash,
   clientId: row.client_id,
   scope: row.scope.split(' '),
-  audience: row.audience ?? undefined,
+  resources: row.audience ?? undefined,
   address: row.address ?? undefined,
   createdAt: row.created_at,
   lifetime: row.lifetime,

@@ -6,7 +6,7 @@ import {
   type RequestRow,
   toAuthorizationRequest,
 } from '../authorization-requests/authorization-requests.ts';
-import type { Grant } from '../clients/grants.ts';
+import type { GrantParts } from '../clients/grants.ts';
 import { batchedSelect } from '../batched-select.ts';
 import { foundSession, type Session, type SessionRow, toSession } from './sessions.ts';
 
@@ -15,7 +15,7 @@ export interface SignInContext {
   /** The pending request, if it is bound to this browser. */
   pending: AuthorizationRequestRow | undefined;
   /** The grant of the session's user to the client of the request, or to `clientId`. */
-  grant: Pick<Grant, 'scope' | 'claims' | 'redirectUris'> | undefined;
+  grant: GrantParts | undefined;
 }
 
 /** A value is undefined if the browser did not send it. `clientId` names the client if there is no request. */
@@ -39,6 +39,7 @@ interface Row extends SessionRow {
   granted_scope: string[] | null;
   granted_claims: string[];
   redirect_uris: string[];
+  granted_resources: GrantParts['resources'];
 }
 
 const find = batchedSelect(
@@ -51,7 +52,8 @@ const find = batchedSelect(
     browserHash,
     clientId,
   ) => `SELECT s.*, r.client_id AS requested_of, r.endpoint, r.parameters, r.problem, r.decision, r.decided_sub, r.created_at AS requested_at,
-          g.scope AS granted_scope, g.claims AS granted_claims, g.redirect_uris
+          g.scope AS granted_scope, g.claims AS granted_claims, g.redirect_uris,
+          g.resources AS granted_resources
      FROM (VALUES (true)) AS visit (here)
      LEFT JOIN authorization_requests r ON r.id_hash = ${requestHash} AND r.browser_hash = ${browserHash} AND r.expires_at > now()
      LEFT JOIN (${foundSession(tokenHash, idleLifetime)}) s ON true
@@ -74,7 +76,7 @@ export function signInContextsRepository(sql: Sql) {
         return { session: undefined, pending: request && toAuthorizationRequest(request), grant: undefined };
       }
       const [row] = await sql.query<Row>(find, [tokenHash, idleLifetime, requestHash, browserHash, clientId]);
-      const { requested_of, requested_at, granted_scope, granted_claims, redirect_uris } = row!;
+      const { requested_of, requested_at, granted_scope, granted_claims, granted_resources, redirect_uris } = row!;
       return {
         session: row!.session_id === null ? undefined : toSession(row!),
         pending:
@@ -84,7 +86,12 @@ export function signInContextsRepository(sql: Sql) {
         grant:
           granted_scope === null
             ? undefined
-            : { scope: granted_scope, claims: granted_claims, redirectUris: redirect_uris },
+            : {
+                scope: granted_scope,
+                claims: granted_claims,
+                redirectUris: redirect_uris,
+                resources: granted_resources,
+              },
       };
     },
   };

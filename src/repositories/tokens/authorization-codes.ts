@@ -6,6 +6,7 @@ import type { Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import type { Audience } from '../../oauth/own-resource.ts';
 import type { RedemptionFailure, RedemptionRequest } from '../../oauth/code-redemption.ts';
+import { tokenResource } from './token-resource.ts';
 import { batchedCall } from '../batched-call.ts';
 import { toUser, type UserRow, withUser } from '../users/users.ts';
 
@@ -29,6 +30,8 @@ export interface NewResponse {
   codeChallenge: string | undefined;
   /** The audience of the tokens; undefined for the client itself. */
   audience: Audience | undefined;
+  /** The resources of which each token request names one. */
+  resources: readonly AuthorizedResource[];
   /** The subject of the user for the client; undefined for the user's own `sub`. */
   subject: string | undefined;
   /** In seconds. */
@@ -42,6 +45,17 @@ export interface NewResponse {
   maxCodes: number;
   /** How many responses the session may get in a minute; 0 for no limit. */
   maxPerMinute: number;
+}
+
+/** A resource of an authorization. */
+export interface AuthorizedResource {
+  /** Undefined for a resource of this service. */
+  id: string | undefined;
+  audience: Audience;
+  /** Its scope values that the user granted. */
+  scope: readonly string[];
+  /** The most seconds for which its tokens are valid, if it limits them. */
+  seconds: number | undefined;
 }
 
 /** The facts of an authorization that its tokens contain. */
@@ -82,12 +96,18 @@ export interface RedemptionRow<Failure extends string = RedemptionFailure> exten
   auth_time: Date;
   nonce: string | null;
   requested: RequestedClaims | null;
+  access_seconds: number | null;
   amr: string[];
   client_id: string;
 }
 
 export type RedemptionResult<Failure extends string = RedemptionFailure> =
-  | { authorization: Authorization; issuedAt: Date }
+  | {
+      authorization: Authorization;
+      issuedAt: Date;
+      /** In seconds, if the resource limits it. */
+      accessTokenLifetime: number | undefined;
+    }
   | {
       failure: Failure | 'unknown';
       sub: string | undefined;
@@ -104,7 +124,7 @@ const findWait = statement(
 const keepNewestCodes = storedFunction(new URL('keep_newest_codes.sql', import.meta.url));
 const issueCode = storedFunction(new URL('issue_code.sql', import.meta.url), [keepNewestCodes]);
 /** Also redeems the code of an approved device authorization request. */
-export const redeemCode = storedFunction(new URL('redeem_code.sql', import.meta.url));
+export const redeemCode = storedFunction(new URL('redeem_code.sql', import.meta.url), [tokenResource]);
 
 const issue = batchedCall('authorization_codes.issue', {
   function: issueCode,
@@ -134,17 +154,26 @@ export function authorizationCodesRepository(sql: Sql) {
             session: response.sessionId,
             client_id: response.clientId,
             client_version: response.clientVersion,
-            scope: response.scope.join(' '),
+            scope: response.scope
+              .filter((value) => !response.resources.some(({ scope }) => scope.includes(value)))
+              .join(' '),
+            resources: Object.fromEntries(
+              response.resources.flatMap(({ id, scope }) =>
+                id === undefined || scope.length === 0 ? [] : [[id, scope]],
+              ),
+            ),
             claims: response.claims,
             max_per_minute: response.maxPerMinute,
           },
           {
             code: response.codeHash?.toString('hex'),
             access_token: response.accessTokenHash?.toString('hex'),
+            scope: response.scope.join(' '),
             subject: response.subject,
             offline: response.offline,
             nonce: response.nonce,
             audience: response.audience,
+            resources: response.resources.length > 0 ? response.resources : undefined,
             requested: response.requested,
             redirect_uri: response.redirectUri,
             code_challenge: response.codeChallenge,
@@ -204,6 +233,7 @@ export function toRedemptionResult<Failure extends string = RedemptionFailure>(
     return { failure: row.failure, sub: row.sub ?? undefined, clientId: row.client_id, burned: row.burned };
   return {
     issuedAt: row.issued_at,
+    accessTokenLifetime: row.access_seconds ?? undefined,
     authorization: {
       clientSessionId: row.client_session_id!,
       sid: row.sid,

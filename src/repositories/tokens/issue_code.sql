@@ -3,15 +3,14 @@
 -- It also locks the grant: a withdrawal either waits and ends what is issued here, or was earlier. `refusal` is NULL if the response was issued. A test
 -- compares it with decideResponse() in src/oauth/authorization-response.ts.
 --   expected: request (hash in hex; null for a request that was not stored), session, client_id, client_version,
---     scope (as in RFC 6749 3.3), claims (an array), max_per_minute
---   issue: code, access_token (hashes in hex, each may be null), subject, offline, nonce, audience, requested, redirect_uri, code_challenge, max_codes,
+--     scope (as in RFC 6749 3.3, without that of resources), resources (scope values by id), claims (an array), max_per_minute
+--   issue: code, access_token (hashes in hex, each may be null), scope, subject, offline, nonce, audience, resources, requested, redirect_uri, code_challenge, max_codes,
 --     code_seconds, access_seconds, client_session_seconds
 CREATE FUNCTION {{issue_code}}(expected jsonb, issue jsonb, OUT refusal text, OUT issued_at timestamptz) LANGUAGE plpgsql AS $$
 DECLARE
   request_hash bytea := decode(expected ->> 'request', 'hex');
   issuing_session bigint := (expected ->> 'session')::bigint;
   issuing_client text := expected ->> 'client_id';
-  scope_text text := expected ->> 'scope';
   max_per_minute integer := (expected -> 'max_per_minute')::integer;
   new_code bytea := decode(issue ->> 'code', 'hex');
   max_codes integer := (issue -> 'max_codes')::integer;
@@ -32,7 +31,8 @@ BEGIN
    WHERE s.id = issuing_session AND s.idle_expires_at > now()
      AND u.sub = s.sub AND u.status = 'enabled'
      AND c.client_id = issuing_client AND c.status = 'enabled' AND c.version = (expected -> 'client_version')::integer
-     AND g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> string_to_array(scope_text, ' ')
+     AND g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> string_to_array(expected ->> 'scope', ' ')
+     AND g.resources @> (expected -> 'resources')
      AND to_jsonb(g.claims) @> (expected -> 'claims')
      FOR NO KEY UPDATE OF s FOR KEY SHARE OF g;
   IF NOT FOUND THEN
@@ -51,10 +51,10 @@ BEGIN
     token_audience := ARRAY(SELECT jsonb_array_elements_text(issue -> 'audience'));
   END IF;
   INSERT INTO client_sessions
-    (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, requested, subject, expires_at)
-    VALUES (issuing_session, facts.sid, facts.sub, issuing_client, facts.epoch, scope_text, (issue -> 'offline')::boolean,
+    (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, resources, requested, subject, expires_at)
+    VALUES (issuing_session, facts.sid, facts.sub, issuing_client, facts.epoch, issue ->> 'scope', (issue -> 'offline')::boolean,
             facts.auth_time, facts.amr, issue ->> 'nonce',
-            token_audience, issue -> 'requested', issue ->> 'subject', now() + make_interval(secs => (issue -> 'client_session_seconds')::double precision))
+            token_audience, issue -> 'resources', issue -> 'requested', issue ->> 'subject', now() + make_interval(secs => (issue -> 'client_session_seconds')::double precision))
     RETURNING id INTO new_client_session;
   INSERT INTO session_clients AS sc (session_id, client_id, subject, codes)
     VALUES (issuing_session, issuing_client, issue ->> 'subject', array_remove(ARRAY[new_code], NULL))

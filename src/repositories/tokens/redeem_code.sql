@@ -16,6 +16,9 @@ DECLARE
   failure_count smallint;
   client_session_end timestamptz;
   tokens_end timestamptz;
+  resource jsonb;
+  token_audience text[];
+  token_scope text;
 BEGIN
   SELECT ac.client_session_id, ac.expires_at, ac.redirect_uri, ac.code_challenge INTO code FROM authorization_codes ac
    WHERE ac.code_hash = presented_hash;
@@ -39,7 +42,14 @@ BEGIN
     WHEN code.code_challenge IS NOT NULL AND verified_challenge IS NULL THEN 'pkce_missing'
     WHEN code.code_challenge IS NULL AND verified_challenge IS NOT NULL THEN 'pkce_unexpected'
     WHEN code.code_challenge <> verified_challenge THEN 'pkce'
-    WHEN requested_resource IS NOT NULL AND NOT coalesce(requested_resource = ANY (client_session.audience), false) THEN 'resource' END;
+    ELSE NULL END;
+  -- only for tokens with a resource: the others need no more than this comparison
+  IF answer.failure IS NULL AND (client_session.resources IS NOT NULL OR requested_resource IS NOT NULL) THEN
+    resource := {{token_resource}}(client_session.resources, client_session.audience, client_session.client_id, client_session.sub, requested_resource);
+    IF resource IS NULL THEN
+      answer.failure := 'resource';
+    END IF;
+  END IF;
   UPDATE authorization_codes ac SET
          redemptions = ac.redemptions + CASE WHEN ac.redeemed_at IS NOT NULL OR answer.failure IS NULL THEN 1 ELSE 0 END,
          redeemed_at = CASE WHEN ac.redeemed_at IS NULL AND answer.failure IS NULL THEN clock_timestamp() ELSE ac.redeemed_at END,
@@ -55,14 +65,26 @@ BEGIN
     answer.sid := client_session.sid;
     answer.subject := coalesce(client_session.subject, client_session.sub);
     answer.scope := client_session.scope;
+    IF resource IS NOT NULL THEN
+      IF resource -> 'dropped' <> '[]' THEN
+        answer.scope := array_to_string(ARRAY(
+          SELECT value FROM unnest(string_to_array(client_session.scope, ' ')) WITH ORDINALITY AS granted (value, place)
+           WHERE NOT resource -> 'dropped' ? value ORDER BY place), ' ');
+        token_scope := answer.scope;
+      END IF;
+      IF (resource -> 'several')::boolean THEN
+        token_audience := ARRAY(SELECT jsonb_array_elements_text(resource -> 'audience'));
+      END IF;
+      answer.access_seconds := least((issue -> 'access_seconds')::double precision, (resource -> 'seconds')::double precision);
+    END IF;
     answer.auth_time := client_session.auth_time;
     answer.amr := client_session.amr;
     answer.nonce := client_session.nonce;
     answer.requested := client_session.requested;
     answer.issued_at := now();
-    tokens_end := now() + make_interval(secs => (issue -> 'access_seconds')::double precision);
-    INSERT INTO access_tokens (token_hash, client_session_id, expires_at)
-      VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, tokens_end);
+    tokens_end := now() + make_interval(secs => coalesce(answer.access_seconds, (issue -> 'access_seconds')::double precision));
+    INSERT INTO access_tokens (token_hash, client_session_id, scope, audience, expires_at)
+      VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, token_scope, token_audience, tokens_end);
     IF issue ->> 'handle' IS NOT NULL THEN
       tokens_end := greatest(tokens_end, client_session_end);
       INSERT INTO client_session_handles (handle_hash, client_session_id) VALUES (decode(issue ->> 'handle', 'hex'), client_session.id);

@@ -3,6 +3,7 @@ import { type Sql } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import { grace, type RefreshFailure, type RefreshRequest } from '../../oauth/refresh-rotation.ts';
 import type { Authorization } from './authorization-codes.ts';
+import { tokenResource } from './token-resource.ts';
 import { batchedCall } from '../batched-call.ts';
 import { toUser, type UserRow, withUser } from '../users/users.ts';
 
@@ -17,10 +18,10 @@ export interface Refresh extends RefreshRequest {
 }
 
 export type RefreshResult =
-  | { authorization: Authorization; issuedAt: Date; rotated: boolean }
+  | { authorization: Authorization; issuedAt: Date; rotated: boolean; /** In seconds. */ accessTokenLifetime: number }
   | { failure: RefreshFailure; sub: string | undefined; clientId: string | undefined };
 
-const useRefreshToken = storedFunction(new URL('use_refresh_token.sql', import.meta.url));
+const useRefreshToken = storedFunction(new URL('use_refresh_token.sql', import.meta.url), [tokenResource]);
 const rotate = batchedCall('refresh_tokens.rotate', {
   function: useRefreshToken,
   types: 'bytea, jsonb, jsonb',
@@ -48,6 +49,7 @@ export function refreshTokensRepository(sql: Sql) {
           amr: string[];
           nonce: string | null;
           requested: Authorization['requested'] | null;
+          access_seconds: number;
         }
       >(rotate, [
         refresh.tokenHash,
@@ -72,6 +74,7 @@ export function refreshTokensRepository(sql: Sql) {
       return {
         issuedAt: row.issued_at,
         rotated: row.rotated,
+        accessTokenLifetime: row.access_seconds,
         authorization: {
           clientSessionId: row.client_session_id,
           sid: row.sid,

@@ -27,6 +27,8 @@ DECLARE
   ancestor_spent_at timestamptz;
   in_grace boolean := true;
   new_line bytea;
+  resource jsonb;
+  token_audience text[];
 BEGIN
   SELECT rt.client_session_id INTO token FROM refresh_tokens rt WHERE rt.token_hash = presented_hash;
   SELECT cs.* INTO client_session FROM client_sessions cs WHERE cs.id = token.client_session_id FOR NO KEY UPDATE;
@@ -50,11 +52,16 @@ BEGIN
     answer.failure := 'ended';
     RETURN answer;
   END IF;
+  -- only for tokens with a resource: the others need no more than this comparison
+  IF client_session.resources IS NOT NULL OR requested_resource IS NOT NULL THEN
+    resource := {{token_resource}}(client_session.resources, client_session.audience, client_session.client_id, client_session.sub, requested_resource);
+  END IF;
   -- the granted scope, limited to what registration and grant still allow (security R12)
   granted := string_to_array(client_session.scope, ' ');
   IF (granted <@ facts.registered AND granted <@ facts.consented) IS NOT TRUE THEN
     granted := ARRAY(SELECT value FROM unnest(granted) WITH ORDINALITY AS granted_value (value, ordinal)
-                      WHERE value = ANY (facts.registered) AND value = ANY (facts.consented) ORDER BY ordinal);
+                      WHERE (value = ANY (facts.registered) AND value = ANY (facts.consented)) OR coalesce(resource -> 'scope' ? value, false)
+                      ORDER BY ordinal);
   END IF;
   IF jsonb_typeof(expected -> 'scope') = 'array' THEN
     requested_scope := ARRAY(SELECT jsonb_array_elements_text(expected -> 'scope'));
@@ -64,9 +71,12 @@ BEGIN
     END IF;
     granted := requested_scope;
   END IF;
-  IF requested_resource IS NOT NULL AND NOT coalesce(requested_resource = ANY (client_session.audience), false) THEN
+  IF (client_session.resources IS NOT NULL OR requested_resource IS NOT NULL) AND resource IS NULL THEN
     answer.failure := 'resource';
     RETURN answer;
+  END IF;
+  IF (resource -> 'several')::boolean THEN
+    token_audience := ARRAY(SELECT jsonb_array_elements_text(resource -> 'audience'));
   END IF;
   client_session_end := CASE
     WHEN client_session.offline THEN client_session.created_at + make_interval(secs => (issue -> 'client_session_seconds')::double precision)
@@ -122,9 +132,10 @@ BEGIN
   answer.requested := client_session.requested;
   answer.issued_at := now();
   answer.rotated := token.uses >= 1;
-  INSERT INTO access_tokens (token_hash, client_session_id, scope, expires_at)
-    VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, answer.scope,
-            now() + make_interval(secs => (issue -> 'access_seconds')::double precision));
+  answer.access_seconds := least((issue -> 'access_seconds')::double precision, (resource -> 'seconds')::double precision);
+  INSERT INTO access_tokens (token_hash, client_session_id, scope, audience, expires_at)
+    VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, answer.scope, token_audience,
+            now() + make_interval(secs => answer.access_seconds));
   IF answer.rotated THEN
     INSERT INTO refresh_tokens (token_hash, client_session_id, generation, expires_at, parent)
       VALUES (decode(issue ->> 'refresh_token', 'hex'), client_session.id, token.generation + 1,

@@ -8,6 +8,7 @@ import type { Store } from '../../../repositories/store.ts';
 import type { RedemptionFailure } from '../../../oauth/code-redemption.ts';
 import { text } from '../../../oauth/text.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
+import { withLifetimeOf } from '../../../tokens/token-issuer.ts';
 import type { GrantType } from '../grant-type.ts';
 
 const parameters = z.object({
@@ -67,7 +68,7 @@ export function authorizationCodeGrant({
       });
       if (!('failure' in result)) {
         const { nonce } = result.authorization;
-        return { ...result, tokens, nonce, refreshToken: tokens.refreshToken?.token };
+        return { ...result, tokens: withLifetimeOf(result, tokens), nonce, refreshToken: tokens.refreshToken?.token };
       }
       const { failure, sub, clientId, burned } = result;
       const refusal =

@@ -8,6 +8,7 @@ import type { RefreshFailure } from '../../../oauth/refresh-rotation.ts';
 import { text } from '../../../oauth/text.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import type { TokenService } from '../../../tokens/token-service.ts';
+import { withLifetimeOf } from '../../../tokens/token-issuer.ts';
 import type { GrantType } from '../grant-type.ts';
 
 const parameters = z.object({ refresh_token: text(512), scope: text(1024).optional() });
@@ -65,7 +66,8 @@ export function refreshTokenGrant({
       if (!('failure' in result)) {
         const { authorization, issuedAt, rotated } = result;
         // without a nonce, which belongs to the authentication request (Core 12.2)
-        return { tokens, authorization, issuedAt, refreshToken: rotated ? tokens.refreshToken!.token : presented };
+        const refreshToken = rotated ? tokens.refreshToken!.token : presented;
+        return { tokens: withLifetimeOf(result, tokens), authorization, issuedAt, refreshToken };
       }
       const { failure, clientId, sub } = result;
       const refusal = (errors[failure] ?? invalidGrant)(descriptions[failure]);
