@@ -16,6 +16,7 @@ import { clientEndRoutes } from './console/clients/end-routes.ts';
 import { consoleClientsEndpoint } from './console/clients/routes.ts';
 import { groupPageRoutes } from './console/groups/page-routes.ts';
 import { consoleGroupsEndpoint } from './console/groups/routes.ts';
+import { consoleResourcesEndpoint } from './console/resources/routes.ts';
 import { auditRoutes } from './console/operations/audit-routes.ts';
 import { keyRoutes } from './console/operations/key-routes.ts';
 import { overviewRoutes } from './console/operations/overview-routes.ts';
@@ -42,7 +43,7 @@ const pages = [
   ...[consoleClientsEndpoint, clientCreateRoutes, clientDecisionRoutes, clientEditRoutes, clientEndRoutes],
   ...[consoleUsersEndpoint, userConfirmRoutes, userEditRoutes, userPasswordRoutes, userFactorRoutes],
   ...[userExportRoutes, userImportRoutes],
-  ...[consoleGroupsEndpoint, groupPageRoutes],
+  ...[consoleGroupsEndpoint, groupPageRoutes, consoleResourcesEndpoint],
   ...[sessionRoutes, keyRoutes, auditRoutes],
   ...[appearanceRoutes, settingsRoutes],
   consoleSearchEndpoint,

@@ -5,6 +5,7 @@ import { accountExamples } from './account.ts';
 import { consoleClientCreateExamples } from './console-client-create.ts';
 import { consoleClientExamples } from './console-clients.ts';
 import { consoleGroupsExamples } from './console-groups.ts';
+import { consoleResourcesExamples } from './console-resources.ts';
 import { operationsExamples } from './console-operations.ts';
 import { consoleSearchExamples } from './console-search.ts';
 import { consoleSettingsExamples } from './console-settings.ts';
@@ -24,6 +25,7 @@ export const examples: Examples<Pages> = {
   ...consoleClientExamples,
   ...consoleClientCreateExamples,
   ...consoleGroupsExamples,
+  ...consoleResourcesExamples,
   ...operationsExamples,
   ...consoleSearchExamples,
   ...consoleSettingsExamples,

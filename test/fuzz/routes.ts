@@ -255,6 +255,45 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [303, 403, 404],
   },
+  'GET /admin/resources': { query: { 'cursor?': ['x'] }, cookies: byAdministrator, statuses: [200, 303, 403] },
+  'GET /admin/resources/new': { cookies: byAdministrator, statuses: [200, 303, 403] },
+  'GET /admin/resources/:resource': {
+    path: { resource: ['https://api.example/'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'GET /admin/resources/:resource/edit': {
+    path: { resource: ['https://api.example/'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'GET /admin/resources/:resource/delete': {
+    path: { resource: ['https://api.example/'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'POST /admin/resources/new': {
+    form: {
+      resource: ['urn:example:api'],
+      name: ['Notes'],
+      'scopes?': ['read Read your notes'],
+      'clients?': ['listed'],
+    },
+    cookies: byAdministrator,
+    statuses: [303, 403],
+  },
+  'POST /admin/resources/:resource/edit': {
+    path: { resource: ['https://api.example/'] },
+    form: { name: ['Notes'], 'scopes?': ['read Read your notes'], 'access_token_lifetime?': ['60'] },
+    cookies: byAdministrator,
+    statuses: [303, 403, 404],
+  },
+  'POST /admin/resources/:resource/delete': {
+    path: { resource: ['https://api.example/'] },
+    form: { typed: ['Notes'] },
+    cookies: byAdministrator,
+    statuses: [303, 403, 404],
+  },
   'GET /admin/users': {
     query: { 'q?': ['ada'], 'group?': ['staff'], 'status?': ['enabled'], 'admin?': ['true'], 'order?': ['name'] },
     cookies: byAdministrator,

@@ -80,7 +80,16 @@ export const createResource = operation({
   input: () => newResourceShape,
   status: 201,
   answer: 'Resource',
-  refusals: { conflict: 'taken', resource: 'resource', name: 'name', client_id: 'client', scopes: 'scopes' },
+  refusals: {
+    conflict: 'taken',
+    resource: 'resource',
+    'own-resource': 'own',
+    name: 'name',
+    client_id: 'client',
+    unknown: 'client',
+    scopes: 'scopes',
+    access_token_lifetime: 'lifetime',
+  },
   handler({ administration, config }, { input: { resource, ...members }, actor }) {
     if (isAtIssuer(config.issuer, resource)) throw invalidRequest(refusal('own-resource', 'resource'));
     return administration.createResource(actor, resource, members);
@@ -116,7 +125,13 @@ export const changeResource = operation({
   params: byResource,
   input: () => resourceChangeShape,
   answer: 'Resource',
-  refusals: { name: 'name', client_id: 'client', scopes: 'scopes' },
+  refusals: {
+    name: 'name',
+    client_id: 'client',
+    unknown: 'client',
+    scopes: 'scopes',
+    access_token_lifetime: 'lifetime',
+  },
   handler: ({ administration }, { params: { resource }, input, actor }) =>
     administration.changeResource(actor, resource, input),
   view: resourceView,

@@ -1,6 +1,7 @@
 // Creates, changes and deletes resources, a part of administration.ts.
 import { isDeepStrictEqual } from 'node:util';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import { refusal } from '../../oauth/refusals.ts';
 import type { ResourceMembers } from '../../oauth/resource-shape.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
@@ -48,7 +49,7 @@ export function resourceOperations(store: Store) {
   };
   const requireClient = async ({ clients }: Repositories, clientId: string | undefined) => {
     if (clientId !== undefined && !(await clients.find(clientId)))
-      throw invalidRequest('client_id: there is no such client');
+      throw invalidRequest(refusal('unknown', 'client_id'));
   };
 
   return {

@@ -8,6 +8,7 @@ import type { AccountView } from './parts.ts';
 export const consoleSections = [
   { name: 'overview', uri: '/admin', icon: 'M3 3h6v8H3zM11 3h6v4h-6zM11 9h6v8h-6zM3 13h6v4H3z' },
   { name: 'clients', uri: '/admin/clients', icon: 'M2.5 4h15v12h-15zM2.5 7.5h15M5 5.8h.1M7.5 5.8h.1' },
+  { name: 'resources', uri: '/admin/resources', icon: 'M7 6l-4 4 4 4M13 6l4 4-4 4M11.5 4l-3 12' },
   {
     name: 'users',
     uri: '/admin/users',

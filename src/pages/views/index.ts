@@ -3,6 +3,7 @@ import type { AccountPages } from './account.ts';
 import type { ConsoleClientCreatePages } from './console-client-create.ts';
 import type { ConsoleClientPages } from './console-clients.ts';
 import type { ConsoleGroupsPages } from './console-groups.ts';
+import type { ConsoleResourcesPages } from './console-resources.ts';
 import type { ConsoleSettingsPages } from './console-settings.ts';
 import type { ConsoleSearchPages } from './console-search.ts';
 import type { ConsoleUsersPages } from './console-users.ts';
@@ -36,6 +37,7 @@ export interface Pages
     ConsoleClientPages,
     ConsoleClientCreatePages,
     ConsoleGroupsPages,
+    ConsoleResourcesPages,
     ConsoleSearchPages,
     ConsoleSettingsPages,
     ConsoleUsersPages {}

@@ -4,6 +4,7 @@ import { examples } from '../../../templates/examples/index.ts';
 import { accountStates } from './account.ts';
 import { commonStates } from './common.ts';
 import { consoleGroupsStates } from './console-groups.ts';
+import { consoleResourcesStates } from './console-resources.ts';
 import { consoleSearchStates } from './console-search.ts';
 import { consoleSettingsStates } from './console-settings.ts';
 import { consoleUsersStates } from './console-users.ts';
@@ -26,6 +27,7 @@ export const everyView: View[] = [
   ...consoleClientStates,
   ...consoleClientCreateStates,
   ...consoleGroupsStates,
+  ...consoleResourcesStates,
   ...consoleSearchStates,
   ...consoleSettingsStates,
   ...consoleUsersStates,
