@@ -116,7 +116,19 @@ export function grantView(grant: ListedGrant): Record<string, unknown> {
 export const groupView = (group: Group) => shown(group, 'name', 'description', 'members', 'createdAt');
 
 export const resourceView = ({ scopes, ...resource }: Resource) => ({
-  ...shown(resource, 'id', 'resource', 'name', 'clientId', 'clients', 'accessTokenLifetime', 'registered', 'createdAt'),
+  ...shown(
+    resource,
+    'id',
+    'resource',
+    'name',
+    'clientId',
+    'clients',
+    'accessTokenFormat',
+    'accessTokenSigningAlg',
+    'accessTokenLifetime',
+    'registered',
+    'createdAt',
+  ),
   scopes: Object.entries(scopes).map(([value, description]) => ({ value, description })),
 });
 

@@ -38,13 +38,25 @@ const members = {
     .describe(
       'Who may request tokens: clients that are registered for one of the scopes (listed), or every enabled client (approved).',
     ),
+  access_token_format: z
+    .enum(['opaque', 'jwt'])
+    .optional()
+    .describe(
+      'The form of access tokens: the resource introspects opaque ones, and verifies JWTs with the published keys (RFC 9068).',
+    ),
+  access_token_signing_alg: z
+    .enum(['RS256', 'PS256', 'ES256', 'EdDSA'])
+    .optional()
+    .describe('The algorithm that signs JWT access tokens.'),
   access_token_lifetime: z
     .int()
     .min(1)
     .max(366 * 86_400)
     .nullable()
     .optional()
-    .describe('The most seconds for which a token of the resource is valid.'),
+    .describe(
+      'The most seconds for which a token of the resource is valid. A JWT is valid for 300 without it, and for 3600 at most.',
+    ),
 };
 
 export const newResourceShape = z.strictObject({

@@ -7,7 +7,7 @@ import type { ResourceGrants } from '../repositories/clients/grants.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Resource } from '../repositories/resources/resources.ts';
 import type { Repositories } from '../repositories/store.ts';
-import type { AuthorizedResource } from '../repositories/tokens/authorization-codes.ts';
+import type { AuthorizedResource, JwtFormat } from '../repositories/tokens/authorization-codes.ts';
 
 /** How many resources an authorization request may name. */
 const maxResources = 10;
@@ -101,9 +101,36 @@ export const authorizedFor = (
   audience: targets.length === 0 ? undefined : targets.flatMap(({ audience }) => audience),
   resources:
     targets.length > 1 || targets.some(({ api }) => api)
-      ? targets.map(({ api, audience, scope }) => ({ id: api?.id, audience, scope, seconds: api?.accessTokenLifetime }))
+      ? targets.map(({ api, audience, scope }) => ({ id: api?.id, audience, scope }))
       : [],
 });
+
+/** The most seconds for which a JWT access token is valid, and how many without a setting: a resource that verifies it learns of no revocation. */
+const jwtLifetime = { most: 3600, usual: 300 };
+
+/** What the token of a target needs to know; the stored function token_resource() decides the same for codes and refresh tokens. */
+export function formatOf(
+  target: Target | undefined,
+  { metadata }: Pick<Client, 'metadata'>,
+): { accessTokenLifetime: number | undefined; jwt: JwtFormat | undefined } {
+  const { api } = target ?? {};
+  if (api?.accessTokenFormat !== 'jwt') return { accessTokenLifetime: api?.accessTokenLifetime, jwt: undefined };
+  const accessTokenLifetime = Math.min(api.accessTokenLifetime ?? jwtLifetime.usual, jwtLifetime.most);
+  // the subject that the resource knows would be the same for two clients with pairwise subjects (RFC 9068 6)
+  const isPairwise = metadata.subject_type === 'pairwise';
+  const jwt = { alg: api.accessTokenSigningAlg, audience: api.resource, server: api.clientId ?? null };
+  return { accessTokenLifetime, jwt: isPairwise ? undefined : jwt };
+}
+
+/** The subject of a user in a JWT access token: the one by which the client of the resource knows the user. */
+export async function subjectAt(
+  { server }: JwtFormat,
+  { clients, pairwiseSubjects }: Pick<Repositories, 'clients' | 'pairwiseSubjects'>,
+  sub: string,
+): Promise<string> {
+  const client = server === null ? undefined : await clients.find(server);
+  return (client && (await pairwiseSubjects.obtain(client.metadata, sub))) ?? sub;
+}
 
 /** The scope values of APIs that a grant has to cover, by the id of the resource. */
 export const resourceGrants = (targets: readonly Target[]): ResourceGrants =>

@@ -10,7 +10,8 @@ import type { Authorization } from '../repositories/tokens/authorization-codes.t
 import { encryptFor, findRecipient, type Recipient } from './client-encryption.ts';
 import type { ClientKeys } from './client-keys.ts';
 import { mintIdToken, type ResponseKey } from './id-token.ts';
-import type { KeyRing } from './key-ring.ts';
+import { mintAccessToken } from './jwt-access-token.ts';
+import type { KeyAlgorithm, KeyRing } from './key-ring.ts';
 import { newOpaqueToken, type OpaqueToken } from './opaque-token.ts';
 
 /** In seconds. */
@@ -67,6 +68,8 @@ export interface IssuedTokens {
     /** Of the authentication request. */
     nonce: string | undefined;
   };
+  /** Of an access token that is a JWT for a resource; `sub` is the user as the resource knows the user, or the client. */
+  jwt?: { alg: KeyAlgorithm; audience: string; sub: string } | undefined;
   /** The refresh token that the client uses next. */
   refreshToken?: string | undefined;
   /** Whether the token endpoint returns the response to the client itself: else it passes a browser. */
@@ -160,8 +163,9 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
 
   /** Writes the response. An ID Token is part of it if the scope has `openid`. */
   async function respond(client: Client, prepared: PreparedTokens, issued: IssuedTokens): Promise<TokenResponse> {
-    const { code, accessToken, handle, idToken } = prepared;
+    const { code, handle, idToken } = prepared;
     const { scope, authorization, refreshToken } = issued;
+    const accessToken = prepared.accessToken && (await withFormat(client, prepared, issued));
     const response: TokenResponse = {};
     if (code) response.code = code.token;
     if (accessToken) {
@@ -173,10 +177,40 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
     if (refreshToken !== undefined) response.refresh_token = refreshToken;
     if (handle) response.client_session_handle = handle.token;
     if (idToken && authorization && splitScope(authorization.scope).includes('openid')) {
-      const signed = await signedIdToken(client, prepared, authorization, issued.direct);
+      const signed = await signedIdToken(client, { ...prepared, accessToken }, authorization, issued.direct);
       response.id_token = idToken.recipient ? await encryptFor(idToken.recipient, signed, 'jwt') : signed;
     }
     return response;
+  }
+
+  /** The access token in the form that its resource takes: opaque, or a JWT. */
+  async function withFormat(
+    { clientId }: Client,
+    { accessToken, lifetimes: { accessToken: lifetime } }: PreparedTokens,
+    { jwt, scope, authorization }: IssuedTokens,
+  ): Promise<OpaqueToken> {
+    const { hash } = accessToken!;
+    if (!jwt) return accessToken!;
+    const { alg, audience, sub } = jwt;
+    const authentication = authorization && {
+      authTime: authorization.authTime,
+      acr: authorization.requested?.acr ?? acrOf(authorization.amr),
+      amr: authorization.amr,
+    };
+    const content = {
+      issuer,
+      audience,
+      sub,
+      clientId,
+      scope,
+      hash,
+      lifetime,
+      issuedAt: authorization?.issuedAt ?? keyRing.now(),
+    };
+    return {
+      hash,
+      token: await mintAccessToken(keyRing, alg, { ...content, ...(authentication && { authentication }) }),
+    };
   }
 
   /**

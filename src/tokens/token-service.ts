@@ -6,6 +6,7 @@ import { mintAuthorizationResponse } from './authorization-response.ts';
 import { encryptFor, findRecipient } from './client-encryption.ts';
 import { mintIntrospectionResponse } from './introspection-response.ts';
 import { isOwnJwt, mintUserinfo, readIdTokenHint, verifyIdToken } from './id-token.ts';
+import { accessTokenHash } from './jwt-access-token.ts';
 import { mintLogoutToken } from './logout-token.ts';
 import { prepareSignedMetadata } from './signed-metadata.ts';
 import { createTokenIssuer, type TokenIssuerOptions } from './token-issuer.ts';
@@ -106,6 +107,8 @@ export function createTokenService(options: TokenServiceOptions) {
     verifyIdToken: (token: string) => verifyIdToken(keyRing, issuer, token, secretOf, idTokenLifetimeOf),
     /** The time that every signed token is checked against: the database's. */
     now: () => keyRing.now(),
+    /** The digest of a JWT access token of this service (RFC 9068); undefined for any other text. Nobody has verified that it is still valid. */
+    accessTokenHash: (token: string) => accessTokenHash(keyRing, issuer, token),
     /** Whether a text is a JWT that names this issuer. Nothing is verified yet. */
     isOwnJwt: (token: string) => isOwnJwt(issuer, token),
     get jwks() {

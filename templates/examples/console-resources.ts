@@ -9,7 +9,15 @@ const uri = '/admin/resources/5f2c';
 const uris = { editUri: `${uri}/edit`, deleteUri: `${uri}/delete` };
 const resource = 'https://api.harbour.example/logbook';
 const since = new Date('2026-03-14T09:26:53Z');
-const empty = { resource: '', name: '', client_id: '', scopes: '', clients: 'listed', access_token_lifetime: '' };
+const empty = {
+  resource: '',
+  name: '',
+  client_id: '',
+  scopes: '',
+  clients: 'listed',
+  access_token_format: 'opaque',
+  access_token_lifetime: '',
+};
 
 export const consoleResourcesExamples: Examples<ConsoleResourcesPages> = {
   'console-resources': [
@@ -40,6 +48,7 @@ export const consoleResourcesExamples: Examples<ConsoleResourcesPages> = {
           { value: 'log.read', description: { en: 'Read your logbook', de: 'Ihr Logbuch lesen', ar: 'قراءة سجلّك' } },
           { value: 'log.write', description: {} },
         ],
+        jwtAlg: 'ES256',
         accessTokenLifetime: 300,
       },
       server: { name: 'Harbour', uri: '/admin/clients/harbour' },
@@ -51,7 +60,14 @@ export const consoleResourcesExamples: Examples<ConsoleResourcesPages> = {
       ...frame,
       of: { name: 'Logbook', resource, uri },
       typed: {
-        ...{ resource, name: 'Logbook', client_id: 'harbour', clients: 'approved', access_token_lifetime: '300' },
+        ...{
+          resource,
+          name: 'Logbook',
+          client_id: 'harbour',
+          clients: 'approved',
+          access_token_format: 'jwt',
+          access_token_lifetime: '300',
+        },
         scopes: 'log.read Read your logbook\nlog.read [de] Ihr Logbuch lesen\nopenid',
       },
       form: form('/admin'),

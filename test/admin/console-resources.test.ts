@@ -47,11 +47,18 @@ test('an API is created, shown, changed and deleted by the console (protocols 1.
   const edit = await agent.get(`${path}/edit`);
   expect(edit.body).toContain('notes.read [de] Ihre Notizen lesen');
   const changed = await send(`${path}/edit`, {
-    ...{ name: 'Notes', clients: 'approved', client_id: '', access_token_lifetime: '300', scopes: 'notes.read Read' },
+    ...{ name: 'Notes', clients: 'approved', client_id: '', access_token_lifetime: '300', access_token_format: 'jwt' },
+    scopes: 'notes.read Read',
   });
   expect(changed.url).toContain('?done=resource-changed');
   expect(await service.store.resources.find(notes.resource)).toMatchObject({
-    ...{ name: 'Notes', clients: 'approved', clientId: undefined, accessTokenLifetime: 300 },
+    ...{
+      name: 'Notes',
+      clients: 'approved',
+      clientId: undefined,
+      accessTokenLifetime: 300,
+      accessTokenFormat: 'jwt',
+    },
     scopes: { 'notes.read': { en: 'Read' } },
   });
   const wrong = await send(`${path}/delete`, { typed: 'Note' });

@@ -61,15 +61,17 @@ const invitation = z.object({
     .describe('When the link ends; a mailed one ends later than its mail by INVITATION_LIFETIME.'),
 });
 const group = z.object({ name: z.string(), description: z.string(), members: z.int(), created_at: time });
-const resource = newResourceShape.required({ scopes: true, clients: true }).extend({
-  id: z.string(),
-  client_id: z.string().optional(),
-  access_token_lifetime: lifetime,
-  registered: z
-    .boolean()
-    .describe('Whether a client registered it in resource_uris, and no administrator has changed it.'),
-  created_at: time,
-});
+const resource = newResourceShape
+  .required({ scopes: true, clients: true, access_token_format: true, access_token_signing_alg: true })
+  .extend({
+    id: z.string(),
+    client_id: z.string().optional(),
+    access_token_lifetime: lifetime,
+    registered: z
+      .boolean()
+      .describe('Whether a client registered it in resource_uris, and no administrator has changed it.'),
+    created_at: time,
+  });
 const secondFactor = z.object({
   id: z.string(),
   kind: z.string().describe('Such as authenticator (an authenticator app) or passkey.'),

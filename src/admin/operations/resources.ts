@@ -20,6 +20,8 @@ const options = {
   client: 'client_id',
   scope: 'scopes',
   clients: 'clients',
+  'access-token-format': 'access_token_format',
+  'access-token-signing-alg': 'access_token_signing_alg',
   'access-token-lifetime': 'access_token_lifetime',
 };
 

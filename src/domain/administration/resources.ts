@@ -16,6 +16,8 @@ const names = {
   clientId: 'client_id',
   scopes: 'scopes',
   clients: 'clients',
+  accessTokenFormat: 'access_token_format',
+  accessTokenSigningAlg: 'access_token_signing_alg',
   accessTokenLifetime: 'access_token_lifetime',
 } as const satisfies Record<keyof Members, string>;
 
@@ -29,6 +31,8 @@ function changed(before: Members, change: ResourceMembers): Members {
       ? Object.fromEntries(scopes.map(({ value, description }) => [value, description ?? {}]))
       : before.scopes,
     clients: clients ?? before.clients,
+    accessTokenFormat: change.access_token_format ?? before.accessTokenFormat,
+    accessTokenSigningAlg: change.access_token_signing_alg ?? before.accessTokenSigningAlg,
     accessTokenLifetime:
       access_token_lifetime === undefined ? before.accessTokenLifetime : (access_token_lifetime ?? undefined),
   };
@@ -61,6 +65,8 @@ export function resourceOperations(store: Store) {
           clientId: undefined,
           scopes: {},
           clients: 'listed',
+          accessTokenFormat: 'opaque',
+          accessTokenSigningAlg: 'RS256',
           accessTokenLifetime: undefined,
         };
         const wanted = changed(start, members);

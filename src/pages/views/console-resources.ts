@@ -10,6 +10,7 @@ export interface TypedResource {
   /** A scope on each line, with what it allows. */
   scopes: string;
   clients: string;
+  access_token_format: string;
   access_token_lifetime: string;
 }
 
@@ -28,6 +29,8 @@ export interface ConsoleResourcesPages {
       scopes: { value: string; description: Record<string, string> }[];
       open: boolean;
       registered: boolean;
+      /** The algorithm of its JWT access tokens; absent for opaque ones. */
+      jwtAlg?: string;
       accessTokenLifetime?: number;
       createdAt: Date;
     };

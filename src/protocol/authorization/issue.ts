@@ -12,7 +12,7 @@ import type { AuthorizationRequestRow } from '../../repositories/authorization-r
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Store } from '../../repositories/store.ts';
-import { authorizedFor } from '../../sender-constraint/audience.ts';
+import { authorizedFor, formatOf, subjectAt } from '../../sender-constraint/audience.ts';
 import { type PreparedTokens, type TokenKind, withLifetimeOf } from '../../tokens/token-issuer.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { TrustedRequest } from './trusted-request.ts';
@@ -22,7 +22,7 @@ const codesPerClientSession = 5;
 
 export interface IssueDependencies {
   config: Config;
-  store: Pick<Store, 'authorizationCodes' | 'pairwiseSubjects'>;
+  store: Pick<Store, 'authorizationCodes' | 'clients' | 'pairwiseSubjects'>;
   clients: ClientCache;
   tokens: TokenService;
   sessions: BrowserSessions;
@@ -91,10 +91,9 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
   ): Promise<Record<string, string> | undefined> => {
     const { client, scope, target, targets, nonce } = authorization;
     const { user } = session;
-    const prepared = withLifetimeOf(
-      parts(authorization.responseType).token ? targets[0]?.api : undefined,
-      await prepare(request, authorization),
-    );
+    // a code may be for several targets, and its token request decides
+    const format = formatOf(parts(authorization.responseType).token ? targets[0] : undefined, client);
+    const prepared = withLifetimeOf(format, await prepare(request, authorization));
     const { code, accessToken, idToken, lifetimes } = prepared;
     const offline = code !== undefined && scope.includes('offline_access');
     const granted = offline ? scope : scope.filter((value) => value !== 'offline_access');
@@ -135,7 +134,9 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
     }
     const { sid, authTime, amr } = session;
     const details = { sid, subject: subject ?? user.sub, scope: granted.join(' '), authTime, amr, requested, user };
+    const { jwt } = format;
     const response = await tokens.respond(client, prepared, {
+      jwt: jwt && { ...jwt, sub: await subjectAt(jwt, store, user.sub) },
       scope: details.scope,
       authorization: { ...details, issuedAt: issued.issuedAt, nonce },
       direct: false,

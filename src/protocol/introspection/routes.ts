@@ -12,6 +12,7 @@ import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
+import { isAccessToken } from '../../tokens/jwt-access-token.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
@@ -86,11 +87,10 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
     const kind = opaqueTokenKind(token);
     switch (kind) {
       case undefined:
-        return tokens.isOwnJwt(token) ? findIdToken(token) : 'malformed';
-      case 'access_token': {
-        const found = await store.accessTokens.find(opaqueTokenHash(kind, token)!);
-        return found && { kind: 'access_token', ...found };
-      }
+        if (!tokens.isOwnJwt(token)) return 'malformed';
+        return isAccessToken(token) ? findAccessToken(await tokens.accessTokenHash(token)) : findIdToken(token);
+      case 'access_token':
+        return findAccessToken(opaqueTokenHash(kind, token));
       case 'authorization_code': {
         const found = await store.clientSessionHandles.findCode(opaqueTokenHash(kind, token)!);
         return found && { kind: 'authorization_code', ...found };
@@ -102,6 +102,11 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
       default:
         return undefined;
     }
+  }
+
+  async function findAccessToken(hash: Buffer | undefined): Promise<Known | undefined> {
+    const found = hash && (await store.accessTokens.find(hash));
+    return found && { kind: 'access_token', ...found };
   }
 
   /** An ID Token is active until it expires, as long as its client session lives. */

@@ -7,6 +7,8 @@ import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { unauthorizedClient } from '../../oauth/errors.ts';
 import type { Revocable } from '../../repositories/tokens/revocation.ts';
+import { isAccessToken } from '../../tokens/jwt-access-token.ts';
+import type { TokenService } from '../../tokens/token-service.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
@@ -22,13 +24,14 @@ const revocable: readonly string[] = [
 
 interface RevocationDependencies {
   store: Pick<Store, 'revocation'>;
+  tokens: Pick<TokenService, 'accessTokenHash'>;
   authenticateClient: AuthenticateClient;
   audit: AuditTrail;
 }
 
 export async function revocationEndpoint(
   app: FastifyInstance,
-  { store, authenticateClient, audit }: RevocationDependencies,
+  { store, tokens, authenticateClient, audit }: RevocationDependencies,
 ): Promise<void> {
   await onlyForms(app);
   app.setErrorHandler(jsonErrors);
@@ -37,9 +40,10 @@ export async function revocationEndpoint(
     const client = await authenticateClient(request, { allowPublic: true, disabledStatus: 403 });
     // the token's prefix tells its kind: the hint is not needed (RFC 7009 section 2.1)
     const { token } = readParameters(shape, request.body);
-    const kind = opaqueTokenKind(token);
+    const jwtHash = isAccessToken(token) ? await tokens.accessTokenHash(token) : undefined;
+    const kind = jwtHash ? 'access_token' : opaqueTokenKind(token);
     if (kind !== undefined && revocable.includes(kind)) {
-      const hash = opaqueTokenHash(kind, token)!;
+      const hash = jwtHash ?? opaqueTokenHash(kind, token)!;
       const result = await store.revocation.revoke(kind as Revocable, hash, client.clientId);
       if (result.outcome === 'foreign') throw unauthorizedClient('the token was issued to another client');
       if (result.outcome === 'revoked') {

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { OAuthError } from '../../oauth/errors.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
-import type { Authorization } from '../../repositories/tokens/authorization-codes.ts';
+import type { Authorization, JwtFormat } from '../../repositories/tokens/authorization-codes.ts';
 import type { PreparedAccess, TokenKind } from '../../tokens/token-issuer.ts';
 
 /** The context in which a grant decides, beside its own parameters. */
@@ -28,6 +28,8 @@ export interface UserTokens {
   /** Of the authentication request, for the ID Token. */
   nonce?: string | undefined;
   refreshToken: string | undefined;
+  /** Of an access token that is a JWT for a resource. */
+  jwt?: JwtFormat | undefined;
 }
 
 /** The refusal of a scope that the client may not have. */

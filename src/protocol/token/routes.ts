@@ -7,7 +7,7 @@ import type { Binding } from '../../oauth/binding.ts';
 import { clientDisabled, invalidScope, unauthorizedClient, unsupportedGrantType } from '../../oauth/errors.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Store } from '../../repositories/store.ts';
-import { findTargets, oneResource, scopeFor } from '../../sender-constraint/audience.ts';
+import { findTargets, formatOf, oneResource, scopeFor, subjectAt } from '../../sender-constraint/audience.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { jsonErrors, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
@@ -26,7 +26,7 @@ interface TokenDependencies {
   grantTypes: readonly GrantType[];
   authenticateClient: AuthenticateClient;
   config: Pick<Config, 'issuer'>;
-  store: Pick<Store, 'accessTokens' | 'resources'>;
+  store: Pick<Store, 'accessTokens' | 'clients' | 'pairwiseSubjects' | 'resources' | 'users'>;
   tokens: TokenService;
   audit: AuditTrail;
   metrics: Metrics;
@@ -78,11 +78,12 @@ export async function tokenEndpoint(
   });
 
   /** The tokens of a user: the grant's database call has applied the policy, and stored them. */
-  const userResponse = (
+  const userResponse = async (
     client: Client,
-    { tokens: prepared, authorization, issuedAt, nonce, refreshToken }: UserTokens,
+    { tokens: prepared, authorization, issuedAt, nonce, refreshToken, jwt }: UserTokens,
   ): Promise<TokenResponse> =>
     tokens.respond(client, prepared, {
+      jwt: jwt && { ...jwt, sub: await subjectAt(jwt, store, authorization.user.sub) },
       scope: authorization.scope,
       authorization: { ...authorization, issuedAt, nonce },
       refreshToken,
@@ -100,7 +101,10 @@ export async function tokenEndpoint(
     const permitted = scope.filter((value) => isServiceScope(value) || target?.scope.includes(value));
     if (isScopeNamed && permitted.length < scope.length) throw invalidScope(beyondClient);
     const granted = scopeFor(targets, permitted, isScopeNamed).join(' ');
-    const prepared = withLifetimeOf(target?.api, await prepare([]));
+    const format = formatOf(target, client);
+    const prepared = withLifetimeOf(format, await prepare([]));
+    // a resource must not take a client for a user: no JWT where a user has the id of the client as subject (RFC 9068 5)
+    const isUser = format.jwt && (await store.users.find(client.clientId));
     const stored = await store.accessTokens.insertForClient({
       tokenHash: prepared.accessToken.hash,
       clientId: client.clientId,
@@ -109,6 +113,7 @@ export async function tokenEndpoint(
       audience: target?.audience,
     });
     if (!stored) throw clientDisabled();
-    return tokens.respond(client, prepared, { scope: granted === '' ? undefined : granted, direct: true });
+    const jwt = format.jwt && !isUser ? { ...format.jwt, sub: client.clientId } : undefined;
+    return tokens.respond(client, prepared, { jwt, scope: granted === '' ? undefined : granted, direct: true });
   }
 }

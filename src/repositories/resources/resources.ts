@@ -1,5 +1,6 @@
 // Reads and writes the table resources: APIs with scopes of their own, for which clients request tokens (RFC 8707).
 import { isUniqueViolation, type Sql, statement } from '../../database/database.ts';
+import type { SigningKeyRow } from '../keys/signing-keys.ts';
 import type { Page } from '../clients/client-listing.ts';
 
 /** The descriptions of each scope value, by language. */
@@ -7,6 +8,8 @@ export type ResourceScopes = Record<string, Record<string, string>>;
 
 /** `listed`: clients that are registered for one of its scopes; `approved`: every enabled client. */
 export const resourceClients = ['listed', 'approved'] as const;
+
+export const accessTokenFormats = ['opaque', 'jwt'] as const;
 
 export interface Resource {
   id: string;
@@ -19,15 +22,15 @@ export interface Resource {
   registered: boolean;
   scopes: ResourceScopes;
   clients: (typeof resourceClients)[number];
+  accessTokenFormat: (typeof accessTokenFormats)[number];
+  /** Of JWT access tokens. */
+  accessTokenSigningAlg: SigningKeyRow['alg'];
   /** In seconds; undefined for that of the client. */
   accessTokenLifetime: number | undefined;
   createdAt: Date;
 }
 
-export type NewResource = Pick<
-  Resource,
-  'resource' | 'name' | 'clientId' | 'scopes' | 'clients' | 'accessTokenLifetime'
->;
+export type NewResource = Omit<Resource, 'id' | 'registered' | 'createdAt'>;
 
 interface Row {
   id: string;
@@ -37,6 +40,8 @@ interface Row {
   registered: boolean;
   scopes: ResourceScopes;
   clients: Resource['clients'];
+  access_token_format: Resource['accessTokenFormat'];
+  access_token_signing_alg: Resource['accessTokenSigningAlg'];
   access_token_lifetime: number | null;
   created_at: Date;
 }
@@ -70,11 +75,13 @@ const list = statement(
 );
 const insert = statement(
   'resources.insert',
-  `INSERT INTO resources (resource, name, client_id, scopes, clients, access_token_lifetime) VALUES ($1, $2, $3, $4, $5, $6) RETURNING *`,
+  `INSERT INTO resources (resource, name, client_id, scopes, clients, access_token_lifetime, access_token_format, access_token_signing_alg)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING *`,
 );
 const update = statement(
   'resources.update',
-  `UPDATE resources SET name = $2, client_id = $3, scopes = $4, clients = $5, access_token_lifetime = $6, registered = false
+  `UPDATE resources SET name = $2, client_id = $3, scopes = $4, clients = $5, access_token_lifetime = $6,
+     access_token_format = $7, access_token_signing_alg = $8, registered = false
     WHERE id = $1 RETURNING *`,
 );
 const remove = statement('resources.delete', 'DELETE FROM resources WHERE id = $1');
@@ -107,14 +114,14 @@ export function resourcesRepository(sql: Sql) {
     },
     /** Undefined when another resource has an equal URI. */
     async insert(made: NewResource): Promise<Resource | undefined> {
-      const values = [made.resource, made.name, made.clientId, made.scopes, made.clients, made.accessTokenLifetime];
+      const values = [made.resource, ...valuesOf(made)];
       return one(sql.query<Row>(insert, values)).catch((error: unknown) => {
         if (isUniqueViolation(error)) return undefined;
         throw error;
       });
     },
     async update(id: string, changed: Omit<NewResource, 'resource'>): Promise<Resource | undefined> {
-      const values = [id, changed.name, changed.clientId, changed.scopes, changed.clients, changed.accessTokenLifetime];
+      const values = [id, ...valuesOf(changed)];
       return one(sql.query<Row>(update, values));
     },
     async delete(id: string): Promise<void> {
@@ -122,6 +129,11 @@ export function resourcesRepository(sql: Sql) {
     },
   };
 }
+
+const valuesOf = (made: Omit<NewResource, 'resource'>): unknown[] => [
+  ...[made.name, made.clientId, made.scopes, made.clients, made.accessTokenLifetime],
+  ...[made.accessTokenFormat, made.accessTokenSigningAlg],
+];
 
 function toResource(row: Row): Resource {
   return {
@@ -132,6 +144,8 @@ function toResource(row: Row): Resource {
     registered: row.registered,
     scopes: row.scopes,
     clients: row.clients,
+    accessTokenFormat: row.access_token_format,
+    accessTokenSigningAlg: row.access_token_signing_alg,
     accessTokenLifetime: row.access_token_lifetime ?? undefined,
     createdAt: row.created_at,
   };

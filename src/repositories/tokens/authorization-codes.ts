@@ -8,6 +8,7 @@ import type { Audience } from '../../oauth/own-resource.ts';
 import type { RedemptionFailure, RedemptionRequest } from '../../oauth/code-redemption.ts';
 import { tokenResource } from './token-resource.ts';
 import { batchedCall } from '../batched-call.ts';
+import type { SigningKeyRow } from '../keys/signing-keys.ts';
 import { toUser, type UserRow, withUser } from '../users/users.ts';
 
 /** An authorization response to store. */
@@ -54,8 +55,15 @@ export interface AuthorizedResource {
   audience: Audience;
   /** Its scope values that the user granted. */
   scope: readonly string[];
-  /** The most seconds for which its tokens are valid, if it limits them. */
-  seconds: number | undefined;
+}
+
+/** How an access token is signed that becomes a JWT (RFC 9068). */
+export interface JwtFormat {
+  alg: SigningKeyRow['alg'];
+  /** The URI of the resource. */
+  audience: string;
+  /** The client of the resource, if any. */
+  server: string | null;
 }
 
 /** The facts of an authorization that its tokens contain. */
@@ -97,6 +105,7 @@ export interface RedemptionRow<Failure extends string = RedemptionFailure> exten
   nonce: string | null;
   requested: RequestedClaims | null;
   access_seconds: number | null;
+  jwt: JwtFormat | null;
   amr: string[];
   client_id: string;
 }
@@ -107,6 +116,7 @@ export type RedemptionResult<Failure extends string = RedemptionFailure> =
       issuedAt: Date;
       /** In seconds, if the resource limits it. */
       accessTokenLifetime: number | undefined;
+      jwt: JwtFormat | undefined;
     }
   | {
       failure: Failure | 'unknown';
@@ -234,6 +244,7 @@ export function toRedemptionResult<Failure extends string = RedemptionFailure>(
   return {
     issuedAt: row.issued_at,
     accessTokenLifetime: row.access_seconds ?? undefined,
+    jwt: row.jwt ?? undefined,
     authorization: {
       clientSessionId: row.client_session_id!,
       sid: row.sid,

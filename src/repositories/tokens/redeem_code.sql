@@ -75,7 +75,8 @@ BEGIN
       IF (resource -> 'several')::boolean THEN
         token_audience := ARRAY(SELECT jsonb_array_elements_text(resource -> 'audience'));
       END IF;
-      answer.access_seconds := least((issue -> 'access_seconds')::double precision, (resource -> 'seconds')::double precision);
+      answer.jwt := nullif(resource -> 'jwt', 'null');
+      answer.access_seconds := least((issue -> 'access_seconds')::double precision, (resource ->> 'seconds')::double precision);
     END IF;
     answer.auth_time := client_session.auth_time;
     answer.amr := client_session.amr;

@@ -2,7 +2,7 @@
 import { type Sql } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import { grace, type RefreshFailure, type RefreshRequest } from '../../oauth/refresh-rotation.ts';
-import type { Authorization } from './authorization-codes.ts';
+import type { Authorization, JwtFormat } from './authorization-codes.ts';
 import { tokenResource } from './token-resource.ts';
 import { batchedCall } from '../batched-call.ts';
 import { toUser, type UserRow, withUser } from '../users/users.ts';
@@ -18,7 +18,13 @@ export interface Refresh extends RefreshRequest {
 }
 
 export type RefreshResult =
-  | { authorization: Authorization; issuedAt: Date; rotated: boolean; /** In seconds. */ accessTokenLifetime: number }
+  | {
+      authorization: Authorization;
+      issuedAt: Date;
+      rotated: boolean;
+      /** In seconds. */ accessTokenLifetime: number;
+      jwt: JwtFormat | undefined;
+    }
   | { failure: RefreshFailure; sub: string | undefined; clientId: string | undefined };
 
 const useRefreshToken = storedFunction(new URL('use_refresh_token.sql', import.meta.url), [tokenResource]);
@@ -50,6 +56,7 @@ export function refreshTokensRepository(sql: Sql) {
           nonce: string | null;
           requested: Authorization['requested'] | null;
           access_seconds: number;
+          jwt: JwtFormat | null;
         }
       >(rotate, [
         refresh.tokenHash,
@@ -75,6 +82,7 @@ export function refreshTokensRepository(sql: Sql) {
         issuedAt: row.issued_at,
         rotated: row.rotated,
         accessTokenLifetime: row.access_seconds,
+        jwt: row.jwt ?? undefined,
         authorization: {
           clientSessionId: row.client_session_id,
           sid: row.sid,

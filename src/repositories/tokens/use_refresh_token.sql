@@ -132,7 +132,8 @@ BEGIN
   answer.requested := client_session.requested;
   answer.issued_at := now();
   answer.rotated := token.uses >= 1;
-  answer.access_seconds := least((issue -> 'access_seconds')::double precision, (resource -> 'seconds')::double precision);
+  answer.jwt := nullif(resource -> 'jwt', 'null');
+  answer.access_seconds := least((issue -> 'access_seconds')::double precision, (resource ->> 'seconds')::double precision);
   INSERT INTO access_tokens (token_hash, client_session_id, scope, audience, expires_at)
     VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, answer.scope, token_audience,
             now() + make_interval(secs => answer.access_seconds));

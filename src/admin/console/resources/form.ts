@@ -6,7 +6,15 @@ import type { Resource, ResourceScopes } from '../../../repositories/resources/r
 const line = /^(\S+)(?:\s+\[([^\]]*)\])?(?:\s+(.*))?$/;
 
 export const emptyForm: TypedResource = {
-  ...{ resource: '', name: '', client_id: '', scopes: '', clients: 'listed', access_token_lifetime: '' },
+  ...{
+    resource: '',
+    name: '',
+    client_id: '',
+    scopes: '',
+    clients: 'listed',
+    access_token_format: 'opaque',
+    access_token_lifetime: '',
+  },
 };
 
 export const formOf = (resource: Resource): TypedResource => ({
@@ -22,6 +30,7 @@ export const formOf = (resource: Resource): TypedResource => ({
     })
     .join('\n'),
   clients: resource.clients,
+  access_token_format: resource.accessTokenFormat,
   access_token_lifetime: String(resource.accessTokenLifetime ?? ''),
 });
 
@@ -38,6 +47,7 @@ export function inputOf(typed: TypedResource): Record<string, unknown> {
     client_id: typed.client_id.trim() || null,
     scopes: Object.entries(scopesIn(typed.scopes)).map(([value, description]) => ({ value, description })),
     clients: typed.clients === 'approved' ? 'approved' : 'listed',
+    access_token_format: typed.access_token_format === 'jwt' ? 'jwt' : 'opaque',
     // text that is no number is left to the schema, which refuses it
     access_token_lifetime:
       lifetime.trim() === '' ? null : /^\d{1,9}$/.test(lifetime.trim()) ? Number(lifetime) : lifetime,

@@ -93,6 +93,7 @@ export async function consoleResourcesEndpoint(
         resource: {
           ...{ name: resource.name, resource: resource.resource, createdAt: resource.createdAt },
           registered: resource.registered,
+          ...(resource.accessTokenFormat === 'jwt' && { jwtAlg: resource.accessTokenSigningAlg }),
           open: clients === 'approved',
           scopes: Object.entries(scopes).map(([value, description]) => ({ value, description })),
           ...(accessTokenLifetime !== undefined && { accessTokenLifetime }),

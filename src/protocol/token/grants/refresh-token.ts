@@ -64,10 +64,10 @@ export function refreshTokenGrant({
         refreshTokenAbsoluteLifetime: tokens.lifetimes.refreshTokenAbsolute,
       });
       if (!('failure' in result)) {
-        const { authorization, issuedAt, rotated } = result;
+        const { authorization, issuedAt, rotated, jwt } = result;
         // without a nonce, which belongs to the authentication request (Core 12.2)
         const refreshToken = rotated ? tokens.refreshToken!.token : presented;
-        return { tokens: withLifetimeOf(result, tokens), authorization, issuedAt, refreshToken };
+        return { tokens: withLifetimeOf(result, tokens), authorization, issuedAt, refreshToken, jwt };
       }
       const { failure, clientId, sub } = result;
       const refusal = (errors[failure] ?? invalidGrant)(descriptions[failure]);

@@ -1,0 +1,72 @@
+// Mints JWT access tokens and reads those that come back (RFC 9068).
+import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
+import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from './key-ring.ts';
+import { signJwt } from './id-token.ts';
+
+const typ = 'at+jwt';
+
+export interface JwtAccessToken {
+  issuer: string;
+  /** The URI of the resource. */
+  audience: string;
+  /** The user as the resource knows the user, or the client itself. */
+  sub: string;
+  clientId: string;
+  scope: string | undefined;
+  /** The digest under which the token is stored: its `jti`, by which it is found again. */
+  hash: Buffer;
+  issuedAt: Date;
+  /** In seconds. */
+  lifetime: number;
+  /** Absent without a user. */
+  authentication?: { authTime: Date; acr: string | undefined; amr: string[] };
+}
+
+export function mintAccessToken(ring: KeyRing, alg: KeyAlgorithm, content: JwtAccessToken): Promise<string> {
+  const { authentication } = content;
+  const issuedAt = Math.floor(content.issuedAt.getTime() / 1000);
+  return signJwt(ring, { alg }, typ, {
+    iss: content.issuer,
+    aud: content.audience,
+    sub: content.sub,
+    client_id: content.clientId,
+    scope: content.scope,
+    jti: content.hash.toString('base64url'),
+    iat: issuedAt,
+    exp: issuedAt + content.lifetime,
+    ...(authentication && {
+      auth_time: Math.floor(authentication.authTime.getTime() / 1000),
+      acr: authentication.acr,
+      amr: authentication.amr,
+    }),
+  });
+}
+
+/** Whether a JWT says that it is an access token. Nothing is verified yet. */
+export function isAccessToken(token: string): boolean {
+  try {
+    return decodeProtectedHeader(token).typ === typ;
+  } catch {
+    return false;
+  }
+}
+
+/** The digest under which a JWT access token of this service is stored; undefined for any other text. Its row decides whether it is valid. */
+export async function accessTokenHash(ring: KeyRing, issuer: string, token: string): Promise<Buffer | undefined> {
+  try {
+    const options = {
+      issuer,
+      typ,
+      algorithms: [...keyAlgorithms],
+      requiredClaims: ['jti', 'exp'],
+      currentDate: new Date(0),
+    };
+    const { payload } = await jwtVerify(token, ring.verificationKey, options);
+    const hash = Buffer.from(String(payload.jti), 'base64url');
+    return hash.length === 32 ? hash : undefined;
+  } catch (error) {
+    if (error instanceof errors.JOSEError || error instanceof SyntaxError || error instanceof TypeError)
+      return undefined;
+    throw error;
+  }
+}
