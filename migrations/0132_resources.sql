@@ -29,6 +29,8 @@ CREATE TABLE resources (
   clients text NOT NULL DEFAULT 'listed' CHECK (clients IN ('listed', 'approved')),
   -- in seconds; null for the lifetime of the client's tokens
   access_token_lifetime integer CHECK (access_token_lifetime > 0),
+  -- the authentication level that users must reach before a client gets tokens for the resource; null for any
+  required_acr text CHECK (length(required_acr) BETWEEN 1 AND 200),
   created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', now())
 );
 CREATE UNIQUE INDEX resources_key ON resources (resource_key(resource));

@@ -126,6 +126,7 @@ export const resourceView = ({ scopes, ...resource }: Resource) => ({
     'accessTokenFormat',
     'accessTokenSigningAlg',
     'accessTokenLifetime',
+    'requiredAcr',
     'registered',
     'createdAt',
   ),

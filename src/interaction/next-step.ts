@@ -26,6 +26,8 @@ export interface Asked {
   /** Single claims beside those of the scopes. */
   claims: readonly string[];
   redirectUri: string;
+  /** The levels that the resources demand. */
+  resourceAcrs: readonly string[];
   /** The levels that the client wants, in order of preference; essential ones are demanded. */
   acr: { values: readonly string[]; essential: boolean };
 }
@@ -142,15 +144,16 @@ function authenticationNeeded(
   return fresh && shown ? 'unmet' : 'second-factor';
 }
 
-/** The level that the session does not reach: of the client, of the service, or of the request (RFC 9470). */
+/** The level that the session does not reach: of the client, of a resource, of the service, or of the request (RFC 9470). */
 function missingLevel(
   { client, secondFactor }: Omit<Facts, 'passkeys'>,
   session: NonNullable<Facts['session']>,
-  { acr }: Asked,
+  { acr, resourceAcrs }: Asked,
 ): { values: readonly string[]; demanded: boolean } | undefined {
   const reaches = (wanted: readonly string[]) => preferredAcr(wanted, session.amr) !== undefined;
-  if (client.requiredAcr !== undefined && !reaches([client.requiredAcr]))
-    return { values: [client.requiredAcr], demanded: true };
+  const demanded = client.requiredAcr === undefined ? resourceAcrs : [client.requiredAcr, ...resourceAcrs];
+  const missing = demanded.find((level) => !reaches([level]));
+  if (missing !== undefined) return { values: [missing], demanded: true };
   if (demandsSecondFactor(secondFactor, session.user) && !reaches([multiFactor]))
     return { values: [multiFactor], demanded: true };
   if (acr.values.length === 0 || reaches(acr.values)) return undefined;

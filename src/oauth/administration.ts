@@ -129,6 +129,13 @@ const lifetime = z
   .nullable()
   .optional();
 
+/** A level of authentication; null removes the requirement. */
+export const requiredAcr = z
+  .string()
+  .refine((acr) => acrValues.includes(acr), rule('one-of', { values: acrValues.join(', ') }))
+  .nullable()
+  .optional();
+
 /** The settings of a client beside its registered metadata. */
 export const clientChangeShape = z.looseObject({
   status: z.enum(['enabled', 'disabled']).optional(),
@@ -139,12 +146,9 @@ export const clientChangeShape = z.looseObject({
   first_party: z.boolean().optional().describe('Users are not asked for consent.'),
   self_managed: z.boolean().optional(),
   introspect: z.enum(['own', 'any']).optional(),
-  required_acr: z
-    .string()
-    .refine((acr) => acrValues.includes(acr), rule('one-of', { values: acrValues.join(', ') }))
-    .nullable()
-    .optional()
-    .describe('The level of authentication (acr) that users must reach to sign in to the client.'),
+  required_acr: requiredAcr.describe(
+    'The level of authentication (acr) that users must reach to sign in to the client.',
+  ),
   authorization_code_lifetime: lifetime,
   access_token_lifetime: lifetime,
   refresh_token_lifetime: lifetime,

@@ -1,5 +1,6 @@
 // Holds the rules for resources, for the admin API, the console and the command line (RFC 8707, RFC 6749 3.3).
 import { z } from 'zod';
+import { requiredAcr } from './administration.ts';
 import { displayText } from './client-metadata.ts';
 import { isResourceUri } from './redirect-uri.ts';
 import { rule } from './refusals.ts';
@@ -38,6 +39,9 @@ const members = {
     .describe(
       'Who may request tokens: clients that are registered for one of the scopes (listed), or every enabled client (approved).',
     ),
+  required_acr: requiredAcr.describe(
+    'The level of authentication (acr) that users must reach before a client gets tokens for the resource.',
+  ),
   access_token_format: z
     .enum(['opaque', 'jwt'])
     .optional()

@@ -50,6 +50,7 @@ export const consoleResourcesExamples: Examples<ConsoleResourcesPages> = {
         ],
         jwtAlg: 'ES256',
         accessTokenLifetime: 300,
+        requiredAcr: 'urn:gatehouse:acr:mfa',
       },
       server: { name: 'Harbour', uri: '/admin/clients/harbour' },
     },

@@ -18,6 +18,7 @@ const ordinary: Facts & Asked = {
   expectedSubs: undefined,
   scope: ['openid', 'email'],
   resources: {},
+  resourceAcrs: [],
   claims: [],
   redirectUri,
   session: session(at(-60)),
@@ -250,6 +251,12 @@ describe('sign-in', () => {
         'a client can require two factors',
         { client: { ...ordinary.client, requiredAcr: 'urn:gatehouse:acr:mfa' } },
         stepUp,
+      ],
+      ['a resource can require two factors', { resourceAcrs: ['urn:gatehouse:acr:mfa'] }, stepUp],
+      [
+        'a resource that requires two factors is satisfied by them',
+        { resourceAcrs: ['urn:gatehouse:acr:mfa'], session: bothFactors },
+        issue,
       ],
       ['the service can require two factors of every user', { secondFactor: { of: 'everyone', groups: [] } }, stepUp],
       [

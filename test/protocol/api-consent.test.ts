@@ -308,6 +308,21 @@ describe('what a client may ask for (security R12)', () => {
     ).toMatchObject({ status: 400, body: { error: 'invalid_scope' } });
   });
 
+  test('a resource that requires two factors gets no token of a user who has shown one (RFC 9470 5, protocols 1.1)', async () => {
+    const resource = 'https://vault.example';
+    const members = { resource, name: 'Vault', clients: 'approved', scopes: [{ value: 'vault.open' }] };
+    await admin('/resources', { ...members, required_acr: 'urn:gatehouse:acr:mfa' });
+    const agent = new UserAgent(service);
+    await agent.signIn(await service.createUser());
+    const ask = async (parameters: Record<string, string>) =>
+      responseParameters(await agent.authorize(client, undefined, { prompt: 'none', ...parameters }));
+    expect(await ask({ scope: 'openid vault.open', resource })).toMatchObject({ error: 'login_required' });
+    // the other resources of the client demand nothing
+    expect(await ask({ scope: 'openid notes.read', resource: notes })).toMatchObject({ error: 'consent_required' });
+    await admin(at(resource), { required_acr: null }, 'PATCH');
+    expect(await ask({ scope: 'openid vault.open', resource })).toMatchObject({ error: 'consent_required' });
+  });
+
   test('a deleted resource gives no more tokens, by code or by refresh token (RFC 8707 2)', async () => {
     const uri = 'https://gone.example';
     await admin('/resources', { resource: uri, name: 'Gone', clients: 'approved', scopes: [{ value: 'gone.use' }] });

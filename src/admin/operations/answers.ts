@@ -67,6 +67,7 @@ const resource = newResourceShape
     id: z.string(),
     client_id: z.string().optional(),
     access_token_lifetime: lifetime,
+    required_acr: z.string().optional(),
     registered: z
       .boolean()
       .describe('Whether a client registered it in resource_uris, and no administrator has changed it.'),

@@ -23,6 +23,7 @@ const options = {
   'access-token-format': 'access_token_format',
   'access-token-signing-alg': 'access_token_signing_alg',
   'access-token-lifetime': 'access_token_lifetime',
+  'required-acr': 'required_acr',
 };
 
 /** @param name the id or the URI @throws OAuthError not_found */

@@ -19,6 +19,7 @@ const names = {
   accessTokenFormat: 'access_token_format',
   accessTokenSigningAlg: 'access_token_signing_alg',
   accessTokenLifetime: 'access_token_lifetime',
+  requiredAcr: 'required_acr',
 } as const satisfies Record<keyof Members, string>;
 
 /** The members after a change; null removes one, and undefined keeps it. */
@@ -35,6 +36,7 @@ function changed(before: Members, change: ResourceMembers): Members {
     accessTokenSigningAlg: change.access_token_signing_alg ?? before.accessTokenSigningAlg,
     accessTokenLifetime:
       access_token_lifetime === undefined ? before.accessTokenLifetime : (access_token_lifetime ?? undefined),
+    requiredAcr: change.required_acr === undefined ? before.requiredAcr : (change.required_acr ?? undefined),
   };
 }
 
@@ -68,6 +70,7 @@ export function resourceOperations(store: Store) {
           accessTokenFormat: 'opaque',
           accessTokenSigningAlg: 'RS256',
           accessTokenLifetime: undefined,
+          requiredAcr: undefined,
         };
         const wanted = changed(start, members);
         await requireClient(repositories, wanted.clientId);

@@ -218,6 +218,7 @@ function nextStep(
       expectedSubs: undefined,
       scope: device.scope.filter(isServiceScope),
       resources: resourceGrants(targets),
+      resourceAcrs: targets.flatMap(({ api }) => api?.requiredAcr ?? []),
       claims: [],
       redirectUri: '',
       acr: { values: [], essential: false },

@@ -32,6 +32,8 @@ export interface ConsoleResourcesPages {
       /** The algorithm of its JWT access tokens; absent for opaque ones. */
       jwtAlg?: string;
       accessTokenLifetime?: number;
+      /** The level of authentication that users must reach. */
+      requiredAcr?: string;
       createdAt: Date;
     };
     server?: { name: string; uri: string };

@@ -71,6 +71,7 @@ export function createDecision({ config, store, clients, tokens, passkeys }: Dec
       expectedSubs: await expectedSubs(request, named, session),
       scope: request.scope.filter(isServiceScope),
       resources: resourceGrants(request.targets),
+      resourceAcrs: request.targets.flatMap(({ api }) => api?.requiredAcr ?? []),
       claims: request.claims.beside,
       redirectUri: request.registeredUri,
       acr: request.acr,

@@ -27,6 +27,8 @@ export interface Resource {
   accessTokenSigningAlg: SigningKeyRow['alg'];
   /** In seconds; undefined for that of the client. */
   accessTokenLifetime: number | undefined;
+  /** The authentication level that users must reach; undefined for any. */
+  requiredAcr: string | undefined;
   createdAt: Date;
 }
 
@@ -43,6 +45,7 @@ interface Row {
   access_token_format: Resource['accessTokenFormat'];
   access_token_signing_alg: Resource['accessTokenSigningAlg'];
   access_token_lifetime: number | null;
+  required_acr: string | null;
   created_at: Date;
 }
 
@@ -75,13 +78,14 @@ const list = statement(
 );
 const insert = statement(
   'resources.insert',
-  `INSERT INTO resources (resource, name, client_id, scopes, clients, access_token_lifetime, access_token_format, access_token_signing_alg)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING *`,
+  `INSERT INTO resources (resource, name, client_id, scopes, clients, access_token_lifetime, access_token_format, access_token_signing_alg,
+     required_acr)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING *`,
 );
 const update = statement(
   'resources.update',
   `UPDATE resources SET name = $2, client_id = $3, scopes = $4, clients = $5, access_token_lifetime = $6,
-     access_token_format = $7, access_token_signing_alg = $8, registered = false
+     access_token_format = $7, access_token_signing_alg = $8, required_acr = $9, registered = false
     WHERE id = $1 RETURNING *`,
 );
 const remove = statement('resources.delete', 'DELETE FROM resources WHERE id = $1');
@@ -132,7 +136,7 @@ export function resourcesRepository(sql: Sql) {
 
 const valuesOf = (made: Omit<NewResource, 'resource'>): unknown[] => [
   ...[made.name, made.clientId, made.scopes, made.clients, made.accessTokenLifetime],
-  ...[made.accessTokenFormat, made.accessTokenSigningAlg],
+  ...[made.accessTokenFormat, made.accessTokenSigningAlg, made.requiredAcr],
 ];
 
 function toResource(row: Row): Resource {
@@ -147,6 +151,7 @@ function toResource(row: Row): Resource {
     accessTokenFormat: row.access_token_format,
     accessTokenSigningAlg: row.access_token_signing_alg,
     accessTokenLifetime: row.access_token_lifetime ?? undefined,
+    requiredAcr: row.required_acr ?? undefined,
     createdAt: row.created_at,
   };
 }

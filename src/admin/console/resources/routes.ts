@@ -97,6 +97,7 @@ export async function consoleResourcesEndpoint(
           open: clients === 'approved',
           scopes: Object.entries(scopes).map(([value, description]) => ({ value, description })),
           ...(accessTokenLifetime !== undefined && { accessTokenLifetime }),
+          ...(resource.requiredAcr !== undefined && { requiredAcr: resource.requiredAcr }),
         },
         ...(server && {
           server: { name: displayName(server.clientId, server.metadata), uri: clientPath(server.clientId) },
