@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type AttackCase, attacksIn, citationsIn, type CitingTest, testsIn } from './security/citations.ts';
-import { attackCases, faults, requirements } from './security/requirements.ts';
+import { attackCases, faults, protocolCases, requirements } from './security/requirements.ts';
 
 const root = join(import.meta.dirname, '..');
 /** The folders that implement requirements, and those that measure them. */
@@ -55,20 +55,24 @@ export function evidence(): Evidence {
       }
     }
   }
-  return { rows, attacks: attacks.sort((a, b) => numberOf(a.id) - numberOf(b.id)) };
+  return {
+    rows,
+    attacks: attacks.sort((a, b) => a.id.charCodeAt(0) - b.id.charCodeAt(0) || numberOf(a.id) - numberOf(b.id)),
+  };
 }
 
 /** The gaps that fail the build. */
 export function gaps({ rows, attacks }: Evidence) {
   const numbers = Object.values(requirements).flatMap((group) => Object.keys(group).map((number) => `R${number}`));
-  const known = [...numbers, ...attackCases.map((n) => `A${n}`), ...Object.keys(faults).map((n) => `F${n}`)];
+  const cases = [...attackCases.map((n) => `A${n}`), ...protocolCases.map((n) => `P${n}`)];
+  const known = [...numbers, ...cases, ...Object.keys(faults).map((n) => `F${n}`)];
   const ids = attacks.map(({ id }) => id as string);
   return {
     'requirements without a place': numbers.filter((key) => !rows.get(key)?.kept.length),
     'requirements without a test': numbers.filter((key) => !rows.get(key)?.tests.size),
     'cited but unknown': [...rows.keys()].filter((key) => !known.includes(key)).sort(),
     'attack cases told twice': ids.filter((id, index) => ids.indexOf(id) !== index),
-    'attack cases without a test': attackCases.map((n) => `A${n}`).filter((id) => !ids.includes(id)),
+    'attack cases without a test': cases.filter((id) => !ids.includes(id)),
     'faults without a test': Object.keys(faults)
       .map((n) => `F${n}`)
       .filter((key) => !rows.get(key)?.tests.size && !rows.get(key)?.measured.length),

@@ -11,7 +11,7 @@ export interface CitingTest {
   keys: string[];
 }
 
-const key = /\b[RAF][1-9]\d{0,2}\b/g;
+const key = /\b[RAFP][1-9]\d{0,2}\b/g;
 
 /** The keys that the comments of a source cite: "(security R15, F3)". */
 export function citationsIn(source: string): string[] {

@@ -177,6 +177,10 @@ export const requirements: Record<string, Record<number, string>> = {
     126: 'All output goes through the logger, and no cell of an exported CSV file is a formula.',
     127: 'A second factor of a new kind is required as soon as its table is defined, and a factor that would not be required cannot be set up.',
   },
+  'Protocols beyond OpenID Connect': {
+    138: 'Each JWT that the service signs or accepts has one type, and no reader takes another.',
+    139: 'A token for one resource is refused by every other, those of this service included.',
+  },
 };
 
 /** The numbers of the attack cases; the tests in test/attacks describe them. Numbers have gaps. */
@@ -188,6 +192,9 @@ export const attackCases = [
   ...[86, 87, 90, 91, 92, 93, 95, 98, 99, 101, 103, 104, 105, 106, 108, 109, 110, 112, 113, 114, 115, 116, 117, 118],
   ...[121, 122, 123, 125, 126, 128],
 ];
+
+/** The numbers of the attack cases P, on the protocols beyond OpenID Connect. */
+export const protocolCases = [44, 45, 46, 47, 48, 49];
 
 /** The faults F1 to F21 with their rules; for each of them also: no partial write, no active revoked token, no wrong answer. */
 export const faults: Record<number, [fault: string, rule: string]> = {

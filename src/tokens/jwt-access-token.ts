@@ -1,4 +1,4 @@
-// Mints JWT access tokens and reads those that come back (RFC 9068).
+// Mints JWT access tokens and reads those that come back (RFC 9068, security R138).
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
 import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from './key-ring.ts';
 import { signJwt } from './id-token.ts';
