@@ -360,3 +360,18 @@ test('a request without resource and without scopes of APIs has the tokens that 
   const [row] = await service.database.sql('SELECT resources, audience FROM client_sessions ORDER BY id DESC LIMIT 1');
   expect(row).toEqual({ resources: null, audience: null });
 });
+
+test('a token costs one statement at introspection and at UserInfo, with a resource or without one (protocols 12)', async () => {
+  const user = await service.createUser();
+  const agent = new UserAgent(service);
+  const plain = await obtainTokens(service, client, user, { scope: 'openid email' }, agent);
+  const narrowed = await obtainTokens(service, client, undefined, { scope: 'notes.read', resource: notes }, agent);
+  const sent = async (work: () => Promise<unknown>) => {
+    const before = service.statements.length;
+    await work();
+    return service.statements.slice(before).filter((name) => !name.startsWith('clients.'));
+  };
+  expect(await sent(() => seen(plain.access_token, client))).toEqual(['access_tokens.find']);
+  expect(await sent(() => seen(narrowed.access_token))).toEqual(['access_tokens.find']);
+  expect(await sent(() => userinfo(service.issuer, plain.access_token))).toEqual(['access_tokens.find']);
+});
