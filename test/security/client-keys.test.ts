@@ -1,10 +1,11 @@
 // Measures what the keys of clients cost: nothing for a client that was never enabled, and little for any other.
 import { createHook } from 'node:async_hooks';
-import { randomBytes } from 'node:crypto';
+import nodeCrypto, { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { compactDecrypt, type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Answer, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { form } from '../spec/kit.ts';
@@ -52,6 +53,19 @@ async function signaturesIn(act: () => Promise<unknown>): Promise<number> {
   return count;
 }
 
+/** Counts the keys that this process, the service included, imported meanwhile: by either interface of Node.js. */
+async function importsIn(act: () => Promise<unknown>): Promise<number> {
+  const imports = [vi.spyOn(crypto.subtle, 'importKey'), vi.spyOn(nodeCrypto, 'createPublicKey')] as const;
+  syncBuiltinESMExports();
+  try {
+    await act();
+    return imports.map(({ mock }) => mock.calls.length).reduce((a, b) => a + b);
+  } finally {
+    for (const each of imports) each.mockRestore();
+    syncBuiltinESMExports();
+  }
+}
+
 const claims = (clientId: string, change: JWTPayload = {}): JWTPayload => ({
   ...{ iss: clientId, sub: clientId, aud: service.issuer, jti: crypto.randomUUID() },
   ...{ iat: Math.floor(Date.now() / 1000), exp: Math.floor(Date.now() / 1000) + 60 },
@@ -88,15 +102,17 @@ describe('a client that was never enabled', () => {
     ['a jwks_uri', () => ({ token_endpoint_auth_method: 'private_key_jwt', jwks_uri: `${keysAt}/${Math.random()}` })],
     ['its secret as key', () => ({ token_endpoint_auth_method: 'client_secret_jwt' })],
   ])(
-    'and has %s makes the service verify and fetch nothing by an assertion (security R113)',
+    'and has %s makes the service import, verify and fetch nothing by an assertion (security R113)',
     async (_what, metadata) => {
       const client = await register({ ...grants, ...metadata() });
       const assertion = () => signed(claims(client.client_id), client.client_secret);
       for (const path of ['/token', '/introspect', '/revoke', '/par']) {
         const right = await assertion();
         const before = asked;
-        const work = await signaturesIn(async () => expect(await send(path, right), path).toMatchObject(invalidClient));
-        expect([work, asked - before], path).toEqual([0, 0]);
+        const refused = async () => expect(await send(path, right), path).toMatchObject(invalidClient);
+        let signatures = 0;
+        const imports = await importsIn(async () => (signatures = await signaturesIn(refused)));
+        expect([imports, signatures, asked - before], path).toEqual([0, 0, 0]);
       }
       // the answer is the one for an unknown client
       const [own, unknown] = [await assertion(), await signed(claims('nobody'), client.client_secret)];
@@ -104,14 +120,17 @@ describe('a client that was never enabled', () => {
 
       await setStatus(client.client_id, 'enabled');
       const first = await assertion();
-      expect(await signaturesIn(async () => expect((await send('/token', first)).status).toBe(200))).toBe(1);
+      const accepted = async () => expect((await send('/token', first)).status).toBe(200);
+      let signatures = 0;
+      expect(await importsIn(async () => (signatures = await signaturesIn(accepted)))).toBeGreaterThan(0);
+      expect(signatures).toBe(1);
       // a client that was enabled before gets its state in the error
       await setStatus(client.client_id, 'disabled');
       expect(await send('/token', await assertion())).toMatchObject({ body: { error: 'unauthorized_client' } });
     },
   );
 
-  test('makes it verify and fetch nothing by request objects, end-session requests and ID Tokens either (security R113)', async () => {
+  test('makes it import, verify and fetch nothing by request objects, end-session requests and ID Tokens either (security R113)', async () => {
     const requestUri = `${keysAt}/object`;
     const client = await register({
       jwks_uri: `${keysAt}/others`,
@@ -140,8 +159,9 @@ describe('a client that was never enabled', () => {
       }
     };
     const before = asked;
-    expect(await signaturesIn(useKeys)).toBe(0);
-    expect(asked - before).toBe(0);
+    let signatures = 0;
+    const imports = await importsIn(async () => (signatures = await signaturesIn(useKeys)));
+    expect([imports, signatures, asked - before]).toEqual([0, 0, 0]);
   });
 });
 
