@@ -3,15 +3,18 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describedRoutes, reference } from '../scripts/reference.ts';
 import { settings } from '../src/config.ts';
 import { runCommand } from './helpers/command-line.ts';
+import { call, obtainTokens } from './helpers/grants.ts';
 import { routesOf } from './helpers/route-map.ts';
 import { fetchedParties } from './relying-parties/fetched-parties.ts';
 import { parties } from './relying-parties/parties.ts';
 import { startTestService, type TestService } from './helpers/service.ts';
 import { UserAgent } from './helpers/user-agent.ts';
+import { introspect } from './spec/kit.ts';
 
 const root = join(import.meta.dirname, '..');
 const pages = ['README.md', ...readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md'))].map((file) =>
@@ -125,6 +128,33 @@ test('the functions for application servers do what their page says (decisions s
   const ended = await agent.get(address as string);
   expect(ended).toMatchObject({ status: 302, location: `${afterwards}?state=bye` });
   await expect(groupsOf!(service.issuer, code)).rejects.toThrow(/^401 /);
+});
+
+test('the page of application servers says for each scope where the groups are (decisions section 5)', async () => {
+  const table = read('docs/application-server.md').split(/^\| Where \|.*\n.*\n/m)[1]!;
+  const rows = [...table.matchAll(/^\| (.*?) \| (.*?) \| (.*?) \|$/gm)].slice(0, 4);
+  const user = await service.createUser({ groups: ['clerks'] });
+  for (const [column, scope] of [
+    [2, 'scope'],
+    [3, 'groups'],
+  ] as const) {
+    const client = await service.createClient({ scope: `openid ${scope}`, id_token_claims: true });
+    const { access_token: token, id_token } = await obtainTokens(service, client, user, { scope: `openid ${scope}` });
+    const query = await call(`${service.issuer}/user/me/scope`, { token });
+    const info = await call(`${service.issuer}/user/me/info`, { token });
+    expect((await call(`${service.issuer}/user/info`, { token })).body).toEqual(info.body);
+    const introspected = (await introspect(service.issuer, client, token)).body['extended_claims'];
+    const held = [info.body, introspected as object, decodeJwt(id_token)];
+    // in the order of the rows
+    expect(rows[0]![column]).toMatch(
+      query.status === 200 ? 'the user name and the groups' : '403 `insufficient_scope`',
+    );
+    for (const [index, claims] of held.entries()) {
+      const said = rows[index + 1]!;
+      for (const name of ['groups', 'preferred_username'])
+        expect(said[column]!.includes(`\`${name}\``), `${said[1]}: ${name}`).toBe(name in claims);
+    }
+  }
 });
 
 test('the page of relying parties shows the configuration and the versions that the tests run with (decisions section 8)', () => {
