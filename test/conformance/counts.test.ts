@@ -33,3 +33,9 @@ test('docs/conformance.md has the counts of the plans, as scripts/conformance.ts
   const { current, made } = conformancePage();
   expect(current).toBe(made);
 });
+
+test('docs/conformance.md says what Session OP and static clients of Form Post plans need (certification plans 5.2.4)', () => {
+  const { current } = conformancePage();
+  expect(current).toContain('Session OP needs a browser that allows third-party cookies');
+  expect(current).toMatch(/their Form Post variants exist for dynamic and for static clients/);
+});
