@@ -30,6 +30,28 @@ test('two filters with similar names and values are both accepted, in either ord
     expect(await statusOf('', filter), JSON.stringify(filter)).toBe(200);
 });
 
+test('a filter has the same statement for every value, so that its text contains none (security R125)', async () => {
+  const pairs: Record<string, [string, string]> = {
+    address: ['192.0.2.1', '192.0.2.2'],
+    actor: ['ada', 'bob'],
+    sub: ['ada', 'bob'],
+    client_id: ['harbour', 'quay'],
+    type: ['token.revoked', 'user.created'],
+    since: ['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'],
+    until: ['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'],
+  };
+  for (const [name, values] of Object.entries(pairs)) {
+    const sent: string[][] = [];
+    for (const value of values) {
+      const before = service.statements.length;
+      for (const path of ['', '/export']) expect(await statusOf(path, { [name]: value, outcome: 'failure' })).toBe(200);
+      sent.push(service.statements.slice(before).filter((statement) => statement.startsWith('audit_')));
+    }
+    expect(sent[0], name).not.toEqual([]);
+    expect(sent[1], name).toEqual(sent[0]);
+  }
+});
+
 test('the list and the export accept every combination of filters (security R125)', async () => {
   const values = {
     address: '192.0.2.1',
