@@ -102,7 +102,7 @@ export const clientMetadataShape = z.object({
     .describe('The grant types that the client uses.'),
   frontchannel_logout_uri: webUri.optional(),
   frontchannel_logout_session_required: z.boolean(rule('boolean')).optional(),
-  backchannel_logout_uri: webUri.optional(),
+  backchannel_logout_uri: webUri.optional().describe('The address that gets a logout token when a session ends.'),
   backchannel_logout_session_required: z.boolean(rule('boolean')).optional(),
   application_type: z
     .enum(['web', 'native'], rule('choice.application-type'))

@@ -149,13 +149,14 @@ describe('clients', () => {
         'https://rp.example.com/callback',
         '--first-party',
       ],
-      ...['--scope', 'openid email'],
+      ...['--scope', 'openid email', '--backchannel-logout-uri', 'https://rp.example.com/logout/notify'],
     ]);
     expect(web).toMatchObject({
       status: 'enabled',
       client_name: 'Harbour',
       first_party: true,
       scope: 'openid email',
+      backchannel_logout_uri: 'https://rp.example.com/logout/notify',
       grant_types: ['authorization_code', 'refresh_token'],
     });
     const tool = await json<Record<string, string>>([

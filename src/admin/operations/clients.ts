@@ -146,6 +146,7 @@ const createClient = operation({
       kind: 'kind',
       'redirect-uri': 'redirect_uris',
       'post-logout-redirect-uri': 'post_logout_redirect_uris',
+      'backchannel-logout-uri': 'backchannel_logout_uri',
       'application-type': 'application_type',
       'grant-type': 'grant_types',
       scope: 'scope',
