@@ -153,6 +153,8 @@ export function languageTools(locale: string, messages: ReadonlyMap<string, Mess
       const tags = Object.keys(texts);
       return texts[lookup(tags, locale) ?? lookup(tags, 'en') ?? tags[0] ?? ''];
     },
+    /** The name of a type of audit event; a type that only an earlier release recorded has none. */
+    eventName: (type: string): string => (messages.has(`event.${type}`) ? t(`event.${type}`) : type),
     /** "Ada Lovelace (ada)", or the user name alone. */
     label: ({ username, name }: AccountView): string => {
       const shown = cleanName(name ?? '');

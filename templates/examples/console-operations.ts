@@ -1,5 +1,6 @@
 // Gives example data of the console's pages about the service.
 import type { AuditEventRow, BarView, LinkedName, OperationsPages } from '../../src/pages/views/console-operations.ts';
+import { viewedTypes } from '../../src/repositories/audit/audit-view.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
 import { consoleFrame } from './console.ts';
 import { form } from './parts.ts';
@@ -224,7 +225,7 @@ export const operationsExamples: Examples<OperationsPages> = {
         since: '2026-03-01T00:00',
         until: 'tomorrow',
       },
-      types: ['user.signed_in', 'user.sign_in_failed'],
+      types: viewedTypes,
       faults: ['address', 'since', 'until'],
       events: [
         event,

@@ -169,21 +169,23 @@ test('an administrator filters the audit trail by name or id, opens the page of 
     expect(page.status).toBe(200);
     return [...page.body.matchAll(/href="(\/admin\/audit\/\d+)"><bdi>([^<]*)</g)].map(([, , type]) => type);
   };
-  expect(await rows('user=MIA')).toEqual(['consent.granted', 'code.replayed', 'user.created']);
-  expect(await rows(`user=${user.sub}&outcome=failure`)).toEqual(['code.replayed']);
-  expect(await rows('actor=mia')).toEqual(['consent.granted']);
-  expect(await rows('address=2001:db8::7')).toEqual(['code.replayed']);
+  expect(await rows('user=MIA')).toEqual(['Access allowed', 'Authorization code reused', 'User created']);
+  expect(await rows(`user=${user.sub}&outcome=failure`)).toEqual(['Authorization code reused']);
+  expect(await rows('actor=mia')).toEqual(['Access allowed']);
+  expect(await rows('address=2001:db8::7')).toEqual(['Authorization code reused']);
   expect(await rows('user=mia&since=2000-01-01T00:00&until=2001-01-01T00:00')).toEqual([]);
   expect(await rows('type=consent.granted&client=nobody')).toEqual([]);
   for (const query of ['address=nowhere', 'since=yesterday', 'until=2026-99-99'])
     expect((await agent.get(`/admin/audit?${query}`)).status).toBe(400);
   const list = await agent.get('/admin/audit?address=2001:db8::7');
   const event = await agent.get(/href="(\/admin\/audit\/\d+)"/.exec(list.body)![1]!);
-  expect(texts(event)).toMatch(/code\.replayed .*mia .*2001:db8::7 .*a &quot;quoted&quot;, text/);
+  expect(texts(event)).toMatch(
+    /Authorization code reused .*code\.replayed .*mia .*2001:db8::7 .*a &quot;quoted&quot;, text/,
+  );
   expect((await agent.get('/admin/audit/999999999')).status).toBe(404);
   // issued tokens are in the list, too
   await obtainTokens(service, await service.createClient(), user);
-  expect((await agent.get('/admin/audit?type=token.issued&user=mia')).body).toContain('<bdi>token.issued</bdi>');
+  expect((await agent.get('/admin/audit?type=token.issued&user=mia')).body).toContain('<bdi>Token issued</bdi>');
 
   const csv = await exported('address=2001:db8::7', 'csv');
   expect(csv.headers.get('content-disposition')).toBe('attachment; filename="audit.csv"');

@@ -8,6 +8,7 @@ import { languageTools } from '../../src/pages/language.ts';
 import { builtInTemplates, createPages } from '../../src/pages/renderer.ts';
 import { mailNames } from '../../src/pages/views/index.ts';
 import { mailExamples } from '../../templates/examples/index.ts';
+import { viewedTypes } from '../../src/repositories/audit/audit-view.ts';
 import { catalogueOf, everyView, signIn, translation } from './page-states/index.ts';
 
 const catalogue = translation('en');
@@ -56,6 +57,17 @@ describe('the message catalogue', () => {
       for (const [, value] of spoken) expect(value).toMatch(/^(<%=[^]*)?$/);
     }
   });
+
+  it.each(['en', 'de', 'ar'])(
+    'every type of event that the service records has a name of its own in the language %s (pages.md)',
+    (locale) => {
+      const words = translation(locale);
+      const names = viewedTypes.map((type) => words[`event.${type}`]);
+      // a name is a few words, and no identifier such as "user.signed_in"
+      for (const name of names) expect(name).toMatch(/^\p{Lu}[^._]*$|^\p{Script=Arabic}[^._]*$/u);
+      expect(new Set(names).size).toBe(viewedTypes.length);
+    },
+  );
 
   it('no template prints a message unescaped: only other templates are included so', () => {
     for (const file of templates) {

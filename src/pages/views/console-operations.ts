@@ -153,7 +153,7 @@ export interface OperationsPages {
   };
   'console-audit': ConsoleFrame & {
     filter: AuditFilterView;
-    types: string[];
+    types: readonly string[];
     faults: ('address' | 'since' | 'until')[];
     events: AuditEventRow[];
     /** The number of events that did not match before the search stopped, and the time of the last one. */

@@ -37,7 +37,7 @@ export async function auditRoutes(app: FastifyInstance, { console, store }: Audi
     const events = await eventRows(store, found.events);
     const data: Omit<Pages['console-audit'], keyof ConsoleFrame> = {
       filter: shown,
-      types: [...viewedTypes].sort(),
+      types: viewedTypes,
       faults,
       events,
       ...(faults.length === 0 && !read.issues && { exportForm: exportForm(admin, shown) }),
