@@ -78,6 +78,28 @@ test("a group's page lists and searches its members page by page, and adds and r
   ]);
 });
 
+test("a group's page shows its activity with who did it to whom, and no activity of another group (pages.md)", async () => {
+  const user = await service.createUser({ username: 'grace' });
+  await send('/admin/groups', { name: 'night watch' });
+  await send('/admin/groups', { name: 'day watch' });
+  const path = '/admin/groups/night%20watch';
+  await send(path, { users: 'grace' }, `${path}/members`);
+  await send('/admin/groups/day%20watch', { users: 'grace' }, '/admin/groups/day%20watch/members');
+  await send(`${path}/edit`, { name: 'watch', description: 'At night' });
+  const { body } = await agent.get('/admin/groups/watch');
+  const activity = /<section class="card activity">.*?<\/section>/s.exec(body)![0];
+  const rows = [...activity.matchAll(/<tr><th scope="row">(.*?)<\/tr>/gs)].map(([, row]) =>
+    row!
+      .replace(/<time.*/s, '')
+      .replace(/<[^>]*>/g, ' ')
+      .replace(/\s+/g, ' ')
+      .trim(),
+  );
+  expect(rows).toEqual(['Group changed none root', 'User changed grace root']);
+  expect(activity).toContain(`href="/admin/users/${user.sub}"`);
+  expect(activity).toMatch(/href="\/admin\/audit\/\d+"/);
+});
+
 test('an administrator renames and describes a group, deletes it by typing its name, and needs the command line for a large group (issue 6)', async () => {
   const user = await service.createUser({ groups: ['old', 'vault'] });
   expect((await send('/admin/groups/old/edit', { name: 'vault', description: '' })).body).toContain(

@@ -1,4 +1,5 @@
 // Declares what the console's pages about groups show.
+import type { AuditEventRow } from './console-operations.ts';
 import type { ConsoleFrame } from './console.ts';
 import type { FormView } from './parts.ts';
 
@@ -41,6 +42,8 @@ export interface ConsoleGroupsPages {
     editUri: string;
     deleteUri: string;
     usersUri: string;
+    /** The latest events of the group and of its membership. */
+    events: AuditEventRow[];
     first?: string;
     next?: string;
   };

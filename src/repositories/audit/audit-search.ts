@@ -9,6 +9,8 @@ export interface AuditSearch {
   actor?: string | undefined;
   clientId?: string | undefined;
   sub?: string | undefined;
+  /** The name that the detail has for a group, before or after the event; always with a type. */
+  group?: string | undefined;
   /** A complete IP address. */
   address?: string | undefined;
   /** Inclusive. */
@@ -42,6 +44,7 @@ const facts = [
   ['actor', 'actor = $'],
   ['clientId', 'client_id = $'],
   ['type', 'type = $'],
+  ['group', `$ IN (detail ->> 'group', detail ->> 'group_before')`],
   ['outcome', 'outcome = $'],
 ] as const;
 

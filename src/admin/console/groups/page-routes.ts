@@ -1,6 +1,7 @@
 // Serves the console's pages that show one group, change its members, rename it and delete it.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AdminSession, Console } from '../admin-session.ts';
+import { eventRows } from '../linked-names.ts';
 import { isTypedName } from '../typed-name.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
 import { singleValued } from '../../../server/parameters.ts';
@@ -17,6 +18,7 @@ const pageSize = 50;
 const path = '/admin/groups';
 /** How many unknown names the page shows again. */
 const maxUnknown = 20;
+const maxEvents = 10;
 
 export const groupUri = (name: string) => `${path}/${encodeURIComponent(name)}`;
 
@@ -34,6 +36,15 @@ export async function groupPageRoutes(
   const nameOf = (request: FastifyRequest) => (request.params as { name: string }).name;
 
   const find = (name: string) => findGroup(store, name);
+
+  /** The latest events of a group: each search reads a bounded number of events of its type. */
+  async function eventsOf(group: string) {
+    const types = ['group.created', 'group.changed', 'user.changed'] as const;
+    const page = { limit: maxEvents, before: undefined };
+    const found = await Promise.all(types.map((type) => store.auditSearch.search({ type, group }, page)));
+    const events = found.flatMap((one) => one.events);
+    return events.sort((a, b) => b.at.getTime() - a.at.getTime() || Number(b.id) - Number(a.id)).slice(0, maxEvents);
+  }
 
   /** Reads a form of one group; undefined after an answer was sent. */
   async function submitted(request: FastifyRequest, reply: FastifyReply, form: 'members' | 'edit' | 'delete') {
@@ -63,6 +74,7 @@ export async function groupPageRoutes(
       { group: group.name, words: q },
       { order: 'name', limit: pageSize, after },
     );
+    const events = await eventsOf(group.name);
     const query = new URLSearchParams(q ? { q } : {});
     const { name, description, members, createdAt } = group;
     return admin.send(
@@ -85,6 +97,7 @@ export async function groupPageRoutes(
         editUri: `${uri}/edit`,
         deleteUri: `${uri}/delete`,
         usersUri: `/admin/users?${new URLSearchParams({ group: name })}`,
+        events: await eventRows(store, events),
         ...more,
         ...(after && { first: `${uri}?${query}` }),
         ...(found.next && { next: `${uri}?${query}&cursor=${userCursorOf(found.next)}` }),
