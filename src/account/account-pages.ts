@@ -48,7 +48,8 @@ export function createAccountPages(
   { sessions, pages }: { sessions: BrowserSessions; pages: PageResponses },
   { returnTo, recent = false }: Demands = {},
 ) {
-  const own = (request: FastifyRequest, reply: FastifyReply, session: Session): AccountSession => ({
+  const pagePaths = new Set<string>();
+  const own = (request: FastifyRequest, reply: FastifyReply, session: Session, path: string): AccountSession => ({
     session,
     by: ownActor(request, session),
     form: (action) => ({ action, hidden: { csrf: sessions.formToken(request, reply, { action, session }) } }),
@@ -58,7 +59,9 @@ export function createAccountPages(
       const notice = accountNotices.find((known) => known === done);
       if (notice) frame.done = notice;
       // the compiler does not see that data and frame are all of a generic N
-      return pages.send(request, reply, name, { ...data, ...frame } as unknown as Pages[N], options);
+      // a form that posts to another address than its page cannot be shown again by a link
+      const here = pagePaths.has(path) ? { here: path } : {};
+      return pages.send(request, reply, name, { ...data, ...frame } as unknown as Pages[N], { ...here, ...options });
     },
     done: (path, notice) => pages.redirect(reply, `${path}?done=${notice}`),
   });
@@ -73,11 +76,12 @@ export function createAccountPages(
       path: string,
       show: (own: AccountSession, request: FastifyRequest, reply: FastifyReply) => Answer,
     ): void {
+      pagePaths.add(path);
       app.get(path, async (request, reply) => {
         onlyNavigation(request);
         const session = await sessions.find(request, reply);
         if (!session || (recent && !recentlyAuthenticated(session))) return signIn(reply, session);
-        return show(own(request, reply, session), request, reply);
+        return show(own(request, reply, session, path), request, reply);
       });
     },
     /** Serves a form of a page: `submit` runs only for the own form of the session (security R55). */
@@ -95,7 +99,7 @@ export function createAccountPages(
         if (!sessions.isOwnForm(request, csrf, { action, session }))
           throw invalidRequest('the form has expired or came from another site');
         if (recent && !recentlyAuthenticated(session)) return signIn(reply, session);
-        return submit(own(request, reply, session), typed, request, reply);
+        return submit(own(request, reply, session, action), typed, request, reply);
       });
     },
   };

@@ -29,6 +29,10 @@ export async function findLink(
   return link && { ...link, token: token!, hash: hash! };
 }
 
+/** The address of the page that a link opens. */
+export const linkPath = (path: string, { token }: Pick<OpenLink, 'token'>): string =>
+  `${path}?${new URLSearchParams({ token })}`;
+
 export const linkGone = (
   pages: PageResponses,
   request: FastifyRequest,

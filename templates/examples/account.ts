@@ -1,7 +1,7 @@
 // Gives example data of the account pages.
 import type { AccountPages } from '../../src/pages/views/account.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
-import { account, form } from './parts.ts';
+import { account, form, languages } from './parts.ts';
 
 const noUser = { account: { username: '' }, accountUri: '/account' };
 const ada = { account, accountUri: '/account' };
@@ -36,6 +36,7 @@ export const accountExamples: Examples<AccountPages> = {
     {
       ...ada,
       ...uris,
+      languages: languages('/account'),
       email: 'ada@example.org',
       verificationForm: form('/account/email/verification'),
       attention: [

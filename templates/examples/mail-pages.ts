@@ -1,7 +1,7 @@
 // Gives example data of the pages around mailed links.
 import type { MailPages } from '../../src/pages/views/mail-pages.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
-import { client, account, form } from './parts.ts';
+import { client, account, form, languages } from './parts.ts';
 
 export const mailPageExamples: Examples<MailPages> = {
   'password-forgotten': [
@@ -69,6 +69,7 @@ export const mailPageExamples: Examples<MailPages> = {
       client,
       account,
       address: 'ada@example.org',
+      languages: languages('/invitation?token=x'),
       form: form('/invitation'),
       passkey: { form: form('/invitation'), options: '{"challenge":"AAAA"}' },
       least: 12,

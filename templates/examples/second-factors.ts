@@ -2,7 +2,7 @@
 import { qrCode } from '../../src/pages/qr-code.ts';
 import type { SecondFactorPages } from '../../src/pages/views/second-factors.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
-import { client, account, form } from './parts.ts';
+import { client, account, form, languages } from './parts.ts';
 
 const secret = 'JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP';
 const uri = 'otpauth://totp/id.example:ada?issuer=id.example&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
@@ -20,6 +20,7 @@ export const secondFactorExamples: Examples<SecondFactorPages> = {
     {
       client,
       account,
+      languages: languages('/login/second-factor'),
       form: form('/login/second-factor'),
       methods: [
         { id: 'passkey', script: 'passkey.js', options: '{"challenge":"AAAA"}' },

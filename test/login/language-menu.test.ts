@@ -1,5 +1,7 @@
 // The language menu: a link shows a page in another language without script, keeps the pending request, and is remembered.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
+import { setUpAuthenticator } from '../helpers/authenticator.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
@@ -7,7 +9,10 @@ let service: TestService;
 let user: TestUser;
 let client: TestClient;
 beforeAll(async () => {
-  service = await startTestService({ basePath: '/idp' });
+  service = await startTestService({
+    basePath: '/idp',
+    environment: { SIGN_UP: 'on', SMTP_URL: 'smtp://127.0.0.1:1' },
+  });
   user = await service.createUser();
   client = await service.createClient();
 });
@@ -55,4 +60,59 @@ test('a link of another site, an unknown language and a malformed cookie choose 
   }
   agent.cookies.set('GATEHOUSE_LANGUAGE', 'xx');
   expect(languageOf(await agent.get('/login'))).toBe('en');
+});
+
+test('the second factor, sign-up, the reset of a password, an invitation and the pages of the account have the menu, which keeps what a page needs (design, pages)', async () => {
+  const agent = new UserAgent(service, { 'accept-language': 'en' });
+  const inGerman = async (page: Page) => {
+    const german = await choose(agent, page, 'de');
+    expect([german.status, languageOf(german)], page.url).toEqual([200, 'de']);
+    agent.cookies.delete('GATEHOUSE_LANGUAGE');
+    return german;
+  };
+  const request = await open(agent);
+  for (const id of ['sign-up', 'forgotten-password']) {
+    const address = new RegExp(`href="([^"]*)" id="${id}"`).exec(request.body)![1]!.replaceAll('&amp;', '&');
+    const german = await inGerman(await agent.get(new URL(address, service.issuer).href));
+    expect(german.url).toContain(`transaction=${new URL(request.url).searchParams.get('transaction')}`);
+  }
+  const invited = await service.store.users.insert({ username: 'invited' });
+  for (const [path, link] of [
+    ['invitation', { purpose: 'invitation', sub: invited.sub }],
+    ['password/reset', { purpose: 'recovery', sub: user.sub }],
+    ['sign-up/complete', { purpose: 'sign_up', email: 'new@example.com' }],
+  ] as const) {
+    const { token, hash } = newOpaqueToken('mailed_link');
+    await service.store.mailedLinks.insert({
+      sub: undefined,
+      email: undefined,
+      replaces: undefined,
+      ...link,
+      tokenHash: hash,
+      lifetime: 3600,
+    });
+    const german = await inGerman(await agent.get(`${service.issuer}/${path}?token=${token}`));
+    expect(german.body).toContain(`name="token" value="${token}"`);
+  }
+  const first = new UserAgent(service);
+  const second = await service.createUser();
+  await first.signIn(second);
+  const { app } = await setUpAuthenticator(first);
+  const asked = await agent.signIn(second, await open(agent));
+  expect(asked.url).toContain('/login/second-factor');
+  const german = await inGerman(asked);
+  expect((await agent.submit(german, { code: app.code(1) })).body).toContain('id="allow"');
+  for (const path of [
+    '',
+    '/profile',
+    '/security',
+    '/second-factors',
+    '/passkeys',
+    '/password',
+    '/email',
+    '/sessions',
+    '/applications',
+    '/data',
+  ])
+    await inGerman(await agent.get(`/account${path}`));
 });

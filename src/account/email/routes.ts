@@ -241,6 +241,6 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     };
     if (user.email !== undefined) data.email = user.email;
     if (user.email !== undefined && !user.emailVerified) data.verificationForm = form(verification);
-    return pages.send(request, reply, 'account-email', data, { status });
+    return pages.send(request, reply, 'account-email', data, { status, here: path });
   }
 }

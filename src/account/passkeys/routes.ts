@@ -164,7 +164,10 @@ export async function accountPasskeysEndpoint(
         form: form(path, waiting?.transaction),
         options: await passkeys.creationOptions(request, reply, session.user, signInOf(session)),
       };
-    return pages.send(request, reply, 'account-passkeys', data, { status });
+    return pages.send(request, reply, 'account-passkeys', data, {
+      status,
+      here: waiting ? `${path}?transaction=${waiting.transaction}` : path,
+    });
   }
 
   /** The pending request of this browser. */

@@ -136,7 +136,7 @@ export async function accountPasswordEndpoint(
       securityUri: '/account/security',
       ...trouble,
     };
-    return pages.send(request, reply, 'account-password', data, { status });
+    return pages.send(request, reply, 'account-password', data, { status, here: path });
   }
 }
 

@@ -68,7 +68,7 @@ export async function accountSecondFactorsEndpoint(
       data.recoveryCodes = { left, all: recoveryCodeCount, form: own.form('/account/recovery-codes') };
     const { done } = singleValued(request.query);
     if (done !== undefined && notices.includes(done)) data.done = done as 'added' | 'removed';
-    return pages.send(request, reply, 'account-second-factors', data);
+    return pages.send(request, reply, 'account-second-factors', data, { here: factorsPage.path });
   });
 
   changes.form(app, factorsPage.path, removal, async ({ session, by }, { remove }, _request, reply) => {
@@ -109,7 +109,13 @@ export async function accountSecondFactorsEndpoint(
     const csrf = sessions.formToken(request, reply, { action, session });
     const form = { action, hidden: { csrf, ...hidden } };
     const account = accountView(session.user);
-    return pages.send(request, reply, page, { ...data, account, form, backUri: factorsPage.path }, { status });
+    return pages.send(
+      request,
+      reply,
+      page,
+      { ...data, account, form, backUri: factorsPage.path },
+      { status, here: action },
+    );
   }
 
   function showCodes(

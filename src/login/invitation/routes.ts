@@ -11,7 +11,7 @@ import { createPasswordChoice } from '../../domain/password-choice.ts';
 import type { PasswordPolicy } from '../../domain/password-policy.ts';
 import type { PasswordQueue } from '../../domain/rate-limits/password-queue.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
-import { countOrder, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
+import { countOrder, findLink, linkGone, linkPath, type OpenLink } from '../../interaction/mailed-link.ts';
 import type { RememberedRequests } from '../../interaction/remembered-request.ts';
 import { maxPasswordLength } from '../../oauth/administration.ts';
 import { conflict } from '../../oauth/errors.ts';
@@ -183,7 +183,12 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
       ...(options !== undefined && { passkey: { form, options } }),
       ...state,
     };
-    return pages.send(request, reply, 'invitation', data, { status, formTarget: redirectUri, uiLocales });
+    return pages.send(request, reply, 'invitation', data, {
+      status,
+      formTarget: redirectUri,
+      uiLocales,
+      here: linkPath(path, link),
+    });
   }
 }
 

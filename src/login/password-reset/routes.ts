@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { countOrder, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
+import { countOrder, findLink, linkGone, linkPath, type OpenLink } from '../../interaction/mailed-link.ts';
 import type { RememberedRequest, RememberedRequests } from '../../interaction/remembered-request.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
 import { createPasswordChoice } from '../../domain/password-choice.ts';
@@ -140,7 +140,11 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
     const form = { action: forgotten, hidden: { csrf, ...(transaction !== undefined && { transaction }) } };
     const loginUri = signInPath('/login', { transaction });
     const data = { form, lifetime: config.lifetimes.passwordReset, loginUri, ...state };
-    return pages.send(request, reply, 'password-forgotten', data, { status, uiLocales: begun?.pending.uiLocales });
+    return pages.send(request, reply, 'password-forgotten', data, {
+      status,
+      uiLocales: begun?.pending.uiLocales,
+      here: signInPath(forgotten, { transaction }),
+    });
   }
 
   /** Shows the form again, without the password. */
@@ -160,6 +164,7 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
       status,
       formTarget: pending?.redirectUri,
       uiLocales: pending?.uiLocales,
+      here: linkPath(reset, { token }),
     });
   }
 }

@@ -200,7 +200,7 @@ export async function loginSecondFactorEndpoint(
       problem: failed === 'tampered' ? failed : failed && problemOf(methods, failed),
     };
     if (pending?.client) data.client = pending.client;
-    return pages.send(request, reply, 'login-second-factor', data, pageOptions(pending, status));
+    return pages.send(request, reply, 'login-second-factor', data, pageOptions(path, step, status));
   }
 
   function enrol(
@@ -219,7 +219,7 @@ export async function loginSecondFactorEndpoint(
       signIn: pending?.client ? { client: pending.client } : {},
       backUri: signInPath('/login', continuation),
     };
-    return pages.send(request, reply, page, shown, pageOptions(pending, status));
+    return pages.send(request, reply, page, shown, pageOptions(action, step, status));
   }
 }
 
@@ -235,8 +235,9 @@ const problemOf = (methods: Method[], failed: Factor | 'missing'): Method | unde
   (failed === 'missing' ? methods.find(({ input }) => input) : methods.find(({ id }) => id === failed.id)) ??
   methods[0];
 
-const pageOptions = (pending: PendingRequest | undefined, status: number) => ({
+const pageOptions = (path: SignInEnrolment['path'], { continuation, pending }: Step, status: number) => ({
   status,
+  here: signInPath(path, continuation),
   formTarget: pending?.redirectUri,
   uiLocales: pending?.uiLocales,
 });

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isUniqueViolation } from '../../database/database.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { countOrder, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
+import { countOrder, findLink, linkGone, linkPath, type OpenLink } from '../../interaction/mailed-link.ts';
 import { createPasswordChoice } from '../../domain/password-choice.ts';
 import { languagesOf } from '../../server/accept-language.ts';
 import { readParameters, singleValued } from '../../server/parameters.ts';
@@ -184,7 +184,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
       ...(client && { client }),
       ...state,
     };
-    return pages.send(request, reply, 'sign-up', data, { status, uiLocales });
+    return pages.send(request, reply, 'sign-up', data, { status, uiLocales, here: signInPath(path, { transaction }) });
   }
 
   /** Shows the form again, without the password. */
@@ -206,6 +206,11 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
       ...(client && { client }),
       ...state,
     };
-    return pages.send(request, reply, 'sign-up-complete', data, { status, formTarget: redirectUri, uiLocales });
+    return pages.send(request, reply, 'sign-up-complete', data, {
+      status,
+      formTarget: redirectUri,
+      uiLocales,
+      here: linkPath(completion, link),
+    });
   }
 }

@@ -1,6 +1,6 @@
 // Declares what the pages of the user's account show.
 import type { ProfileFault, ProfileField } from '../../oauth/own-profile.ts';
-import type { AccountView, ApiView, ClaimText, FormView } from './parts.ts';
+import type { AccountView, ApiView, ClaimText, Footer, FormView } from './parts.ts';
 
 /** What a page of the account reports as done: keys of the catalogue under `account.done.`. */
 export const accountNotices = [
@@ -15,7 +15,7 @@ export const accountNotices = [
 export type AccountNotice = (typeof accountNotices)[number];
 
 /** What every page of the account shows beside its own data. */
-export interface AccountFrame {
+export interface AccountFrame extends Footer {
   account: AccountView;
   accountUri: string;
   done?: AccountNotice;
@@ -144,7 +144,7 @@ export interface AccountPages {
   /** Confirms the deletion. */
   'account-deleted': { frames?: string[] };
   /** Changes the user's own password: posts `current_password` and `new_password`. */
-  'account-password': {
+  'account-password': Footer & {
     account: AccountView;
     /** For password managers, which store it with the password. */
     username: string;

@@ -1,5 +1,5 @@
 // Declares what the pages show that request a mailed link, and the pages that such a link opens.
-import type { AccountView, ClientView, FormView } from './parts.ts';
+import type { AccountView, ClientView, Footer, FormView } from './parts.ts';
 import type { PasskeyView } from './passkeys.ts';
 
 /** Why no mail was requested: keys of the catalogue under `link.problem.`. */
@@ -7,7 +7,7 @@ export type OrderProblem = 'missing' | 'tampered' | 'throttled';
 
 export interface MailPages {
   /** Requests a link that sets a new password. */
-  'password-forgotten': {
+  'password-forgotten': Footer & {
     form: FormView;
     typed?: string;
     problem?: OrderProblem;
@@ -20,7 +20,7 @@ export interface MailPages {
     loginUri: string;
   };
   /** The page of such a link. Posts `new_password`. */
-  'password-reset': {
+  'password-reset': Footer & {
     username: string;
     form: FormView;
     least: number;
@@ -29,7 +29,7 @@ export interface MailPages {
     problem?: 'tampered' | 'busy';
   };
   /** Shows, confirms and changes the mail address of the account. Posts `email`. */
-  'account-email': {
+  'account-email': Footer & {
     account: AccountView;
     email?: string;
     verified: boolean;
@@ -62,7 +62,7 @@ export interface MailPages {
     accountUri: string;
   };
   /** Requests an account. Posts `email`. */
-  'sign-up': {
+  'sign-up': Footer & {
     /** The client of the pending sign-in. */
     client?: ClientView;
     form: FormView;
@@ -77,7 +77,7 @@ export interface MailPages {
     loginUri: string;
   };
   /** The page of a link that creates an account. Posts `username` and `new_password`. */
-  'sign-up-complete': {
+  'sign-up-complete': Footer & {
     /** The client to which the user continues. */
     client?: ClientView;
     address: string;
@@ -91,7 +91,7 @@ export interface MailPages {
     problem?: 'tampered' | 'busy';
   };
   /** The page of an invitation. Posts `new_password`, or `credential`. */
-  invitation: {
+  invitation: Footer & {
     /** The client to which the user continues. */
     client?: ClientView;
     account: AccountView;

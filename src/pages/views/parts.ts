@@ -52,6 +52,11 @@ export interface LanguageLink {
   uri: string;
 }
 
+/** Set by the answer, on pages that offer other languages. */
+export interface Footer {
+  languages?: LanguageLink[];
+}
+
 /** The data of a mail beside its sentences: untrusted text, except the link. */
 export interface MailContent {
   /** The parameters of the sentences. */

@@ -1,5 +1,5 @@
 // Declares what the passkey page shows, and what a page needs that asks for a passkey.
-import type { AccountView, ClientView, FormView } from './parts.ts';
+import type { AccountView, ClientView, Footer, FormView } from './parts.ts';
 
 /** A ceremony of the browser (Web Authentication): the script posts its result as `credential`. */
 export interface PasskeyView {
@@ -10,7 +10,7 @@ export interface PasskeyView {
 
 export interface PasskeyPages {
   /** The user's passkeys: adds, renames and removes them. */
-  'account-passkeys': {
+  'account-passkeys': Footer & {
     /** The client that demands a passkey, and to which the user continues. */
     client?: ClientView;
     account: AccountView;

@@ -1,6 +1,6 @@
 // Declares what the pages of second factors show, in the account and during a sign-in.
 import type { QrCode } from '../qr-code.ts';
-import type { AccountView, ClientView, FormView } from './parts.ts';
+import type { AccountView, ClientView, Footer, FormView } from './parts.ts';
 
 /** A method of the second step. The template part-second-factor-{id} shows it, and its form posts to the page. */
 export interface SecondFactorMethod {
@@ -17,7 +17,7 @@ export interface SecondFactorMethod {
 
 export interface SecondFactorPages {
   /** After the password: each method posts a field of its own. */
-  'login-second-factor': {
+  'login-second-factor': Footer & {
     client?: ClientView;
     account: AccountView;
     form: FormView;
@@ -28,7 +28,7 @@ export interface SecondFactorPages {
     restartUri: string;
   };
   /** The second factors of the user; posts `remove` with the id of one. */
-  'account-second-factors': {
+  'account-second-factors': Footer & {
     account: AccountView;
     /** The words of a kind are `second-factors.kind.{kind}`. */
     factors: { id: string; kind: string; name: string; createdAt: Date; usedAt?: Date }[];
@@ -43,7 +43,7 @@ export interface SecondFactorPages {
     done?: 'added' | 'removed';
   };
   /** Sets up an authenticator; posts `code` and `name`. */
-  'account-authenticator': {
+  'account-authenticator': Footer & {
     account: AccountView;
     form: FormView;
     /** In groups of four. */

@@ -1,6 +1,6 @@
 // Declares what the pages of sign-in, consent and sign-out show.
 import type { ReturnTo } from '../return-to.ts';
-import type { AccountView, ApiView, ClaimText, ClientView, FormView, LanguageLink } from './parts.ts';
+import type { AccountView, ApiView, ClaimText, ClientView, Footer, FormView } from './parts.ts';
 
 /**
  * Why the sign-in page shows a message; each is a key of the message catalogue under `login.problem.`. The refusals of the authenticators
@@ -15,11 +15,6 @@ export type LoginProblem =
   | 'client' // unknown or disabled client, or wrong redirect_uri: the user cannot correct it, so there is no form
   | 'request' // the client sent a wrong request: the user cannot correct it, so there is no form
   | 'cookies'; // the browser did not send the cookie that binds the request: cookies must be allowed
-
-/** Set by the answer, on pages that offer other languages. */
-interface Footer {
-  languages?: LanguageLink[];
-}
 
 /** A way to begin a sign-in. The template part-first-factor-{id} shows it. */
 export interface FirstFactorMethod {
