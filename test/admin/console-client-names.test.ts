@@ -23,9 +23,7 @@ const title = ({ body }: Page) =>
 /** Returns the rows of a client's activity: type of event and actor. */
 const activity = (page: Page) =>
   [
-    ...page.body.matchAll(
-      /<tr><th scope="row">(?:<a [^>]*>)?<bdi>([^<]*)<\/bdi>.*?<td data-label="By">(.*?)<\/td>/gs,
-    ),
+    ...page.body.matchAll(/<tr><th scope="row">(?:<a [^>]*>)?<bdi>([^<]*)<\/bdi>.*?<td data-label="By">(.*?)<\/td>/gs),
   ].map(([, type, by]) => [type, by!.replace(/<[^>]*>/g, '').trim()]);
 
 test("a client's page names the actor of each event, with a link, as the audit page does (decisions section 7)", async () => {
