@@ -72,7 +72,8 @@ export function gaps({ rows, attacks }: Evidence) {
     'requirements without a test': numbers.filter((key) => !rows.get(key)?.tests.size),
     'cited but unknown': [...rows.keys()].filter((key) => !known.includes(key)).sort(),
     'attack cases told twice': ids.filter((id, index) => ids.indexOf(id) !== index),
-    'attack cases without a test': cases.filter((id) => !ids.includes(id)),
+    // the title of a test may cite a case instead
+    'attack cases without a test': cases.filter((id) => !ids.includes(id) && !rows.get(id)?.tests.size),
     'faults without a test': Object.keys(faults)
       .map((n) => `F${n}`)
       .filter((key) => !rows.get(key)?.tests.size && !rows.get(key)?.measured.length),
@@ -118,6 +119,16 @@ ${tableOf(
     ...[id, ...[name, request, answer, source].map(plain), requirements.join(', ')],
     link(file),
   ]),
+)}
+
+Tests show these further cases, on the protocols beyond OpenID Connect; their titles say what is refused.
+
+${tableOf(
+  ['', 'Shown by'],
+  protocolCases
+    .map((number) => `P${number}`)
+    .filter((id) => !attacks.some((attack) => (attack.id as string) === id))
+    .map((id) => [id, shownBy(rows.get(id))]),
 )}
 
 ## Faults

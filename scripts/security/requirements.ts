@@ -193,8 +193,10 @@ export const attackCases = [
   ...[121, 122, 123, 125, 126, 128],
 ];
 
-/** The numbers of the attack cases P, on the protocols beyond OpenID Connect. */
-export const protocolCases = [44, 45, 46, 47, 48, 49];
+/** The numbers of the attack cases P, on the protocols beyond OpenID Connect, as each is built. */
+export const protocolCases = [
+  29, 30, 31, 34, 35, 36, 37, 38, 39, 40, 41, 42, 44, 45, 46, 47, 48, 49, 62, 63, 65, 93, 94, 95,
+];
 
 /** The faults F1 to F21 with their rules; for each of them also: no partial write, no active revoked token, no wrong answer. */
 export const faults: Record<number, [fault: string, rule: string]> = {
