@@ -21,6 +21,7 @@ export type OperationKey =
   | 'introspect-malformed'
   | 'introspect-jwt'
   | 'client-credentials'
+  | 'client-credentials-jwt'
   | 'refresh'
   | 'device-poll'
   | 'userinfo'
@@ -57,6 +58,11 @@ export const operations: Operation[] = [
     bare: '1 INSERT',
     targetBare: 0.85,
     targetPeer: 2.0,
+  },
+  {
+    key: 'client-credentials-jwt',
+    name: 'Client credentials, JWT access token',
+    bare: '1 INSERT, 1 signature',
   },
   { key: 'refresh', name: 'Refresh', bare: '1 UPDATE with INSERT, 1 signature' },
   { key: 'device-poll', name: 'Poll of a device, undecided', bare: '1 UPDATE' },

@@ -43,6 +43,16 @@ const provider = new Provider(issuer, {
     deviceFlow: { enabled: true },
     revocation: { enabled: true },
     userinfo: { enabled: true },
+    // one API, whose access tokens are JWTs
+    resourceIndicators: {
+      enabled: true,
+      getResourceServerInfo: () => ({
+        scope: 'reports.read',
+        accessTokenFormat: 'jwt',
+        accessTokenTTL: 3600,
+        jwt: { sign: { alg: 'RS256' } },
+      }),
+    },
   },
   interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
   // each refresh gives a new refresh token, as the service does

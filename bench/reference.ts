@@ -79,6 +79,10 @@ app.post<Form>('/introspect-jwt', async (request) => {
 });
 app.get('/user', async (request) => (await find(bearer(request)))?.body);
 app.post('/token', async () => ({ access_token: await store(), token_type: 'Bearer', expires_in: 3600 }));
+app.post('/token-jwt', async () => {
+  await store();
+  return { access_token: idToken(), token_type: 'Bearer', expires_in: 3600 };
+});
 app.post<Form>('/redeem', (request) => spend(request.body['token']!));
 app.get<{ Querystring: { session: string; state: string } }>('/authorize', async (request, reply) => {
   await find(request.query.session);

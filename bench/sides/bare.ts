@@ -61,6 +61,9 @@ export async function bareSide({ base, pid }: Child, people: number): Promise<Si
       'introspect-malformed': loadWith(base, introspect('/parse', ['no token'])),
       'introspect-jwt': loadWith(base, introspect('/introspect-jwt', jwts)),
       'client-credentials': loadWith(base, [token]),
+      'client-credentials-jwt': loadWith(base, [
+        post('/token-jwt', 'Basic eDp4', { grant_type: 'client_credentials' }),
+      ]),
       refresh: loadFlow(base, async (ask, connection) => {
         const spent = { token: refresh[connection]!, grant_type: 'refresh_token' };
         refresh[connection] = (await json(ask, post('/redeem', 'Basic eDp4', spent)))['refresh_token']!;

@@ -62,6 +62,9 @@ export async function peerSide({ base, pid, clients }: Peer, people: number): Pr
       ),
       'introspect-malformed': loadWith(base, introspect(web, ['no token'])),
       'client-credentials': loadWith(base, [post('/token', basicOf(machine), { grant_type: 'client_credentials' })]),
+      'client-credentials-jwt': loadWith(base, [
+        post('/token', basicOf(machine), { grant_type: 'client_credentials', resource: 'https://api.example.com/' }),
+      ]),
       refresh: loadFlow(base, async (ask, connection) => {
         const form = { grant_type: 'refresh_token', refresh_token: prepared[connection]!.refresh };
         prepared[connection]!.refresh = (await tokenRequest(ask, basicOf(lasting), form)).refresh_token!;

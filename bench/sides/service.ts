@@ -33,6 +33,8 @@ export async function serviceSide(
   const create = (...options: string[]) => command(['client', 'create', ...options], settings);
   const admin = await create('--name', 'Admin', '--grant-type', 'client_credentials', '--scope', 'admin');
   const machine = await create('--name', 'Bench', '--grant-type', 'client_credentials');
+  const api = await createApi(settings);
+  const apiClient = await create('--name', 'API client', '--grant-type', 'client_credentials', '--scope', api.scope);
   const codes = ['--redirect-uri', redirectUri, '--grant-type', 'authorization_code'];
   const web = await create('--name', 'Web', ...codes, '--first-party');
   const lasting = await create('--name', 'Lasting', ...codes, '--grant-type', 'refresh_token', '--first-party');
@@ -87,6 +89,9 @@ export async function serviceSide(
       'introspect-malformed': loadWith(base, introspect(['no token']), 400),
       'introspect-jwt': loadWith(base, introspect(prepared.map((each) => each.id))),
       'client-credentials': loadWith(base, [post('/token', basicOf(machine), { grant_type: 'client_credentials' })]),
+      'client-credentials-jwt': loadWith(base, [
+        post('/token', basicOf(apiClient), { grant_type: 'client_credentials', resource: api.resource }),
+      ]),
       refresh: loadFlow(base, async (ask, connection) => {
         const form = { grant_type: 'refresh_token', refresh_token: prepared[connection]!.refresh };
         prepared[connection]!.refresh = (await tokenRequest(ask, basicOf(lasting), form)).refresh_token!;
@@ -124,4 +129,12 @@ export async function serviceSide(
       ),
     },
   };
+}
+
+/** An API whose access tokens are JWTs, with one scope. */
+async function createApi(settings: Record<string, string>): Promise<{ resource: string; scope: string }> {
+  const api = { resource: 'https://api.example.com/', scope: 'reports.read' };
+  const options = ['--name', 'Reports', '--scope', `${api.scope}=Read reports`, '--access-token-format', 'jwt'];
+  await command(['resource', 'create', api.resource, ...options, '--access-token-lifetime', '3600'], settings);
+  return api;
 }
