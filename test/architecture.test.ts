@@ -41,6 +41,7 @@ const soleImporters: Record<string, (file: string) => boolean> = {
   pg: (file) => file.startsWith('database/'),
   'node-pg-migrate': (file) => file === 'database/migrations.ts',
   jose: (file) => file.startsWith('tokens/'),
+  ldapts: (file) => file === 'outbound/directory.ts',
   '@simplewebauthn/server': (file) => file === 'crypto/passkey.ts',
   argon2: (file) => file === 'crypto/password-hashing.ts',
   bcrypt: (file) => file === 'crypto/foreign-hashes.ts',

@@ -28,6 +28,8 @@ const SAME_ON_ALL = `
 const BROWSER_TESTS = '**/*.browser.test.ts';
 const APACHE_MODULE = '/usr/lib/apache2/modules/mod_auth_openidc.so';
 const PGBOUNCER = '/usr/sbin/pgbouncer';
+const SLAPD = '/usr/sbin/slapd';
+const LDAPADD = '/usr/bin/ldapadd';
 const CLUSTER_DEFAULTS = '/etc/postgresql-common/createcluster.d';
 
 process.chdir(join(import.meta.dirname, '..'));
@@ -52,6 +54,7 @@ if (vitestArguments.length > 0) {
   if (!existsSync(APACHE_MODULE)) {
     leftOut.push('Apache did not run as a relying party: install libapache2-mod-auth-openidc.');
   }
+  if (!existsSync(SLAPD) || !existsSync(LDAPADD)) leftOut.push('No directory was read: install slapd and ldap-utils.');
   if (!existsSync(PGBOUNCER)) leftOut.push('Nothing was tested behind PgBouncer: install pgbouncer.');
   const postgres = installedPostgres();
   if (postgres) {
@@ -96,7 +99,10 @@ function installedChromium(): string | undefined {
 
 async function installMissing(): Promise<void> {
   const apt = existsSync('/usr/bin/apt-get') && process.getuid?.() === 0;
-  const all = installedPostgres() && installedChromium() && existsSync(APACHE_MODULE) && existsSync(PGBOUNCER);
+  const all =
+    installedPostgres() &&
+    installedChromium() &&
+    [APACHE_MODULE, PGBOUNCER, SLAPD, LDAPADD].every((path) => existsSync(path));
   if (!mayInstall || !apt || all) return;
   await step('install what is missing', () => {
     const options = { DEBIAN_FRONTEND: 'noninteractive' };
@@ -106,6 +112,12 @@ async function installMissing(): Promise<void> {
     // It brings the programs of Apache, and starts no service.
     if (!existsSync(APACHE_MODULE)) packages.push('libapache2-mod-auth-openidc');
     if (!existsSync(PGBOUNCER)) packages.push('pgbouncer');
+    if (!existsSync(LDAPADD)) packages.push('ldap-utils');
+    if (!existsSync(SLAPD)) {
+      // Only the program is needed: without a configuration, no server is started.
+      spawnSync('debconf-set-selections', { input: 'slapd slapd/no_configuration boolean true\n' });
+      packages.push('slapd');
+    }
     if (!installedPostgres()) {
       // Only the programs are needed: no cluster is created, so none is started.
       mkdirSync(CLUSTER_DEFAULTS, { recursive: true });

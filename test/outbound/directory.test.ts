@@ -1,0 +1,170 @@
+// Reads a real OpenLDAP server and tries passwords there; names the failures of a directory.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  addressProblem,
+  createDirectory,
+  type Directory,
+  type DirectoryAddress,
+  DirectoryUnavailable,
+} from '../../src/outbound/directory.ts';
+import {
+  base,
+  type DirectoryServer,
+  groupEntry,
+  hasSlapd,
+  personEntry,
+  serviceDn,
+  servicePassword,
+  startDirectoryServer,
+} from '../helpers/directory-server.ts';
+
+const withServer = describe.runIf(hasSlapd);
+let server: DirectoryServer;
+let directory: Directory;
+let address: DirectoryAddress;
+const alice = `uid=alice,ou=people,${base}`;
+
+beforeAll(async () => {
+  if (!hasSlapd) return;
+  server = await startDirectoryServer();
+  directory = createDirectory(server.hosts);
+  address = { url: server.secureUrl, startTls: false, ca: server.ca, bindDn: serviceDn, bindPassword: servicePassword };
+  const people = ['alice', 'bob', 'carol', 'dave', 'eve'];
+  server.add(people.map((uid) => personEntry(uid)).join(''));
+  server.add(groupEntry('staff', [alice, `uid=bob,ou=people,${base}`]));
+});
+afterAll(() => server?.stop());
+
+const search = (filter: Parameters<typeof find>[0]) => find(filter);
+const find = (filter: Parameters<Parameters<Parameters<Directory['use']>[1]>[0]['search']>[0]['filter'], limit = 10) =>
+  directory.use(address, (connection) =>
+    connection.search({ base, filter, attributes: ['uid', 'mail', 'entryUUID'], limit }),
+  );
+const failureOf = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => (error instanceof DirectoryUnavailable ? error.failure : error),
+  );
+
+withServer('a directory', () => {
+  it('is searched by the service account, over TLS with the authority of the setting (RFC 4513 3.1.3, federation FR32)', async () => {
+    const [entry] = await search({ attribute: 'uid', value: 'alice' });
+    expect(entry?.dn).toBe(alice);
+    expect(entry?.attributes.get('mail')).toEqual(['alice@example.com']);
+    expect(entry?.attributes.get('entryuuid')?.[0]).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it.each(['*', 'a*', 'alice)(uid=*', '\\61lice', 'alice\0', '(|(uid=*))'])(
+    'finds nobody by a value that looks like a filter: %j (RFC 4515 3, federation FR31)',
+    async (value) => {
+      expect(await search({ attribute: 'uid', value })).toEqual([]);
+    },
+  );
+
+  it('joins the filter of an administrator with a value (RFC 4515)', async () => {
+    const people = { text: '(objectClass=inetOrgPerson)' };
+    expect(await search({ all: [people, { any: [{ attribute: 'mail', value: 'bob@example.com' }] }] })).toHaveLength(1);
+    expect(await search({ all: [{ text: '(objectClass=device)' }, { attribute: 'uid', value: 'bob' }] })).toEqual([]);
+  });
+
+  it('refuses a search that finds more than the limit, instead of returning a part (federation FR15)', async () => {
+    expect(await failureOf(find({ text: '(uid=*)' }, 4))).toBe('limit');
+    expect(await find({ text: '(uid=*)' }, 5)).toHaveLength(5);
+  });
+
+  it('is read in pages (RFC 2696)', async () => {
+    const sizes: number[] = [];
+    await directory.use(address, async (connection) => {
+      const query = { base, filter: { text: '(uid=*)' }, attributes: ['uid'] };
+      for await (const page of connection.pages(query, 2)) sizes.push(page.length);
+    });
+    expect(sizes.filter((size) => size > 0)).toEqual([2, 2, 1]);
+  });
+
+  it('names the groups of an entry by memberOf', async () => {
+    const [entry] = await directory.use(address, (connection) =>
+      connection.search({ base, filter: { attribute: 'uid', value: 'alice' }, attributes: ['memberOf'] }),
+    );
+    expect(entry?.attributes.get('memberof')).toEqual([`cn=staff,ou=groups,${base}`]);
+  });
+});
+
+withServer('a password', () => {
+  it('is tried by a bind (RFC 4513 5.1.3)', async () => {
+    expect(await directory.verify(address, alice, 'password of alice')).toEqual({ accepted: true });
+    expect(await directory.verify(address, alice, 'another')).toEqual({ accepted: false, code: undefined });
+  });
+
+  it.each(['', '\0', 'password of alice\0'])(
+    'that is empty or has a zero byte reaches no directory: %j (RFC 4513 5.1.2, federation FR30)',
+    async (password) => {
+      server.log();
+      expect(await directory.verify(address, alice, password)).toEqual({ accepted: false, code: undefined });
+      expect(server.log()).not.toContain('ACCEPT');
+    },
+  );
+
+  it('is tried after StartTLS, which is never left for plain text (federation FR32)', async () => {
+    server.log();
+    const startTls = { ...address, url: server.url, startTls: true };
+    expect(await directory.verify(startTls, alice, 'password of alice')).toEqual({ accepted: true });
+    expect(await failureOf(directory.verify({ ...startTls, ca: undefined }, alice, 'password of alice'))).toBe('tls');
+    expect(server.log()).not.toMatch(/BIND dn="uid=alice.* ssf=0 /);
+  });
+});
+
+withServer('a directory in trouble', () => {
+  it('refuses the service account: the operator learns it, and nothing is said of a user (federation FR33)', async () => {
+    const wrong = { ...address, bindPassword: 'another' };
+    expect(await failureOf(directory.use(wrong, async () => undefined))).toBe('credentials');
+  });
+
+  it('has a certificate of another name, one that has ended, or one of an unknown authority (federation FR32, F53)', async () => {
+    for (const options of [{ certificateName: 'other.example' }, { certificateDays: -1 }]) {
+      const other = await startDirectoryServer(options);
+      const there = { ...address, url: other.secureUrl, ca: other.ca };
+      expect(await failureOf(createDirectory(other.hosts).verify(there, alice, 'x'))).toBe('tls');
+      await other.stop();
+    }
+    expect(await failureOf(directory.verify({ ...address, ca: undefined }, alice, 'x'))).toBe('tls');
+  });
+
+  it('does not answer, or is gone (federation FR33, F53)', async () => {
+    const other = await startDirectoryServer();
+    const there = { ...address, url: other.secureUrl, ca: other.ca };
+    const elsewhere = createDirectory(other.hosts);
+    other.freeze();
+    expect(await failureOf(elsewhere.use(there, async () => undefined))).toBe('connection');
+    other.resume();
+    await other.stop();
+    expect(await failureOf(elsewhere.use(there, async () => undefined))).toBe('connection');
+  });
+});
+
+describe('the address of a directory (federation FR14, F59)', () => {
+  const allowed = ['ldap.example:636', 'ldap.example:389', 'localhost:389'];
+  it.each([
+    ['ldaps://ldap.example', false, undefined],
+    ['ldaps://LDAP.example:636/', false, undefined],
+    ['ldap://ldap.example', true, undefined],
+    ['ldap://localhost', false, undefined],
+    ['ldap://ldap.example', false, 'plain'],
+    ['ldaps://ldap.example', true, 'form'],
+    ['ldaps://ldap.example:6360', false, 'not_allowed'],
+    ['ldap://169.254.169.254', true, 'not_allowed'],
+    ['ldap://localhost:5432', false, 'not_allowed'],
+    ['ldaps://ldap.example@other.example', false, 'form'],
+    ['ldaps://ldap.example/dc=example?uid', false, 'form'],
+    ['https://ldap.example', false, 'form'],
+    ['ldapi:///tmp/socket', false, 'form'],
+  ])('%s, StartTLS %s: %s', (url, startTls, problem) => {
+    expect(addressProblem({ url, startTls }, allowed)).toBe(problem);
+  });
+
+  it.runIf(hasSlapd)('opens no connection where the operator did not allow it', async () => {
+    const nowhere = createDirectory([]);
+    server.log();
+    expect(await failureOf(nowhere.verify(address, alice, 'x'))).toBe('address');
+    expect(server.log()).not.toContain('ACCEPT');
+  });
+});
