@@ -5,3 +5,34 @@
  * certificate (RFC 8705 section 3.1). `none` is a Bearer token (RFC 6750).
  */
 export type Binding = 'none' | { readonly jkt: string } | { readonly x5t: string };
+
+/** The member `cnf` of a bound token (RFC 7800 3.1), as it is stored and as introspection shows it. */
+export type Confirmation = { readonly jkt: string } | { readonly 'x5t#S256': string };
+
+export function confirmationOf(binding: Binding): Confirmation | undefined {
+  if (binding === 'none') return undefined;
+  return 'jkt' in binding ? { jkt: binding.jkt } : { 'x5t#S256': binding.x5t };
+}
+
+export function bindingOf(cnf: Confirmation | null): Binding {
+  if (cnf === null) return 'none';
+  return 'jkt' in cnf ? { jkt: cnf.jkt } : { x5t: cnf['x5t#S256'] };
+}
+
+/** Whether a request that proved `held` may use what is bound to `required`. */
+export function satisfies(held: Binding, required: Binding): boolean {
+  if (required === 'none') return true;
+  if (held === 'none') return false;
+  if ('jkt' in required) return 'jkt' in held && held.jkt === required.jkt;
+  return 'x5t' in held && held.x5t === required.x5t;
+}
+
+/** The kinds of key to which a resource can demand that its tokens are bound. */
+export const resourceBindings = ['none', 'any', 'dpop'] as const;
+export type ResourceBinding = (typeof resourceBindings)[number];
+
+/** Whether a resource takes tokens with this binding. The stored functions that issue for codes and refresh tokens decide the same. */
+export function isBoundFor(demanded: ResourceBinding, binding: Binding): boolean {
+  if (demanded === 'none') return true;
+  return binding !== 'none' && (demanded === 'any' || 'jkt' in binding);
+}

@@ -1,10 +1,13 @@
 // Decides whether an authorization code is redeemed: the readable form of redeem_code.sql, which the service runs; a property test holds the two equal.
+import { type Binding, satisfies } from './binding.ts';
 import { type Audience, isFor } from './own-resource.ts';
 
 export interface CodeFacts {
   clientId: string;
   redirectUri: string;
   codeChallenge: string | undefined;
+  /** The key by which it must be redeemed (RFC 9449 10). */
+  codeBinding: Binding;
   /** The resource that the authorization is for, and its server; undefined is the client itself. One with several has more conditions. */
   audience: Audience | undefined;
   /** The session, the user, the client and the grant are still valid. */
@@ -21,6 +24,8 @@ export interface RedemptionRequest {
   redirectUri: string | undefined;
   /** The challenge that belongs to the presented verifier. */
   codeChallenge: string | undefined;
+  /** The key that the client proved to hold, to which the access token is then bound. */
+  binding: Binding;
   /** A resource that the tokens must be for. */
   resource: string | undefined;
   /** A client that lost the response repeats its request within this time. */
@@ -37,7 +42,10 @@ export type RedemptionFailure =
   | 'pkce_missing'
   | 'pkce_unexpected'
   | 'pkce'
+  | 'key' // another key than the one that the code is bound to, or none
   | 'resource' // the authorization is not for it: the code stays as it is
+  | 'unbound' // the resource takes only tokens that are bound to a key
+  | 'proof' // the DPoP proof was used before: the code stays as it is
   | 'replayed' // everything that was issued from the code is revoked
   | 'retried'; // within seconds, by the same client: the request is only refused
 
@@ -48,7 +56,14 @@ export type RedemptionFailure =
 export type RedemptionRefusal = { failure: RedemptionFailure; burned: boolean; ends: boolean } | undefined;
 
 const maxFailures = 5;
-const provesNothing = new Set<RedemptionFailure>(['client', 'redirect_uri', 'pkce_missing', 'pkce_unexpected', 'pkce']);
+const provesNothing = new Set<RedemptionFailure>([
+  'client',
+  'redirect_uri',
+  'pkce_missing',
+  'pkce_unexpected',
+  'pkce',
+  'key',
+]);
 
 /** Security R14, R15, R16, R17, R22. */
 export function decideRedemption(code: CodeFacts, request: RedemptionRequest): RedemptionRefusal {
@@ -71,6 +86,7 @@ function mismatchOf(code: CodeFacts, request: RedemptionRequest): RedemptionFail
   if (code.codeChallenge !== undefined && request.codeChallenge === undefined) return 'pkce_missing';
   if (code.codeChallenge === undefined && request.codeChallenge !== undefined) return 'pkce_unexpected';
   if (code.codeChallenge !== request.codeChallenge) return 'pkce';
+  if (!satisfies(request.binding, code.codeBinding)) return 'key';
   if (!isFor(code.audience, request.resource)) return 'resource';
   return undefined;
 }

@@ -1,9 +1,12 @@
 // Decides whether a refresh token is exchanged for tokens: the readable form of use_refresh_token.sql, which the service runs; a property test holds
 // the two equal.
+import { type Binding, satisfies } from './binding.ts';
 import { type Audience, isFor } from './own-resource.ts';
 
 export interface RefreshFacts {
   clientId: string;
+  /** The key to which the refresh tokens of the client session are bound (RFC 9449 5). */
+  tokenBinding: Binding;
   /** The session, the user, the client and the grant are still valid. */
   live: boolean;
   /** What was granted, and what the registration and the grant still allow (security R12). */
@@ -22,6 +25,8 @@ export interface RefreshFacts {
 
 export interface RefreshRequest {
   clientId: string;
+  /** The key that the client proved to hold, to which the access token is then bound. */
+  binding: Binding;
   /** A narrower scope; undefined keeps the whole. */
   scope: string[] | undefined;
   resource: string | undefined;
@@ -32,10 +37,13 @@ export interface RefreshRequest {
 export type RefreshFailure =
   | 'unknown'
   | 'client' // another client's token: it stays as it is
+  | 'key' // another key than the one that the token is bound to, or none: it stays as it is
   | 'ended' // the session, the user, the client or the grant is no longer valid
   | 'expired'
   | 'scope' // the request asks for more than was granted
   | 'resource' // the authorization is not for it
+  | 'unbound' // the resource takes only tokens that are bound to a key
+  | 'proof' // the DPoP proof was used before
   | 'grace' // too many uses within the grace: only refused
   | 'reused'; // after the grace period, or of an abandoned branch: the client session is revoked (security R33, R121)
 
@@ -47,6 +55,7 @@ export const grace = { seconds: 10, uses: 5 };
 /** Security R12, R31, R32, R33, R34. */
 export function decideRefresh(token: RefreshFacts, request: RefreshRequest): RefreshOutcome {
   if (token.clientId !== request.clientId) return { failure: 'client' };
+  if (!satisfies(request.binding, token.tokenBinding)) return { failure: 'key' };
   if (!token.live) return { failure: 'ended' };
   const granted = token.scope.filter((value) => token.registered.includes(value) && token.consented.includes(value));
   if (request.scope && !request.scope.every((value) => granted.includes(value))) return { failure: 'scope' };

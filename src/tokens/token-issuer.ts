@@ -37,6 +37,15 @@ export interface PreparedTokens {
   /** Present if the response has an ID Token. The recipient is the key that it is encrypted to; undefined where it is not encrypted. */
   idToken: { recipient: Recipient | undefined } | undefined;
   lifetimes: Lifetimes;
+  bindings: Bindings;
+}
+
+/** The keys that the tokens of a response are bound to. */
+export interface Bindings {
+  /** Of the access token. */
+  binding: Binding;
+  refreshTokenBinding: Binding;
+  handleBinding: Binding;
 }
 
 /** The tokens of a response that has an access token. */
@@ -143,8 +152,6 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
   ): Promise<PreparedAccess>;
   async function prepare(client: Client, binding: Binding, kinds: readonly TokenKind[]): Promise<PreparedTokens>;
   async function prepare(client: Client, binding: Binding, kinds: readonly TokenKind[]): Promise<PreparedTokens> {
-    // a token that claims a binding without one would be worse than no token
-    if (binding !== 'none') throw new Error('no table keeps the thumbprint that a token is bound to');
     const { metadata } = client;
     const wants = (kind: TokenKind) => kinds.includes(kind);
     return {
@@ -158,6 +165,12 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
         wants('client_session_handle') && metadata.uma_profile ? newOpaqueToken('client_session_handle') : undefined,
       idToken: wants('id_token') ? { recipient: await idTokenRecipient(client) } : undefined,
       lifetimes: lifetimes(client),
+      bindings: {
+        binding,
+        // a confidential client authenticates at each refresh, and may change its key (RFC 9449 5)
+        refreshTokenBinding: isPublicClient(metadata) ? binding : 'none',
+        handleBinding: 'none',
+      },
     };
   }
 

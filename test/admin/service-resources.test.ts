@@ -1,7 +1,16 @@
 // Tokens for the service's own addresses are separate from tokens for other resource servers, which cannot be used here (RFC 8707 2.2).
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
-import { adminToken, call, obtainCode, obtainTokens, redeem, refresh, withoutLimits } from '../helpers/grants.ts';
+import {
+  adminToken,
+  call,
+  obtainCode,
+  obtainTokens,
+  redeem,
+  refresh,
+  withoutLimits,
+  unbound,
+} from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
@@ -114,7 +123,7 @@ describe('a token for another resource', () => {
     ]) {
       const { token, hash } = newOpaqueToken('access_token');
       const row = { tokenHash: hash, clientId: machine.clientId, scope: 'admin', lifetime: 60, audience };
-      expect(await service.store.accessTokens.insertForClient(row)).toBe(true);
+      expect(await service.store.accessTokens.insertForClient({ ...row, ...unbound })).toBe('stored');
       expect(await statusAt('/admin/api/clients', token)).toBe(401);
       expect(await statusAt('/metrics', token)).toBe(401);
       expect((await introspect(service.issuer, server, token)).body['scope']).not.toBe('admin');

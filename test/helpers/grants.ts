@@ -143,3 +143,6 @@ export async function eventually<T>(
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
+
+/** Of a request without a proof, for calls of repositories. */
+export const unbound = { binding: 'none', proof: undefined } as const;

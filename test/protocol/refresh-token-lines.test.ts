@@ -1,7 +1,7 @@
 // POST /token with a spent refresh token decides which of its successors stay valid after the grace period.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
+import { obtainTokens, refresh, userinfo, unbound } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
 import { opaqueTokenHash } from '../../src/tokens/opaque-token.ts';
@@ -160,6 +160,7 @@ test('a use without rotation ends the other lines, too (security R121, R31)', as
       scope: undefined,
       resource: undefined,
       rotate: false,
+      ...unbound,
       accessTokenHash: randomBytes(32),
       refreshTokenHash: randomBytes(32),
       accessTokenLifetime: 600,

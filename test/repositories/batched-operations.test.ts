@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { createStore, type Store } from '../../src/repositories/store.ts';
 import { maxBrowsers } from '../../src/repositories/sessions/device-cookies.ts';
-import { obtainTokens } from '../helpers/grants.ts';
+import { obtainTokens, unbound } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 let service: TestService;
@@ -37,6 +37,7 @@ test('tokens of two families that are refreshed on two instances in crossing ord
   const use = (store: Store, tokenHash: Buffer) =>
     store.refreshTokens.rotate({
       ...{ tokenHash, clientId: client.clientId, scope: undefined, resource: undefined, rotate: true },
+      ...unbound,
       ...{ accessTokenHash: randomBytes(32), refreshTokenHash: randomBytes(32) },
       ...{ accessTokenLifetime: 60, refreshTokenLifetime: 60, refreshTokenAbsoluteLifetime: 60 },
     });

@@ -112,6 +112,7 @@ test('a response is issued or refused, and ends older codes, as the rule says (s
           offline: false,
           nonce: undefined,
           codeChallenge: undefined,
+          codeBinding: 'none',
           audience: undefined,
           resources: [],
         },

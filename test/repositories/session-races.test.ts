@@ -7,6 +7,7 @@ import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { signInOf } from '../helpers/sign-in.ts';
 import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+import { unbound } from '../helpers/grants.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -110,6 +111,7 @@ test.each(['the response', 'the withdrawal'])(
           redirectUri: client.redirectUri,
           nonce: undefined,
           codeChallenge: undefined,
+          codeBinding: 'none',
           audience: undefined,
           resources: [],
           subject: undefined,
@@ -174,8 +176,8 @@ test('a token that is stored while its client is deleted is dead, also when the 
   const { clientId } = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
   const tokenHash = randomBytes(32);
   await service.store.transaction(async ({ accessTokens }) => {
-    const token = { tokenHash, clientId, scope: '', lifetime: 600, audience: undefined };
-    expect(await accessTokens.insertForClient(token)).toBe(true);
+    const token = { tokenHash, clientId, scope: '', lifetime: 600, audience: undefined, ...unbound };
+    expect(await accessTokens.insertForClient(token)).toBe('stored');
     await service.database.sql('CREATE TABLE gone AS SELECT * FROM clients WHERE client_id = $1', [clientId]);
     // does not see the token, which is not committed yet
     await service.database.sql('DELETE FROM clients WHERE client_id = $1', [clientId]);
@@ -207,6 +209,7 @@ test('a code that is issued while its client is deleted cannot be redeemed, also
       ...{
         nonce: undefined,
         codeChallenge: undefined,
+        codeBinding: 'none',
         audience: undefined,
         resources: [],
         subject: undefined,
@@ -250,7 +253,7 @@ test('deleting a client deletes its pending requests and its part in sessions (s
 
 test('deleting a client deletes its tokens (security R42)', async () => {
   const { clientId } = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
-  const token = { tokenHash: randomBytes(32), clientId, scope: '', lifetime: 600, audience: undefined };
+  const token = { tokenHash: randomBytes(32), clientId, scope: '', lifetime: 600, audience: undefined, ...unbound };
   await service.store.accessTokens.insertForClient(token);
   await service.store.clients.delete(clientId);
   expect(await service.database.sql('SELECT 1 FROM access_tokens WHERE client_id = $1', [clientId])).toHaveLength(0);

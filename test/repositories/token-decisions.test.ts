@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Binding, confirmationOf } from '../../src/oauth/binding.ts';
 import { decideRedemption } from '../../src/oauth/code-redemption.ts';
 import { decideRefresh } from '../../src/oauth/refresh-rotation.ts';
 import { obtainTokens, withoutLimits } from '../helpers/grants.ts';
@@ -23,6 +24,9 @@ const lifetimes = { accessTokenLifetime: 60, refreshTokenLifetime: 600, refreshT
 /** Far on one side of a limit of seconds, so that the time that the test takes does not matter. */
 const age = fc.constantFrom(-3600, 3600);
 const optional = <T>(...values: T[]) => fc.constantFrom(undefined, ...values);
+/** The keys that a client can hold, mostly none. */
+const key = (first: string): Binding => ({ jkt: first.repeat(43) });
+const bindings = fc.constantFrom<Binding>('none', 'none', 'none', key('a'), key('b'), { x5t: 'a'.repeat(43) });
 const resource = 'https://api.example.com';
 const other = 'https://other.example.com';
 
@@ -31,17 +35,24 @@ interface Authorization {
   audience: string[] | undefined;
   scope?: string[];
   line?: Buffer | undefined;
+  tokenBinding?: Binding;
 }
 
 /** A client session in the session and for the client of this test. */
-async function clientSession({ live, audience, scope = ['openid'], line }: Authorization): Promise<string> {
+async function clientSession({
+  live,
+  audience,
+  scope = ['openid'],
+  line,
+  tokenBinding = 'none',
+}: Authorization): Promise<string> {
   const [row] = await sql<{ id: string }>(
     `INSERT INTO client_sessions
-       (session_id, sid, sub, client_id, client_epoch, scope, audience, line, offline, auth_time, amr, expires_at)
-     SELECT s.id, s.sid, s.sub, c.client_id, c.epoch - CASE WHEN $2 THEN 0 ELSE 1 END, $3, $4, $5, false, s.auth_time, s.amr,
+       (session_id, sid, sub, client_id, client_epoch, scope, audience, line, cnf, offline, auth_time, amr, expires_at)
+     SELECT s.id, s.sid, s.sub, c.client_id, c.epoch - CASE WHEN $2 THEN 0 ELSE 1 END, $3, $4, $5, $6, false, s.auth_time, s.amr,
             now() + interval '1 day'
        FROM sessions s, clients c WHERE c.client_id = $1 RETURNING id`,
-    [client.clientId, live, scope.join(' '), audience, line],
+    [client.clientId, live, scope.join(' '), audience, line, confirmationOf(tokenBinding)],
   );
   return row!.id;
 }
@@ -54,6 +65,7 @@ test('a code is redeemed, refused or revoked as the rule decides (security R14, 
   const challenges = ['a'.repeat(43), 'b'.repeat(43)];
   const stored = fc.record({
     codeChallenge: optional(...challenges),
+    codeBinding: bindings,
     audience: optional([resource]),
     // mostly valid, so that later checks are reached, too
     live: fc.constantFrom(true, true, true, false),
@@ -69,6 +81,7 @@ test('a code is redeemed, refused or revoked as the rule decides (security R14, 
       'https://rp.example.com/other',
     ),
     codeChallenge: optional(...challenges),
+    binding: bindings,
     resource: optional(resource, other),
     retrySeconds: fc.constantFrom(0, 5),
   });
@@ -80,16 +93,26 @@ test('a code is redeemed, refused or revoked as the rule decides (security R14, 
       const { secondsSinceRedemption: seconds } = code;
       await sql(
         `INSERT INTO authorization_codes
-           (code_hash, client_session_id, redirect_uri, code_challenge, failures, expires_at, redeemed_at, redemptions)
-         VALUES ($1, $2, $3, $4, $5, now() + interval '1 hour' * CASE WHEN $6 THEN -1 ELSE 1 END,
+           (code_hash, client_session_id, redirect_uri, code_challenge, failures, cnf, expires_at, redeemed_at, redemptions)
+         VALUES ($1, $2, $3, $4, $5, $8, now() + interval '1 hour' * CASE WHEN $6 THEN -1 ELSE 1 END,
                  now() - make_interval(secs => $7), CASE WHEN $7::float8 IS NULL THEN 0 ELSE 1 END)`,
-        [codeHash, id, client.redirectUri, code.codeChallenge, code.failures, code.expired, seconds],
+        [
+          codeHash,
+          id,
+          client.redirectUri,
+          code.codeChallenge,
+          code.failures,
+          code.expired,
+          seconds,
+          confirmationOf(code.codeBinding),
+        ],
       );
       const presented = { ...asked, clientId: isOwn ? client.clientId : 'another' };
       const facts = { ...code, clientId: client.clientId, redirectUri: client.redirectUri };
       const refusal = decideRedemption(facts, presented);
       const hashes = { codeHash, accessTokenHash, refreshTokenHash: randomBytes(32), handleHash: undefined };
-      const result = await service.store.authorizationCodes.redeem({ ...presented, ...hashes, ...lifetimes });
+      const bound = { refreshTokenBinding: asked.binding, handleBinding: 'none', proof: undefined } as const;
+      const result = await service.store.authorizationCodes.redeem({ ...presented, ...bound, ...hashes, ...lifetimes });
       reached.add(refusal?.failure);
       if (refusal) expect(result).toMatchObject({ failure: refusal.failure, burned: refusal.burned });
       else expect(result).toMatchObject({ authorization: { clientSessionId: id } });
@@ -100,7 +123,7 @@ test('a code is redeemed, refused or revoked as the rule decides (security R14, 
   );
   // the samples reached every rule
   expect([...reached].sort()).toEqual([
-    ...['client', 'ended', 'expired', 'pkce', 'pkce_missing', 'pkce_unexpected'],
+    ...['client', 'ended', 'expired', 'key', 'pkce', 'pkce_missing', 'pkce_unexpected'],
     ...['redirect_uri', 'replayed', 'resource', 'retried', undefined],
   ]);
 });
@@ -115,6 +138,7 @@ test('a refresh token is exchanged, refused or ends its client session as the ru
     registered: mostly,
     consented: mostly,
     audience: optional([resource]),
+    tokenBinding: bindings,
     expired: fc.constantFrom(false, false, true),
     use: fc.option(fc.record({ uses: fc.integer({ min: 1, max: 7 }), secondsSinceFirstUse: age }), { nil: undefined }),
     isOfEndedLine: fc.constantFrom(false, false, false, true),
@@ -123,6 +147,7 @@ test('a refresh token is exchanged, refused or ends its client session as the ru
     isOwn: fc.constantFrom(true, true, true, true, false),
     scope: fc.oneof({ arbitrary: fc.constant(undefined), weight: 2 }, { arbitrary: some, weight: 1 }),
     resource: optional(resource),
+    binding: bindings,
     rotate: fc.boolean(),
   });
   const reached = new Set<string>();
@@ -146,7 +171,12 @@ test('a refresh token is exchanged, refused or ends its client session as the ru
       const facts = { ...token, clientId: client.clientId, uses, secondsSinceFirstUse };
       const outcome = decideRefresh(facts, presented);
       const hashes = { tokenHash, accessTokenHash, refreshTokenHash: randomBytes(32) };
-      const result = await service.store.refreshTokens.rotate({ ...presented, ...hashes, ...lifetimes });
+      const result = await service.store.refreshTokens.rotate({
+        ...presented,
+        proof: undefined,
+        ...hashes,
+        ...lifetimes,
+      });
       reached.add('failure' in outcome ? outcome.failure : outcome.rotated ? 'rotated' : 'kept');
       if ('failure' in outcome) expect(result).toMatchObject(outcome);
       else
@@ -160,6 +190,6 @@ test('a refresh token is exchanged, refused or ends its client session as the ru
     { numRuns: 600 },
   );
   expect([...reached].sort()).toEqual([
-    ...['client', 'ended', 'expired', 'grace', 'kept', 'resource', 'reused', 'rotated', 'scope'],
+    ...['client', 'ended', 'expired', 'grace', 'kept', 'key', 'resource', 'reused', 'rotated', 'scope'],
   ]);
 });

@@ -48,7 +48,7 @@ export async function decideDevice(
     const { deviceAuthorizations, grants, authorizationCodes, clientSessions, auditEvents } = repositories;
     const device = await deviceAuthorizations.decide(userCodeHashes, approved ? 'approved' : 'denied');
     if (device?.clientId !== clientId) throw new NotIssued('answered');
-    const { deviceCodeHash, scope, lifetime } = device;
+    const { deviceCodeHash, scope, lifetime, binding } = device;
     if (approved) {
       await grants.add(sub, clientId, scope.filter(isServiceScope), undefined, [], resourceGrants(targets));
       const issued = await authorizationCodes.issue({
@@ -64,6 +64,7 @@ export async function decideDevice(
         redirectUri: deviceGrant,
         nonce: undefined,
         codeChallenge: undefined,
+        codeBinding: binding,
         ...authorizedFor(targets),
         subject,
         lifetime,

@@ -112,6 +112,7 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
       redirectUri: target.redirectUri,
       nonce,
       codeChallenge: authorization.codeChallenge,
+      codeBinding: 'none',
       ...authorizedFor(targets),
       subject,
       lifetime: lifetimes.authorizationCode,

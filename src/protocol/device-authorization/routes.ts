@@ -70,6 +70,7 @@ export async function deviceAuthorizationEndpoint(
           clientId,
           scope,
           resources: resource === undefined ? undefined : splitScope(resource),
+          binding: 'none',
           address,
           network: isPublicClient(client.metadata) ? networkOf(address) : undefined,
           interval,

@@ -4,6 +4,7 @@ import type { OAuthError } from '../../oauth/errors.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Authorization, JwtFormat } from '../../repositories/tokens/authorization-codes.ts';
+import type { UsedProof } from '../../repositories/tokens/dpop-proofs.ts';
 import type { PreparedAccess, TokenKind } from '../../tokens/token-issuer.ts';
 
 /** The context in which a grant decides, beside its own parameters. */
@@ -12,6 +13,8 @@ export interface GrantContext {
   client: Client;
   /** The one resource that the request names (RFC 8707 section 2). */
   resource: string | undefined;
+  /** The proof of the key that the tokens are bound to, which the grant uses in the same database call. */
+  proof: UsedProof | undefined;
   /**
    * Makes tokens whose hashes the grant stores in the same database call that decides.
    * @param kinds the tokens that the grant may issue beside an access token; the client gets those for which it is registered

@@ -58,6 +58,7 @@ export async function tokenEndpoint(
     const context: GrantContext = {
       client,
       resource: resource === undefined ? undefined : oneResource(resource),
+      proof: undefined,
       prepare: (kinds) => tokens.prepare(client, binding, ['access_token', ...kinds]),
     };
     const authorized = await grantType.authorize(parameters, context);
@@ -92,7 +93,7 @@ export async function tokenEndpoint(
 
   /** A token of the client itself, for the resource that the request named. */
   async function clientResponse(
-    { client, resource, prepare }: GrantContext,
+    { client, resource, proof, prepare }: GrantContext,
     { scope, isScopeNamed }: ClientToken,
   ): Promise<TokenResponse> {
     const targets = await findTargets(store, config.issuer, { client, resource, scope });
@@ -111,8 +112,10 @@ export async function tokenEndpoint(
       scope: granted,
       lifetime: prepared.lifetimes.accessToken,
       audience: target?.audience,
+      binding: prepared.bindings.binding,
+      proof,
     });
-    if (!stored) throw clientDisabled();
+    if (stored === 'disabled') throw clientDisabled();
     const jwt = format.jwt && !isUser ? { ...format.jwt, sub: client.clientId } : undefined;
     return tokens.respond(client, prepared, { jwt, scope: granted === '' ? undefined : granted, direct: true });
   }

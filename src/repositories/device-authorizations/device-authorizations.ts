@@ -1,6 +1,7 @@
 // Reads and writes the table device_authorizations: requests of devices that wait for a user's decision (RFC 8628).
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
+import { bindingOf, type Binding, type Confirmation, confirmationOf } from '../../oauth/binding.ts';
 import type { RedemptionFailure } from '../../oauth/code-redemption.ts';
 import { deviceGrant } from '../../oauth/registrable-values.ts';
 import { batchedCall } from '../batched-call.ts';
@@ -12,6 +13,7 @@ import {
   redeemCode,
   toRedemptionResult,
 } from '../tokens/authorization-codes.ts';
+import { usedProof, useProof } from '../tokens/dpop-proofs.ts';
 import { withUser } from '../users/users.ts';
 
 export interface NewDeviceAuthorization {
@@ -21,6 +23,8 @@ export interface NewDeviceAuthorization {
   scope: string[];
   /** The resources that the request named. */
   resources: string[] | undefined;
+  /** The key by which the device must redeem its code. */
+  binding: Binding;
   address: string | undefined;
   /** Undefined: the request counts in no network. */
   network: string | undefined;
@@ -38,6 +42,7 @@ export interface DeviceAuthorization {
   clientId: string;
   scope: string[];
   resources: string[] | undefined;
+  binding: Binding;
   address: string | undefined;
   createdAt: Date;
   /** The seconds until it expires. */
@@ -52,19 +57,20 @@ interface Row {
   client_id: string;
   scope: string;
   audience: string[] | null;
+  cnf: Confirmation | null;
   address: string | null;
   created_at: Date;
   lifetime: number;
 }
 
 const storeDeviceAuthorization = storedFunction(new URL('store_device_authorization.sql', import.meta.url));
-const useDeviceCode = storedFunction(new URL('use_device_code.sql', import.meta.url), [redeemCode]);
+const useDeviceCode = storedFunction(new URL('use_device_code.sql', import.meta.url), [redeemCode, useProof]);
 
 const insert = statement(
   'device_authorizations.insert',
-  `SELECT ${storeDeviceAuthorization.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS outcome`,
+  `SELECT ${storeDeviceAuthorization.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS outcome`,
 );
-const columns = `device_code_hash, client_id, scope, audience, host(address) AS address, created_at,
+const columns = `device_code_hash, client_id, scope, audience, cnf, host(address) AS address, created_at,
   extract(epoch FROM expires_at - now())::double precision AS lifetime`;
 const isWaiting = 'user_code_hash = ANY ($1::bytea[]) AND decision IS NULL AND expires_at > now()';
 const find = statement('device_authorizations.find', `SELECT ${columns} FROM device_authorizations WHERE ${isWaiting}`);
@@ -90,6 +96,7 @@ export function deviceAuthorizationsRepository(sql: Sql) {
         device.clientId,
         device.scope.join(' '),
         device.resources,
+        confirmationOf(device.binding),
         device.address,
         device.network,
         device.interval,
@@ -117,7 +124,7 @@ export function deviceAuthorizationsRepository(sql: Sql) {
       redemption: Omit<Redemption, 'redirectUri' | 'codeChallenge'>,
       slowDown: { by: number; most: number },
     ): Promise<RedemptionResult<PollFailure>> {
-      const { codeHash, clientId, resource, retrySeconds } = redemption;
+      const { codeHash, clientId, resource, retrySeconds, proof } = redemption;
       const [row] = await sql.query<RedemptionRow<PollFailure>>(poll, [
         codeHash,
         {
@@ -127,6 +134,7 @@ export function deviceAuthorizationsRepository(sql: Sql) {
           retry_seconds: retrySeconds,
           slow_down_seconds: slowDown.by,
           max_interval: slowDown.most,
+          proof: usedProof(proof),
         },
         issuedTokens(redemption),
       ]);
@@ -140,6 +148,7 @@ const toDeviceAuthorization = (row: Row): DeviceAuthorization => ({
   clientId: row.client_id,
   scope: row.scope.split(' '),
   resources: row.audience ?? undefined,
+  binding: bindingOf(row.cnf),
   address: row.address ?? undefined,
   createdAt: row.created_at,
   lifetime: row.lifetime,

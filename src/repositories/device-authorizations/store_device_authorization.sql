@@ -2,7 +2,7 @@
 -- it may have, or 'taken' if another request has the user code. Concurrent requests count each other: each transaction holds the locks until its row is
 -- visible to the next. Without a network the request counts for the client alone.
 CREATE FUNCTION {{store_device_authorization}}(
-  new_device_code bytea, new_user_code bytea, requesting_client text, requested_scope text, requested_audience text[], device_address inet,
+  new_device_code bytea, new_user_code bytea, requesting_client text, requested_scope text, requested_audience text[], device_cnf jsonb, device_address inet,
   device_network text, interval_seconds integer, lifetime_seconds double precision, max_per_client integer, max_per_network integer
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -25,8 +25,8 @@ BEGIN
     RETURN 'full';
   END IF;
   INSERT INTO device_authorizations
-    (device_code_hash, user_code_hash, client_id, scope, audience, address, network, poll_interval, expires_at)
-    VALUES (new_device_code, new_user_code, requesting_client, requested_scope, requested_audience, device_address, device_network,
+    (device_code_hash, user_code_hash, client_id, scope, audience, cnf, address, network, poll_interval, expires_at)
+    VALUES (new_device_code, new_user_code, requesting_client, requested_scope, requested_audience, device_cnf, device_address, device_network,
             interval_seconds, now() + make_interval(secs => lifetime_seconds))
     ON CONFLICT (user_code_hash) DO NOTHING;
   RETURN CASE WHEN FOUND THEN 'stored' ELSE 'taken' END;

@@ -17,12 +17,16 @@ BEGIN
   answer.burned := false;
   IF device.client_id <> expected ->> 'client_id' THEN
     answer.failure := 'client';
+  ELSIF device.cnf <> coalesce(issue -> 'cnf', '{}') THEN
+    answer.failure := 'key';
   ELSIF device.expires_at <= now() THEN
     answer.failure := 'expired';
   ELSIF device.decision = 'denied' THEN
     answer.failure := 'denied';
   ELSIF device.decision = 'approved' THEN
     RETURN {{redeem_code}}(presented_hash, expected, issue);
+  ELSIF expected -> 'proof' IS NOT NULL AND NOT {{use_proof}}(expected -> 'proof') THEN
+    answer.failure := 'proof';
   ELSE
     is_early := device.next_poll_at > clock_timestamp();
     new_interval := CASE

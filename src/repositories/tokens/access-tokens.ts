@@ -1,9 +1,11 @@
 // Reads and writes the table access_tokens: small rows, which every request for a resource reads.
-import { batchedStatement, type Sql } from '../../database/database.ts';
+import { batchedStatement, type Sql, statement } from '../../database/database.ts';
+import { type Binding, bindingOf, type Confirmation, confirmationOf } from '../../oauth/binding.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { type Audience, isForeign } from '../../oauth/own-resource.ts';
 import { splitScope, withoutAdministration } from '../../oauth/scope.ts';
+import { type UsedProof, usedProof, useProof } from './dpop-proofs.ts';
 import { batchedSelect } from '../batched-select.ts';
 
 /** The enabled user of a token. Only the needed columns are selected, since each one costs time in every request. */
@@ -35,6 +37,8 @@ export interface AccessToken {
   audience: string[];
   /** The audience, if the client named a resource. */
   restrictedTo: Audience | undefined;
+  /** The key whose holder may use it. */
+  binding: Binding;
 }
 
 /** Times are seconds since 1970: dates would cost both sides more than the rest of the row. */
@@ -61,6 +65,7 @@ interface Row {
   requested: RequestedClaims | null;
   registered_scope: string | null;
   audience: Audience | null;
+  cnf: Confirmation | null;
 }
 
 // inactive when the token, its client session, its client (or that epoch of it) or its user is (security R30, R42, R54)
@@ -77,7 +82,7 @@ const find = batchedSelect(
           -- a token with a narrowed scope has no single claims
           CASE WHEN t.scope IS NULL THEN cs.requested END AS requested,
           CASE WHEN cs.requested IS NOT NULL THEN c.metadata ->> 'scope' END AS registered_scope,
-          coalesce(t.audience, cs.audience) AS audience,
+          coalesce(t.audience, cs.audience) AS audience, t.cnf,
           c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg'] AS userinfo_as_jwt
      FROM access_tokens t
      LEFT JOIN client_sessions cs ON cs.id = t.client_session_id
@@ -103,6 +108,17 @@ const insertForClient = batchedStatement(
    )
    SELECT place::integer FROM good`,
 );
+const insertBoundForClient = statement(
+  'access_tokens.insert_bound_for_client',
+  `WITH good AS MATERIALIZED (
+     SELECT client_id, epoch, $7::jsonb IS NULL OR ${useProof.name}($7) AS is_new
+       FROM clients WHERE client_id = $2 AND status = 'enabled'
+   ), stored AS (
+     INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at, audience, cnf)
+     SELECT $1, client_id, epoch, $3, now() + make_interval(secs => $4), $5, $6 FROM good WHERE is_new
+   )
+   SELECT is_new FROM good`,
+);
 
 export function accessTokensRepository(sql: Sql) {
   return {
@@ -111,22 +127,30 @@ export function accessTokensRepository(sql: Sql) {
       const [row] = await sql.query<Row>(find, [tokenHash]);
       return row && toAccessToken(row);
     },
-    /** Stores a token by client credentials; false when the client is no longer enabled. @param token.lifetime in seconds */
+    /**
+     * Stores a token by client credentials.
+     * @param token.lifetime in seconds
+     * @param token.proof of the key in `binding`, which counts once
+     * @returns why nothing was stored: the client is no longer enabled, or the proof was used before
+     */
     async insertForClient(token: {
       tokenHash: Buffer;
       clientId: string;
       scope: string;
       lifetime: number;
       audience: Audience | undefined;
-    }): Promise<boolean> {
-      const rows = await sql.query(insertForClient, [
-        token.tokenHash,
-        token.clientId,
-        token.scope,
-        token.lifetime,
-        token.audience,
+      binding: Binding;
+      proof: UsedProof | undefined;
+    }): Promise<'stored' | 'disabled' | 'replayed'> {
+      const { tokenHash, clientId, scope, lifetime, audience, binding, proof } = token;
+      const values = [tokenHash, clientId, scope, lifetime, audience];
+      if (binding === 'none') return (await sql.query(insertForClient, values)).length > 0 ? 'stored' : 'disabled';
+      const [row] = await sql.query<{ is_new: boolean }>(insertBoundForClient, [
+        ...values,
+        confirmationOf(binding),
+        usedProof(proof),
       ]);
-      return rows.length > 0;
+      return !row ? 'disabled' : row.is_new ? 'stored' : 'replayed';
     },
   };
 }
@@ -153,6 +177,7 @@ function toAccessToken(row: Row): AccessToken {
     registeredScope: row.registered_scope ?? undefined,
     audience: row.audience?.filter((entry) => entry !== null) ?? [row.client_id],
     restrictedTo: row.audience ?? undefined,
+    binding: bindingOf(row.cnf),
   };
 }
 

@@ -1,4 +1,5 @@
 // Issues authorization codes with their client sessions, and redeems each code exactly once (table authorization_codes).
+import { type Binding, confirmationOf } from '../../oauth/binding.ts';
 import { isForeignKeyViolation, type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { ResponseRefusal } from '../../oauth/authorization-response.ts';
@@ -6,6 +7,7 @@ import type { Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import type { Audience } from '../../oauth/own-resource.ts';
 import type { RedemptionFailure, RedemptionRequest } from '../../oauth/code-redemption.ts';
+import { type UsedProof, usedProof, useProof } from './dpop-proofs.ts';
 import { tokenResource } from './token-resource.ts';
 import { batchedCall } from '../batched-call.ts';
 import type { SigningKeyRow } from '../keys/signing-keys.ts';
@@ -29,6 +31,8 @@ export interface NewResponse {
   redirectUri: string;
   nonce: string | undefined;
   codeChallenge: string | undefined;
+  /** The key by which the code must be redeemed. An access token that passes a browser is bound to none. */
+  codeBinding: Binding;
   /** The audience of the tokens; undefined for the client itself. */
   audience: Audience | undefined;
   /** The resources of which each token request names one. */
@@ -86,6 +90,10 @@ export interface Redemption extends RedemptionRequest {
   refreshTokenHash: Buffer | undefined;
   /** The hash of a handle that was never in a URL, for clients of the UMA profile. */
   handleHash: Buffer | undefined;
+  refreshTokenBinding: Binding;
+  handleBinding: Binding;
+  /** The proof of the request, which counts once; `binding` names its key. */
+  proof: UsedProof | undefined;
   /** In seconds. */
   accessTokenLifetime: number;
   refreshTokenLifetime: number;
@@ -134,7 +142,7 @@ const findWait = statement(
 const keepNewestCodes = storedFunction(new URL('keep_newest_codes.sql', import.meta.url));
 const issueCode = storedFunction(new URL('issue_code.sql', import.meta.url), [keepNewestCodes]);
 /** Also redeems the code of an approved device authorization request. */
-export const redeemCode = storedFunction(new URL('redeem_code.sql', import.meta.url), [tokenResource]);
+export const redeemCode = storedFunction(new URL('redeem_code.sql', import.meta.url), [tokenResource, useProof]);
 
 const issue = batchedCall('authorization_codes.issue', {
   function: issueCode,
@@ -187,6 +195,7 @@ export function authorizationCodesRepository(sql: Sql) {
             requested: response.requested,
             redirect_uri: response.redirectUri,
             code_challenge: response.codeChallenge,
+            code_cnf: confirmationOf(response.codeBinding),
             max_codes: response.maxCodes,
             code_seconds: response.lifetime,
             access_seconds: response.accessTokenLifetime,
@@ -215,6 +224,7 @@ export function authorizationCodesRepository(sql: Sql) {
           code_challenge: redemption.codeChallenge,
           resource: redemption.resource,
           retry_seconds: redemption.retrySeconds,
+          proof: usedProof(redemption.proof),
         },
         issuedTokens(redemption),
       ]);
@@ -228,6 +238,9 @@ export const issuedTokens = (redemption: Omit<Redemption, 'redirectUri' | 'codeC
   access_token: redemption.accessTokenHash.toString('hex'),
   refresh_token: redemption.refreshTokenHash?.toString('hex'),
   handle: redemption.handleHash?.toString('hex'),
+  cnf: confirmationOf(redemption.binding),
+  refresh_cnf: confirmationOf(redemption.refreshTokenBinding),
+  handle_cnf: confirmationOf(redemption.handleBinding),
   access_seconds: redemption.accessTokenLifetime,
   refresh_seconds: redemption.refreshTokenLifetime,
   client_session_seconds: redemption.refreshTokenAbsoluteLifetime,

@@ -5,7 +5,7 @@
 --   expected: request (hash in hex; null for a request that was not stored), session, client_id, client_version,
 --     scope (as in RFC 6749 3.3, without that of resources), resources (scope values by id), claims (an array), max_per_minute
 --   issue: code, access_token (hashes in hex, each may be null), scope, subject, offline, nonce, audience, resources, requested, redirect_uri, code_challenge, max_codes,
---     code_seconds, access_seconds, client_session_seconds
+--     code_seconds, access_seconds, client_session_seconds, code_cnf (the key by which the code must be redeemed)
 CREATE FUNCTION {{issue_code}}(expected jsonb, issue jsonb, OUT refusal text, OUT issued_at timestamptz) LANGUAGE plpgsql AS $$
 DECLARE
   request_hash bytea := decode(expected ->> 'request', 'hex');
@@ -61,8 +61,8 @@ BEGIN
     ON CONFLICT (session_id, client_id) DO UPDATE SET subject = excluded.subject, codes = sc.codes || excluded.codes
     RETURNING codes INTO listed_codes;
   IF new_code IS NOT NULL THEN
-    INSERT INTO authorization_codes (code_hash, client_session_id, redirect_uri, code_challenge, expires_at)
-      VALUES (new_code, new_client_session, issue ->> 'redirect_uri', issue ->> 'code_challenge',
+    INSERT INTO authorization_codes (code_hash, client_session_id, redirect_uri, code_challenge, cnf, expires_at)
+      VALUES (new_code, new_client_session, issue ->> 'redirect_uri', issue ->> 'code_challenge', issue -> 'code_cnf',
               now() + make_interval(secs => (issue -> 'code_seconds')::double precision));
     IF cardinality(listed_codes) > max_codes THEN
       PERFORM {{keep_newest_codes}}(issuing_session, issuing_client, listed_codes, max_codes);

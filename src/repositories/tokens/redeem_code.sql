@@ -1,8 +1,9 @@
 -- Redeems a code exactly once (security R14, R15, R16, R17, R22, R35). It locks the client session first, as refresh, revocation and logout do. Then an
 -- update claims the code and sees the effects of earlier redemptions. `failure` is NULL if tokens were issued; the result is NULL for an unknown code. A
 -- test compares it with decideRedemption() in src/oauth/code-redemption.ts.
---   expected: client_id, redirect_uri, code_challenge (computed from the verifier), resource, retry_seconds
---   issue: access_token, refresh_token, handle (hashes in hex), access_seconds, refresh_seconds, client_session_seconds
+--   expected: client_id, redirect_uri, code_challenge (computed from the verifier), resource, retry_seconds, proof (as for use_proof(); null without one)
+--   issue: access_token, refresh_token, handle (hashes in hex), access_seconds, refresh_seconds, client_session_seconds,
+--     cnf, refresh_cnf, handle_cnf (the keys to which these tokens are bound; null for none)
 CREATE FUNCTION {{redeem_code}}(presented_hash bytea, expected jsonb, issue jsonb) RETURNS token_answer LANGUAGE plpgsql AS $$
 DECLARE
   presenting_client text := expected ->> 'client_id';
@@ -20,7 +21,7 @@ DECLARE
   token_audience text[];
   token_scope text;
 BEGIN
-  SELECT ac.client_session_id, ac.expires_at, ac.redirect_uri, ac.code_challenge INTO code FROM authorization_codes ac
+  SELECT ac.client_session_id, ac.expires_at, ac.redirect_uri, ac.code_challenge, ac.cnf INTO code FROM authorization_codes ac
    WHERE ac.code_hash = presented_hash;
   SELECT cs.* INTO client_session FROM client_sessions cs WHERE cs.id = code.client_session_id FOR NO KEY UPDATE;
   IF NOT FOUND THEN
@@ -42,19 +43,25 @@ BEGIN
     WHEN code.code_challenge IS NOT NULL AND verified_challenge IS NULL THEN 'pkce_missing'
     WHEN code.code_challenge IS NULL AND verified_challenge IS NOT NULL THEN 'pkce_unexpected'
     WHEN code.code_challenge <> verified_challenge THEN 'pkce'
+    WHEN code.cnf <> coalesce(issue -> 'cnf', '{}') THEN 'key'
     ELSE NULL END;
   -- only for tokens with a resource: the others need no more than this comparison
   IF answer.failure IS NULL AND (client_session.resources IS NOT NULL OR requested_resource IS NOT NULL) THEN
     resource := {{token_resource}}(client_session.resources, client_session.audience, client_session.client_id, client_session.sub, requested_resource);
     IF resource IS NULL THEN
       answer.failure := 'resource';
+    ELSIF resource ->> 'binding' = 'any' AND issue -> 'cnf' IS NULL OR resource ->> 'binding' = 'dpop' AND (issue -> 'cnf' ? 'jkt') IS NOT TRUE THEN
+      answer.failure := 'unbound';
     END IF;
+  END IF;
+  IF answer.failure IS NULL AND expected -> 'proof' IS NOT NULL AND NOT {{use_proof}}(expected -> 'proof') THEN
+    answer.failure := 'proof';
   END IF;
   UPDATE authorization_codes ac SET
          redemptions = ac.redemptions + CASE WHEN ac.redeemed_at IS NOT NULL OR answer.failure IS NULL THEN 1 ELSE 0 END,
          redeemed_at = CASE WHEN ac.redeemed_at IS NULL AND answer.failure IS NULL THEN clock_timestamp() ELSE ac.redeemed_at END,
          failures = ac.failures + CASE WHEN ac.redeemed_at IS NULL
-                      AND answer.failure IN ('client', 'redirect_uri', 'pkce_missing', 'pkce_unexpected', 'pkce') THEN 1 ELSE 0 END
+                      AND answer.failure IN ('client', 'redirect_uri', 'pkce_missing', 'pkce_unexpected', 'pkce', 'key') THEN 1 ELSE 0 END
    WHERE ac.code_hash = presented_hash
   RETURNING ac.redemptions, ac.redeemed_at, ac.failures INTO redemption_count, first_redeemed_at, failure_count;
   IF NOT FOUND THEN
@@ -84,11 +91,12 @@ BEGIN
     answer.requested := client_session.requested;
     answer.issued_at := now();
     tokens_end := now() + make_interval(secs => coalesce(answer.access_seconds, (issue -> 'access_seconds')::double precision));
-    INSERT INTO access_tokens (token_hash, client_session_id, scope, audience, expires_at)
-      VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, token_scope, token_audience, tokens_end);
+    INSERT INTO access_tokens (token_hash, client_session_id, scope, audience, cnf, expires_at)
+      VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, token_scope, token_audience, issue -> 'cnf', tokens_end);
     IF issue ->> 'handle' IS NOT NULL THEN
       tokens_end := greatest(tokens_end, client_session_end);
-      INSERT INTO client_session_handles (handle_hash, client_session_id) VALUES (decode(issue ->> 'handle', 'hex'), client_session.id);
+      INSERT INTO client_session_handles (handle_hash, client_session_id, cnf)
+        VALUES (decode(issue ->> 'handle', 'hex'), client_session.id, issue -> 'handle_cnf');
     END IF;
     IF issue ->> 'refresh_token' IS NOT NULL THEN
       IF client_session.offline THEN
@@ -99,8 +107,8 @@ BEGIN
         VALUES (decode(issue ->> 'refresh_token', 'hex'), client_session.id, 1,
                 least(now() + make_interval(secs => (issue -> 'refresh_seconds')::double precision), client_session_end));
     END IF;
-    IF tokens_end > client_session.expires_at THEN
-      UPDATE client_sessions SET expires_at = tokens_end WHERE id = client_session.id;
+    IF tokens_end > client_session.expires_at OR issue -> 'refresh_cnf' IS NOT NULL THEN
+      UPDATE client_sessions SET expires_at = greatest(expires_at, tokens_end), cnf = issue -> 'refresh_cnf' WHERE id = client_session.id;
     END IF;
     RETURN answer;
   END IF;

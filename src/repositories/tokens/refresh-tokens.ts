@@ -1,8 +1,10 @@
 // Uses refresh tokens: rotation, its grace period, and the end of a client session whose spent token is reused (table refresh_tokens).
 import { type Sql } from '../../database/database.ts';
+import { confirmationOf } from '../../oauth/binding.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import { grace, type RefreshFailure, type RefreshRequest } from '../../oauth/refresh-rotation.ts';
 import type { Authorization, JwtFormat } from './authorization-codes.ts';
+import { type UsedProof, usedProof, useProof } from './dpop-proofs.ts';
 import { tokenResource } from './token-resource.ts';
 import { batchedCall } from '../batched-call.ts';
 import { toUser, type UserRow, withUser } from '../users/users.ts';
@@ -11,6 +13,8 @@ export interface Refresh extends RefreshRequest {
   tokenHash: Buffer;
   accessTokenHash: Buffer;
   refreshTokenHash: Buffer;
+  /** The proof of the request, which counts once; `binding` names its key. */
+  proof: UsedProof | undefined;
   /** In seconds. */
   accessTokenLifetime: number;
   refreshTokenLifetime: number;
@@ -27,7 +31,7 @@ export type RefreshResult =
     }
   | { failure: RefreshFailure; sub: string | undefined; clientId: string | undefined };
 
-const useRefreshToken = storedFunction(new URL('use_refresh_token.sql', import.meta.url), [tokenResource]);
+const useRefreshToken = storedFunction(new URL('use_refresh_token.sql', import.meta.url), [tokenResource, useProof]);
 const rotate = batchedCall('refresh_tokens.rotate', {
   function: useRefreshToken,
   types: 'bytea, jsonb, jsonb',
@@ -66,11 +70,13 @@ export function refreshTokensRepository(sql: Sql) {
           resource: refresh.resource,
           grace_seconds: grace.seconds,
           grace_uses: grace.uses,
+          proof: usedProof(refresh.proof),
         },
         {
           rotates: refresh.rotate,
           access_token: refresh.accessTokenHash.toString('hex'),
           refresh_token: refresh.refreshTokenHash.toString('hex'),
+          cnf: confirmationOf(refresh.binding),
           access_seconds: refresh.accessTokenLifetime,
           refresh_seconds: refresh.refreshTokenLifetime,
           client_session_seconds: refresh.refreshTokenAbsoluteLifetime,

@@ -1,6 +1,7 @@
 -- Chooses the one resource of a token among those of its client session (RFC 8707 2.2, security R12, R139). The result is NULL if the session has none
 -- that the request may have: then no token is issued. Its `scope` has the values that registration, resource and grant still allow, `dropped` those that
--- belong to other resources only, `seconds` limits the lifetime, and `jwt` says how the token is signed if it is a JWT. A session from before resources had scopes has an audience and no resources.
+-- belong to other resources only, `seconds` limits the lifetime, `jwt` says how the token is signed if it is a JWT, and `binding`
+-- to what kind of key it must be bound. A session from before resources had scopes has an audience and no resources.
 CREATE FUNCTION {{token_resource}}(session_resources jsonb, session_audience text[], session_client text, session_sub text, requested text) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -25,6 +26,7 @@ BEGIN
                                                AND (r.clients = 'approved' OR value = ANY (string_to_array(c.metadata ->> 'scope', ' ')))), '[]'),
         'seconds', CASE r.access_token_format WHEN 'jwt' THEN least(coalesce(r.access_token_lifetime, 300), 3600) ELSE r.access_token_lifetime END,
         -- the subject that the resource knows would be the same for two clients with pairwise subjects (RFC 9068 6)
+        'binding', r.binding,
         'jwt', CASE WHEN r.access_token_format = 'jwt' AND c.metadata ->> 'subject_type' IS DISTINCT FROM 'pairwise' THEN jsonb_build_object(
           'alg', r.access_token_signing_alg, 'audience', chosen -> 'audience' -> 0, 'server', r.client_id) END)
       INTO facts

@@ -1,8 +1,9 @@
 -- Uses a refresh token (security R12, R31, R32, R33, R34, R35, R36). It locks the client session first, then stores and counts the use. The count
 -- decides the result: a successor, a refusal, or the end of the client session. `failure` is NULL if tokens were issued; the result is NULL for an unknown
 -- token. A test compares it with decideRefresh() in src/oauth/refresh-rotation.ts.
---   expected: client_id, scope (a narrower one; null for the whole), resource, grace_seconds, grace_uses
---   issue: rotates, access_token, refresh_token (hashes in hex), access_seconds, refresh_seconds, client_session_seconds
+--   expected: client_id, scope (a narrower one; null for the whole), resource, grace_seconds, grace_uses, proof (as for use_proof(); null without one)
+--   issue: rotates, access_token, refresh_token (hashes in hex), access_seconds, refresh_seconds, client_session_seconds,
+--     cnf (the key that the client proved to hold; null for none)
 --
 -- The refresh tokens of a client session form a tree: each names its parent, and a parent that was used again has several children. During the grace
 -- period of a parent all its children are valid. The first use after that keeps only the child from which the used token comes (security R121):
@@ -42,6 +43,10 @@ BEGIN
     answer.failure := 'client';
     RETURN answer;
   END IF;
+  IF client_session.cnf <> coalesce(issue -> 'cnf', '{}') THEN
+    answer.failure := 'key';
+    RETURN answer;
+  END IF;
   SELECT s.expires_at, string_to_array(c.metadata ->> 'scope', ' ') AS registered, g.scope AS consented INTO facts
     FROM users u
     JOIN clients c ON c.client_id = client_session.client_id AND c.status = 'enabled' AND c.epoch = client_session.client_epoch
@@ -73,6 +78,14 @@ BEGIN
   END IF;
   IF (client_session.resources IS NOT NULL OR requested_resource IS NOT NULL) AND resource IS NULL THEN
     answer.failure := 'resource';
+    RETURN answer;
+  END IF;
+  IF resource ->> 'binding' = 'any' AND issue -> 'cnf' IS NULL OR resource ->> 'binding' = 'dpop' AND (issue -> 'cnf' ? 'jkt') IS NOT TRUE THEN
+    answer.failure := 'unbound';
+    RETURN answer;
+  END IF;
+  IF expected -> 'proof' IS NOT NULL AND NOT {{use_proof}}(expected -> 'proof') THEN
+    answer.failure := 'proof';
     RETURN answer;
   END IF;
   IF (resource -> 'several')::boolean THEN
@@ -134,8 +147,8 @@ BEGIN
   answer.rotated := token.uses >= 1;
   answer.jwt := nullif(resource -> 'jwt', 'null');
   answer.access_seconds := least((issue -> 'access_seconds')::double precision, (resource ->> 'seconds')::double precision);
-  INSERT INTO access_tokens (token_hash, client_session_id, scope, audience, expires_at)
-    VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, answer.scope, token_audience,
+  INSERT INTO access_tokens (token_hash, client_session_id, scope, audience, cnf, expires_at)
+    VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, answer.scope, token_audience, issue -> 'cnf',
             now() + make_interval(secs => answer.access_seconds));
   IF answer.rotated THEN
     INSERT INTO refresh_tokens (token_hash, client_session_id, generation, expires_at, parent)

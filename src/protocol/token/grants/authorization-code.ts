@@ -26,7 +26,10 @@ const descriptions: Record<RedemptionFailure, string> = {
   pkce_missing: 'code_verifier is missing',
   pkce_unexpected: 'code_verifier was sent for a request without code_challenge',
   pkce: 'code_verifier does not match code_challenge',
+  key: 'the code is bound to a key: send a DPoP proof that is signed with this key',
   resource: 'the authorization is not for this resource',
+  unbound: 'the resource takes only tokens that are bound to a key: send a DPoP proof',
+  proof: 'the DPoP proof was already used: make a new one for each request',
   replayed: 'the code was already used',
   retried: 'the code was already used',
 };
@@ -46,7 +49,10 @@ export function authorizationCodeGrant({
     name: 'authorization_code',
     allowsPublic: true,
     parameters,
-    async authorize({ code, redirect_uri: redirectUri, code_verifier: verifier }, { client, resource, prepare }) {
+    async authorize(
+      { code, redirect_uri: redirectUri, code_verifier: verifier },
+      { client, resource, proof, prepare },
+    ) {
       const codeHash = opaqueTokenHash('authorization_code', code);
       if (!codeHash) return { refusal: invalidGrant(descriptions.unknown) };
       const tokens = await prepare(['id_token', 'refresh_token', 'client_session_handle']);
@@ -60,6 +66,8 @@ export function authorizationCodeGrant({
         accessTokenHash: tokens.accessToken.hash,
         refreshTokenHash: tokens.refreshToken?.hash,
         handleHash: tokens.handle?.hash,
+        ...tokens.bindings,
+        proof,
         resource,
         retrySeconds: profileOf(client.metadata).retrySeconds,
         accessTokenLifetime: tokens.lifetimes.accessToken,

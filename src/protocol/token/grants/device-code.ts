@@ -27,6 +27,7 @@ const refusals: Partial<Record<PollFailure, [code: ErrorCode, description: strin
 const invalid: Partial<Record<PollFailure, string>> = {
   unknown: 'the device code is unknown',
   client: 'the device code was issued to another client',
+  key: 'the device code is bound to a key: send a DPoP proof that is signed with this key',
   ended: 'the authorization is no longer valid',
 };
 
@@ -50,7 +51,7 @@ export function deviceCodeGrant({
     name: deviceGrant,
     allowsPublic: true,
     parameters,
-    async authorize({ device_code: code }, { client, resource, prepare }) {
+    async authorize({ device_code: code }, { client, resource, proof, prepare }) {
       const codeHash = opaqueTokenHash('device_code', code);
       if (!codeHash) return { refusal: refusalOf('unknown') };
       const tokens = await prepare(['id_token', 'refresh_token', 'client_session_handle']);
@@ -61,6 +62,8 @@ export function deviceCodeGrant({
           accessTokenHash: tokens.accessToken.hash,
           refreshTokenHash: tokens.refreshToken?.hash,
           handleHash: tokens.handle?.hash,
+          ...tokens.bindings,
+          proof,
           resource,
           retrySeconds: profileOf(client.metadata).retrySeconds,
           accessTokenLifetime: tokens.lifetimes.accessToken,

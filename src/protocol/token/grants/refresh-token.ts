@@ -16,10 +16,13 @@ const parameters = z.object({ refresh_token: text(512), scope: text(1024).option
 const descriptions: Record<RefreshFailure, string> = {
   unknown: 'the refresh token is unknown',
   client: 'the refresh token was issued to another client',
+  key: 'the refresh token is bound to a key: send a DPoP proof that is signed with this key',
   ended: 'the authorization is no longer valid',
   expired: 'the refresh token has expired',
   scope: 'scope exceeds what was granted',
   resource: 'the authorization is not for this resource',
+  unbound: 'the resource takes only tokens that are bound to a key: send a DPoP proof',
+  proof: 'the DPoP proof was already used: make a new one for each request',
   grace: 'the refresh token was already used',
   reused: 'the refresh token was already used or replaced: ask the user to sign in again',
 };
@@ -45,7 +48,7 @@ export function refreshTokenGrant({
     name: 'refresh_token',
     allowsPublic: true,
     parameters,
-    async authorize({ refresh_token: presented, scope }, { client, resource, prepare }) {
+    async authorize({ refresh_token: presented, scope }, { client, resource, proof, prepare }) {
       const tokenHash = opaqueTokenHash('refresh_token', presented);
       if (!tokenHash) return { refusal: invalidGrant(descriptions.unknown) };
       if (scope !== undefined && !isScope(scope))
@@ -59,6 +62,8 @@ export function refreshTokenGrant({
         rotate: rotates(client),
         accessTokenHash: tokens.accessToken.hash,
         refreshTokenHash: tokens.refreshToken!.hash,
+        binding: tokens.bindings.binding,
+        proof,
         accessTokenLifetime: tokens.lifetimes.accessToken,
         refreshTokenLifetime: tokens.lifetimes.refreshToken,
         refreshTokenAbsoluteLifetime: tokens.lifetimes.refreshTokenAbsolute,
