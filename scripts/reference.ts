@@ -271,6 +271,8 @@ const events: Record<AuditEventType, string> = {
   'group.created': 'A group was created',
   'group.changed': 'A group got another description or name',
   'group.deleted': 'A group was deleted',
+  'group.guarded': 'A connection named a guarded group, whose members only an administrator changes',
+  'groups.unknown': 'The answer of a connection said nothing about groups, so the memberships that it gave stay',
   'resource.created': 'A resource (an API) was created',
   'resource.changed': 'A resource was changed; the detail names the members',
   'resource.deleted': 'A resource was deleted',

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type AttackCase, attacksIn, citationsIn, type CitingTest, testsIn } from './security/citations.ts';
-import { attackCases, faults, protocolCases, requirements } from './security/requirements.ts';
+import { attackCases, faults, federationCases, protocolCases, requirements } from './security/requirements.ts';
 
 const root = join(import.meta.dirname, '..');
 /** The folders that implement requirements, and those that measure them. */
@@ -64,7 +64,11 @@ export function evidence(): Evidence {
 /** The gaps that fail the build. */
 export function gaps({ rows, attacks }: Evidence) {
   const numbers = Object.values(requirements).flatMap((group) => Object.keys(group).map((number) => `R${number}`));
-  const cases = [...attackCases.map((n) => `A${n}`), ...protocolCases.map((n) => `P${n}`)];
+  const cases = [
+    ...attackCases.map((n) => `A${n}`),
+    ...protocolCases.map((n) => `P${n}`),
+    ...federationCases.map(federationCase),
+  ];
   const known = [...numbers, ...cases, ...Object.keys(faults).map((n) => `F${n}`)];
   const ids = attacks.map(({ id }) => id as string);
   return {
@@ -131,6 +135,13 @@ ${tableOf(
     .map((id) => [id, shownBy(rows.get(id))]),
 )}
 
+And these, on identities that come from elsewhere:
+
+${tableOf(
+  ['', 'Shown by'],
+  federationCases.map(federationCase).map((id) => [id.replace('federation ', ''), shownBy(rows.get(id))]),
+)}
+
 ## Faults
 
 Faults around the service, and the rule for each. These rules hold for all of them: no success without its stored rows, no revoked token that is active, no
@@ -195,6 +206,11 @@ function filesBelow(path: string): string[] {
 
 function read(file: string): string {
   return readFileSync(join(root, file), 'utf8');
+}
+
+/** The key of a case on federation, whose numbers are those of faults, too. */
+function federationCase(number: number): string {
+  return `federation F${number}`;
 }
 
 function numberOf(id: string): number {

@@ -13,6 +13,13 @@ export interface CitingTest {
 
 const key = /\b[RAFP][1-9]\d{0,2}\b/g;
 
+/** The keys in a clause. After the word federation, F numbers are cases of federation, and not faults. */
+function keysIn(clause: string): string[] {
+  const [before = '', ...after] = clause.split(/\bfederation\b/);
+  const cases = (after.join(' ').match(key) ?? []).map((one) => (one.startsWith('F') ? `federation ${one}` : one));
+  return [...(before.match(key) ?? []), ...cases];
+}
+
 /** The keys that the comments of a source cite: "(security R15, F3)". */
 export function citationsIn(source: string): string[] {
   return [
@@ -33,7 +40,7 @@ export function testsIn(file: string, source: string): CitingTest[] {
       if (title !== undefined && rootOf(node.expression) === 'describe') within = [...outer, title];
       else if (title !== undefined) {
         const clause = /\(([^()]*)\)$/.exec(title);
-        const keys = clause?.[1]!.match(key) ?? [];
+        const keys = keysIn(clause?.[1] ?? '');
         const words = [...outer, title.slice(0, clause?.index).trim()].join(': ');
         if (keys.length > 0) found.push({ title: words, keys });
       }

@@ -198,6 +198,9 @@ export const protocolCases = [
   29, 30, 31, 34, 35, 36, 37, 38, 39, 40, 41, 42, 44, 45, 46, 47, 48, 49, 62, 63, 65, 93, 94, 95,
 ];
 
+/** The numbers of the cases F on federation, which titles cite as “federation F22”, as each is built. */
+export const federationCases = [22];
+
 /** The faults F1 to F21 with their rules; for each of them also: no partial write, no active revoked token, no wrong answer. */
 export const faults: Record<number, [fault: string, rule: string]> = {
   1: [

@@ -113,7 +113,10 @@ export function grantView(grant: ListedGrant): Record<string, unknown> {
   };
 }
 
-export const groupView = (group: Group) => shown(group, 'name', 'description', 'members', 'createdAt');
+export const groupView = (group: Group) => ({
+  ...shown(group, 'name', 'description', 'members', 'createdAt'),
+  ...(group.guardedSources.length > 0 && { guarded_sources: group.guardedSources }),
+});
 
 export const resourceView = ({ scopes, ...resource }: Resource) => ({
   ...shown(

@@ -120,6 +120,11 @@ export const newGroupShape = z.strictObject({ name: groupName, description: grou
 export const groupChangeShape = z.strictObject({
   name: groupName.optional(),
   description: groupDescription.optional(),
+  guarded_sources: z
+    .array(z.string().regex(/^[a-z][a-z0-9-]{1,39}$/))
+    .max(50)
+    .optional()
+    .describe('The connections that may change the members of the group although it is guarded.'),
 });
 
 const lifetime = z

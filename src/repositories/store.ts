@@ -22,6 +22,7 @@ import { instancesRepository } from './instances/instances.ts';
 import { knownBrowsersRepository } from './sessions/device-cookies.ts';
 import { logoutDeliveriesRepository } from './logout-deliveries/logout-deliveries.ts';
 import { mailedLinksRepository } from './mailed-links/mailed-links.ts';
+import { membershipsRepository } from './groups/memberships.ts';
 import { mailsRepository } from './outbox/mails.ts';
 import { outboxRepository } from './outbox/outbox.ts';
 import { pairwiseSubjectsRepository } from './clients/pairwise-subjects.ts';
@@ -74,6 +75,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     logoutDeliveries: logoutDeliveriesRepository(sql),
     mailedLinks: mailedLinksRepository(sql),
     mails: mailsRepository(sql),
+    memberships: membershipsRepository(sql),
     outbox: outboxRepository(sql),
     pairwiseSubjects: pairwiseSubjectsRepository(sql),
     passkeys: passkeysRepository(sql),

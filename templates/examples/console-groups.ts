@@ -33,6 +33,8 @@ export const consoleGroupsExamples: Examples<ConsoleGroupsPages> = {
       ...uris,
       group: { name: 'engineers', description: '', members: 0, createdAt: since },
       demandsSecondFactor: false,
+      guarded: false,
+      guardedSources: [],
       people: [],
       events: [],
       broad: false,
@@ -48,6 +50,8 @@ export const consoleGroupsExamples: Examples<ConsoleGroupsPages> = {
         createdAt: since,
       },
       demandsSecondFactor: true,
+      guarded: true,
+      guardedSources: ['corporate', 'partners'],
       q: 'ada',
       people: [
         {
@@ -57,8 +61,9 @@ export const consoleGroupsExamples: Examples<ConsoleGroupsPages> = {
           email: 'ada@example.com',
           disabled: false,
           uri: '/admin/users/5f2c',
+          sources: ['manual', 'corporate'],
         },
-        { sub: 'x', username: 'x', disabled: true, uri: '/admin/users/x' },
+        { sub: 'x', username: 'x', disabled: true, uri: '/admin/users/x', sources: ['manual'] },
       ],
       broad: true,
       events: [

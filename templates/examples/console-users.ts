@@ -118,7 +118,11 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
         { claim: 'given_name', value: 'Ada' },
         { claim: 'address', value: '12 St James’s Square\nLondon' },
       ],
-      groups: ada.groups.map((name) => ({ name, uri: `/admin/groups/${name}` })),
+      groups: ada.groups.map((name) => ({
+        name,
+        uri: `/admin/groups/${name}`,
+        sources: name === 'staff' ? ['corporate'] : ['manual'],
+      })),
       offered: ['crew', 'guests'],
       sessions: { count: 2, uri: '/admin/sessions?user=5f2c' },
       grants: [{ clientId: 'harbour', clientName: 'Harbour', createdAt: since }],

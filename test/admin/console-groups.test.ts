@@ -145,3 +145,14 @@ test('a change of a group needs a sign-in within 15 minutes and an anti-forgery 
   }
   expect(await groupsOf(user.sub)).toEqual(['guarded']);
 });
+
+test('the pages of a group and of its member name the source of each membership (federation 3)', async () => {
+  const user = await service.createUser({ groups: ['by hand'] });
+  await service.store.transaction(({ memberships }) =>
+    memberships.set(user.sub, 'corporate', ['by hand', 'by word'], []),
+  );
+  const tags = (body: string) =>
+    [...body.matchAll(/<span class="tag">(?:<bdi dir="ltr">)?(Manual|corporate)</g)].map(([, source]) => source);
+  expect(tags((await agent.get(`/admin/users/${user.sub}`)).body)).toEqual(['Manual', 'corporate', 'corporate']);
+  expect(tags((await agent.get('/admin/groups/by hand')).body)).toEqual(['Manual', 'corporate']);
+});

@@ -207,3 +207,23 @@ test('a user in the maximum number of groups, with names that grow when folded, 
   );
   expect(row!.bytes).toBeLessThan(20_000);
 });
+
+test('an administrator lets connections into a guarded group, with the values before and after in the trail (federation 3, FR14)', async () => {
+  await admin('POST', '/groups', { name: 'ops' });
+  expect((await admin('PATCH', '/groups/ops', { guarded_sources: ['corporate'] })).body).toMatchObject({
+    guarded_sources: ['corporate'],
+  });
+  expect((await admin('PATCH', '/groups/ops', { guarded_sources: ['Not an id'] })).status).toBe(400);
+  // a rename keeps them
+  expect((await admin('PATCH', '/groups/ops', { name: 'operators' })).body['guarded_sources']).toEqual(['corporate']);
+  const { stdout } = await runCommand(service, ['group', 'admit', 'operators']);
+  expect(stdout).toContain('Only administrators change the members of operators');
+  expect((await admin('GET', '/groups/operators')).body['guarded_sources']).toBeUndefined();
+  const details = (await eventsOf('group.changed')).map(({ detail }) => detail);
+  expect(details).toContainEqual({
+    group: 'ops',
+    members: ['guarded_sources'],
+    guarded_sources_before: [],
+    guarded_sources: ['corporate'],
+  });
+});

@@ -60,7 +60,16 @@ const invitation = z.object({
     .optional()
     .describe('When the link ends; a mailed one ends later than its mail by INVITATION_LIFETIME.'),
 });
-const group = z.object({ name: z.string(), description: z.string(), members: z.int(), created_at: time });
+const group = z.object({
+  name: z.string(),
+  description: z.string(),
+  members: z.int(),
+  guarded_sources: z
+    .array(z.string())
+    .optional()
+    .describe('The connections that may change the members of the group although it is guarded.'),
+  created_at: time,
+});
 const resource = newResourceShape
   .required({ scopes: true, clients: true, access_token_format: true, access_token_signing_alg: true })
   .extend({

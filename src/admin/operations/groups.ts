@@ -90,7 +90,7 @@ export const changeGroup = operation({
   method: 'PATCH',
   path: `${path}/:name`,
   tag,
-  summary: `Renames or describes a group; only the command line renames one with more than ${maxAtOnce} members`,
+  summary: `Renames or describes a group, or names the connections that may change a guarded one; only the command line renames one with more than ${maxAtOnce} members`,
   params: byName,
   input: () => groupChangeShape,
   internalInput: inSteps.extend({
@@ -105,16 +105,31 @@ export const changeGroup = operation({
     return { moved, group: await findGroup(store, change.name ?? name) };
   },
   view: ({ group }) => groupView(group),
-  command: {
-    name: 'group rename',
-    summary: 'Renames a group for all its members; with --into-existing it merges the group into an existing one',
-    arguments: ['name'],
-    required: ['name'],
-    options: { 'into-existing': 'into_existing' },
-    prepare: (given) => ({ ...given, in_steps: true }),
-    text: ({ moved, group }) => `Renamed the group to ${group.name}: ${moved} members.`,
-    json: ({ moved, group }) => ({ group: group.name, changed: moved }),
-  },
+  command: [
+    {
+      name: 'group rename',
+      summary: 'Renames a group for all its members; with --into-existing it merges the group into an existing one',
+      arguments: ['name'],
+      required: ['name'],
+      options: { 'into-existing': 'into_existing' },
+      prepare: (given) => ({ ...given, in_steps: true }),
+      text: ({ moved, group }) => `Renamed the group to ${group.name}: ${moved} members.`,
+      json: ({ moved, group }) => ({ group: group.name, changed: moved }),
+    },
+    {
+      name: 'group admit',
+      summary:
+        'Names the connections that may change the members of a guarded group; without one, only administrators do',
+      options: {},
+      arguments: ['guarded_sources'],
+      prepare: (given) => ({ guarded_sources: [], ...given }),
+      text: ({ group }) =>
+        group.guardedSources.length === 0
+          ? `Only administrators change the members of ${group.name} while it is guarded.`
+          : `${group.guardedSources.join(', ')} may change the members of ${group.name} although it is guarded.`,
+      json: ({ group }) => groupView(group),
+    },
+  ],
 });
 
 export const deleteGroup = operation({

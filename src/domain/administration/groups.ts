@@ -1,4 +1,5 @@
 // Creates, changes and deletes groups, a part of administration.ts. A group with very many members is renamed and deleted in several transactions.
+import { isDeepStrictEqual } from 'node:util';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Group } from '../../repositories/groups/groups.ts';
@@ -86,15 +87,21 @@ export function groupOperations(store: Store) {
     changeGroup: async (
       by: Actor,
       name: string,
-      { name: to = name, description }: { name?: string | undefined; description?: string | undefined },
+      { name: to = name, description, guarded_sources: sources }: GroupChange,
       { gradual = false, into = false }: { gradual?: boolean; into?: boolean } = {},
     ): Promise<{ moved: number; changed: boolean }> => {
       if (name === to)
         return store.transaction(async (repositories) => {
           const group = await found(repositories, name);
-          if (description === undefined || group.description === description) return { moved: 0, changed: false };
-          await repositories.groups.describe(name, description);
-          await record(repositories, by, { type: 'group.changed', detail: { group: name, members: ['description'] } });
+          const described = description !== undefined && group.description !== description;
+          const admitted = sources !== undefined && !isDeepStrictEqual(group.guardedSources, sources);
+          if (described) await repositories.groups.describe(name, description);
+          if (admitted) await repositories.groups.admit(name, sources);
+          if (!described && !admitted) return { moved: 0, changed: false };
+          const members = [...(described ? ['description'] : []), ...(admitted ? ['guarded_sources'] : [])];
+          // trust moves: the event has both values (federation FR14)
+          const trust = admitted && { guarded_sources_before: group.guardedSources, guarded_sources: sources };
+          await record(repositories, by, { type: 'group.changed', detail: { group: name, members, ...trust } });
           return { moved: 0, changed: true };
         });
       const names = { group_before: name, group: to };
@@ -112,6 +119,9 @@ export function groupOperations(store: Store) {
         async last(repositories) {
           const before = await repositories.groups.find(name);
           await repositories.groups.delete(name);
+          const admitted = sources ?? before?.guardedSources ?? [];
+          // a group that exists already keeps its own
+          if (!into && admitted.length > 0) await repositories.groups.admit(to, admitted);
           const described = description !== undefined && description !== before?.description;
           if (described) await repositories.groups.describe(to, description);
           const detail = { ...names, members: described ? ['description', 'name'] : ['name'] };
@@ -163,6 +173,13 @@ export function groupOperations(store: Store) {
       });
     },
   };
+}
+
+/** Undefined members stay. */
+interface GroupChange {
+  name?: string | undefined;
+  description?: string | undefined;
+  guarded_sources?: string[] | undefined;
 }
 
 /** Subs, by outcome. */

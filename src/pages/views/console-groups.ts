@@ -11,6 +11,8 @@ export interface MemberLine {
   email?: string;
   disabled: boolean;
   uri: string;
+  /** The connections that put the user there, and `manual` for an administrator. */
+  sources: string[];
 }
 
 export interface ConsoleGroupsPages {
@@ -29,6 +31,9 @@ export interface ConsoleGroupsPages {
     group: { name: string; description: string; members: number; createdAt: Date };
     /** Whether its members need a second factor. */
     demandsSecondFactor: boolean;
+    /** Whether only an administrator changes its members, and the connections that may do so, too. */
+    guarded: boolean;
+    guardedSources: string[];
     q?: string;
     people: MemberLine[];
     /** More users match than the service sorts. */

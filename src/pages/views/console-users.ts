@@ -84,7 +84,8 @@ export interface ConsoleUsersPages {
   'console-user': ConsoleFrame & {
     user: UserLine & { sub: string; emailVerified: boolean; hasPassword: boolean; updatedAt: Date };
     claims: ClaimText[];
-    groups: { name: string; uri: string }[];
+    /** `sources` names the connections that put the user there, and `manual` for an administrator. */
+    groups: { name: string; uri: string; sources: string[] }[];
     /** Some groups of which the user is no member. */
     offered: string[];
     sessions: { count: number; uri: string };

@@ -31,6 +31,8 @@ export const auditEventTypes = [
   'group.created',
   'group.changed',
   'group.deleted',
+  'group.guarded',
+  'groups.unknown',
   'resource.created',
   'resource.changed',
   'resource.deleted',

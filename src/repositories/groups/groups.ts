@@ -6,6 +6,8 @@ export interface Group {
   description: string;
   members: number;
   createdAt: Date;
+  /** The sources that may change the members of a guarded group, beside administrators. */
+  guardedSources: string[];
 }
 
 interface Row {
@@ -13,13 +15,14 @@ interface Row {
   description: string;
   members: string;
   created_at: Date;
+  guarded_sources: string[];
 }
 
 /** The most rows of group_changes that are added up at a time. */
 const batch = 10_000;
 
 // in one statement, so that both parts are of the same time: changes that were added up, and later ones
-const counted = `g.name, g.description, g.created_at,
+const counted = `g.name, g.description, g.created_at, g.guarded_sources,
   greatest(0, g.members + coalesce((SELECT sum(c.change) FROM group_changes c WHERE c.name = g.name), 0))::bigint AS members`;
 
 const find = statement('groups.find', `SELECT ${counted} FROM groups g WHERE g.name = $1`);
@@ -33,12 +36,14 @@ const search = statement(
 );
 const insert = statement(
   'groups.insert',
-  `INSERT INTO groups (name, description) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING name, description, created_at, 0::bigint AS members`,
+  `INSERT INTO groups (name, description) VALUES ($1, $2) ON CONFLICT DO NOTHING
+   RETURNING name, description, created_at, guarded_sources, 0::bigint AS members`,
 );
 // always in the same order, and before any lock of users, so that two changes of groups cannot deadlock
 const lock = statement('groups.lock', 'SELECT name FROM groups WHERE name = ANY ($1) ORDER BY name FOR UPDATE');
 const keep = statement('groups.keep', 'SELECT name FROM groups WHERE name = $1 FOR KEY SHARE');
 const describe = statement('groups.describe', 'UPDATE groups SET description = $2 WHERE name = $1');
+const admit = statement('groups.admit', 'UPDATE groups SET guarded_sources = $2 WHERE name = $1');
 const remove = statement(
   'groups.delete',
   'WITH changes AS (DELETE FROM group_changes WHERE name = $1) DELETE FROM groups WHERE name = $1',
@@ -69,9 +74,21 @@ const join = statement(
   `UPDATE users SET groups = array_append(groups, $1), updated_at = now()
     WHERE sub = ANY ($2) AND NOT $1 = ANY (groups) AND cardinality(groups) < 1000 RETURNING sub`,
 );
+// a membership by hand beside one that another source gives
+const joinByHand = statement(
+  'groups.join_by_hand',
+  `INSERT INTO group_memberships (sub, group_name, source)
+   SELECT sub, $1, 'manual' FROM users WHERE sub = ANY ($2) AND $1 = ANY (groups) ON CONFLICT DO NOTHING`,
+);
 const leave = statement(
   'groups.leave',
   `UPDATE users SET groups = array_remove(groups, $1), updated_at = now() WHERE sub = ANY ($2) AND $1 = ANY (groups) RETURNING sub`,
+);
+// the memberships keep their sources under the new name
+const moveMemberships = statement(
+  'groups.move_memberships',
+  `WITH gone AS (DELETE FROM group_memberships WHERE group_name = $1 AND sub = ANY ($2) RETURNING sub, source, since)
+   INSERT INTO group_memberships (sub, group_name, source, since) SELECT sub, $3, source, since FROM gone ON CONFLICT DO NOTHING`,
 );
 // a user who is in both groups is in the new one once
 const move = statement(
@@ -111,6 +128,10 @@ export function groupsRepository(sql: Sql) {
     async describe(name: string, description: string): Promise<void> {
       await sql.query(describe, [name, description]);
     },
+    /** Names the sources that may change the members of the group while it is guarded. */
+    async admit(name: string, sources: readonly string[]): Promise<void> {
+      await sql.query(admit, [name, sources]);
+    },
     async delete(name: string): Promise<void> {
       await sql.query(remove, [name]);
     },
@@ -119,11 +140,18 @@ export function groupsRepository(sql: Sql) {
     /** Locks those of the users that exist, and returns them. */
     lockUsers: (users: string[]): Promise<string[]> => subs(sql.query(lockUsers, [users])),
     /** Adds locked users to a group; returns the users who were not in it. */
-    join: (name: string, users: string[]): Promise<string[]> => subs(sql.query(join, [name, users])),
-    /** Removes locked users from a group; returns the users who were in it. */
+    async join(name: string, users: string[]): Promise<string[]> {
+      const joined = await subs(sql.query(join, [name, users]));
+      await sql.query(joinByHand, [name, users]);
+      return joined;
+    },
+    /** Removes locked users from a group, whatever source put them there; returns the users who were in it. */
     leave: (name: string, users: string[]): Promise<string[]> => subs(sql.query(leave, [name, users])),
     /** Moves locked users from one group to another. */
-    move: (name: string, users: string[], to: string): Promise<string[]> => subs(sql.query(move, [name, users, to])),
+    async move(name: string, users: string[], to: string): Promise<string[]> {
+      await sql.query(moveMemberships, [name, users, to]);
+      return subs(sql.query(move, [name, users, to]));
+    },
     /** Adds up a batch of group_changes and returns its size: after a full batch there may be more. */
     async settle(): Promise<number> {
       const [row] = await sql.query<{ settled: number }>(settle);
@@ -134,5 +162,11 @@ export function groupsRepository(sql: Sql) {
 }
 
 function toGroup(row: Row): Group {
-  return { name: row.name, description: row.description, members: Number(row.members), createdAt: row.created_at };
+  return {
+    name: row.name,
+    description: row.description,
+    members: Number(row.members),
+    createdAt: row.created_at,
+    guardedSources: row.guarded_sources,
+  };
 }

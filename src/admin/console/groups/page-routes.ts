@@ -11,6 +11,7 @@ import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import { maxAtOnce } from '../../../domain/administration/groups.ts';
 import type { Group } from '../../../repositories/groups/groups.ts';
+import { guardedGroups } from '../../../domain/administration/guarded-groups.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
 
@@ -74,7 +75,8 @@ export async function groupPageRoutes(
       { group: group.name, words: q },
       { order: 'name', limit: pageSize, after },
     );
-    const events = await eventsOf(group.name);
+    const subs = found.users.map(({ sub }) => sub);
+    const [events, sources] = await Promise.all([eventsOf(group.name), store.memberships.ofGroup(group.name, subs)]);
     const query = new URLSearchParams(q ? { q } : {});
     const { name, description, members, createdAt } = group;
     return admin.send(
@@ -82,6 +84,8 @@ export async function groupPageRoutes(
       {
         group: { name, description, members, createdAt },
         demandsSecondFactor: config.secondFactor.of === 'everyone' || config.secondFactor.groups.includes(name),
+        guarded: guardedGroups(config).includes(name),
+        guardedSources: group.guardedSources,
         ...(q && { q }),
         people: found.users.map((user) => ({
           sub: user.sub,
@@ -90,6 +94,7 @@ export async function groupPageRoutes(
           ...(user.email !== undefined && { email: user.email }),
           disabled: user.status === 'disabled',
           uri: `/admin/users/${encodeURIComponent(user.sub)}`,
+          sources: sources.get(user.sub) ?? [],
         })),
         broad: found.broad,
         form: admin.form(`${uri}/members`),

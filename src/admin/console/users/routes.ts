@@ -70,12 +70,13 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
   ): Promise<FastifyReply> {
     const user = await find(subOf(admin.request));
     const { sub } = user;
-    const [sessions, grants, factors, recoveryCodes, groups, pending, events] = await Promise.all([
+    const [sessions, grants, factors, recoveryCodes, groups, memberships, pending, events] = await Promise.all([
       store.sessions.list({ sub }, { limit: maxCounted, after: undefined }),
       store.grants.list(sub),
       store.secondFactors.list(sub),
       store.recoveryCodes.count(sub),
       store.groups.list({ limit: maxOffered }),
+      store.memberships.ofUser(sub),
       store.mailedLinks.findInvitation(sub),
       store.auditView.list({ sub }, { limit: 10, before: undefined }),
     ]);
@@ -94,7 +95,10 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
         claims: Object.entries(namedClaims(user, Object.keys(user.claims)))
           .map(([claim, value]) => legible(claim, value))
           .filter(({ value }) => value !== ''),
-        groups: user.groups.map((name) => ({ name, uri: `/admin/groups/${encodeURIComponent(name)}` })),
+        groups: user.groups.map((name) => ({
+          ...{ name, uri: `/admin/groups/${encodeURIComponent(name)}` },
+          sources: memberships.get(name) ?? [],
+        })),
         offered: groups.map(({ name }) => name).filter((name) => !user.groups.includes(name)),
         sessions: { count: sessions.length, uri: `/admin/sessions?${new URLSearchParams({ user: sub })}` },
         grants: grants.map(({ clientId, clientName, createdAt }) => ({ clientId, clientName, createdAt })),
