@@ -29,6 +29,7 @@ const BROWSER_TESTS = '**/*.browser.test.ts';
 const APACHE_MODULE = '/usr/lib/apache2/modules/mod_auth_openidc.so';
 const PGBOUNCER = '/usr/sbin/pgbouncer';
 const SLAPD = '/usr/sbin/slapd';
+const SAMBA = '/usr/sbin/samba';
 const LDAPADD = '/usr/bin/ldapadd';
 const CLUSTER_DEFAULTS = '/etc/postgresql-common/createcluster.d';
 
@@ -55,6 +56,10 @@ if (vitestArguments.length > 0) {
     leftOut.push('Apache did not run as a relying party: install libapache2-mod-auth-openidc.');
   }
   if (!existsSync(SLAPD) || !existsSync(LDAPADD)) leftOut.push('No directory was read: install slapd and ldap-utils.');
+  if (!existsSync(SAMBA))
+    leftOut.push(
+      'No Active Directory was read: install samba-ad-dc and samba-ad-provision, and run the tests as root.',
+    );
   if (!existsSync(PGBOUNCER)) leftOut.push('Nothing was tested behind PgBouncer: install pgbouncer.');
   const postgres = installedPostgres();
   if (postgres) {
@@ -102,7 +107,7 @@ async function installMissing(): Promise<void> {
   const all =
     installedPostgres() &&
     installedChromium() &&
-    [APACHE_MODULE, PGBOUNCER, SLAPD, LDAPADD].every((path) => existsSync(path));
+    [APACHE_MODULE, PGBOUNCER, SLAPD, LDAPADD, SAMBA].every((path) => existsSync(path));
   if (!mayInstall || !apt || all) return;
   await step('install what is missing', () => {
     const options = { DEBIAN_FRONTEND: 'noninteractive' };
@@ -113,11 +118,8 @@ async function installMissing(): Promise<void> {
     if (!existsSync(APACHE_MODULE)) packages.push('libapache2-mod-auth-openidc');
     if (!existsSync(PGBOUNCER)) packages.push('pgbouncer');
     if (!existsSync(LDAPADD)) packages.push('ldap-utils');
-    if (!existsSync(SLAPD)) {
-      // Only the program is needed: without a configuration, no server is started.
-      spawnSync('debconf-set-selections', { input: 'slapd slapd/no_configuration boolean true\n' });
-      packages.push('slapd');
-    }
+    if (!existsSync(SAMBA)) packages.push('samba', 'samba-ad-dc', 'samba-ad-provision', 'python3-samba');
+    if (!existsSync(SLAPD)) packages.push('slapd');
     if (!installedPostgres()) {
       // Only the programs are needed: no cluster is created, so none is started.
       mkdirSync(CLUSTER_DEFAULTS, { recursive: true });
@@ -125,8 +127,22 @@ async function installMissing(): Promise<void> {
       packages.push(output('apt-cache', ['show', 'postgresql-15']) ? 'postgresql-15' : 'postgresql');
     }
     console.log(`apt-get install ${packages.join(' ')}`);
-    return run('apt-get', ['-qq', 'install', '--yes', '--no-install-recommends', ...packages], options, 'ignore');
+    return withoutServices(() =>
+      run('apt-get', ['-qq', 'install', '--yes', '--no-install-recommends', ...packages], options, 'ignore'),
+    );
   });
+}
+
+/** Installs packages of which only the programs are needed: the packages ask this file whether they may start their services. */
+function withoutServices(install: () => boolean): boolean {
+  const policy = '/usr/sbin/policy-rc.d';
+  if (existsSync(policy)) return install();
+  writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  try {
+    return install();
+  } finally {
+    rmSync(policy);
+  }
 }
 
 /** Runs what `npm run check` runs, the tools side by side: each uses one core. */

@@ -1,7 +1,16 @@
 // Talks LDAP to a directory: searches as the service account, and tries a user's password by a bind (RFC 4511).
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecurely, type TLSSocket } from 'node:tls';
-import { AndFilter, Client, EqualityFilter, type Filter, FilterParser, OrFilter, ResultCodeError } from 'ldapts';
+import {
+  AndFilter,
+  Client,
+  EqualityFilter,
+  ExtensibleFilter,
+  type Filter,
+  FilterParser,
+  OrFilter,
+  ResultCodeError,
+} from 'ldapts';
 
 /** Where a directory is, and how the service identifies itself there. */
 export interface DirectoryAddress {
@@ -52,6 +61,8 @@ export interface DirectorySearch {
 export type DirectoryFilter =
   | { text: string }
   | { attribute: string; value: string | Buffer }
+  /** A value compared by a matching rule, such as that of Active Directory for groups in groups. */
+  | { attribute: string; rule: string; value: string }
   | { all: readonly DirectoryFilter[] }
   | { any: readonly DirectoryFilter[] };
 
@@ -208,6 +219,8 @@ const optionsOf = ({ filter, scope = 'sub', attributes, binary = [] }: Omit<Dire
 
 function filterOf(filter: DirectoryFilter): Filter {
   if ('text' in filter) return FilterParser.parseString(filter.text);
+  if ('rule' in filter)
+    return new ExtensibleFilter({ matchType: filter.attribute, rule: filter.rule, value: filter.value });
   if ('attribute' in filter) return new EqualityFilter(filter);
   return 'all' in filter
     ? new AndFilter({ filters: filter.all.map(filterOf) })

@@ -1,11 +1,12 @@
 // Runs Debian's OpenLDAP server (slapd) on a loopback port, with entries of a test and a log that the test can read.
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { makeCertificates } from './certificates.ts';
 import { freePort } from './server-process.ts';
 
 const program = '/usr/sbin/slapd';
@@ -52,7 +53,7 @@ export async function startDirectoryServer({
 }: DirectoryServerOptions = {}): Promise<DirectoryServer> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-slapd-'));
   mkdirSync(join(folder, 'data'));
-  makeCertificates(folder, certificateName, certificateDays);
+  makeCertificates(folder, { name: certificateName, days: certificateDays });
   const [port, securePort] = [await freePort(), await freePort()];
   writeFileSync(
     join(folder, 'slapd.conf'),
@@ -161,40 +162,6 @@ cn: ${name}
 ${members.map((dn) => `member: ${dn}`).join('\n')}
 
 `;
-
-function makeCertificates(folder: string, name: string, days: number): void {
-  const openssl = (...options: string[]) =>
-    execFileSync('openssl', options, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-  openssl(
-    'req',
-    '-x509',
-    ...newKey,
-    '-keyout',
-    'ca.key',
-    '-out',
-    'ca.pem',
-    '-days',
-    '2',
-    '-subj',
-    '/CN=Test authority',
-  );
-  openssl('req', ...newKey, '-keyout', 'server.key', '-out', 'server.csr', '-subj', `/CN=${name}`);
-  writeFileSync(join(folder, 'extensions'), `subjectAltName=DNS:${name}\n`);
-  // a negative number of days makes a certificate that has ended
-  const signed = [
-    '-CA',
-    'ca.pem',
-    '-CAkey',
-    'ca.key',
-    '-CAcreateserial',
-    '-days',
-    String(days),
-    '-extfile',
-    'extensions',
-  ];
-  openssl('x509', '-req', '-in', 'server.csr', '-out', 'server.pem', ...signed);
-}
 
 /** Waits until the port accepts a connection. @throws Error when the server ends before */
 async function listening(port: number, child: ChildProcess, log: () => string): Promise<void> {

@@ -1,0 +1,87 @@
+// Runs Debian's Samba as a domain controller of Active Directory, with its LDAP service only, on the loopback ports 389 and 636.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { makeCertificates } from './certificates.ts';
+
+/** It needs root, because its ports are fixed and below 1024. */
+export const hasSamba = existsSync('/usr/sbin/samba') && existsSync('/usr/bin/samba-tool') && process.getuid?.() === 0;
+
+export interface ActiveDirectory {
+  url: string;
+  host: string;
+  ca: string;
+  /** The base of the domain example.com. */
+  base: string;
+  administrator: { dn: string; password: string };
+  /** Runs samba-tool on the database of the domain. */
+  tool(...options: string[]): void;
+  stop(): Promise<void>;
+}
+
+/** Creates the domain example.com and starts its server: about ten seconds. */
+export async function startActiveDirectory(): Promise<ActiveDirectory> {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-samba-'));
+  makeCertificates(folder);
+  const password = 'Passw0rd-of-the-administrator';
+  const network = ['--option=interfaces=lo', '--option=bind interfaces only=yes'];
+  const run = (command: string, options: string[]) =>
+    execFileSync(command, options, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const domain = ['--realm=EXAMPLE.COM', '--domain=EXAMPLE', `--adminpass=${password}`, `--targetdir=${folder}/domain`];
+  run('samba-tool', [
+    'domain',
+    'provision',
+    '--server-role=dc',
+    '--dns-backend=NONE',
+    '--host-ip=127.0.0.1',
+    ...domain,
+    ...network,
+  ]);
+  const settings = `${folder}/domain/etc/smb.conf`;
+  const tls = { keyfile: 'server.key', certfile: 'server.pem', cafile: 'ca.pem' };
+  const child: ChildProcess = spawn(
+    'samba',
+    [
+      ...['-i', '-M', 'single', '-s', settings, '--option=server services=ldap'],
+      ...Object.entries(tls).map(([name, file]) => `--option=tls ${name}=${folder}/${file}`),
+    ],
+    { stdio: 'ignore' },
+  );
+  await listening(636, child);
+  const database = `${folder}/domain/private/sam.ldb`;
+  const base = 'DC=example,DC=com';
+  return {
+    url: 'ldaps://localhost',
+    host: 'localhost:636',
+    ca: readFileSync(join(folder, 'ca.pem'), 'utf8'),
+    base,
+    administrator: { dn: `CN=Administrator,CN=Users,${base}`, password },
+    tool: (...options) => void run('samba-tool', [...options, '-H', database, '-s', settings]),
+    async stop() {
+      if (child.exitCode === null) {
+        child.kill('SIGTERM');
+        await once(child, 'exit');
+      }
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** @throws Error when the server ends before it listens */
+async function listening(port: number, child: ChildProcess): Promise<void> {
+  for (;;) {
+    if (child.exitCode !== null) throw new Error('samba ended: are the ports 389 and 636 in use?');
+    const socket = connect(port, '127.0.0.1');
+    const opened = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    if (opened) return;
+    await delay(50);
+  }
+}
