@@ -77,7 +77,7 @@ for (const name of names) {
     `| [${name}](#${name}) | ${weigh(Buffer.byteLength).toLocaleString('en')} | ${weigh((part) => gzipSync(part).length).toLocaleString('en')} | ${parts.length} | ${median} |`,
   );
   pictures.push(
-    `### ${name}\n\n<img src="images/pages/${name}.jpg" width="640" alt="The page ${name} at 1280 pixels, light"> <img src="images/pages/${name}-telephone.jpg" width="200" alt="The page ${name} on a telephone, dark">\n`,
+    `### ${name}\n\n<img src="images/pages/${name}.jpg" width="640" alt="The page ${name} at 1280 pixels, light"> <img src="images/pages/${name}-telephone.jpg" width="200" alt="The page ${name} on a phone, dark">\n`,
   );
 }
 await browser.close();
@@ -86,7 +86,7 @@ writeFileSync(
   join(docs, 'pages.md'),
   `# The pages
 
-Every page of the service with example data. \`node scripts/gallery.ts\` makes the pictures: 1280 pixels wide in light colours, and 360 pixels wide, as on a phone, in dark colours. All
+Every page of the service with example data. \`node scripts/gallery.ts\` makes the pictures: 1280 pixels wide in light mode, and 360 pixels wide, as on a phone, in dark mode. All
 pages work without script, in English, German and Arabic.
 
 ## Size and time

@@ -81,11 +81,13 @@ test('the README links to every page of the documentation', () => {
   for (const page of pages.slice(1)) expect(read('README.md')).toContain(`](${page})`);
 });
 
-test('the README links to the guides, their index links to each, and each names its source and whether it was walked', () => {
+test('the README links to the guides, their index links to each, and each names its source and whether it was tested', () => {
   expect(read('README.md')).toContain('](docs/guides/README.md)');
   for (const guide of guides.filter((file) => file !== 'docs/guides/README.md')) {
     expect(read('docs/guides/README.md')).toContain(`](${basename(guide)})`);
-    expect(read(guide), guide).toMatch(/^(?:Written from the documentation; not walked|Walked with .+)\. Source: \[/m);
+    expect(read(guide), guide).toMatch(
+      /^(?:Written from the documentation, not yet tested|Tested with .+)\. Source: \[/m,
+    );
   }
 });
 
