@@ -19,7 +19,7 @@ function members(change: 'add' | 'remove', summary: string, done: string): Comma
           const { added, removed } = await administration.changeMembers(by, group, { [change]: part });
           changed += added.length + removed.length;
         }
-        return { json: { group, changed, unchanged: subs.length - changed }, text: `${changed} ${done} ${group}.` };
+        return { json: { group, changed, unchanged: subs.length - changed }, text: `${done} ${group}: ${changed}.` };
       });
     },
   };
@@ -36,6 +36,6 @@ async function subsOf(store: Store, usernames: string[]): Promise<string[]> {
 }
 
 export const groupMemberCommands: Record<string, Command> = {
-  'group add': members('add', 'Adds users to a group.', 'joined the group'),
-  'group remove': members('remove', 'Removes users from a group.', 'left the group'),
+  'group add': members('add', 'Adds users to a group.', 'New members of the group'),
+  'group remove': members('remove', 'Removes users from a group.', 'Members removed from the group'),
 };

@@ -89,12 +89,12 @@ export const password = (minLength: number) =>
 export const newUserShape = (minPasswordLength: number) =>
   z.strictObject({
     username: name.describe('The name by which the user signs in.'),
-    email: email.optional().describe('The email address, by which the user can also sign in.'),
+    email: email.optional().describe('The email address, with which the user can also sign in.'),
     email_verified: z.boolean().optional().describe('Whether the email address is known to be that of the user.'),
     password: password(minPasswordLength)
       .optional()
       .describe('The password; the command line reads it from standard input.'),
-    groups: z.array(groupName).max(1000).optional().describe('The groups of which the user is a member.'),
+    groups: z.array(groupName).max(1000).optional().describe('The groups that the user belongs to.'),
     admin: z.boolean().optional().describe('Whether the user is an administrator.'),
     claims: claimsShape.optional().describe('Standard claims of OpenID Connect, such as name and phone_number.'),
   });

@@ -107,7 +107,7 @@ export const clientMetadataShape = z.object({
   application_type: z
     .enum(['web', 'native'], rule('choice.application-type'))
     .default('web')
-    .describe('Whether the client is a web application, or a native one on the device of the user.'),
+    .describe('Whether the client is a web application, or an application on the device of the user (native).'),
   token_endpoint_auth_method: oneOf(clientAuthenticationMethods, rule('choice.method'))
     .default('client_secret_basic')
     .describe('The method by which the client authenticates; none makes it a public client.'),
@@ -167,7 +167,7 @@ export const clientMetadataShape = z.object({
   id_token_claims: z
     .boolean(rule('boolean'))
     .default(false)
-    .describe('ID Tokens of the token endpoint also have the claims of the scopes.'),
+    .describe('ID Tokens from the token endpoint also contain the claims of the scopes.'),
 });
 
 /** The names of the fields that a registration may contain. */

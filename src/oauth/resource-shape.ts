@@ -46,7 +46,7 @@ const members = {
     .enum(['opaque', 'jwt'])
     .optional()
     .describe(
-      'The form of access tokens: the resource introspects opaque ones, and verifies JWTs with the published keys (RFC 9068).',
+      'The format of access tokens: the resource introspects opaque ones, and verifies JWTs with the published keys (RFC 9068).',
     ),
   access_token_signing_alg: z
     .enum(['RS256', 'PS256', 'ES256', 'EdDSA'])
@@ -59,7 +59,7 @@ const members = {
     .nullable()
     .optional()
     .describe(
-      'The most seconds for which a token of the resource is valid. A JWT is valid for 300 without it, and for 3600 at most.',
+      'The maximum lifetime of tokens for the resource, in seconds. For JWTs the default is 300, and the maximum 3600.',
     ),
 };
 

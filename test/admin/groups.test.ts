@@ -181,10 +181,12 @@ test('the command line creates, lists, fills, empties and deletes groups (issue 
   };
   expect(await run('create', 'deck', '--description', 'On deck')).toMatchObject({ code: 0 });
   expect(await run('create', 'deck')).toMatchObject({ code: 1, said: 'A group with this name already exists.\n' });
-  expect(await run('add', 'deck', user.username)).toMatchObject({ said: '1 joined the group deck.\n' });
+  expect(await run('add', 'deck', user.username)).toMatchObject({ said: 'New members of the group deck: 1.\n' });
   expect(await run('add', 'deck', 'nobody')).toMatchObject({ code: 1, said: 'There is no user nobody.\n' });
   expect((await run('list', 'deck')).said).toMatch(/deck +1 +On deck/);
-  expect(await run('remove', 'deck', user.username)).toMatchObject({ said: '1 left the group deck.\n' });
+  expect(await run('remove', 'deck', user.username)).toMatchObject({
+    said: 'Members removed from the group deck: 1.\n',
+  });
   expect(await run('delete', 'deck')).toMatchObject({ said: 'Deleted the group deck; it had 0 members.\n' });
 });
 

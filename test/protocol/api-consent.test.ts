@@ -81,7 +81,7 @@ describe('the consent page', () => {
     const page = await ask({ scope: 'openid notes.read sync', resource: notes });
     const text = page.body.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
     expect(text).toMatch(
-      /It wants to use Notebook for you An API at notes\.example Read your notes Use the permission sync/,
+      /It wants to use Notebook on your behalf An API at notes\.example Read your notes Use the permission sync/,
     );
     const german = await ask({ scope: 'openid notes.read', resource: notes, ui_locales: 'de' });
     expect(german.body).toContain('Ihre Notizen lesen');

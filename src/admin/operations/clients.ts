@@ -116,7 +116,7 @@ const newClientShape = () => {
   const names = clientKinds.map(({ name }) => name);
   const kind = oneOf(names, rule('one-of', { values: names.join(', ') }));
   return clientChangeShape.extend({
-    kind: kind.optional().describe('The kind of client: its metadata is the default of members that are absent.'),
+    kind: kind.optional().describe('The kind of client. It decides the defaults of all members that are absent.'),
   });
 };
 

@@ -104,7 +104,7 @@ export const createResource = operation({
     options,
     prepare: scopesOfPairs,
     text: ({ resource, scopes }) =>
-      `Created the resource ${resource}. Give clients its scopes, or open it to all: ${Object.keys(scopes).join(' ') || 'it has none yet'}`,
+      `Created the resource ${resource}. Its scopes are ${Object.keys(scopes).join(' ') || 'none yet'}: give them to clients, or open the resource to all.`,
   },
 });
 
@@ -124,7 +124,7 @@ export const changeResource = operation({
   method: 'PATCH',
   path: `${path}/:resource`,
   tag,
-  summary: 'Changes a resource; its URI stays, and so do the tokens that were issued for it',
+  summary: 'Changes a resource, but neither its URI nor tokens that were already issued',
   params: byResource,
   input: () => resourceChangeShape,
   answer: 'Resource',
@@ -150,7 +150,8 @@ export const deleteResource = operation({
   method: 'DELETE',
   path: `${path}/:resource`,
   tag,
-  summary: 'Deletes a resource: no client gets tokens for it any more, and those that were issued expire',
+  summary:
+    'Deletes a resource: clients can no longer get tokens for it, and tokens that were already issued stay valid until they expire',
   params: byResource,
   handler: ({ administration }, { params: { resource }, actor }) => administration.deleteResource(actor, resource),
   command: {

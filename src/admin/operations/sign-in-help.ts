@@ -75,7 +75,7 @@ export const createRecoveryLink = operation({
   method: 'POST',
   path: `${path}/recovery-link`,
   tag,
-  summary: 'Creates a link, shown once, with which a user chooses a new password; second factors are still required',
+  summary: 'Creates a link, shown once, that lets a user set a new password; second factors are still required',
   params: bySub,
   input: () =>
     z.strictObject({
@@ -99,7 +99,7 @@ export const createRecoveryLink = operation({
   command: {
     name: 'user recovery-link',
     text: (link) =>
-      `${link.recoveryUri}\n\nIt works once, before ${link.expiresAt.toISOString()}. Send it where only the user can read it.`,
+      `${link.recoveryUri}\n\nIt works once, before ${link.expiresAt.toISOString()}. Share it so that only the user can read it.`,
   },
 });
 

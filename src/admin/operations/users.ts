@@ -76,7 +76,7 @@ export const invitationView = ({ uri, expiresAt }: NewInvitation) => ({
 const invitedText = ({ username, email }: User, { uri, expiresAt }: NewInvitation): string =>
   uri === undefined
     ? `The user ${username} is invited; the mail goes to ${email}.`
-    : `${uri}\n\nIt invites ${username}, and works once, before ${expiresAt!.toISOString()}. Hand it over where only the user can read it.`;
+    : `${uri}\n\nIt invites ${username}, and works once, before ${expiresAt!.toISOString()}. Share it so that only the user can read it.`;
 
 // the option sets email_verified like a claim, but it is stored beside the email
 function prepareClaims({ claims, ...given }: Record<string, unknown>): Record<string, unknown> {
@@ -151,7 +151,7 @@ const createUser = operation({
     {
       name: 'user invite',
       summary:
-        'Creates a user who chooses a password or a passkey by an invitation, or invites an existing user who has neither; older invitations end',
+        'Creates a user and invites the user to set a password or create a passkey, or invites an existing user who has neither; earlier invitations no longer work',
       arguments: ['username'],
       options: newUserOptions,
       prepare: (given) => ({ ...prepareClaims(given), invite: true, existing: true }),
