@@ -127,7 +127,7 @@ describe('the review', () => {
     const same = await codes();
     const near = await (await signedIn()).get(same.verification_uri_complete);
     expect(near.body).not.toContain('The request came from a different network');
-    expect(near.body).toContain('the same as this browser');
+    expect(near.body).toContain('Same as this browser');
   });
 
   test('both buttons look alike, and neither is the default: no field of the form has the focus (protocols 6.1)', async () => {
