@@ -303,6 +303,26 @@ describe('a passkey of an invitation', () => {
     expect(signedIn.location).toBe(at('/account'));
   });
 
+  test('ends older recovery and reset links of the user, also one whose mail waits (security R55, R59)', async () => {
+    const user = await invite();
+    const made = await api(`/${user.sub}/recovery-link`, { body: {} });
+    const recovery = pathOf(made.body['recovery_uri'] as string);
+    await service.database.sql(
+      `INSERT INTO outbox (channel, name, sub, recipient, data, next_attempt_at)
+       VALUES ('mail', 'reset-password', $1, $2, '{}', now() + interval '1 hour')`,
+      [user.sub, user.email],
+    );
+    expect((await new UserAgent(service).get(recovery)).status).toBe(200);
+    expect((await createPasskey(user.link, new UserAgent(service))).page.status).toBe(200);
+    expect((await new UserAgent(service).get(recovery)).status).toBe(410);
+    const left = await service.database.sql(
+      `SELECT purpose AS what FROM mailed_links WHERE sub = $1 AND used_at IS NULL
+        UNION ALL SELECT name FROM outbox WHERE sub = $1 AND name = 'reset-password'`,
+      [user.sub],
+    );
+    expect(left).toEqual([]);
+  });
+
   test('is refused with the challenge of another invitation, or without user verification (Web Authentication 7.1)', async () => {
     const [user, other] = [await invite(), await invite()];
     const agent = new UserAgent(service);

@@ -116,7 +116,8 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
       return stored;
     });
     if (!codes) return linkGone(pages, request, reply, 'invitation');
-    // the authenticator verified the user; without attestation the passkey itself counts from the next sign-in on
+    // as on the account pages: the authenticator says that it verified the user, and without attestation the key itself counts from the next
+    // sign-in on
     const proven = { sub, passwordHash: undefined, amr: ['user', 'mfa'] };
     const continueUri = await rememberedRequests.signIn(request, reply, proven, 'welcome');
     const data = { account: accountView(user), codes, issuer: config.issuer, continueUri };
@@ -138,8 +139,8 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
         return undefined;
       const detail = { method, by_mail: link.email !== undefined };
       await audit(request, { ...by, type: 'user.invitation_used', detail }, repositories);
-      // an attempt to send the mail may have made another link
-      await mailedLinks.endInvitations(sub);
+      // an attempt to send the mail may have made another link, and an older reset or recovery link would set a password beside a passkey
+      await mailedLinks.endSignInLinks(sub);
       // only a mailed link proves the address
       if (link.email !== undefined && !user.emailVerified) {
         await users.update(sub, { emailVerified: true });

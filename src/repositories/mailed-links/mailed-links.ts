@@ -83,6 +83,12 @@ const endInvitations = statement(
         ended AS (UPDATE mailed_links SET used_at = now() WHERE sub = $1 AND purpose = 'invitation' AND ${isGood} RETURNING sub)
    SELECT EXISTS (SELECT FROM cancelled) OR EXISTS (SELECT FROM ended) AS ended`,
 );
+const endSignInLinks = statement(
+  'mailed_links.end_sign_in_links',
+  `WITH cancelled AS (DELETE FROM outbox WHERE channel = 'mail' AND sub = $1 AND name IN ('invitation', 'reset-password'))
+   UPDATE mailed_links SET used_at = now()
+    WHERE sub = $1 AND purpose IN ('invitation', 'reset_password', 'recovery') AND used_at IS NULL`,
+);
 const findInvitation = statement(
   'mailed_links.find_invitation',
   `SELECT created_at, expires_at, email FROM mailed_links WHERE sub = $1 AND purpose = 'invitation' AND ${isGood}
@@ -117,6 +123,10 @@ export function mailedLinksRepository(sql: Sql) {
     async endInvitations(sub: string): Promise<boolean> {
       const [row] = await sql.query<{ ended: boolean }>(endInvitations, [sub]);
       return row!.ended;
+    },
+    /** In a transaction that holds the user's row: ends all links by which the user could choose how to sign in, also those whose mail waits. */
+    async endSignInLinks(sub: string): Promise<void> {
+      await sql.query(endSignInLinks, [sub]);
     },
     /** The newest invitation of a user that still works, or whose mail waits. */
     async findInvitation(sub: string): Promise<Invitation | undefined> {
