@@ -1,5 +1,6 @@
 // The account chooser: which accounts a browser offers, prompt=select_account, the removal of an account, and who never learns a name.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { setUpAuthenticator } from '../helpers/authenticator.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import {
   authorizationUrl,
@@ -304,6 +305,17 @@ test('the names end with the lifetime of the device cookie, with the password an
   await sql('UPDATE known_browsers SET expires_at = now() WHERE sub = $1', [ended!.sub]);
   await sql(`UPDATE users SET password_hash = 'another' WHERE sub = $1`, [changed!.sub]);
   await sql('DELETE FROM users WHERE sub = $1', [deleted!.sub]);
+  expect(offered(await agent.get(path))).toEqual([kept!.sub]);
+});
+
+test('a disabled account is not offered, and a first factor alone teaches the browser no name (security R60, R63)', async () => {
+  const [disabled, guarded, kept] = await Promise.all([0, 1, 2].map(() => service.createUser()));
+  const agent = await signedOut(disabled!, kept!);
+  await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [disabled!.sub]);
+  expect(offered(await agent.get(path))).toEqual([kept!.sub]);
+  await setUpAuthenticator(await browserOf(guarded!));
+  const stopped = await agent.signIn(guarded!);
+  expect(stopped.url).toContain('/login/second-factor');
   expect(offered(await agent.get(path))).toEqual([kept!.sub]);
 });
 

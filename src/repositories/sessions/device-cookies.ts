@@ -27,7 +27,7 @@ const remember = statement('known_browsers.remember', `SELECT ${rememberBrowser.
 const accounts = statement(
   'known_browsers.accounts',
   `SELECT u.sub, u.username, u.claims ->> 'name' AS name FROM known_browsers k JOIN users u ON u.sub = k.sub
-    WHERE k.token_hash = $1 AND k.expires_at > now() ORDER BY k.used_at DESC LIMIT ${maxAccounts}`,
+    WHERE k.token_hash = $1 AND k.expires_at > now() AND u.status = 'enabled' ORDER BY k.used_at DESC LIMIT ${maxAccounts}`,
 );
 const forget = statement('known_browsers.forget', 'DELETE FROM known_browsers WHERE token_hash = $1 AND sub = $2');
 
