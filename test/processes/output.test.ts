@@ -130,6 +130,9 @@ describe('the service', () => {
       await server.exited;
       expect(linesOutsideLog(server.stderr)).toEqual([]);
       expect(server.stdout).not.toContain('a package');
+      // Node's own listener would print each warning, too, and console.error would log it a second time
+      const printed = linesOf(server.stderr).map((line) => (JSON.parse(line) as { printed?: string }).printed ?? '');
+      expect(printed.filter((words) => words.includes('a warning of a package'))).toEqual([]);
     },
   );
 
@@ -219,5 +222,6 @@ describe('a command', () => {
       expect(linesOf(stderr).length).toBeLessThanOrEqual(2);
     }
     expect(warned.stderr).toMatch(/^Warning: SECURITY WARNING/);
+    expect(linesOf(warned.stderr).filter((line) => line.includes('SECURITY WARNING'))).toHaveLength(1);
   });
 });
