@@ -30,7 +30,7 @@ import { createSecondFactorEnrolment } from './authenticators/enrolment.ts';
 import { authenticators } from './authenticators/list.ts';
 import { createTotpEnrolment } from './authenticators/totp/enrolment.ts';
 import { createSecondStep } from './interaction/second-step.ts';
-import { createSectorCheck } from './domain/sector-check.ts';
+import { createSectorCheck, createUnapprovedSectorCheck } from './domain/sector-check.ts';
 import { createRememberedRequests } from './interaction/remembered-request.ts';
 import { createSignIn } from './interaction/sign-in.ts';
 import { createGuardedFetch, createGuardedPost } from './outbound/guarded-fetch.ts';
@@ -187,6 +187,7 @@ export async function buildServices({
     ),
     clientKeys,
     checkSector: createSectorCheck(fetchDocument),
+    checkUnapprovedSector: createUnapprovedSectorCheck(createGuardedFetch([])),
     requestObjects: createRequestObjects({
       issuer,
       clientKeys,

@@ -97,6 +97,8 @@ export const clientRules = {
   'key.type': 'has no key of a supported type and curve',
   'key.valid': 'contains an invalid key, or an RSA key without 2048 to 4096 bits and an exponent below 2^32',
   'sector-document.answer': 'must return status 200 and a JSON array, over https and from a public address',
+  'sector-document.any':
+    'must return status 200 and a JSON array that contains all redirect_uris, over https and from a public address',
 } as const;
 
 /** Rules for several members of client metadata; each sentence is whole. */

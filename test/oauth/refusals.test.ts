@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { fieldFault, fieldOf } from '../../src/admin/console/clients/faults.ts';
 import { fieldsOf } from '../../src/admin/console/clients/fields.ts';
 import { parseClientMetadata } from '../../src/oauth/client-metadata.ts';
-import { createSectorCheck } from '../../src/domain/sector-check.ts';
+import { createSectorCheck, createUnapprovedSectorCheck } from '../../src/domain/sector-check.ts';
 import { OAuthError } from '../../src/oauth/errors.ts';
 import { clientRules, combinationRules, type Refusal, type RefusalCode } from '../../src/oauth/refusals.ts';
 import { translation } from '../pages/page-states/index.ts';
@@ -138,11 +138,14 @@ test.each(refused)('%s is reported at %s, with a message in every language (issu
 });
 
 test.each<[RefusalCode, string]>([
+  ['sector-document.any', 'no JSON'],
+  ['sector-document.any', '[]'],
   ['sector-document.answer', 'no JSON'],
   ['sector-document.array', '{}'],
   ['sector-document.entries', '[]'],
 ])('%s is reported at sector_identifier_uri, with a message in every language (issue 6)', async (code, document) => {
-  const check = createSectorCheck(() => Promise.resolve(document));
+  const create = code === 'sector-document.any' ? createUnapprovedSectorCheck : createSectorCheck;
+  const check = create(() => Promise.resolve(document));
   const metadata = parseClientMetadata({ redirect_uris, sector_identifier_uri: 'https://rp.example/sector' });
   const error = await check(metadata).catch((refused: unknown) => refused);
   expect(error).toMatchObject({ refusal: { code, member: 'sector_identifier_uri' } });
@@ -151,7 +154,7 @@ test.each<[RefusalCode, string]>([
 
 test('the tables above contain every refusal of client metadata (issue 20)', () => {
   const reached = [...refused.map(([code]) => code), 'sector-document.answer', 'sector-document.array'];
-  expect([...new Set([...reached, 'sector-document.entries'])]).toEqual(
+  expect([...new Set([...reached, 'sector-document.any', 'sector-document.entries'])]).toEqual(
     expect.arrayContaining([...Object.keys(clientRules), ...Object.keys(combinationRules)]),
   );
 });

@@ -3,6 +3,10 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { adminToken, type Answer, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
+import { createUnapprovedSectorCheck } from '../../src/domain/sector-check.ts';
+import type { ClientMetadata } from '../../src/oauth/client-metadata.ts';
+import type { OAuthError } from '../../src/oauth/errors.ts';
+import { FetchRefused } from '../../src/outbound/guarded-fetch.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 const redirectUris = ['https://one.example/callback', 'https://two.example/callback'];
@@ -10,6 +14,8 @@ const redirectUris = ['https://one.example/callback', 'https://two.example/callb
 let service: TestService;
 let server: Server;
 let uri: string;
+/** An initial access token. */
+let initial: string;
 /** The response of the sector's server, and the number of requests to it. */
 let sector: { status: number; body: string; headers?: Record<string, string>; requests: number };
 beforeAll(async () => {
@@ -21,6 +27,7 @@ beforeAll(async () => {
   const { port } = server.address() as AddressInfo;
   uri = `http://127.0.0.1:${port}/sector.json`;
   service = await startTestService({ environment: { ...withoutLimits, OUTBOUND_ALLOW: `127.0.0.1:${port}` } });
+  initial = (await adminCall('/registration-tokens', {})).body['initial_access_token'] as string;
 });
 afterAll(async () => {
   await service?.stop();
@@ -31,7 +38,12 @@ beforeEach(() => {
 });
 
 const metadata = () => ({ redirect_uris: redirectUris, subject_type: 'pairwise', sector_identifier_uri: uri });
+const adminCall = async (path: string, body: Record<string, unknown>, of = service): Promise<Answer> =>
+  call(`${of.issuer}/admin/api${path}`, { token: await adminToken(of), body });
+/** Registers a client that needs no approval. */
 const register = (body: Record<string, unknown> = metadata()): Promise<Answer> =>
+  call(`${service.issuer}/register`, { token: initial, body });
+const registerUnapproved = (body: Record<string, unknown> = metadata()): Promise<Answer> =>
   call(`${service.issuer}/register`, { body });
 
 describe('registration', () => {
@@ -119,6 +131,59 @@ describe('registration', () => {
   );
 });
 
+describe('a registration that waits for approval', () => {
+  const addresses = () => [uri, uri.replace('http:', 'https:'), uri.replace('127.0.0.1', 'localhost')];
+
+  test('reaches no host that OUTBOUND_ALLOW opens, neither at once, nor by a change, nor by a repetition (security R47, R113)', async () => {
+    for (const address of addresses())
+      expect(await registerUnapproved({ ...metadata(), sector_identifier_uri: address })).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_client_metadata' },
+      });
+    const { body: waiting } = await registerUnapproved({ redirect_uris: redirectUris });
+    const token = waiting['registration_access_token'] as string;
+    const changes = [
+      call(waiting['registration_client_uri'] as string, {
+        method: 'PUT',
+        token,
+        body: { ...metadata(), client_id: waiting['client_id'] },
+      }),
+      call(`${service.issuer}/register`, { token, body: metadata() }),
+    ];
+    for (const answer of await Promise.all(changes)) expect(answer).toMatchObject({ status: 400 });
+    expect(sector.requests).toBe(0);
+  });
+
+  test('gets one sentence, whatever the document is, so that nobody reads documents through the service (security R47)', async () => {
+    const check = (fetched: () => Promise<string>) =>
+      createUnapprovedSectorCheck(fetched)(metadata() as unknown as ClientMetadata).catch((error: unknown) => error);
+    const faults = await Promise.all([
+      check(() => Promise.reject(new FetchRefused('answered 404'))),
+      check(() => Promise.resolve('<html>')),
+      check(() => Promise.resolve('{}')),
+      check(() => Promise.resolve('[]')),
+    ]);
+    const sentences = faults.map((fault) => (fault as OAuthError).description);
+    expect(new Set(sentences).size).toBe(1);
+    expect(sentences[0]).toContain('contains all redirect_uris');
+    expect(await check(() => Promise.resolve(JSON.stringify(redirectUris)))).toBeUndefined();
+  });
+
+  test('waits for no more than eight documents at once, beyond which it gets 503 (security R47, R113)', async () => {
+    const answers: ((document: string) => void)[] = [];
+    const check = createUnapprovedSectorCheck(() => new Promise((resolve) => answers.push(resolve)));
+    const ask = () => check(metadata() as unknown as ClientMetadata).catch((error: unknown) => error);
+    const running = Array.from({ length: 8 }, ask);
+    expect(await ask()).toMatchObject({ code: 'temporarily_unavailable', status: 503 });
+    expect(answers).toHaveLength(8);
+    for (const answer of answers) answer(JSON.stringify(redirectUris));
+    expect(await Promise.all(running)).toEqual(Array(8).fill(undefined));
+    const last = ask();
+    answers.at(-1)!(JSON.stringify(redirectUris));
+    expect(await last).toBeUndefined();
+  });
+});
+
 describe('a change', () => {
   let registered: Answer['body'];
   beforeEach(async () => {
@@ -178,15 +243,22 @@ test('fetches count against the registration limit of a network (security R47)',
     environment: { LIMIT_REGISTRATION_PER_NETWORK: '3', OUTBOUND_ALLOW: new URL(uri).host },
   });
   try {
-    const { body: registered } = await call(`${limited.issuer}/register`, { body: metadata() });
+    const { body: token } = await adminCall('/registration-tokens', {}, limited);
+    const { body: registered } = await call(`${limited.issuer}/register`, {
+      token: token['initial_access_token'] as string,
+      body: metadata(),
+    });
     const put = (count: number) =>
       call(registered['registration_client_uri'] as string, {
         method: 'PUT',
         token: registered['registration_access_token'] as string,
         body: { ...metadata(), client_id: registered['client_id'], sector_identifier_uri: `${uri}?${count}` },
       });
-    expect([(await put(1)).status, (await put(2)).status, (await put(3)).status]).toEqual([200, 200, 429]);
-    expect(sector.requests).toBe(3);
+    const statuses: number[] = [];
+    for (let count = 0; count < 4; count++) statuses.push((await put(count)).status);
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    // the registration by an initial access token does not count
+    expect(sector.requests).toBe(4);
   } finally {
     await limited.stop();
   }

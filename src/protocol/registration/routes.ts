@@ -57,12 +57,15 @@ type RegistrationDependencies = RegistrationProofDependencies & {
   tokens: TokenService;
   secretBox: SecretBox;
   checkSector: CheckSector;
+  /** The check for clients that were never approved. */
+  checkUnapprovedSector: CheckSector;
   audit: AuditTrail;
   limits: Limits;
 };
 
 export async function registrationEndpoint(app: FastifyInstance, options: RegistrationDependencies): Promise<void> {
-  const { config, store, clients, secretBox, tokens, audit, limits, checkSector } = options;
+  const { config, store, clients, secretBox, tokens, audit, limits } = options;
+  const { checkSector, checkUnapprovedSector } = options;
   const { prove, authorize } = createRegistrationProof(options);
   const deferred = createDeferredRegistration(options);
   const parse = async (body: Record<string, unknown>, current?: Client): Promise<ClientMetadata> => {
@@ -105,7 +108,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     checkSecret(held, secret);
     refuseForeignMembers(body, await answered(held, body, bearerToken(request)), held);
     const metadata = await parse(withoutGivenScopes(held, body), held);
-    await checkSectorOf(request, metadata, held.metadata);
+    await checkSectorOf(request, metadata, held);
     const { client, newSecret } = await changeClient(async (repositories) => {
       const current = await lockHeld(repositories, held);
       checkSecret(current, secret);
@@ -214,7 +217,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     };
     const isNear = cap > 0 && (await requireRoom(store)) <= nearTheCap;
     // after the limits, so that a client cannot make the service fetch without one
-    await checkSector(metadata);
+    await (approvedBy ? checkSector : checkUnapprovedSector)(metadata);
     const clientId = randomId();
     const credentials = newCredentials(secretBox, clientId, metadata);
     const key = idempotencyKey(request, body);
@@ -267,7 +270,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     body: Record<string, unknown>,
   ): Promise<Record<string, unknown>> {
     const metadata = await parse(withoutAdministratorScopes(withDefaultScope(body, known.approvedBy)), known);
-    await checkSectorOf(request, metadata, known.metadata);
+    await checkSectorOf(request, metadata, known);
     const { client, shown } = await changeClient(async (repositories) => {
       const current = await repositories.clients.lock(known.clientId);
       if (!current) throw invalidToken('the registration no longer exists');
@@ -313,14 +316,10 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
   }
 
   /** Checks the sector of an update if it changed; the fetch counts as a registration. */
-  async function checkSectorOf(
-    request: FastifyRequest,
-    metadata: ClientMetadata,
-    current: ClientMetadata,
-  ): Promise<void> {
-    if (!needsSectorCheck(metadata, current)) return;
+  async function checkSectorOf(request: FastifyRequest, metadata: ClientMetadata, current: Client): Promise<void> {
+    if (!needsSectorCheck(metadata, current.metadata)) return;
     await countRegistration(request);
-    await checkSector(metadata);
+    await (current.everEnabled ? checkSector : checkUnapprovedSector)(metadata);
   }
 }
 
