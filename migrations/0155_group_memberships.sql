@@ -80,5 +80,7 @@ BEGIN
     SELECT DISTINCT a.sub, name, 'manual' FROM before b JOIN after a USING (sub), unnest(a.groups) AS name
      WHERE a.groups <> b.groups AND NOT EXISTS (SELECT FROM group_memberships m WHERE m.sub = a.sub AND m.group_name = name)
     ON CONFLICT DO NOTHING;
+  -- who leaves a group may lose clients with it (0150_client_access.sql)
+  PERFORM end_lost_access(array_agg(a.sub)) FROM before b JOIN after a USING (sub) WHERE NOT a.groups @> b.groups;
   RETURN NULL;
 END $$;

@@ -1,7 +1,10 @@
 // Holds the rules for users, groups and administrators' settings of clients, for the admin API, the console and the command line.
 import { z } from 'zod';
+import { accessRules } from './access.ts';
 import { acrValues } from './acr.ts';
 import type { storableClaims } from './claims.ts';
+import { isNetwork } from './networks.ts';
+import { isWebUri } from './redirect-uri.ts';
 import { rule } from './refusals.ts';
 
 const wellFormed = (value: string) => !value.includes('\0') && value.isWellFormed();
@@ -141,6 +144,27 @@ export const requiredAcr = z
   .nullable()
   .optional();
 
+/** The networks of a client: more than this would slow each sign-in down. */
+const maxNetworks = 100;
+
+/** Who may use a client, from where, and how the start page shows it. */
+export const clientAccessShape = z.object({
+  access: z
+    .enum(accessRules)
+    .describe('Who may use the client: everyone (the default), or members of one of access_groups.'),
+  access_groups: z.array(groupName).max(200, rule('entries')).describe('The groups whose members may use the client.'),
+  networks: z
+    .array(z.string().trim().refine(isNetwork, rule('network')))
+    .max(maxNetworks, rule('entries'))
+    .describe('The networks (CIDR) from which browsers and clients may act; empty for all.'),
+  start_uri: z
+    .string(rule('string'))
+    .refine((uri) => uri.startsWith('https://') && uri.length <= 2000 && isWebUri(uri), rule('https.start'))
+    .nullable()
+    .describe('The address at which users begin to use the client, for the start page.'),
+  start_hidden: z.boolean().describe('Whether the start page leaves the client out.'),
+});
+
 /** The settings of a client beside its registered metadata. */
 export const clientChangeShape = z.looseObject({
   status: z.enum(['enabled', 'disabled']).optional(),
@@ -154,6 +178,7 @@ export const clientChangeShape = z.looseObject({
   required_acr: requiredAcr.describe(
     'The level of authentication (acr) that users must reach to sign in to the client.',
   ),
+  ...clientAccessShape.partial().shape,
   authorization_code_lifetime: lifetime,
   access_token_lifetime: lifetime,
   refresh_token_lifetime: lifetime,

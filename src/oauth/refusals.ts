@@ -50,6 +50,9 @@ const requestRules = {
   'scope-value': 'must have 1 to 100 printable ASCII characters without spaces, quotation marks and backslashes',
   'service-scope': 'must not be a scope of this service',
   'scope-twice': 'must not name a scope twice',
+  'https.start': 'must be an https URL without user information or a fragment',
+  network: 'must contain only IP addresses and networks, such as 192.0.2.0/24, without bits beside the prefix',
+  'access-groups': 'must name at least one group where access is groups',
   language: 'must have language tags as its members, such as en',
   'standard-claims': `must contain only standard claims: ${storableClaims.join(', ')}`,
 } as const;

@@ -160,6 +160,7 @@ const scalars: Record<string, string> = {
     name: 'string',
     uuid: 'string',
     inet: 'string',
+    cidr: 'string',
     void: 'string',
     char: 'string',
   },

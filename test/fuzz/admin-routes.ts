@@ -8,6 +8,11 @@ const administrated = {
   'version?': [1, 2],
   'first_party?': [true],
   'required_acr?': ['urn:gatehouse:acr:password', null],
+  'access?': ['everyone', 'groups'],
+  'access_groups?': [['staff'], []],
+  'networks?': [['192.0.2.0/24', '::1'], []],
+  'start_uri?': ['https://rp.example.com/start', null],
+  'start_hidden?': [true],
   'access_token_lifetime?': [60],
 };
 const user = {

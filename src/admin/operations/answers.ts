@@ -1,6 +1,7 @@
 // Declares the schemas of the admin routes' answers, by their names in the OpenAPI document; a test checks real answers against them.
 import { z } from 'zod';
 import { clientMetadataShape } from '../../oauth/client-metadata.ts';
+import { accessRules } from '../../oauth/access.ts';
 import { claimsShape } from '../../oauth/administration.ts';
 import { newResourceShape } from '../../oauth/resource-shape.ts';
 import { errorCodes } from '../../oauth/errors.ts';
@@ -25,6 +26,11 @@ const client = metadata.extend({
   self_registered: z.boolean().describe('Whether the client registered itself; otherwise an administrator created it.'),
   introspect: z.enum(['own', 'any']),
   required_acr: z.string().optional(),
+  access: z.enum(accessRules).describe('Who may use the client: everyone, or members of one of access_groups.'),
+  access_groups: z.array(z.string()),
+  networks: z.array(z.string()).describe('The networks from which browsers and clients may act; empty for all.'),
+  start_uri: z.string().optional(),
+  start_hidden: z.boolean(),
   approved_by: z.enum(['administrator', 'initial_access_token', 'automatic']).optional(),
   awaits_collection: z
     .literal(true)

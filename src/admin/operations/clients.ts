@@ -19,7 +19,7 @@ import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import { oneOf } from '../../oauth/registrable-values.ts';
 import { text } from '../../oauth/text.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
-import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
 import type { Store } from '../../repositories/store.ts';
 import {
   clientSecrets,
@@ -29,6 +29,7 @@ import {
   type ShownCredentials,
 } from '../../tokens/client-credentials.ts';
 import { clientKinds, findKind } from './client-kinds/kinds.ts';
+import { clientSettingCommands, settingsOf } from './client-settings.ts';
 import { byId, operation, type OperationContext } from './operation.ts';
 import { facts, table } from './text-table.ts';
 
@@ -265,18 +266,7 @@ const changeClient = operation({
     });
   },
   view: ({ client, newSecret }) => ({ ...clientView(client), client_secret: newSecret }),
-  command: {
-    name: 'client require-acr',
-    summary: 'Sets the level of authentication (acr) that a client requires of its users; none removes the requirement',
-    arguments: ['required_acr'],
-    required: ['required_acr'],
-    options: {},
-    prepare: (given) => ({ ...given, ...(given['required_acr'] === 'none' && { required_acr: null }) }),
-    text: ({ client }) =>
-      client.requiredAcr === undefined
-        ? `The client ${client.clientId} no longer requires a level of authentication.`
-        : `The client ${client.clientId} now requires ${client.requiredAcr} of its users.`,
-  },
+  command: clientSettingCommands,
 });
 
 export const disableClient = operation({
@@ -369,19 +359,4 @@ export const clientOperations = [
 function withoutDefault(rule: z.ZodType): z.ZodType {
   if (rule instanceof z.ZodPipe) return withoutDefault(rule.in as z.ZodType);
   return rule instanceof z.ZodDefault ? (rule.unwrap() as z.ZodType) : rule;
-}
-
-function settingsOf(settings: z.infer<typeof clientChangeShape>): ClientChange {
-  return {
-    firstParty: settings.first_party,
-    selfManaged: settings.self_managed,
-    introspect: settings.introspect,
-    requiredAcr: settings.required_acr,
-    lifetimes: {
-      authorizationCode: settings.authorization_code_lifetime,
-      accessToken: settings.access_token_lifetime,
-      refreshToken: settings.refresh_token_lifetime,
-      idToken: settings.id_token_lifetime,
-    },
-  };
 }

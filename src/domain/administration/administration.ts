@@ -4,6 +4,7 @@ import { conflict, invalidRequest, notFound, OAuthError } from '../../oauth/erro
 import { isUniqueViolation } from '../../database/database.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
+import { requireGroups } from './client-access.ts';
 import { appearanceOperations } from './appearance.ts';
 import { groupOperations } from './groups.ts';
 import { resourceOperations } from './resources.ts';
@@ -227,6 +228,7 @@ export function createAdministration(store: Store) {
     createClient: (by: Actor, client: NewClient, settings: ClientChange = {}): Promise<Client> =>
       operation<Client>(by, async ({ clients }) => {
         const { clientId, metadata, status } = client;
+        requireGroups(settings);
         await clients.insert(client);
         const made = found(await clients.update(clientId, settings), 'client');
         const detail = { name: metadata.client_name, scope: metadata.scope, status };
@@ -242,6 +244,7 @@ export function createAdministration(store: Store) {
         const before = await lockClient(repositories, clientId);
         const { status, version, ...change } = decide(before);
         requireVersion(before, version);
+        requireGroups(change, before);
         if (Object.values(change).some((value) => value !== undefined && !isEmpty(value)))
           refuseConsoleClient(by, clientId);
         let after = found(await repositories.clients.update(clientId, change), 'client');

@@ -1,5 +1,6 @@
 // Reads and writes the table clients: relying parties, their registration and their approval.
 import { refusalOfTrigger, type Sql, statement } from '../../database/database.ts';
+import type { AccessRule } from '../../oauth/access.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { conflict } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
@@ -25,6 +26,15 @@ export interface Client {
   introspect: 'own' | 'any';
   /** The authentication level that the client's users must reach; undefined for any. */
   requiredAcr: string | undefined;
+  /** Who may use the client (src/oauth/access.ts). */
+  access: AccessRule;
+  accessGroups: string[];
+  /** The networks from which browsers and clients may act; empty for all. */
+  networks: string[];
+  /** The address at which users begin, for the start page. */
+  startUri: string | undefined;
+  /** Whether the start page leaves the client out. */
+  startHidden: boolean;
   /** Registered in approval mode, and its credentials are not collected yet: it stays disabled, approved or not. */
   uncollected: boolean;
   approvedBy: 'administrator' | 'initial_access_token' | 'automatic' | undefined;
@@ -68,6 +78,11 @@ export interface ClientChange {
   selfManaged?: boolean | undefined;
   introspect?: 'own' | 'any' | undefined;
   requiredAcr?: string | null | undefined;
+  access?: AccessRule | undefined;
+  accessGroups?: string[] | undefined;
+  networks?: string[] | undefined;
+  startUri?: string | null | undefined;
+  startHidden?: boolean | undefined;
   lifetimes?: Partial<Record<keyof Client['lifetimes'], number | null | undefined>> | undefined;
   credentials?: Partial<ClientCredentials> | undefined;
 }
@@ -87,6 +102,11 @@ interface Row {
   self_registered: boolean;
   introspect: 'own' | 'any';
   required_acr: string | null;
+  access: AccessRule;
+  access_groups: string[];
+  networks: string[];
+  start_uri: string | null;
+  start_hidden: boolean;
   uncollected: boolean;
   approved_by: NonNullable<Client['approvedBy']> | null;
   ever_enabled: boolean;
@@ -133,6 +153,11 @@ const update = statement(
      self_managed = coalesce($6, self_managed),
      introspect = coalesce($7, introspect),
      required_acr = CASE WHEN $14 THEN $15 ELSE required_acr END,
+     access = coalesce($16, access),
+     access_groups = coalesce($17, access_groups),
+     networks = coalesce($18::text[]::cidr[], networks),
+     start_uri = CASE WHEN $19 THEN $20 ELSE start_uri END,
+     start_hidden = coalesce($21, start_hidden),
      authorization_code_lifetime = CASE WHEN $8::jsonb ? 'authorizationCode' THEN ($8 ->> 'authorizationCode')::int ELSE authorization_code_lifetime END,
      access_token_lifetime = CASE WHEN $8 ? 'accessToken' THEN ($8 ->> 'accessToken')::int ELSE access_token_lifetime END,
      refresh_token_lifetime = CASE WHEN $8 ? 'refreshToken' THEN ($8 ->> 'refreshToken')::int ELSE refresh_token_lifetime END,
@@ -261,6 +286,12 @@ export function clientsRepository(sql: Sql) {
           credentials.registrationTokenHash,
           change.requiredAcr !== undefined,
           change.requiredAcr,
+          change.access,
+          change.accessGroups,
+          change.networks,
+          change.startUri !== undefined,
+          change.startUri,
+          change.startHidden,
         ]),
       );
     },
@@ -320,6 +351,11 @@ function toClient(row: Row): Client {
     selfRegistered: row.self_registered,
     introspect: row.introspect,
     requiredAcr: row.required_acr ?? undefined,
+    access: row.access,
+    accessGroups: row.access_groups,
+    networks: row.networks,
+    startUri: row.start_uri ?? undefined,
+    startHidden: row.start_hidden,
     uncollected: row.uncollected,
     approvedBy: row.approved_by ?? undefined,
     everEnabled: row.ever_enabled,

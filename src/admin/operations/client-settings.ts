@@ -1,0 +1,71 @@
+// Reads the settings of a client beside its registered metadata, and declares the commands that change them.
+import type { z } from 'zod';
+import type { clientChangeShape } from '../../oauth/administration.ts';
+import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
+import type { OperationCommand } from './operation.ts';
+
+export function settingsOf(settings: z.infer<typeof clientChangeShape>): ClientChange {
+  return {
+    firstParty: settings.first_party,
+    selfManaged: settings.self_managed,
+    introspect: settings.introspect,
+    requiredAcr: settings.required_acr,
+    access: settings.access,
+    accessGroups: settings.access_groups,
+    networks: settings.networks,
+    startUri: settings.start_uri,
+    startHidden: settings.start_hidden,
+    lifetimes: {
+      authorizationCode: settings.authorization_code_lifetime,
+      accessToken: settings.access_token_lifetime,
+      refreshToken: settings.refresh_token_lifetime,
+      idToken: settings.id_token_lifetime,
+    },
+  };
+}
+
+type Command = OperationCommand<
+  { id: string },
+  z.infer<typeof clientChangeShape>,
+  { client: Client; newSecret: string | undefined }
+>;
+
+const requireAcr: Command = {
+  name: 'client require-acr',
+  summary: 'Sets the level of authentication (acr) that a client requires of its users; none removes the requirement',
+  arguments: ['required_acr'],
+  required: ['required_acr'],
+  options: {},
+  prepare: (given) => ({ ...given, ...(given['required_acr'] === 'none' && { required_acr: null }) }),
+  text: ({ client }) =>
+    client.requiredAcr === undefined
+      ? `The client ${client.clientId} no longer requires a level of authentication.`
+      : `The client ${client.clientId} now requires ${client.requiredAcr} of its users.`,
+};
+
+const isNone = (value: unknown) => Array.isArray(value) && value.length === 1 && value[0] === 'none';
+
+const access: Command = {
+  name: 'client access',
+  summary:
+    'Sets who may use a client, and from where; --network none and --start-uri none remove these. Users who lose the client lose its sessions and tokens',
+  options: {
+    access: 'access',
+    group: 'access_groups',
+    network: 'networks',
+    'start-uri': 'start_uri',
+    'start-hidden': 'start_hidden',
+  },
+  prepare: (given) => ({
+    ...given,
+    ...(isNone(given['networks']) && { networks: [] }),
+    ...(given['start_uri'] === 'none' && { start_uri: null }),
+  }),
+  text: ({ client }) => {
+    const who = client.access === 'everyone' ? 'Everyone' : `Members of ${client.accessGroups.join(', ')}`;
+    const where = client.networks.length > 0 ? `, from ${client.networks.join(', ')}` : '';
+    return `${who} may use the client ${client.clientId}${where}.`;
+  },
+};
+
+export const clientSettingCommands = [requireAcr, access];
