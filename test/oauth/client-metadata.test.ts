@@ -282,6 +282,9 @@ describe('a change that an administrator has not reviewed', () => {
   test.each<[string, Record<string, unknown>]>([
     ['encrypted ID Tokens', { id_token_encrypted_response_alg: undefined }],
     ['ID Tokens with a key of the service', { id_token_signed_response_alg: 'HS256' }],
+    ['UserInfo responses with a signature', { userinfo_signed_response_alg: undefined }],
+    ['introspection responses with a signature', { introspection_signed_response_alg: undefined }],
+    ['authorization responses with a key of the service', { authorization_signed_response_alg: 'HS256' }],
     ['required acr values', { default_acr_values: undefined }],
     ['the maximum age of the sign-in', { default_max_age: 7200 }],
   ])('%s: the removal of this protection needs approval (decisions section 2, security R117)', (_what, change) => {
@@ -289,6 +292,8 @@ describe('a change that an administrator has not reviewed', () => {
     const guarded = {
       ...{ redirect_uris, jwks: { keys: [encryptionKey] }, id_token_encrypted_response_alg: 'ECDH-ES' },
       ...{ id_token_signed_response_alg: 'ES256', default_acr_values: [multiFactor], default_max_age: 3600 },
+      ...{ userinfo_signed_response_alg: 'ES256', introspection_signed_response_alg: 'ES256' },
+      authorization_signed_response_alg: 'ES256',
     };
     const before = parseClientMetadata(guarded);
     expect(widens(before, parseClientMetadata(guarded))).toBe(false);
