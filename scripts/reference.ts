@@ -231,6 +231,9 @@ const errors: Record<ErrorCode, string> = {
   invalid_registration:
     'The registration code is unknown or used: register again (draft-dellaert-oauth-approval-based-dcr)',
   unsupported_token_type: 'There is no such `token_type_hint`, or this endpoint does not support it (RFC 7009)',
+  invalid_dpop_proof:
+    'The DPoP proof is missing, not valid, too old, for another request or already used; the sentence says which (RFC 9449)',
+  use_dpop_nonce: 'Repeat the request with a new DPoP proof that has the nonce of the header `DPoP-Nonce` (RFC 9449)',
   invalid_target:
     'The parameter `resource` names no resource that is open to the client, or several where one token is issued (RFC 8707)',
   not_found: 'There is no page at this address, or no object of this name',
@@ -298,6 +301,7 @@ const events: Record<AuditEventType, string> = {
   'client.authentication_failed': 'A client sent wrong credentials',
   'code.replayed': 'An authorization code was redeemed a second time; everything that it issued is revoked',
   'code.misused': 'Another client presented an authorization code',
+  'dpop.replayed': 'A DPoP proof was used a second time: the request was refused',
   'code.burned': 'An authorization code failed for the fifth time and has ended; the detail has the reason',
   'refresh_token.reused':
     'A refresh token was used again after it had been replaced or revoked; its client session has ended',

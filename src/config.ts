@@ -74,6 +74,8 @@ export const settings = {
   REQUIRE_PUSHED_AUTHORIZATION_REQUESTS: flag(false),
   REFRESH_TOKEN_ROTATION: choice('all', 'public').default('all'),
   DEVICE_GRANT: choice('off', 'on').default('off'),
+  DPOP_NONCE: choice('off', 'required').default('off'),
+  DPOP_PROOF_LIFETIME: seconds(60, 300, 10),
   PUSHED_REQUEST_LIFETIME: seconds(60, 600),
   DEVICE_CODE_LIFETIME: seconds(600, 3600),
   AUTHORIZATION_CODE_LIFETIME: seconds(60, 600),
@@ -185,6 +187,7 @@ const schema = environment.superRefine(refuseConflicts).transform((s) => {
     rotateConfidential: s.REFRESH_TOKEN_ROTATION === 'all',
     /** Whether devices without a browser may ask for tokens (RFC 8628). */
     deviceGrant: s.DEVICE_GRANT === 'on',
+    dpop: { nonceRequired: s.DPOP_NONCE === 'required', proofLifetime: s.DPOP_PROOF_LIFETIME },
     /** All in seconds. */
     lifetimes: Object.freeze({
       pushedRequest: s.PUSHED_REQUEST_LIFETIME,

@@ -38,6 +38,7 @@ import { createMailTransport } from './outbound/mail-transport.ts';
 import { logEvent } from './repositories/audit/audit-events.ts';
 import { createClientCache } from './repositories/clients/client-cache.ts';
 import { createStore } from './repositories/store.ts';
+import { createDpop } from './sender-constraint/dpop.ts';
 import { createClientKeys } from './tokens/client-keys.ts';
 import { type makeKeyPair, openKeyRing } from './tokens/key-ring.ts';
 import { createRequestObjects } from './tokens/request-object.ts';
@@ -176,6 +177,13 @@ export async function buildServices({
       issuer,
       // RFC 7523 3, RFC 9126 2, RFC 8628 3.1
       audiencePaths: ['/token', '/par', '/device_authorization'],
+    }),
+    dpop: createDpop({
+      issuer,
+      lifetime: config.dpop.proofLifetime,
+      nonceRequired: config.dpop.nonceRequired,
+      nonceKeys: [keys[0].dpopNonce, ...keys.slice(1).map(({ dpopNonce }) => dpopNonce)],
+      now,
     }),
     audit,
     limits,

@@ -178,6 +178,8 @@ export const requirements: Record<string, Record<number, string>> = {
     127: 'A second factor of a new kind is required as soon as its table is defined, and a factor that would not be required cannot be set up.',
   },
   'Protocols beyond OpenID Connect': {
+    134: 'A token, handle, code or refresh token that is bound to a key is worth nothing without a proof of the key, at every address and by every scheme.',
+    135: 'A DPoP proof is accepted once, for the configured address, the method, the key, the token and its minute.',
     138: 'Each JWT that the service signs or accepts has one type, and no reader takes another.',
     139: 'A token for one resource is refused by every other, those of this service included.',
   },
@@ -195,7 +197,8 @@ export const attackCases = [
 
 /** The numbers of the attack cases P, on the protocols beyond OpenID Connect, as each is built. */
 export const protocolCases = [
-  29, 30, 31, 34, 35, 36, 37, 38, 39, 40, 41, 42, 44, 45, 46, 47, 48, 49, 62, 63, 65, 93, 94, 95,
+  1, 4, 5, 6, 7, 9, 10, 11, 13, 15, 16, 17, 18, 29, 30, 31, 34, 35, 36, 37, 38, 39, 40, 41, 42, 44, 45, 46, 47, 48, 49,
+  62, 63, 65, 66, 93, 94, 95,
 ];
 
 /** The numbers of the cases F on federation, which titles cite as “federation F22”, as each is built. */

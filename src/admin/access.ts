@@ -1,5 +1,5 @@
 // Checks that a request to the admin routes has an access token of an administrator, or of a client that may have the scope.
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { multiFactor } from '../oauth/acr.ts';
 import { insufficientAuthentication, insufficientScope } from '../oauth/errors.ts';
 import { type AdministratorScope, splitScope } from '../oauth/scope.ts';
@@ -19,11 +19,12 @@ export interface AdministratorAccess extends ProtectedResource {
  */
 export async function requireAdministrator(
   request: FastifyRequest,
+  reply: FastifyReply,
   resource: AdministratorAccess,
   scopes: readonly AdministratorScope[] = ['admin'],
   fresh = false,
 ): Promise<string> {
-  const token = await requireAccessToken(resource, request);
+  const token = await requireAccessToken(resource, request, reply);
   const given = splitScope(token.scope);
   if (!scopes.some((scope) => given.includes(scope)) || (token.user && !token.user.admin)) {
     throw insufficientScope(

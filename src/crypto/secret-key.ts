@@ -6,6 +6,7 @@ export interface SecretKey {
   readonly id: string;
   readonly encryption: KeyObject;
   readonly mac: KeyObject;
+  readonly dpopNonce: KeyObject;
 }
 
 /** @param text 32 bytes in base64url, as config.ts has checked them */
@@ -15,6 +16,7 @@ export function parseSecretKey(text: string): SecretKey {
     id: derive(root, 'secret key id', 8).toString('hex'),
     encryption: deriveKey(root, 'encryption at rest'),
     mac: deriveKey(root, 'mac'),
+    dpopNonce: deriveKey(root, 'dpop nonce'),
   };
 }
 

@@ -135,6 +135,7 @@ export const resourceView = ({ scopes, ...resource }: Resource) => ({
     'accessTokenSigningAlg',
     'accessTokenLifetime',
     'requiredAcr',
+    'binding',
     'registered',
     'createdAt',
   ),

@@ -70,6 +70,7 @@ export function cleanUp(
   async function round(): Promise<void> {
     await store.storedFunctions.name();
     await declareSubscribers(store);
+    await store.transaction(async ({ expired, dpopProofs }) => (await expired.claim()) && dpopProofs.empty());
     // count events before they are deleted
     await all(() => countEvents(store));
     for (let kind = 0; kind < store.expired.kinds; kind++) await deleteAll((expired) => expired.deleteBatch(kind));

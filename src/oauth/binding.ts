@@ -36,3 +36,7 @@ export function isBoundFor(demanded: ResourceBinding, binding: Binding): boolean
   if (demanded === 'none') return true;
   return binding !== 'none' && (demanded === 'any' || 'jkt' in binding);
 }
+
+/** How a token is presented. A certificate goes with the connection, and its tokens are Bearer tokens (RFC 8705 3). */
+export const tokenTypeOf = (binding: Binding): 'Bearer' | 'DPoP' =>
+  binding !== 'none' && 'jkt' in binding ? 'DPoP' : 'Bearer';

@@ -4,11 +4,11 @@ import { checkAddresses, type MetadataSettings } from './client-addresses.ts';
 import { isPrivateUseUri, isSameOrigin, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
 import { applyProfile, fapi2Profiles } from './fapi2.ts';
-import { canVerify, isKnownKey, isValidKey, maxKeys } from './json-web-key.ts';
+import { canVerify, isKnownKey, isPrivateOrSymmetric, isValidKey, maxKeys } from './json-web-key.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { firstRefusal, refusal, rule } from './refusals.ts';
 import { clientAuthenticationMethods, deviceGrant, grantTypes, oneOf } from './registrable-values.ts';
-import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
+import { neededGrantTypes, parseResponseType, parts, type ResponseType } from './response-type.ts';
 import { administratorScopes, registrableScopes, splitScope } from './scope.ts';
 import { sectorRefusal, subjectTypes } from './subject-type.ts';
 
@@ -77,12 +77,7 @@ const webUri = z.string(rule('string')).refine(isWebUri, rule('web-address'));
 
 const uriList = z.array(z.string(rule('strings')), rule('strings')).max(20, rule('entries'));
 
-const jsonWebKey = z
-  .looseObject({ kty: z.string() })
-  .refine(
-    (key) => key.kty !== 'oct' && !['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].some((member) => member in key),
-    rule('key.public'),
-  );
+const jsonWebKey = z.looseObject({ kty: z.string() }).refine((key) => !isPrivateOrSymmetric(key), rule('key.public'));
 
 const keyManagement = z.enum(keyManagementAlgorithms, rule('choice.algorithm'));
 const contentEncryption = z.enum(contentEncryptionAlgorithms, rule('choice.algorithm'));
@@ -165,6 +160,14 @@ export const clientMetadataShape = z.object({
   resource_uris: uriList.optional(),
   require_pkce: z.boolean(rule('boolean')).default(false),
   uma_profile: z.boolean(rule('boolean')).default(false),
+  dpop_bound_access_tokens: z
+    .boolean(rule('boolean'))
+    .optional()
+    .describe('The client gets only access tokens that are bound to a key, by DPoP proofs.'),
+  dpop_nonce: z
+    .boolean(rule('boolean'))
+    .optional()
+    .describe('Each DPoP proof of the client must have a nonce of the service.'),
   fapi2: z
     .enum(fapi2Profiles, rule('choice.profile'))
     .optional()
@@ -218,6 +221,8 @@ export function parseClientMetadata(
   if (needsRedirect && metadata.response_types.length === 0) {
     throw invalidClientMetadata(refusal('missing.response-type', 'response_types'));
   }
+  if (metadata.dpop_bound_access_tokens && metadata.response_types.some((type) => parts(type).token))
+    throw invalidClientMetadata(refusal('dpop.response', 'response_types'));
   applyProfile(metadata, input);
   checkAddresses(metadata, settings);
   const frontchannel = metadata.frontchannel_logout_uri;

@@ -35,6 +35,8 @@ export const errorCodes = [
   'invalid_registration', // draft-dellaert-oauth-approval-based-dcr
   'unsupported_token_type', // RFC 7009 2.2.1
   'invalid_target', // RFC 8707 2
+  'invalid_dpop_proof', // RFC 9449 5, 7.1
+  'use_dpop_nonce', // RFC 9449 8, 9
   'not_found',
   'conflict',
 ] as const;
@@ -113,6 +115,25 @@ export const insufficientAuthentication = (maxAge: number, acr?: string) =>
       : `this requires a sign-in with a second factor: request authorization with acr_values=${acr} and max_age=${maxAge}, then use the new token`,
     401,
     { parameters: { max_age: maxAge, ...(acr !== undefined && { acr_values: acr }) } },
+  );
+/** @param status 401 where the proof goes with an access token (RFC 9449 7.1) */
+export const invalidDpopProof = (description: string, status = 400) =>
+  new OAuthError('invalid_dpop_proof', description, status);
+/** The proof was used before (RFC 9449 11.1). */
+export const proofReused = (status = 400) =>
+  invalidDpopProof('the DPoP proof was already used: make a new one for each request', status);
+/** The client or the resource takes only bound tokens, and the request has no proof. */
+export const proofMissing = (who: 'client' | 'resource') =>
+  invalidDpopProof(`the ${who} takes only tokens that are bound to a key: send a DPoP proof`);
+/** @param nonce that the next proof has to contain */
+export const useDpopNonce = (nonce: string, status = 400) =>
+  new OAuthError(
+    'use_dpop_nonce',
+    'repeat the request with a new DPoP proof that has the nonce of this response',
+    status,
+    {
+      headers: { 'dpop-nonce': nonce },
+    },
   );
 export const accessDenied = (description: string) => new OAuthError('access_denied', description, 403);
 export const notFound = (description: string) => new OAuthError('not_found', description, 404);

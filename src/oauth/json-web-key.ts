@@ -17,6 +17,10 @@ export const maxKeys = 20;
 const modulus = { min: 2048, max: 4096 }; // bits
 const maxExponent = 32; // bits
 
+/** Whether a key is one that must not be published. */
+export const isPrivateOrSymmetric = (key: JsonWebKey): boolean =>
+  key.kty === 'oct' || ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].some((member) => member in key);
+
 /** Whether the service can use the key's type and curve; other keys of a set are ignored (RFC 7517 5). */
 export function isKnownKey({ kty, crv }: JsonWebKey): boolean {
   return kty === 'RSA' || (Object.hasOwn(curves, kty) && curves[kty]!.includes(crv));

@@ -130,6 +130,7 @@ export const combinationRules = {
   'public.uma': 'uma_profile is for confidential clients only',
   secret: 'HS256 signatures require a client secret',
   request: 'request_object_signing_alg must not be none: request objects must be signed',
+  'dpop.response': 'dpop_bound_access_tokens does not allow response types with token, which no proof protects',
   'fapi2.method': 'fapi2 requires token_endpoint_auth_method private_key_jwt',
   'fapi2.grant': 'fapi2 allows only the grant types authorization_code, refresh_token and client_credentials',
   'fapi2.response': 'fapi2 allows only the response type code',

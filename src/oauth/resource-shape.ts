@@ -1,6 +1,7 @@
 // Holds the rules for resources, for the admin API, the console and the command line (RFC 8707, RFC 6749 3.3).
 import { z } from 'zod';
 import { requiredAcr } from './administration.ts';
+import { resourceBindings } from './binding.ts';
 import { displayText } from './client-metadata.ts';
 import { isResourceUri } from './redirect-uri.ts';
 import { rule } from './refusals.ts';
@@ -42,6 +43,12 @@ const members = {
   required_acr: requiredAcr.describe(
     'The level of authentication (acr) that users must reach before a client gets tokens for the resource.',
   ),
+  binding: z
+    .enum(resourceBindings)
+    .optional()
+    .describe(
+      'Whether tokens must be bound to a key of the client: not (none), by any means (any), or by DPoP proofs (dpop).',
+    ),
   access_token_format: z
     .enum(['opaque', 'jwt'])
     .optional()

@@ -30,7 +30,14 @@ const addition =
     (next[member] ?? []).some((entry) => !current[member]?.includes(entry));
 /** The end of a requirement waits. */
 const relaxation =
-  (member: 'require_pkce' | 'require_pushed_authorization_requests' | 'require_signed_request_object'): Rule =>
+  (
+    member:
+      | 'dpop_bound_access_tokens'
+      | 'dpop_nonce'
+      | 'require_pkce'
+      | 'require_pushed_authorization_requests'
+      | 'require_signed_request_object',
+  ): Rule =>
   (current, next) =>
     current[member] === true && !next[member];
 /** The end of encryption waits. */
@@ -104,6 +111,8 @@ const rules: Record<Member, Rule> = {
   resource_uris: addition('resource_uris'),
   require_pkce: relaxation('require_pkce'),
   uma_profile: (current, next) => next.uma_profile && !current.uma_profile,
+  dpop_bound_access_tokens: relaxation('dpop_bound_access_tokens'),
+  dpop_nonce: relaxation('dpop_nonce'),
   fapi2: (current, next) => rankOf(next.fapi2) < rankOf(current.fapi2),
   // it releases nothing that UserInfo does not
   id_token_claims: free,

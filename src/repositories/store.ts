@@ -13,6 +13,7 @@ import { clientsRepository } from './clients/clients.ts';
 import { clientSessionHandlesRepository } from './sessions/client-session-handles.ts';
 import { deferredRegistrationsRepository } from './registrations/deferred-registrations.ts';
 import { deviceAuthorizationsRepository } from './device-authorizations/device-authorizations.ts';
+import { dpopProofsRepository } from './tokens/dpop-proofs.ts';
 import { eventSubscriptionsRepository } from './outbox/event-subscriptions.ts';
 import { expiredRepository } from './retention/expired.ts';
 import { grantsRepository } from './clients/grants.ts';
@@ -65,6 +66,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     clients: clientsRepository(sql),
     deferredRegistrations: deferredRegistrationsRepository(sql),
     deviceAuthorizations: deviceAuthorizationsRepository(sql),
+    dpopProofs: dpopProofsRepository(sql),
     eventSubscriptions: eventSubscriptionsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),

@@ -3,12 +3,12 @@ import cors from '@fastify/cors';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { matches } from './request-checks.ts';
 
-const exposed = 'www-authenticate';
+const exposed = ['www-authenticate', 'dpop-nonce'];
 /** The same headers as in the response to a preflight: no response depends on the origin. */
 const headers = {
   vary: 'Origin',
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': exposed,
+  'access-control-expose-headers': exposed.join(', '),
 };
 
 const allowAnyOrigin: onRequestHookHandler = (_request, reply, done) => {
@@ -35,9 +35,9 @@ export async function crossOrigin(app: FastifyInstance, paths: readonly string[]
         callback(null, {
           origin: found ? '*' : false,
           methods: [...(found?.[1] ?? [])],
-          // idempotency-key is for registration; the other addresses ignore it
-          allowedHeaders: ['authorization', 'content-type', 'idempotency-key'],
-          exposedHeaders: [exposed],
+          // idempotency-key is for registration, dpop for tokens; the other addresses ignore them
+          allowedHeaders: ['authorization', 'content-type', 'dpop', 'idempotency-key'],
+          exposedHeaders: exposed,
           maxAge: 3600,
         });
       },

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { PasswordQueueFull } from '../domain/rate-limits/password-queue.ts';
 import { DatabaseUnavailable, isForeignKeyViolation, isInvalidValue } from '../database/database.ts';
+import { dpopAlgorithms } from '../oauth/dpop-proof.ts';
 import { type ErrorCode, OAuthError } from '../oauth/errors.ts';
 
 /** The refusal of a request that the service cannot answer now, although the request may be valid (security R79, R108). */
@@ -69,18 +70,40 @@ const challengedCodes: readonly ErrorCode[] = [
   'insufficient_scope',
   'insufficient_user_authentication',
   'invalid_request',
+  'invalid_dpop_proof',
+  'use_dpop_nonce',
 ];
+
+/** The challenge of the addresses that take Bearer tokens only (RFC 6750 3). */
+export const bearerChallenge = 'Bearer realm="gatehouse"';
+const dpopChallenge = `DPoP algs="${dpopAlgorithms.join(' ')}"`;
+/** The challenge of protected resources, which also take tokens with a proof (RFC 9449 7.1). */
+export const resourceChallenge = `${bearerChallenge}, ${dpopChallenge}`;
 
 /** The error handler for RFC 6750 3: the same, with a challenge. */
 export function bearerErrors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = toOAuthError(error);
-  if (challengedCodes.includes(refusal.code) && refusal.status < 500) {
-    const parameters = { error: refusal.code, error_description: refusal.description, ...refusal.parameters };
-    const text = Object.entries(parameters).map(([name, value]) => `, ${name}="${value}"`);
-    reply.header('www-authenticate', `Bearer realm="gatehouse"${text.join('')}`);
+  if (isChallenged(refusal)) reply.header('www-authenticate', bearerChallenge + challengeParameters(refusal));
+  return jsonErrors(refusal, request, reply);
+}
+
+/** The error handler of protected resources: the challenge of the scheme that the request used comes first, with the error. */
+export function resourceErrors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = toOAuthError(error);
+  if (isChallenged(refusal)) {
+    const usesDpop = /^DPoP /i.test(request.headers.authorization ?? '');
+    const [used, other] = usesDpop ? [dpopChallenge, bearerChallenge] : [bearerChallenge, dpopChallenge];
+    reply.header('www-authenticate', `${used}${challengeParameters(refusal)}, ${other}`);
   }
   return jsonErrors(refusal, request, reply);
 }
+
+const isChallenged = ({ code, status }: OAuthError): boolean => challengedCodes.includes(code) && status < 500;
+
+const challengeParameters = ({ code, description, parameters }: OAuthError): string =>
+  Object.entries({ error: code, error_description: description, ...parameters })
+    .map(([name, value]) => `, ${name}="${value}"`)
+    .join('');
 
 /** Logs a refusal with the details that only the operator may see, and returns the reference for the answer (security R100). */
 export function logRefusal(refusal: OAuthError, request: FastifyRequest): string {

@@ -1,5 +1,6 @@
 // Mints JWT access tokens and reads those that come back (RFC 9068, security R138).
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
+import type { Confirmation } from '../oauth/binding.ts';
 import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from './key-ring.ts';
 import { signJwt } from './id-token.ts';
 
@@ -13,6 +14,8 @@ export interface JwtAccessToken {
   sub: string;
   clientId: string;
   scope: string | undefined;
+  /** The key that the token is bound to. */
+  cnf: Confirmation | undefined;
   /** The digest under which the token is stored: its `jti`, by which it is found again. */
   hash: Buffer;
   issuedAt: Date;
@@ -31,6 +34,7 @@ export function mintAccessToken(ring: KeyRing, alg: KeyAlgorithm, content: JwtAc
     sub: content.sub,
     client_id: content.clientId,
     scope: content.scope,
+    cnf: content.cnf,
     jti: content.hash.toString('base64url'),
     iat: issuedAt,
     exp: issuedAt + content.lifetime,

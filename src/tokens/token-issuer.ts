@@ -1,6 +1,6 @@
 // Issues the tokens of a response in two steps: makes them, and writes the response once the caller has stored their hashes.
 import { acrOf } from '../oauth/acr.ts';
-import type { Binding } from '../oauth/binding.ts';
+import { type Binding, confirmationOf, tokenTypeOf } from '../oauth/binding.ts';
 import { namedClaims, releasedClaims } from '../oauth/claims.ts';
 import { type IdTokenSigningAlgorithm, isPublicClient } from '../oauth/client-metadata.ts';
 import { profileOf } from '../oauth/fapi2.ts';
@@ -89,7 +89,7 @@ export interface IssuedTokens {
 export interface TokenResponse {
   code?: string;
   access_token?: string;
-  token_type?: 'Bearer';
+  token_type?: 'Bearer' | 'DPoP';
   /** In seconds. */
   expires_in?: number;
   scope?: string;
@@ -169,7 +169,7 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
         binding,
         // a confidential client authenticates at each refresh, and may change its key (RFC 9449 5)
         refreshTokenBinding: isPublicClient(metadata) ? binding : 'none',
-        handleBinding: 'none',
+        handleBinding: metadata.dpop_bound_access_tokens === true ? binding : 'none',
       },
     };
   }
@@ -183,7 +183,7 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
     if (code) response.code = code.token;
     if (accessToken) {
       response.access_token = accessToken.token;
-      response.token_type = 'Bearer';
+      response.token_type = tokenTypeOf(prepared.bindings.binding);
       response.expires_in = prepared.lifetimes.accessToken;
       if (scope !== undefined) response.scope = scope;
     }
@@ -199,7 +199,7 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
   /** The access token in the form that its resource takes: opaque, or a JWT. */
   async function withFormat(
     { clientId }: Client,
-    { accessToken, lifetimes: { accessToken: lifetime } }: PreparedTokens,
+    { accessToken, lifetimes: { accessToken: lifetime }, bindings: { binding } }: PreparedTokens,
     { jwt, scope, authorization }: IssuedTokens,
   ): Promise<OpaqueToken> {
     const { hash } = accessToken!;
@@ -216,6 +216,7 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
       sub,
       clientId,
       scope,
+      cnf: confirmationOf(binding),
       hash,
       lifetime,
       issuedAt: authorization?.issuedAt ?? keyRing.now(),

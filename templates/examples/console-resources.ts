@@ -16,6 +16,7 @@ const empty = {
   scopes: '',
   clients: 'listed',
   access_token_format: 'opaque',
+  binding: 'none',
   access_token_lifetime: '',
 };
 
@@ -37,13 +38,28 @@ export const consoleResourcesExamples: Examples<ConsoleResourcesPages> = {
     {
       ...frame,
       ...uris,
-      resource: { name: 'x', resource: 'urn:x', scopes: [], open: false, registered: false, createdAt: since },
+      resource: {
+        name: 'x',
+        resource: 'urn:x',
+        scopes: [],
+        open: false,
+        binding: 'none',
+        registered: false,
+        createdAt: since,
+      },
     },
     {
       ...frame,
       ...uris,
       resource: {
-        ...{ name: 'Donaudampfschifffahrtslogbuch', resource, open: true, registered: true, createdAt: since },
+        ...{
+          name: 'Donaudampfschifffahrtslogbuch',
+          resource,
+          open: true,
+          binding: 'dpop',
+          registered: true,
+          createdAt: since,
+        },
         scopes: [
           { value: 'log.read', description: { en: 'Read your logbook', de: 'Ihr Logbuch lesen', ar: 'قراءة سجلّك' } },
           { value: 'log.write', description: {} },
@@ -67,6 +83,7 @@ export const consoleResourcesExamples: Examples<ConsoleResourcesPages> = {
           client_id: 'harbour',
           clients: 'approved',
           access_token_format: 'jwt',
+          binding: 'dpop',
           access_token_lifetime: '300',
         },
         scopes: 'log.read Read your logbook\nlog.read [de] Ihr Logbuch lesen\nopenid',

@@ -97,6 +97,11 @@ const refused: [RefusalCode, string, Record<string, unknown>][] = [
   ['secret', 'token_endpoint_auth_method', { ...byKey, ...keys, userinfo_signed_response_alg: 'HS256' }],
   ['request', 'request_object_signing_alg', { request_object_signing_alg: 'none' }],
   ['choice.profile', 'fapi2', { fapi2: 'advanced' }],
+  [
+    'dpop.response',
+    'response_types',
+    { dpop_bound_access_tokens: true, response_types: ['id_token token'], grant_types: ['implicit'] },
+  ],
   ['fapi2.method', 'token_endpoint_auth_method', { fapi2: 'security' }],
   ['fapi2.grant', 'grant_types', { ...fapi2, grant_types: ['authorization_code', 'implicit'] }],
   ['fapi2.response', 'response_types', { ...fapi2, response_types: ['code', 'none'] }],

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { OAuthError } from '../../oauth/errors.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
-import { bearerErrors, noStore } from '../../server/errors.ts';
+import { noStore, resourceErrors } from '../../server/errors.ts';
 import { onlyJson } from '../../server/form-body.ts';
 import { clientAddress } from '../../server/network.ts';
 import { readParameters } from '../../server/parameters.ts';
@@ -39,7 +39,7 @@ export async function adminEndpoint(
     routes.filter((route) => !route.needsRecentSignIn).map(({ method, path }) => `${method} ${config.basePath}${path}`),
   );
   onlyJson(app);
-  app.setErrorHandler(bearerErrors);
+  app.setErrorHandler(resourceErrors);
   const actors = new WeakMap<FastifyRequest, Actor>();
   const actorOf = (request: FastifyRequest): Actor => actors.get(request)!;
 
@@ -47,7 +47,7 @@ export async function adminEndpoint(
   app.addHook('onRequest', async (request, reply) => {
     noStore(reply);
     const recent = !withoutRecentSignIn.has(`${request.method} ${request.routeOptions.url}`);
-    const actor = await requireAdministrator(request, access, ['admin'], recent);
+    const actor = await requireAdministrator(request, reply, access, ['admin'], recent);
     actors.set(request, { actor, address: clientAddress(request) });
   });
   const run = (route: Operation, request: FastifyRequest, input: unknown) =>

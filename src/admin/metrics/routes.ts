@@ -1,6 +1,6 @@
 // Serves GET /metrics in the text format of Prometheus, to a client or an administrator with the scope metrics or admin.
 import type { FastifyInstance } from 'fastify';
-import { bearerErrors, noStore } from '../../server/errors.ts';
+import { resourceErrors, noStore } from '../../server/errors.ts';
 import type { Metrics } from '../../server/metrics.ts';
 import { type AdministratorAccess, requireAdministrator } from '../access.ts';
 
@@ -8,9 +8,9 @@ export async function metricsEndpoint(
   app: FastifyInstance,
   { metrics, ...access }: AdministratorAccess & { metrics: Metrics },
 ): Promise<void> {
-  app.setErrorHandler(bearerErrors);
+  app.setErrorHandler(resourceErrors);
   app.get('/metrics', async (request, reply) => {
-    await requireAdministrator(request, access, ['metrics', 'admin']);
+    await requireAdministrator(request, reply, access, ['metrics', 'admin']);
     return noStore(reply)
       .type(metrics.contentType)
       .send(await metrics.text());

@@ -77,7 +77,7 @@ const group = z.object({
   created_at: time,
 });
 const resource = newResourceShape
-  .required({ scopes: true, clients: true, access_token_format: true, access_token_signing_alg: true })
+  .required({ scopes: true, clients: true, access_token_format: true, access_token_signing_alg: true, binding: true })
   .extend({
     id: z.string(),
     client_id: z.string().optional(),

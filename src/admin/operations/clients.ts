@@ -153,6 +153,7 @@ const createClient = operation({
       scope: 'scope',
       'auth-method': 'token_endpoint_auth_method',
       'id-token-claims': 'id_token_claims',
+      'dpop-bound-access-tokens': 'dpop_bound_access_tokens',
       'first-party': 'first_party',
       'required-acr': 'required_acr',
     },

@@ -24,6 +24,7 @@ const options = {
   'access-token-signing-alg': 'access_token_signing_alg',
   'access-token-lifetime': 'access_token_lifetime',
   'required-acr': 'required_acr',
+  binding: 'binding',
 };
 
 /** @param name the id or the URI @throws OAuthError not_found */

@@ -20,6 +20,7 @@ const names = {
   accessTokenSigningAlg: 'access_token_signing_alg',
   accessTokenLifetime: 'access_token_lifetime',
   requiredAcr: 'required_acr',
+  binding: 'binding',
 } as const satisfies Record<keyof Members, string>;
 
 /** The members after a change; null removes one, and undefined keeps it. */
@@ -37,6 +38,7 @@ function changed(before: Members, change: ResourceMembers): Members {
     accessTokenLifetime:
       access_token_lifetime === undefined ? before.accessTokenLifetime : (access_token_lifetime ?? undefined),
     requiredAcr: change.required_acr === undefined ? before.requiredAcr : (change.required_acr ?? undefined),
+    binding: change.binding ?? before.binding,
   };
 }
 
@@ -71,6 +73,7 @@ export function resourceOperations(store: Store) {
           accessTokenSigningAlg: 'RS256',
           accessTokenLifetime: undefined,
           requiredAcr: undefined,
+          binding: 'none',
         };
         const wanted = changed(start, members);
         await requireClient(repositories, wanted.clientId);

@@ -51,6 +51,7 @@ export const faultCodes = [
   'algorithm',
   'characters',
   'choice',
+  'dpop',
   'encryption-key',
   'entries',
   'fapi2',

@@ -1,4 +1,5 @@
 // Declares what the console's pages about resources show: APIs with scopes of their own.
+import type { ResourceBinding } from '../../oauth/binding.ts';
 import type { ConsoleFrame } from './console.ts';
 import type { FormView } from './parts.ts';
 
@@ -11,6 +12,7 @@ export interface TypedResource {
   scopes: string;
   clients: string;
   access_token_format: string;
+  binding: string;
   access_token_lifetime: string;
 }
 
@@ -28,6 +30,7 @@ export interface ConsoleResourcesPages {
       /** Each with its descriptions by language. */
       scopes: { value: string; description: Record<string, string> }[];
       open: boolean;
+      binding: ResourceBinding;
       registered: boolean;
       /** The algorithm of its JWT access tokens; absent for opaque ones. */
       jwtAlg?: string;

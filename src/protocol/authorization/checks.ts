@@ -7,6 +7,7 @@ import { profileOf } from '../../oauth/fapi2.ts';
 import { isCodeChallenge } from '../../oauth/pkce.ts';
 import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
 import { neededGrantTypes, parseResponseMode, parseResponseType, parts } from '../../oauth/response-type.ts';
+import { isThumbprint } from '../../oauth/dpop-proof.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
 import { oneResource, permittedScope } from '../../sender-constraint/audience.ts';
 import type { VerificationContext } from './verification-context.ts';
@@ -33,6 +34,7 @@ export const checks: readonly Check[] = [
   checkPrompt,
   checkMaxAge,
   checkPkce,
+  checkDpopKey,
 ];
 
 export function wellFormed(value: string, max = maxOpaque): boolean {
@@ -98,6 +100,8 @@ async function checkScope(
   const targets = await findTargets({ client, resource, scope: asked });
   // a browser gets one token, and cannot name a resource for each
   if (parts(responseType).token && targets.length > 1) oneResource(targets.map(({ audience: [uri] }) => uri).join(' '));
+  if (parts(responseType).token && targets.some(({ api }) => api && api.binding !== 'none'))
+    refuse('invalid_target', 'the resource takes only tokens that are bound to a key: use response_type code');
   const apiScope = targets.flatMap((target) => target.scope);
   // a request for scopes of APIs is plain OAuth 2.0 without it
   if (apiScope.length === 0 || parts(responseType).idToken) {
@@ -164,4 +168,11 @@ function checkPkce(request: TrustedRequest, parameters: Record<string, string>, 
   if (method !== 'S256') refuse('invalid_request', 'code_challenge_method must be S256');
   if (!isCodeChallenge(challenge)) refuse('invalid_request', 'code_challenge must be 43 characters of base64url');
   request.codeChallenge = challenge;
+}
+
+/** The key by which the code must be redeemed (RFC 9449 10). */
+function checkDpopKey(request: TrustedRequest, { dpop_jkt: jkt }: Record<string, string>): void {
+  if (jkt === undefined) return;
+  if (!isThumbprint(jkt)) refuse('invalid_request', 'dpop_jkt must be a SHA-256 thumbprint in base64url');
+  request.codeBinding = { jkt };
 }

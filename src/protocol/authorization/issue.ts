@@ -112,7 +112,7 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
       redirectUri: target.redirectUri,
       nonce,
       codeChallenge: authorization.codeChallenge,
-      codeBinding: 'none',
+      codeBinding: authorization.codeBinding,
       ...authorizedFor(targets),
       subject,
       lifetime: lifetimes.authorizationCode,

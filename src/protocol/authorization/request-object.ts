@@ -38,6 +38,7 @@ const requestParameters = [
   'claims',
   'code_challenge',
   'code_challenge_method',
+  'dpop_jkt',
   'resource',
   'registration',
 ];
@@ -107,7 +108,7 @@ export async function effectiveRequest(
       ? requestObjects.fetch(requestUri!, signing)
       : requestObjects.read(request, signing));
     const inside = parametersOf(payload);
-    for (const name of ['client_id', 'response_type']) {
+    for (const name of ['client_id', 'response_type', 'dpop_jkt']) {
       if (inside[name] !== undefined && outside[name] !== undefined && inside[name] !== outside[name])
         return refused('invalid_request_object', `${name} differs from that of the request object`);
     }

@@ -66,6 +66,7 @@ export async function verifyRequest(
     nonce: undefined,
     maxAge: undefined,
     codeChallenge: undefined,
+    codeBinding: 'none',
     targets: [],
   };
   try {

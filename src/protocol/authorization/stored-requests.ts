@@ -4,6 +4,7 @@ import { digest, randomSecret } from '../../crypto/secrets.ts';
 import { isPublicClient } from '../../oauth/client-metadata.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
+import type { UsedProof } from '../../repositories/tokens/dpop-proofs.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import { isFramed } from '../../browser/cookies.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
@@ -58,11 +59,21 @@ export function createStoredRequests({ config, store, limits, sessions }: Stored
         return stored ? transaction : 'full';
       });
     },
-    /** Stores a pushed request under an id. @throws OAuthError 429 */
+    /** Stores a pushed request under an id, and uses its proof; `replayed` if the proof was used before. @throws OAuthError 429 */
     async push(
       request: FastifyRequest,
-      { transaction, client, parameters }: { transaction: string; client: Client; parameters: Record<string, string> },
-    ): Promise<void> {
+      {
+        transaction,
+        client,
+        parameters,
+        proof,
+      }: {
+        transaction: string;
+        client: Client;
+        parameters: Record<string, string>;
+        proof: UsedProof | undefined;
+      },
+    ): Promise<'stored' | 'replayed'> {
       const stored = (network: string | undefined) =>
         store.authorizationRequests.push({
           idHash: digest('transaction', transaction),
@@ -72,10 +83,11 @@ export function createStoredRequests({ config, store, limits, sessions }: Stored
           perClient: config.limits.pushedRequests,
           network,
           perNetwork,
+          proof,
         });
       // an authenticated client has a limit of its own, and pushes from one network
-      if (!isPublicClient(client.metadata)) await stored(undefined);
-      else await inNetwork(request, async (network) => ((await stored(network)) ? undefined : 'full'));
+      if (isPublicClient(client.metadata)) return inNetwork(request, stored);
+      return (await stored(undefined)) === 'replayed' ? 'replayed' : 'stored';
     },
     /** Binds a pushed request to this browser; false if it no longer exists or belongs to another browser. @throws OAuthError 429 */
     async take(

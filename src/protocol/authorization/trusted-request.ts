@@ -1,4 +1,5 @@
 // Declares an authorization request whose client and redirect URI are verified.
+import type { Binding } from '../../oauth/binding.ts';
 import type { SingleClaims } from '../../oauth/claims-request.ts';
 import type { AuthorizationError, ResponseTarget } from '../../oauth/errors.ts';
 import type { ResponseType } from '../../oauth/response-type.ts';
@@ -28,6 +29,8 @@ export interface TrustedRequest {
   /** In seconds. */
   maxAge: number | undefined;
   codeChallenge: string | undefined;
+  /** The key by which the code must be redeemed. */
+  codeBinding: Binding;
   /** The resources for which the client can get tokens; none for tokens whose audience is the client itself. */
   targets: readonly Target[];
 }

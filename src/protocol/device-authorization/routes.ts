@@ -5,12 +5,13 @@ import type { AuthenticateClient } from '../../client-authentication/client-auth
 import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import { isPublicClient } from '../../oauth/client-metadata.ts';
-import { invalidScope, notFound, OAuthError, unauthorizedClient } from '../../oauth/errors.ts';
+import { invalidScope, notFound, OAuthError, proofReused, unauthorizedClient } from '../../oauth/errors.ts';
 import { deviceGrant } from '../../oauth/registrable-values.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
 import { text } from '../../oauth/text.ts';
 import type { Store } from '../../repositories/store.ts';
 import { findTargets, permittedScope } from '../../sender-constraint/audience.ts';
+import type { Dpop } from '../../sender-constraint/dpop.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { jsonErrors, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
@@ -33,12 +34,13 @@ interface DeviceAuthorizationDependencies {
   store: Store;
   secretBox: SecretBox;
   authenticateClient: AuthenticateClient;
+  dpop: Dpop;
   audit: AuditTrail;
 }
 
 export async function deviceAuthorizationEndpoint(
   app: FastifyInstance,
-  { config, store, secretBox, authenticateClient, audit }: DeviceAuthorizationDependencies,
+  { config, store, secretBox, authenticateClient, dpop, audit }: DeviceAuthorizationDependencies,
 ): Promise<void> {
   await onlyForms(app);
   app.setErrorHandler(jsonErrors);
@@ -51,6 +53,7 @@ export async function deviceAuthorizationEndpoint(
     if (!client.metadata.grant_types.includes(deviceGrant))
       throw unauthorizedClient(`the client is not registered for the grant type ${deviceGrant}`);
     const { clientId } = client;
+    const proof = await dpop.read(request, { asksNonce: client.metadata.dpop_nonce ?? false });
     const { scope: requested, resource } = readParameters(parameters, request.body);
     if (requested !== undefined && !isScope(requested)) throw invalidScope('scope must be a list of scope values');
     // the registered scopes by default (RFC 6749 section 3.3)
@@ -70,7 +73,9 @@ export async function deviceAuthorizationEndpoint(
           clientId,
           scope,
           resources: resource === undefined ? undefined : splitScope(resource),
-          binding: 'none',
+          // only the device that asked can redeem its code (draft-parecki-oauth-dpop-device-flow)
+          binding: proof ? proof.binding : 'none',
+          proof,
           address,
           network: isPublicClient(client.metadata) ? networkOf(address) : undefined,
           interval,
@@ -84,8 +89,13 @@ export async function deviceAuthorizationEndpoint(
         return outcome;
       });
       if (stored === 'full') throw full();
+      if (stored === 'replayed') {
+        await audit(request, { type: 'dpop.replayed', outcome: 'failure', actor: clientId, clientId });
+        throw proofReused();
+      }
       if (stored === 'taken') continue;
       const page = `${config.issuer}/device`;
+      dpop.renewNonce(proof, reply);
       noStore(reply);
       return {
         device_code: deviceCode,

@@ -1,6 +1,7 @@
 // Serves the discovery documents below /.well-known, built from the registered features (OpenID Connect Discovery, RFC 8414).
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
+import { dpopAlgorithms } from '../../oauth/dpop-proof.ts';
 import { jsonErrors } from '../../server/errors.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 
@@ -128,6 +129,8 @@ function openidConfiguration(
     request_object_signing_alg_values_supported: capabilities.requestObjectAlgorithms,
     prompt_values_supported: capabilities.prompts,
     code_challenge_methods_supported: ['S256'],
+    // RFC 9449 5.1
+    dpop_signing_alg_values_supported: dpopAlgorithms,
     authorization_response_iss_parameter_supported: true,
     frontchannel_logout_supported: true,
     frontchannel_logout_session_supported: true,

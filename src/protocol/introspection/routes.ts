@@ -7,6 +7,7 @@ import { onlyForms } from '../../server/form-body.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { acrOf } from '../../oauth/acr.ts';
+import { type Binding, confirmationOf, tokenTypeOf } from '../../oauth/binding.ts';
 import { releasedClaims, type Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { OAuthError } from '../../oauth/errors.ts';
@@ -37,6 +38,8 @@ interface Known {
   authTime: Date | undefined;
   amr: string[] | undefined;
   nonce: string | undefined;
+  /** The key whose holder may use it. */
+  binding: Binding;
   requested?: RequestedClaims | undefined;
   /** Whether its own client could have made it, such as an ID Token signed by HS256: then it proves nothing to other clients. */
   byClient?: boolean;
@@ -128,6 +131,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
       authTime: content.vouched?.authTime ?? session.authTime,
       amr: session.amr,
       nonce: content.vouched?.nonce,
+      binding: 'none',
       byClient: content.vouched === undefined,
     };
   }
@@ -157,7 +161,9 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
       iss: config.issuer,
       exp: Math.floor(token.expiresAt.getTime() / 1000),
       iat: Math.floor(token.issuedAt.getTime() / 1000),
-      token_type: 'Bearer',
+      token_type: tokenTypeOf(token.binding),
+      // RFC 9449 6.2, RFC 8705 3.2
+      cnf: confirmationOf(token.binding),
       // RFC 9470 6.2
       ...authentication,
       extension_field: token.kind,

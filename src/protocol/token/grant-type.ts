@@ -1,10 +1,10 @@
 // Defines a grant type: its parameters, and how it authorizes the request of an authenticated client.
 import type { z } from 'zod';
-import type { OAuthError } from '../../oauth/errors.ts';
+import { type OAuthError, proofMissing, proofReused } from '../../oauth/errors.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Authorization, JwtFormat } from '../../repositories/tokens/authorization-codes.ts';
-import type { UsedProof } from '../../repositories/tokens/dpop-proofs.ts';
+import type { DpopProof } from '../../sender-constraint/dpop.ts';
 import type { PreparedAccess, TokenKind } from '../../tokens/token-issuer.ts';
 
 /** The context in which a grant decides, beside its own parameters. */
@@ -14,7 +14,7 @@ export interface GrantContext {
   /** The one resource that the request names (RFC 8707 section 2). */
   resource: string | undefined;
   /** The proof of the key that the tokens are bound to, which the grant uses in the same database call. */
-  proof: UsedProof | undefined;
+  proof: DpopProof | undefined;
   /**
    * Makes tokens whose hashes the grant stores in the same database call that decides.
    * @param kinds the tokens that the grant may issue beside an access token; the client gets those for which it is registered
@@ -34,6 +34,9 @@ export interface UserTokens {
   /** Of an access token that is a JWT for a resource. */
   jwt?: JwtFormat | undefined;
 }
+
+/** The refusals that the binding of tokens causes, by the failure of a stored function. */
+export const bindingRefusals = { unbound: () => proofMissing('resource'), proof: () => proofReused() };
 
 /** The refusal of a scope that the client may not have. */
 export const beyondClient = 'scope exceeds what the client may request without an End-User';

@@ -1,13 +1,21 @@
 // Serves POST /token, in the phases that every grant type shares (RFC 6749 section 3.2).
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Config } from '../../config.ts';
-import type { Binding } from '../../oauth/binding.ts';
-import { clientDisabled, invalidScope, unauthorizedClient, unsupportedGrantType } from '../../oauth/errors.ts';
+import { type Binding, isBoundFor } from '../../oauth/binding.ts';
+import {
+  clientDisabled,
+  invalidScope,
+  proofMissing,
+  proofReused,
+  unauthorizedClient,
+  unsupportedGrantType,
+} from '../../oauth/errors.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Store } from '../../repositories/store.ts';
 import { findTargets, formatOf, oneResource, scopeFor, subjectAt } from '../../sender-constraint/audience.ts';
+import type { Dpop } from '../../sender-constraint/dpop.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { jsonErrors, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
@@ -25,6 +33,7 @@ const resourceParameter = z.object({ resource: text(2000).optional() });
 interface TokenDependencies {
   grantTypes: readonly GrantType[];
   authenticateClient: AuthenticateClient;
+  dpop: Dpop;
   config: Pick<Config, 'issuer'>;
   store: Pick<Store, 'accessTokens' | 'clients' | 'pairwiseSubjects' | 'resources' | 'users'>;
   tokens: TokenService;
@@ -34,7 +43,7 @@ interface TokenDependencies {
 
 export async function tokenEndpoint(
   app: FastifyInstance,
-  { authenticateClient, config, store, tokens, audit, metrics, ...options }: TokenDependencies,
+  { authenticateClient, dpop, config, store, tokens, audit, metrics, ...options }: TokenDependencies,
 ): Promise<void> {
   const grantTypes = new Map(options.grantTypes.map((grantType) => [grantType.name, grantType]));
   await onlyForms(app);
@@ -45,8 +54,10 @@ export async function tokenEndpoint(
     const grantType = grantTypes.get(name);
     // authenticate the client
     const client = await authenticateClient(request, { allowPublic: grantType?.allowsPublic ?? true });
-    // establish the binding: clients cannot yet prove possession of a key
-    const binding: Binding = 'none';
+    // establish the binding; a missing nonce is asked for before the grant is touched
+    const proof = await dpop.read(request, { asksNonce: client.metadata.dpop_nonce ?? false });
+    if (!proof && client.metadata.dpop_bound_access_tokens) throw proofMissing('client');
+    const binding: Binding = proof ? proof.binding : 'none';
     // find the grant
     if (!grantType) throw unsupportedGrantType('this grant_type is not supported');
     if (!client.metadata.grant_types.some((registered) => registered === name)) {
@@ -58,7 +69,7 @@ export async function tokenEndpoint(
     const context: GrantContext = {
       client,
       resource: resource === undefined ? undefined : oneResource(resource),
-      proof: undefined,
+      proof,
       prepare: (kinds) => tokens.prepare(client, binding, ['access_token', ...kinds]),
     };
     const authorized = await grantType.authorize(parameters, context);
@@ -69,11 +80,14 @@ export async function tokenEndpoint(
     }
     // apply resource and scope policy, issue
     const isOfUser = 'authorization' in authorized;
-    const response = isOfUser ? await userResponse(client, authorized) : await clientResponse(context, authorized);
+    const response = isOfUser
+      ? await userResponse(client, authorized)
+      : await clientResponse(request, context, authorized);
     // answer
     const sub = isOfUser ? authorized.authorization.user.sub : undefined;
     request.log.info({ client_id: client.clientId, sub, grant_type: name }, 'tokens issued');
     metrics.granted(name);
+    dpop.renewNonce(proof, reply);
     noStore(reply);
     return response;
   });
@@ -93,6 +107,7 @@ export async function tokenEndpoint(
 
   /** A token of the client itself, for the resource that the request named. */
   async function clientResponse(
+    request: FastifyRequest,
     { client, resource, proof, prepare }: GrantContext,
     { scope, isScopeNamed }: ClientToken,
   ): Promise<TokenResponse> {
@@ -102,6 +117,7 @@ export async function tokenEndpoint(
     const permitted = scope.filter((value) => isServiceScope(value) || target?.scope.includes(value));
     if (isScopeNamed && permitted.length < scope.length) throw invalidScope(beyondClient);
     const granted = scopeFor(targets, permitted, isScopeNamed).join(' ');
+    if (target?.api && !isBoundFor(target.api.binding, proof?.binding ?? 'none')) throw proofMissing('resource');
     const format = formatOf(target, client);
     const prepared = withLifetimeOf(format, await prepare([]));
     // a resource must not take a client for a user: no JWT where a user has the id of the client as subject (RFC 9068 5)
@@ -116,6 +132,11 @@ export async function tokenEndpoint(
       proof,
     });
     if (stored === 'disabled') throw clientDisabled();
+    if (stored === 'replayed') {
+      const { clientId } = client;
+      await audit(request, { type: 'dpop.replayed', outcome: 'failure', actor: clientId, clientId });
+      throw proofReused();
+    }
     const jwt = format.jwt && !isUser ? { ...format.jwt, sub: client.clientId } : undefined;
     return tokens.respond(client, prepared, { jwt, scope: granted === '' ? undefined : granted, direct: true });
   }

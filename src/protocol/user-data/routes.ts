@@ -1,7 +1,7 @@
 // Serves the claims, scope and settings of a user to clients below /user/{sub} (service specification 4.7).
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { bearerErrors, jsonErrors, noStore } from '../../server/errors.ts';
+import { jsonErrors, noStore, resourceChallenge, resourceErrors } from '../../server/errors.ts';
 import { addFormParser, addJsonParser } from '../../server/form-body.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
@@ -23,50 +23,50 @@ export async function userDataEndpoint(app: FastifyInstance, options: UserDataDe
   await addFormParser(app);
   addJsonParser(app, settingsLimits);
   app.setErrorHandler((error, request, reply) =>
-    isBasic(request) ? jsonErrors(error, request, reply) : bearerErrors(error, request, reply),
+    isBasic(request) ? jsonErrors(error, request, reply) : resourceErrors(error, request, reply),
   );
   app.addHook('onRequest', (_request, reply, done) => {
     noStore(reply);
     done();
   });
 
-  const allow = (request: FastifyRequest): Promise<Access> =>
-    access(options, request, readParameters(bySub, request.params).sub);
+  const allow = (request: FastifyRequest, reply: FastifyReply): Promise<Access> =>
+    access(options, request, reply, readParameters(bySub, request.params).sub);
 
-  app.get('/user/:sub/address', async (request) => {
-    const { user, scopes } = await allow(request);
+  app.get('/user/:sub/address', async (request, reply) => {
+    const { user, scopes } = await allow(request, reply);
     if (!scopes.includes('address')) throw insufficientScope('this requires the scope address');
     // the address of a user without one is an empty object
     return releasedClaims(user, ['address'])['address'] ?? {};
   });
 
-  const info = async (request: FastifyRequest) => {
-    const { user, subject, scopes } = await allow(request);
+  const info = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { user, subject, scopes } = await allow(request, reply);
     return { ...releasedClaims(user, scopes), sub: subject };
   };
   app.get('/user/:sub/info', info);
   app.post('/user/:sub/info', info);
 
-  app.get('/user/:sub/scope', async (request) => {
+  app.get('/user/:sub/scope', async (request, reply) => {
     if (isBasic(request)) {
-      throw new OAuthError('invalid_request', 'this URL accepts only a Bearer token', 401, {
-        headers: { 'www-authenticate': 'Bearer realm="gatehouse"' },
+      throw new OAuthError('invalid_request', 'this URL accepts only an access token', 401, {
+        headers: { 'www-authenticate': resourceChallenge },
       });
     }
-    const { user, subject, scopes } = await allow(request);
+    const { user, subject, scopes } = await allow(request, reply);
     if (!scopes.includes('scope')) throw insufficientScope('this requires the scope scope');
     return { sub: subject, username: user.username, scope: user.groups };
   });
 
   app.get('/user/:sub/settings', async (request, reply) => {
-    const { user, subject, clientId } = await allow(request);
+    const { user, subject, clientId } = await allow(request, reply);
     const { settings, version } = await store.userSettings.find(user.sub, clientId);
     reply.header('etag', `"${version}"`);
     return { sub: subject, client_id: clientId, settings };
   });
 
   app.put('/user/:sub/settings', { bodyLimit: settingsBodyLimit }, async (request, reply) => {
-    const { user, clientId } = await allow(request);
+    const { user, clientId } = await allow(request, reply);
     const change = readSettings(request.body);
     const result = await store.userSettings.write(user.sub, clientId, change, expectedVersions(request));
     switch (result) {

@@ -1,11 +1,17 @@
 // Checks which client asks for the data of which user, by the two variants of the Authorization header (service specification 4.7).
-import type { FastifyRequest } from 'fastify';
-import { bearerToken, requireAccepted } from '../../sender-constraint/protected-resource.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import {
+  type Lookup,
+  presentedToken,
+  type ProtectedResource,
+  requireAccepted,
+} from '../../sender-constraint/protected-resource.ts';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Config } from '../../config.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import type { Store } from '../../repositories/store.ts';
+import type { AccessToken } from '../../repositories/tokens/access-tokens.ts';
 import { accessDenied, insufficientScope, invalidRequest } from '../../oauth/errors.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import { splitScope } from '../../oauth/scope.ts';
@@ -21,7 +27,7 @@ export interface Access {
   scopes: string[];
 }
 
-export interface UserAccessDependencies {
+export interface UserAccessDependencies extends ProtectedResource {
   config: Config;
   store: Pick<Store, 'accessTokens' | 'clientSessionHandles' | 'grants' | 'pairwiseSubjects' | 'revocation'>;
   clients: ClientCache;
@@ -34,11 +40,16 @@ export interface UserAccessDependencies {
  * alone (security R86).
  * @throws OAuthError
  */
-export async function access(options: UserAccessDependencies, request: FastifyRequest, sub: string): Promise<Access> {
+export async function access(
+  options: UserAccessDependencies,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  sub: string,
+): Promise<Access> {
   await refuseTokensElsewhere(options, request);
   const header = request.headers.authorization;
   if (header !== undefined && /^Basic /i.test(header)) return clientAccess(options, request, sub);
-  return umaAccess(options, request, sub);
+  return umaAccess(options, request, reply, sub);
 }
 
 /** The client-authenticated variant: an enabled client, and a user who has a live grant to it. */
@@ -58,23 +69,46 @@ async function clientAccess(
 
 /** The UMA-profile variant: a client-session handle, or an access token with the same scopes. */
 async function umaAccess(
-  { config, store }: UserAccessDependencies,
+  options: UserAccessDependencies,
   request: FastifyRequest,
+  reply: FastifyReply,
   sub: string,
 ): Promise<Access> {
-  const token = bearerToken(request);
-  const kind = opaqueTokenKind(token);
-  const live = await (kind === 'authorization_code'
-    ? store.clientSessionHandles.useCode(opaqueTokenHash(kind, token)!)
-    : kind === 'client_session_handle'
-      ? store.clientSessionHandles.useHandle(opaqueTokenHash(kind, token)!)
-      : kind === 'access_token'
-        ? store.accessTokens.find(opaqueTokenHash(kind, token)!)
-        : undefined);
-  const { user, subject, clientId, scope } = requireAccepted(config.issuer, request, live, 'token');
+  const presented = presentedToken(request);
+  const lookup = lookupOf(options.store, presented.token);
+  const { user, subject, clientId, scope } = await requireAccepted(options, request, reply, presented, 'token', lookup);
   if (!user || subject === undefined) throw insufficientScope('the token was not issued for an End-User');
   if (sub !== 'me' && sub !== subject) throw accessDenied('the token was issued for another End-User');
   return { variant: 'uma', clientId, user, subject, scopes: splitScope(scope) };
+}
+
+type Found = Pick<AccessToken, 'clientId' | 'scope' | 'subject' | 'restrictedTo' | 'binding'> & {
+  user: Subject | undefined;
+};
+
+/** Finds what a client may present here: an access token, a handle, or a code, which is a handle without a key. */
+function lookupOf(
+  { accessTokens, clientSessionHandles }: UserAccessDependencies['store'],
+  token: string,
+): Lookup<Found> {
+  const kind = opaqueTokenKind(token);
+  const hash = kind && opaqueTokenHash(kind, token);
+  switch (hash && kind) {
+    case 'access_token':
+      return {
+        asBearer: () => accessTokens.find(hash!),
+        withProof: (proof) => accessTokens.findWithProof(hash!, proof),
+      };
+    case 'client_session_handle':
+      return {
+        asBearer: () => clientSessionHandles.useHandle(hash!),
+        withProof: (proof) => clientSessionHandles.useHandleWithProof(hash!, proof),
+      };
+    case 'authorization_code':
+      return { asBearer: () => clientSessionHandles.useCode(hash!), withProof: async () => undefined };
+    default:
+      return { asBearer: async () => undefined, withProof: async () => undefined };
+  }
 }
 
 /** Refuses a token in a URL or a body, where others may have seen it, and revokes it if it is a code or handle (security R83). */

@@ -1,33 +1,36 @@
 // Serves GET /user/info: the End-User's claims for an access token (OpenID Connect Core 5.3, RFC 6750).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { bearerToken, requireAccessToken } from '../../sender-constraint/protected-resource.ts';
-import { bearerErrors, noStore } from '../../server/errors.ts';
+import {
+  type Presented,
+  presentedToken,
+  type ProtectedResource,
+  requireAccessToken,
+} from '../../sender-constraint/protected-resource.ts';
+import { noStore, resourceErrors } from '../../server/errors.ts';
 import { addFormParser } from '../../server/form-body.ts';
 import { singleValued } from '../../server/parameters.ts';
 import { namedClaims, releasedClaims } from '../../oauth/claims.ts';
 import { insufficientScope, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
 import { claimsOfScopes, splitScope } from '../../oauth/scope.ts';
 import type { Config } from '../../config.ts';
-import type { Store } from '../../repositories/store.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 
-interface UserinfoDependencies {
+interface UserinfoDependencies extends ProtectedResource {
   config: Config;
-  store: Pick<Store, 'accessTokens'>;
   clients: ClientCache;
   tokens: TokenService;
 }
 
 export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDependencies): Promise<void> {
-  const { config, store, clients, tokens } = options;
+  const { config, clients, tokens } = options;
   app.removeAllContentTypeParsers();
   await addFormParser(app);
-  app.setErrorHandler(bearerErrors);
+  app.setErrorHandler(resourceErrors);
 
   /** Sends the claims in the form that the client registered, not that of Accept (Core 5.3.2). */
-  async function answer(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {
-    const found = await requireAccessToken({ config, store }, request, token);
+  async function answer(request: FastifyRequest, reply: FastifyReply, presented: Presented): Promise<void> {
+    const found = await requireAccessToken(options, request, reply, presented);
     const scopes = splitScope(found.scope);
     if (!found.user || found.subject === undefined || !scopes.includes('openid'))
       throw insufficientScope('the access token does not have the scope openid');
@@ -46,7 +49,7 @@ export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDe
   }
 
   app.get('/user/info', async (request, reply) => {
-    await answer(request, reply, bearerToken(request));
+    await answer(request, reply, presentedToken(request));
     return reply;
   });
 
@@ -62,9 +65,9 @@ export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDe
 }
 
 /** The token by header or by form field, not by both (RFC 6750 section 2). */
-function postedToken(request: FastifyRequest): string {
+function postedToken(request: FastifyRequest): Presented {
   const field = singleValued(request.body)['access_token'];
-  if (field === undefined) return bearerToken(request);
+  if (field === undefined) return presentedToken(request);
   if (request.headers.authorization !== undefined) throw invalidRequest('the access token was sent twice');
-  return field;
+  return { token: field, scheme: 'Bearer' };
 }

@@ -57,6 +57,7 @@ export const auditEventTypes = [
   'code.replayed',
   'code.misused',
   'code.burned',
+  'dpop.replayed',
   'refresh_token.reused',
   'refresh_token.misused',
   'token.revoked',

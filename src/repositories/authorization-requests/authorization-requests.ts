@@ -3,6 +3,7 @@ import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { ErrorCode } from '../../oauth/errors.ts';
 import { batchedCall } from '../batched-call.ts';
+import { type UsedProof, usedProof, useProof } from '../tokens/dpop-proofs.ts';
 import { batchedSelect } from '../batched-select.ts';
 
 /** The decision on the consent page for a request, and the user who decided. */
@@ -34,7 +35,7 @@ export interface RequestRow {
 
 const networkIsFull = storedFunction(new URL('network_is_full.sql', import.meta.url));
 const storeRequest = storedFunction(new URL('store_request.sql', import.meta.url), [networkIsFull]);
-const pushRequest = storedFunction(new URL('push_request.sql', import.meta.url), [networkIsFull]);
+const pushRequest = storedFunction(new URL('push_request.sql', import.meta.url), [networkIsFull, useProof]);
 const takeRequest = storedFunction(new URL('take_request.sql', import.meta.url), [networkIsFull]);
 
 const insert = batchedCall('authorization_requests.insert', {
@@ -46,7 +47,7 @@ const insert = batchedCall('authorization_requests.insert', {
 });
 const push = statement(
   'authorization_requests.push',
-  `SELECT ${pushRequest.name}($1, $2, $3, $4, $5, $6, $7) AS stored`,
+  `SELECT ${pushRequest.name}($1, $2, $3, $4, $5, $6, $7, $8) AS outcome`,
 );
 const take = statement(
   'authorization_requests.take',
@@ -110,7 +111,7 @@ export function authorizationRequestsRepository(sql: Sql) {
       ]);
       return row!.stored;
     },
-    /** As insert(). @param request.lifetime seconds until a browser must present it @param request.perClient how many may wait; 0 for no limit */
+    /** As insert(); `replayed` if its proof was used before. @param request.lifetime seconds until a browser must present it @param request.perClient how many may wait; 0 for no limit */
     async push(request: {
       idHash: Buffer;
       clientId: string;
@@ -120,11 +121,12 @@ export function authorizationRequestsRepository(sql: Sql) {
       /** Undefined: the request counts in no network. */
       network: string | undefined;
       perNetwork: number;
-    }): Promise<boolean> {
-      const { idHash, clientId, parameters, lifetime, perClient, network, perNetwork } = request;
-      const values = [idHash, clientId, parameters, lifetime, kept(perClient), network, perNetwork];
-      const [row] = await sql.query<{ stored: boolean }>(push, values);
-      return row!.stored;
+      proof: UsedProof | undefined;
+    }): Promise<'stored' | 'full' | 'replayed'> {
+      const { idHash, clientId, parameters, lifetime, perClient, network, perNetwork, proof } = request;
+      const values = [idHash, clientId, parameters, lifetime, kept(perClient), network, perNetwork, usedProof(proof)];
+      const [row] = await sql.query<{ outcome: 'stored' | 'full' | 'replayed' }>(push, values);
+      return row!.outcome;
     },
     /**
      * Binds a pushed request to the first browser that presents it; undefined when it is gone or bound to another browser, `full` when the

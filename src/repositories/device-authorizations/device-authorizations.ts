@@ -13,7 +13,7 @@ import {
   redeemCode,
   toRedemptionResult,
 } from '../tokens/authorization-codes.ts';
-import { usedProof, useProof } from '../tokens/dpop-proofs.ts';
+import { type UsedProof, usedProof, useProof } from '../tokens/dpop-proofs.ts';
 import { withUser } from '../users/users.ts';
 
 export interface NewDeviceAuthorization {
@@ -25,6 +25,8 @@ export interface NewDeviceAuthorization {
   resources: string[] | undefined;
   /** The key by which the device must redeem its code. */
   binding: Binding;
+  /** The proof of this key, which counts once. */
+  proof: UsedProof | undefined;
   address: string | undefined;
   /** Undefined: the request counts in no network. */
   network: string | undefined;
@@ -49,6 +51,9 @@ export interface DeviceAuthorization {
   lifetime: number;
 }
 
+/** What became of a new request. */
+export type DeviceOutcome = 'stored' | 'full' | 'replayed' | 'taken';
+
 /** Why a poll gets no tokens. */
 export type PollFailure = RedemptionFailure | 'pending' | 'slow_down' | 'denied';
 
@@ -63,12 +68,12 @@ interface Row {
   lifetime: number;
 }
 
-const storeDeviceAuthorization = storedFunction(new URL('store_device_authorization.sql', import.meta.url));
+const storeDeviceAuthorization = storedFunction(new URL('store_device_authorization.sql', import.meta.url), [useProof]);
 const useDeviceCode = storedFunction(new URL('use_device_code.sql', import.meta.url), [redeemCode, useProof]);
 
 const insert = statement(
   'device_authorizations.insert',
-  `SELECT ${storeDeviceAuthorization.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS outcome`,
+  `SELECT ${storeDeviceAuthorization.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS outcome`,
 );
 const columns = `device_code_hash, client_id, scope, audience, cnf, host(address) AS address, created_at,
   extract(epoch FROM expires_at - now())::double precision AS lifetime`;
@@ -88,9 +93,9 @@ const poll = batchedCall('device_authorizations.poll', {
 
 export function deviceAuthorizationsRepository(sql: Sql) {
   return {
-    /** `full` when the client or the network is at its limit, `taken` when another request has the user code. */
-    async insert(device: NewDeviceAuthorization): Promise<'stored' | 'full' | 'taken'> {
-      const [row] = await sql.query<{ outcome: 'stored' | 'full' | 'taken' }>(insert, [
+    /** `full` when the client or the network is at its limit, `replayed` when the proof was used before, `taken` when another request has the user code. */
+    async insert(device: NewDeviceAuthorization): Promise<DeviceOutcome> {
+      const [row] = await sql.query<{ outcome: DeviceOutcome }>(insert, [
         device.deviceCodeHash,
         device.userCodeHash,
         device.clientId,
@@ -103,6 +108,7 @@ export function deviceAuthorizationsRepository(sql: Sql) {
         device.lifetime,
         device.perClient,
         device.perNetwork,
+        usedProof(device.proof),
       ]);
       return row!.outcome;
     },

@@ -1,5 +1,6 @@
 // Reads and writes the table resources: APIs with scopes of their own, for which clients request tokens (RFC 8707).
 import { isUniqueViolation, type Sql, statement } from '../../database/database.ts';
+import type { ResourceBinding } from '../../oauth/binding.ts';
 import type { SigningKeyRow } from '../keys/signing-keys.ts';
 import type { Page } from '../clients/client-listing.ts';
 
@@ -27,6 +28,8 @@ export interface Resource {
   accessTokenSigningAlg: SigningKeyRow['alg'];
   /** In seconds; undefined for that of the client. */
   accessTokenLifetime: number | undefined;
+  /** To what kind of key its tokens must be bound. */
+  binding: ResourceBinding;
   /** The authentication level that users must reach; undefined for any. */
   requiredAcr: string | undefined;
   createdAt: Date;
@@ -45,6 +48,7 @@ interface Row {
   access_token_format: Resource['accessTokenFormat'];
   access_token_signing_alg: Resource['accessTokenSigningAlg'];
   access_token_lifetime: number | null;
+  binding: ResourceBinding;
   required_acr: string | null;
   created_at: Date;
 }
@@ -79,13 +83,13 @@ const list = statement(
 const insert = statement(
   'resources.insert',
   `INSERT INTO resources (resource, name, client_id, scopes, clients, access_token_lifetime, access_token_format, access_token_signing_alg,
-     required_acr)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING *`,
+     required_acr, binding)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING *`,
 );
 const update = statement(
   'resources.update',
   `UPDATE resources SET name = $2, client_id = $3, scopes = $4, clients = $5, access_token_lifetime = $6,
-     access_token_format = $7, access_token_signing_alg = $8, required_acr = $9, registered = false
+     access_token_format = $7, access_token_signing_alg = $8, required_acr = $9, binding = $10, registered = false
     WHERE id = $1 RETURNING *`,
 );
 const remove = statement('resources.delete', 'DELETE FROM resources WHERE id = $1');
@@ -136,7 +140,7 @@ export function resourcesRepository(sql: Sql) {
 
 const valuesOf = (made: Omit<NewResource, 'resource'>): unknown[] => [
   ...[made.name, made.clientId, made.scopes, made.clients, made.accessTokenLifetime],
-  ...[made.accessTokenFormat, made.accessTokenSigningAlg, made.requiredAcr],
+  ...[made.accessTokenFormat, made.accessTokenSigningAlg, made.requiredAcr, made.binding],
 ];
 
 function toResource(row: Row): Resource {
@@ -152,6 +156,7 @@ function toResource(row: Row): Resource {
     accessTokenSigningAlg: row.access_token_signing_alg,
     accessTokenLifetime: row.access_token_lifetime ?? undefined,
     requiredAcr: row.required_acr ?? undefined,
+    binding: row.binding,
     createdAt: row.created_at,
   };
 }

@@ -5,7 +5,19 @@ import type { Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { type Audience, isForeign } from '../../oauth/own-resource.ts';
 import { splitScope, withoutAdministration } from '../../oauth/scope.ts';
-import { type UsedProof, usedProof, useProof } from './dpop-proofs.ts';
+import {
+  type PresentedProof,
+  proofTypes,
+  type ProofUse,
+  type ProofUseRow,
+  proofValues,
+  toProofUse,
+  type UsedProof,
+  usedProof,
+  useProof,
+  wantsNonce,
+  withProofUse,
+} from './dpop-proofs.ts';
 import { batchedSelect } from '../batched-select.ts';
 
 /** The enabled user of a token. Only the needed columns are selected, since each one costs time in every request. */
@@ -69,11 +81,8 @@ interface Row {
 }
 
 // inactive when the token, its client session, its client (or that epoch of it) or its user is (security R30, R42, R54)
-const find = batchedSelect(
-  'access_tokens.find',
-  ['bytea'],
-  (tokenHash) =>
-    `SELECT c.client_id, coalesce(t.scope, cs.scope) AS scope,
+const textOfFind = (tokenHash: string, ...columns: string[]) =>
+  `SELECT c.client_id, coalesce(t.scope, cs.scope) AS scope,
           date_part('epoch', t.issued_at) AS issued_at, date_part('epoch', t.expires_at) AS expires_at,
           u.sub, u.username, u.email, u.email_verified, u.admin, u.groups, u.claims,
           date_part('epoch', u.updated_at) AS updated_at,
@@ -83,13 +92,20 @@ const find = batchedSelect(
           CASE WHEN t.scope IS NULL THEN cs.requested END AS requested,
           CASE WHEN cs.requested IS NOT NULL THEN c.metadata ->> 'scope' END AS registered_scope,
           coalesce(t.audience, cs.audience) AS audience, t.cnf,
-          c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg'] AS userinfo_as_jwt
+          c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg'] AS userinfo_as_jwt${columns.map((column) => `, ${column}`).join('')}
      FROM access_tokens t
      LEFT JOIN client_sessions cs ON cs.id = t.client_session_id
      JOIN clients c ON c.client_id = coalesce(cs.client_id, t.client_id) AND c.status = 'enabled'
                    AND c.epoch = coalesce(cs.client_epoch, t.client_epoch)
      LEFT JOIN users u ON u.sub = cs.sub
-    WHERE t.token_hash = ${tokenHash} AND t.expires_at > now() AND (cs.id IS NULL OR u.status = 'enabled')`,
+    WHERE t.token_hash = ${tokenHash} AND t.expires_at > now() AND (cs.id IS NULL OR u.status = 'enabled')`;
+const find = batchedSelect('access_tokens.find', ['bytea'], (tokenHash) => textOfFind(tokenHash));
+// an operation, since two requests with the same proof wait for each other
+const findWithProof = batchedSelect(
+  'access_tokens.find_with_proof',
+  ['bytea', ...proofTypes],
+  (tokenHash, ...proof) => withProofUse(textOfFind(tokenHash, wantsNonce), proof as [string, string, string]),
+  { kind: 'operation', order: 2 },
 );
 const insertForClient = batchedStatement(
   'write',
@@ -126,6 +142,14 @@ export function accessTokensRepository(sql: Sql) {
     async find(tokenHash: Buffer): Promise<AccessToken | undefined> {
       const [row] = await sql.query<Row>(find, [tokenHash]);
       return row && toAccessToken(row);
+    },
+    /** Finds a token that is active, and uses the proof that goes with it if the token is bound to its key. */
+    async findWithProof(
+      tokenHash: Buffer,
+      proof: PresentedProof,
+    ): Promise<{ token: AccessToken; proof: ProofUse } | undefined> {
+      const [row] = await sql.query<Row & ProofUseRow>(findWithProof, [tokenHash, ...proofValues(proof)]);
+      return row && { token: toAccessToken(row), proof: toProofUse(row, proof) };
     },
     /**
      * Stores a token by client credentials.

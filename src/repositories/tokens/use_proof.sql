@@ -1,4 +1,4 @@
--- Uses a DPoP proof; false if it was used before (RFC 9449 11.1, protocols R135). Two requests with the same proof wait for each other, and one gets false.
+-- Uses a DPoP proof; false if it was used before (RFC 9449 11.1, security R135). Two requests with the same proof wait for each other, and one gets false.
 --   proof: slot (the table of the ring), hash (in hex)
 CREATE FUNCTION {{use_proof}}(proof jsonb) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN

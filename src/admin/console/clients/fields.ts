@@ -92,6 +92,8 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
       address('jwks_uri'),
       { name: 'jwks', kind: 'json' },
       choice('fapi2', optional(fapi2Profiles)),
+      check('dpop_bound_access_tokens'),
+      check('dpop_nonce'),
     ],
   },
   {

@@ -1,4 +1,5 @@
 // Reads and writes the form of a resource; a textarea has its scopes, one on each line.
+import { resourceBindings } from '../../../oauth/binding.ts';
 import type { TypedResource } from '../../../pages/views/console-resources.ts';
 import type { Resource, ResourceScopes } from '../../../repositories/resources/resources.ts';
 
@@ -13,6 +14,7 @@ export const emptyForm: TypedResource = {
     scopes: '',
     clients: 'listed',
     access_token_format: 'opaque',
+    binding: 'none',
     access_token_lifetime: '',
   },
 };
@@ -31,6 +33,7 @@ export const formOf = (resource: Resource): TypedResource => ({
     .join('\n'),
   clients: resource.clients,
   access_token_format: resource.accessTokenFormat,
+  binding: resource.binding,
   access_token_lifetime: String(resource.accessTokenLifetime ?? ''),
 });
 
@@ -48,6 +51,7 @@ export function inputOf(typed: TypedResource): Record<string, unknown> {
     scopes: Object.entries(scopesIn(typed.scopes)).map(([value, description]) => ({ value, description })),
     clients: typed.clients === 'approved' ? 'approved' : 'listed',
     access_token_format: typed.access_token_format === 'jwt' ? 'jwt' : 'opaque',
+    binding: resourceBindings.find((each) => each === typed.binding) ?? 'none',
     // text that is no number is left to the schema, which refuses it
     access_token_lifetime:
       lifetime.trim() === '' ? null : /^\d{1,9}$/.test(lifetime.trim()) ? Number(lifetime) : lifetime,

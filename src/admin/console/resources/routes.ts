@@ -95,6 +95,7 @@ export async function consoleResourcesEndpoint(
           registered: resource.registered,
           ...(resource.accessTokenFormat === 'jwt' && { jwtAlg: resource.accessTokenSigningAlg }),
           open: clients === 'approved',
+          binding: resource.binding,
           scopes: Object.entries(scopes).map(([value, description]) => ({ value, description })),
           ...(accessTokenLifetime !== undefined && { accessTokenLifetime }),
           ...(resource.requiredAcr !== undefined && { requiredAcr: resource.requiredAcr }),

@@ -9,7 +9,7 @@ import type { RedemptionFailure } from '../../../oauth/code-redemption.ts';
 import { text } from '../../../oauth/text.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import { withLifetimeOf } from '../../../tokens/token-issuer.ts';
-import type { GrantType } from '../grant-type.ts';
+import { bindingRefusals, type GrantType } from '../grant-type.ts';
 
 const parameters = z.object({
   code: text(512),
@@ -17,7 +17,7 @@ const parameters = z.object({
   code_verifier: text(256).optional(),
 });
 
-const descriptions: Record<RedemptionFailure, string> = {
+const descriptions: Record<Exclude<RedemptionFailure, keyof typeof bindingRefusals>, string> = {
   unknown: 'the code is unknown',
   expired: 'the code has expired',
   ended: 'the authorization is no longer valid',
@@ -28,8 +28,6 @@ const descriptions: Record<RedemptionFailure, string> = {
   pkce: 'code_verifier does not match code_challenge',
   key: 'the code is bound to a key: send a DPoP proof that is signed with this key',
   resource: 'the authorization is not for this resource',
-  unbound: 'the resource takes only tokens that are bound to a key: send a DPoP proof',
-  proof: 'the DPoP proof was already used: make a new one for each request',
   replayed: 'the code was already used',
   retried: 'the code was already used',
 };
@@ -38,6 +36,7 @@ const descriptions: Record<RedemptionFailure, string> = {
 const events: Partial<Record<RedemptionFailure, AuditEventType>> = {
   replayed: 'code.replayed',
   client: 'code.misused',
+  proof: 'dpop.replayed',
 };
 
 export function authorizationCodeGrant({
@@ -80,7 +79,11 @@ export function authorizationCodeGrant({
       }
       const { failure, sub, clientId, burned } = result;
       const refusal =
-        failure === 'resource' ? invalidTarget(descriptions.resource) : invalidGrant(descriptions[failure]);
+        failure === 'unbound' || failure === 'proof'
+          ? bindingRefusals[failure]()
+          : failure === 'resource'
+            ? invalidTarget(descriptions.resource)
+            : invalidGrant(descriptions[failure]);
       const type = burned ? 'code.burned' : events[failure];
       if (!type) return { refusal };
       return { refusal, event: { type, clientId, sub, detail: { failure: burned ? failure : undefined } } };

@@ -8,7 +8,7 @@ import type { PollFailure } from '../../../repositories/device-authorizations/de
 import type { Store } from '../../../repositories/store.ts';
 import { profileOf } from '../../../oauth/fapi2.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
-import type { GrantType } from '../grant-type.ts';
+import { bindingRefusals, type GrantType } from '../grant-type.ts';
 
 const parameters = z.object({ device_code: text(512) });
 
@@ -32,9 +32,14 @@ const invalid: Partial<Record<PollFailure, string>> = {
 };
 
 /** The failures that the audit log records. */
-const events: Partial<Record<PollFailure, AuditEventType>> = { replayed: 'code.replayed', client: 'code.misused' };
+const events: Partial<Record<PollFailure, AuditEventType>> = {
+  replayed: 'code.replayed',
+  client: 'code.misused',
+  proof: 'dpop.replayed',
+};
 
 const refusalOf = (failure: PollFailure): OAuthError => {
+  if (failure === 'unbound' || failure === 'proof') return bindingRefusals[failure]();
   const [code, description] = refusals[failure] ?? [
     'invalid_grant',
     invalid[failure] ?? 'the device code was already used',

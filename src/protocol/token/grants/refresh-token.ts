@@ -9,11 +9,11 @@ import { text } from '../../../oauth/text.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import type { TokenService } from '../../../tokens/token-service.ts';
 import { withLifetimeOf } from '../../../tokens/token-issuer.ts';
-import type { GrantType } from '../grant-type.ts';
+import { bindingRefusals, type GrantType } from '../grant-type.ts';
 
 const parameters = z.object({ refresh_token: text(512), scope: text(1024).optional() });
 
-const descriptions: Record<RefreshFailure, string> = {
+const descriptions: Record<Exclude<RefreshFailure, keyof typeof bindingRefusals>, string> = {
   unknown: 'the refresh token is unknown',
   client: 'the refresh token was issued to another client',
   key: 'the refresh token is bound to a key: send a DPoP proof that is signed with this key',
@@ -21,8 +21,6 @@ const descriptions: Record<RefreshFailure, string> = {
   expired: 'the refresh token has expired',
   scope: 'scope exceeds what was granted',
   resource: 'the authorization is not for this resource',
-  unbound: 'the resource takes only tokens that are bound to a key: send a DPoP proof',
-  proof: 'the DPoP proof was already used: make a new one for each request',
   grace: 'the refresh token was already used',
   reused: 'the refresh token was already used or replaced: ask the user to sign in again',
 };
@@ -31,6 +29,7 @@ const descriptions: Record<RefreshFailure, string> = {
 const events: Partial<Record<RefreshFailure, AuditEventType>> = {
   reused: 'refresh_token.reused',
   client: 'refresh_token.misused',
+  proof: 'dpop.replayed',
 };
 
 const errors: Partial<Record<RefreshFailure, typeof invalidGrant>> = { scope: invalidScope, resource: invalidTarget };
@@ -75,7 +74,10 @@ export function refreshTokenGrant({
         return { tokens: withLifetimeOf(result, tokens), authorization, issuedAt, refreshToken, jwt };
       }
       const { failure, clientId, sub } = result;
-      const refusal = (errors[failure] ?? invalidGrant)(descriptions[failure]);
+      const refusal =
+        failure === 'unbound' || failure === 'proof'
+          ? bindingRefusals[failure]()
+          : (errors[failure] ?? invalidGrant)(descriptions[failure]);
       const type = events[failure];
       return type ? { refusal, event: { type, clientId, sub } } : { refusal };
     },
