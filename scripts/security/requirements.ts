@@ -202,7 +202,7 @@ export const protocolCases = [
 ];
 
 /** The numbers of the cases F on federation, which titles cite as “federation F22”, as each is built. */
-export const federationCases = [22];
+export const federationCases = [22, 62, 64];
 
 /** The faults F1 to F21 with their rules; for each of them also: no partial write, no active revoked token, no wrong answer. */
 export const faults: Record<number, [fault: string, rule: string]> = {

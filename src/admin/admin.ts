@@ -8,6 +8,7 @@ import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import { adminEndpoint } from './api/routes.ts';
 import { type ConsoleDependencies, createConsole } from './console/admin-session.ts';
+import { consoleAttributesEndpoint } from './console/attributes/routes.ts';
 import { appearanceRoutes } from './console/appearance/routes.ts';
 import { clientCreateRoutes } from './console/clients/create-routes.ts';
 import { clientDecisionRoutes } from './console/clients/decision-routes.ts';
@@ -43,7 +44,7 @@ const pages = [
   ...[consoleClientsEndpoint, clientCreateRoutes, clientDecisionRoutes, clientEditRoutes, clientEndRoutes],
   ...[consoleUsersEndpoint, userConfirmRoutes, userEditRoutes, userPasswordRoutes, userFactorRoutes],
   ...[userExportRoutes, userImportRoutes],
-  ...[consoleGroupsEndpoint, groupPageRoutes, consoleResourcesEndpoint],
+  ...[consoleGroupsEndpoint, groupPageRoutes, consoleResourcesEndpoint, consoleAttributesEndpoint],
   ...[sessionRoutes, keyRoutes, auditRoutes],
   ...[appearanceRoutes, settingsRoutes],
   consoleSearchEndpoint,

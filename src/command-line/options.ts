@@ -161,7 +161,7 @@ export async function readFields(
         );
       if (required) throw new UsageError(`The option --${option} is missing.`);
     } else if (kind === 'input') input[name] = await readPassword(terminal);
-    else if (kind === 'pairs') input[name] = readPairs(typed as string[], option);
+    else if (kind === 'pairs') input[name] = readPairs(typed as string[], option, name === 'attributes');
     else input[name] = field.many ? (typed as string[]).map((one) => valueOf(field, one)) : valueOf(field, typed);
   }
   return input;
@@ -208,14 +208,14 @@ async function readPassword({ stdin }: Terminal): Promise<string> {
   return (await readAll(stdin)).replace(/\r?\n$/, '');
 }
 
-/** `name=value` pairs; a value that parses as a JSON object, number or boolean is one unless its claim is text, else it is text. */
-function readPairs(pairs: readonly string[], option = 'claim'): Record<string, unknown> {
+/** `name=value` pairs; unless all are text, a value that parses as a JSON object, number or boolean is one unless its claim is text, else it is text. */
+function readPairs(pairs: readonly string[], option = 'claim', allText = false): Record<string, unknown> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const equals = pair.indexOf('=');
       if (equals < 1) throw new UsageError(`--${option} must be name=value, not ${pair}.`);
       const [name, value] = [pair.slice(0, equals), pair.slice(equals + 1)];
-      return [name, isTextClaim(name) ? value : jsonOf(value)];
+      return [name, allText || isTextClaim(name) ? value : jsonOf(value)];
     }),
   );
 }

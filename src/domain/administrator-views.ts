@@ -1,5 +1,6 @@
 // Writes users, clients and other objects as administrators see them: in snake_case, without secrets.
 import { acrOf } from '../oauth/acr.ts';
+import { type Attribute, attributesOf, standardClaimsOf } from '../oauth/attributes.ts';
 import type { ViewedEvent } from '../repositories/audit/audit-view.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { ListedGrant } from '../repositories/clients/grants.ts';
@@ -53,6 +54,7 @@ export function clientView(client: Client): Record<string, unknown> {
 }
 
 export function userView(user: User): Record<string, unknown> {
+  const attributes = attributesOf(user.claims);
   return {
     sub: user.sub,
     username: user.username,
@@ -61,7 +63,8 @@ export function userView(user: User): Record<string, unknown> {
     status: user.status,
     admin: user.admin,
     groups: user.groups,
-    claims: user.claims,
+    claims: standardClaimsOf(user.claims),
+    ...(Object.keys(attributes).length > 0 && { attributes }),
     has_password: user.passwordHash !== undefined,
     created_at: user.createdAt.toISOString(),
     updated_at: user.updatedAt.toISOString(),
@@ -122,6 +125,9 @@ export const groupView = (group: Group) => ({
   ...shown(group, 'name', 'description', 'members', 'createdAt'),
   ...(group.guardedSources.length > 0 && { guarded_sources: group.guardedSources }),
 });
+
+export const attributeView = (attribute: Attribute) =>
+  shown(attribute, 'name', 'type', 'label', 'choices', 'max', 'person', 'unique');
 
 export const resourceView = ({ scopes, ...resource }: Resource) => ({
   ...shown(

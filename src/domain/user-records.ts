@@ -4,6 +4,7 @@ import { CsvError, parse } from 'csv-parse';
 import { stringify } from 'csv-stringify/sync';
 import { OAuthError } from '../oauth/errors.ts';
 import {
+  isAttributeColumn,
   isProblem,
   readUserRecord,
   readUserRow,
@@ -95,13 +96,13 @@ export class HeadProblem extends OAuthError {
 /** @throws HeadProblem */
 function columnsOf(head: string[]): string[] {
   const names = head.map((cell) => cell.trim());
-  const unknown = names.find((column) => !userColumns.includes(column));
+  const unknown = names.find((column) => !userColumns.includes(column) && !isAttributeColumn(column));
   if (unknown !== undefined) {
     const column = /^[\w. -]{1,64}$/.test(unknown) ? unknown : '';
     throw new HeadProblem(
       'unknown',
       column,
-      `the file's head names ${column === '' ? 'a column' : `the column ${column}`} that is unknown: the columns are ${userColumns.join(', ')}`,
+      `the file's head names ${column === '' ? 'a column' : `the column ${column}`} that is unknown: the columns are ${userColumns.join(', ')}, and attributes.NAME for an attribute`,
     );
   }
   if (!names.includes('username'))
@@ -161,16 +162,26 @@ async function* linesOf(stream: Readable): AsyncGenerator<string | undefined> {
   if (length > 0) yield take();
 }
 
-/** Writes the head of a file. @param hashes whether the file has password hashes */
-export function headOf(format: TransferFormat, hashes: boolean): string {
-  return format === 'csv' ? stringify([columnsToWrite(hashes)]) : '';
+/** Writes the head of a file. @param hashes whether the file has password hashes @param attributes the names of attributes */
+export function headOf(format: TransferFormat, hashes: boolean, attributes: readonly string[] = []): string {
+  return format === 'csv' ? stringify([columnsToWrite(hashes, attributes)]) : '';
 }
 
 /** Writes rows. It marks a cell that a spreadsheet would run as a formula; an import removes the mark. */
-export function rowsOf(format: TransferFormat, records: readonly Record<string, unknown>[], hashes: boolean): string {
+export function rowsOf(
+  format: TransferFormat,
+  records: readonly Record<string, unknown>[],
+  hashes: boolean,
+  attributes: readonly string[] = [],
+): string {
   if (format === 'jsonl') return records.map((record) => `${JSON.stringify(record)}\n`).join('');
-  const columns = columnsToWrite(hashes);
-  return stringify(records.map(userRow).map((row) => columns.map((column) => markedCell(row[column]!))));
+  const columns = columnsToWrite(hashes, attributes);
+  return stringify(
+    records.map((record) => userRow(record, columns)).map((row) => columns.map((column) => markedCell(row[column]!))),
+  );
 }
 
-const columnsToWrite = (hashes: boolean) => userColumns.filter((column) => hashes || column !== 'password_hash');
+const columnsToWrite = (hashes: boolean, attributes: readonly string[]) => [
+  ...userColumns.filter((column) => hashes || column !== 'password_hash'),
+  ...attributes.map((name) => `attributes.${name}`),
+];

@@ -151,7 +151,8 @@ export async function* exportUsers(
     outcome: 'success',
     detail: { format, password_hashes: hashes, ...filterDetail(filter) },
   });
-  yield headOf(format, hashes);
+  const attributes = (await store.attributes.list()).map(({ name }) => name);
+  yield headOf(format, hashes, attributes);
   let after: string | undefined;
   do {
     const page = await withNewDeadline(() => store.userBatches.export(exportSize, after, filter));
@@ -159,6 +160,7 @@ export async function* exportUsers(
       format,
       page.users.map((user) => recordOf(user, hashes)),
       hashes,
+      attributes,
     );
     after = page.next;
   } while (after !== undefined);

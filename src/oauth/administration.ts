@@ -73,6 +73,12 @@ export const claimsShape = z.strictObject(
   { error: (issue) => (issue.code === 'invalid_type' ? rule('standard-claims').error : undefined) },
 );
 
+/** Values of attributes in a request; they are checked against the stored definitions. */
+const attributes = z
+  .record(z.string().max(50), z.unknown())
+  .optional()
+  .describe('Values of the attributes that are defined here; null removes one.');
+
 /** Whether a claim's value is text, also where it looks like a number. */
 export function isTextClaim(claim: string): boolean {
   return Object.hasOwn(claimRules, claim) && claimRules[claim as keyof typeof claimRules].def.type === 'string';
@@ -100,6 +106,7 @@ export const newUserShape = (minPasswordLength: number) =>
     groups: z.array(groupName).max(1000).optional().describe('The groups that the user belongs to.'),
     admin: z.boolean().optional().describe('Whether the user is an administrator.'),
     claims: claimsShape.optional().describe('Standard claims of OpenID Connect, such as name and phone_number.'),
+    attributes,
   });
 
 export const userChangeShape = (minPasswordLength: number) => {

@@ -53,6 +53,19 @@ const requestRules = {
   'https.start': 'must be an https URL without user information or a fragment',
   network: 'must contain only IP addresses and networks, such as 192.0.2.0/24, without bits beside the prefix',
   'access-groups': 'must name at least one group where access is groups',
+  positive: 'must be a whole number from 1 to 2147483647',
+  'attribute-name':
+    'must be 1 to 50 lower-case letters, digits and underscores, begin with a letter, and not be the name of a standard or reserved claim',
+  'attribute-type':
+    'does not suit the type: choices are for texts, numbers and lists, and only texts and numbers can be unique',
+  'attribute.unknown': 'is not defined here',
+  'attribute.type': 'has a value of another type than the attribute',
+  'attribute.date': 'must be an existing day as YYYY-MM-DD',
+  'attribute.text': 'must be text that is not empty, without control characters',
+  'attribute.long': 'has more characters than the attribute allows',
+  'attribute.many': 'has more entries than the attribute allows',
+  'attribute.large': 'is larger than the attribute allows',
+  'attribute.choice': 'is not one of the choices',
   language: 'must have language tags as its members, such as en',
   'standard-claims': `must contain only standard claims: ${storableClaims.join(', ')}`,
 } as const;

@@ -12,14 +12,14 @@ import { text } from './text.ts';
 const maxUri = 512;
 const maxScopes = 100;
 
-const language = z.string().regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}$/, rule('language'));
+export const languageTag = z.string().regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}$/, rule('language'));
 
 const scope = z.strictObject({
   value: z
     .string(rule('string'))
     .refine((value) => value.length <= 100 && !value.includes(' ') && isScope(value), rule('scope-value'))
     .refine((value) => !isServiceScope(value), rule('service-scope')),
-  description: z.record(language, displayText).optional().describe('What the scope allows, by language.'),
+  description: z.record(languageTag, displayText).optional().describe('What the scope allows, by language.'),
 });
 
 const members = {

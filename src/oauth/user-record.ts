@@ -51,6 +51,8 @@ export interface UserRecord {
   groups?: string[];
   password_hash?: string;
   claims?: Record<string, unknown>;
+  /** Not yet compared with the definitions; each value of a table is text. */
+  attributes?: Record<string, unknown>;
 }
 
 export interface RecordProblem {
@@ -61,7 +63,8 @@ export interface RecordProblem {
 /** Reads a JSON value as a user. Claims may be members of the object itself or of its `claims`. */
 export function readUserRecord(value: unknown): UserRecord | RecordProblem {
   if (!isObject(value)) return { column: '', reason: 'object' };
-  const { claims = {}, ...rest } = value;
+  const { claims = {}, attributes, ...rest } = value;
+  if (attributes !== undefined && !isObject(attributes)) return { column: 'attributes', reason: 'object-member' };
   if (!isObject(claims)) return { column: 'claims', reason: 'object-member' };
   const record: Record<string, unknown> = {};
   const read: Record<string, unknown> = {};
@@ -80,31 +83,43 @@ export function readUserRecord(value: unknown): UserRecord | RecordProblem {
     if (JSON.stringify(parsed.data).includes('\ufffd')) return { column: member, reason: 'encoding' };
     (isClaim ? read : record)[member] = parsed.data;
   }
+  if (JSON.stringify(attributes ?? {}).includes('\ufffd')) return { column: 'attributes', reason: 'encoding' };
   if (record['username'] === undefined) return { column: 'username', reason: 'missing' };
   if (Array.isArray(record['groups'])) record['groups'] = [...new Set(record['groups'] as string[])];
   // each member was parsed by its own rule; the compiler cannot follow that in a loop
-  return { ...record, ...(Object.keys(read).length > 0 && { claims: read }) } as unknown as UserRecord;
+  return {
+    ...record,
+    ...(Object.keys(read).length > 0 && { claims: read }),
+    ...(attributes && { attributes }),
+  } as unknown as UserRecord;
 }
 
 const booleans: Record<string, boolean> = { true: true, yes: true, '1': true, false: false, no: false, '0': false };
 const booleanColumns = new Set(['email_verified', 'admin', 'phone_number_verified']);
 
+/** Whether it is the column of an attribute; an import compares its name with the definitions. */
+export const isAttributeColumn = (column: string): boolean => /^attributes\.[a-z][a-z0-9_]{0,49}$/.test(column);
+
+/** The entries of a cell: semicolons separate them. */
+export const entriesOf = (text: string): string[] =>
+  (text.match(/(?:\\[\\;]|[^;])+/g) ?? []).map((entry) => entry.replace(/\\([\\;])/g, '$1').trim()).filter(Boolean);
+
 /** Reads the cells of a row as a user. An empty cell is a missing member. */
 export function readUserRow(cells: Record<string, string>): UserRecord | RecordProblem {
   const value: Record<string, unknown> = {};
   const address: Record<string, string> = {};
+  const attributes: Record<string, string> = {};
   for (const [column, cell] of Object.entries(cells)) {
     const text = unmarkedCell(cell).trim();
     if (text === '') continue;
     if (column.startsWith('address.')) address[column.slice('address.'.length)] = text;
-    else if (column === 'groups')
-      value['groups'] = (text.match(/(?:\\[\\;]|[^;])+/g) ?? [])
-        .map((group) => group.replace(/\\([\\;])/g, '$1').trim())
-        .filter(Boolean);
+    else if (isAttributeColumn(column)) attributes[column.slice('attributes.'.length)] = text;
+    else if (column === 'groups') value['groups'] = entriesOf(text);
     else if (booleanColumns.has(column)) value[column] = booleans[text.toLowerCase()] ?? text;
     else value[column] = text;
   }
   if (Object.keys(address).length > 0) value['address'] = address;
+  if (Object.keys(attributes).length > 0) value['attributes'] = attributes;
   for (const column of booleanColumns) if (typeof value[column] === 'string') return { column, reason: 'boolean' };
   return readUserRecord(value);
 }
@@ -112,14 +127,17 @@ export function readUserRow(cells: Record<string, string>): UserRecord | RecordP
 export const isProblem = (record: UserRecord | RecordProblem): record is RecordProblem => 'reason' in record;
 
 /** Returns the cells of a user's row by column. Semicolons separate groups; a backslash escapes a semicolon or a backslash in a name. */
-export function userRow(record: Record<string, unknown>): Record<string, string> {
+export function userRow(record: Record<string, unknown>, columns = userColumns): Record<string, string> {
   const claims = (record['claims'] ?? {}) as Record<string, unknown>;
+  const attributes = (record['attributes'] ?? {}) as Record<string, unknown>;
   const address = (claims['address'] ?? {}) as Record<string, unknown>;
   return Object.fromEntries(
-    userColumns.map((column) => {
+    columns.map((column) => {
       const value = column.startsWith('address.')
         ? address[column.slice('address.'.length)]
-        : (record[column] ?? claims[column]);
+        : column.startsWith('attributes.')
+          ? attributes[column.slice('attributes.'.length)]
+          : (record[column] ?? claims[column]);
       const groups = Array.isArray(value) ? value.map((group) => String(group).replace(/[\\;]/g, '\\$&')) : undefined;
       return [column, groups ? groups.join(';') : cellOf(value)];
     }),

@@ -2,6 +2,7 @@
 import type { Database, Sql } from '../database/database.ts';
 import { accessTokensRepository } from './tokens/access-tokens.ts';
 import { appearanceRepository } from './appearance/appearance.ts';
+import { attributesRepository } from './attributes/attributes.ts';
 import { auditEventsRepository, type EventListener } from './audit/audit-events.ts';
 import { auditSearchRepository } from './audit/audit-search.ts';
 import { auditViewRepository } from './audit/audit-view.ts';
@@ -55,6 +56,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
   return {
     accessTokens: accessTokensRepository(sql),
     appearance: appearanceRepository(sql),
+    attributes: attributesRepository(sql),
     auditEvents: auditEventsRepository(sql, onEvent),
     auditSearch: auditSearchRepository(sql),
     auditView: auditViewRepository(sql),

@@ -4,6 +4,7 @@ import type { Pages } from '../../src/pages/views/index.ts';
 import { accountExamples } from './account.ts';
 import { consoleClientCreateExamples } from './console-client-create.ts';
 import { consoleClientExamples } from './console-clients.ts';
+import { consoleDefinitionsExamples } from './console-definitions.ts';
 import { consoleGroupsExamples } from './console-groups.ts';
 import { consoleResourcesExamples } from './console-resources.ts';
 import { operationsExamples } from './console-operations.ts';
@@ -24,6 +25,7 @@ export const examples: Examples<Pages> = {
   ...accountExamples,
   ...consoleClientExamples,
   ...consoleClientCreateExamples,
+  ...consoleDefinitionsExamples,
   ...consoleGroupsExamples,
   ...consoleResourcesExamples,
   ...operationsExamples,

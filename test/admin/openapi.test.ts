@@ -232,6 +232,15 @@ describe('the answers of real requests', () => {
     await check('DELETE', path, '/resources/{resource}');
   });
 
+  test('the answers about attributes match their schemas (federation 7)', async () => {
+    await check('POST', '/attributes', '/attributes', { name: 'floor', type: 'number', label: { en: 'Floor' } });
+    await check('PATCH', '/attributes/floor', '/attributes/{attribute}', { person: 'read', max: 9 });
+    await check('GET', '/attributes', '/attributes');
+    const user = await service.createUser();
+    await check('PATCH', `/users/${user.sub}`, '/users/{sub}', { attributes: { floor: 3 } });
+    await check('DELETE', '/attributes/floor', '/attributes/{attribute}');
+  });
+
   test('the answers about groups match their schemas (issue 6)', async () => {
     const user = await service.createUser();
     await check('POST', '/groups', '/groups', { name: 'crew', description: 'On board' });

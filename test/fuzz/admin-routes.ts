@@ -43,6 +43,7 @@ const auditFilter = {
 };
 
 export const adminRoutes: Record<string, Route> = {
+  'DELETE /admin/api/attributes/:attribute': admin(204, { path: { attribute: ['department'] } }),
   'DELETE /admin/api/clients/:id': admin(204, victim),
   'DELETE /admin/api/groups/:name': admin(204, group),
   'DELETE /admin/api/keys/:kid': admin(204, { path: { kid: ['none'] } }),
@@ -87,6 +88,7 @@ export const adminRoutes: Record<string, Route> = {
   }),
   'GET /admin/api/openapi.json': admin(200),
   'GET /admin/api/sessions': admin(200, { query: { ...page, sub: ['@sub'] } }),
+  'GET /admin/api/attributes': admin(200),
   'GET /admin/api/resources': admin(200, { query: page }),
   'GET /admin/api/resources/:resource': admin(200, { path: { resource: ['https://api.example/'] } }),
   'GET /admin/api/groups': admin(200, { query: { ...page, 'q?': ['staff'] } }),
@@ -109,6 +111,10 @@ export const adminRoutes: Record<string, Route> = {
   'PATCH /admin/api/groups/:name': admin(200, {
     ...group,
     json: { 'name?': ['crew', 'staff'], 'description?': ['On board', ''] },
+  }),
+  'PATCH /admin/api/attributes/:attribute': admin(200, {
+    path: { attribute: ['department'] },
+    json: { 'label?': [{ en: 'Department' }], 'choices?': [['a'], null], 'max?': [5, null], 'person?': ['read'] },
   }),
   'PATCH /admin/api/resources/:resource': admin(200, {
     path: { resource: ['https://api.example/'] },
@@ -133,6 +139,15 @@ export const adminRoutes: Record<string, Route> = {
     json: { 'name?': ['Harbour'], 'other_name?': ['Pier'] },
   }),
   'POST /admin/api/clients/:id/refuse': admin(200, { ...victim, json: { version: [1, 2], reason: ['not now'] } }),
+  'POST /admin/api/attributes': admin(201, {
+    json: {
+      name: ['department', 'floor'],
+      type: ['string', 'number'],
+      'label?': [{ en: 'Department', de: 'Abteilung' }],
+      'person?': ['none', 'write'],
+      'unique?': [false],
+    },
+  }),
   'POST /admin/api/resources': admin(201, {
     json: {
       resource: ['https://api.example/', 'urn:example:api'],

@@ -255,6 +255,35 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [303, 403, 404],
   },
+  'GET /admin/attributes': { cookies: byAdministrator, statuses: [200, 303, 403] },
+  'GET /admin/attributes/new': { cookies: byAdministrator, statuses: [200, 303, 403] },
+  'GET /admin/attributes/:name': {
+    path: { name: ['department'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'GET /admin/attributes/:name/delete': {
+    path: { name: ['department'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'POST /admin/attributes/new': {
+    form: { name: ['department'], type: ['string'], 'label?': ['Department\n[de] Abteilung'], 'person?': ['read'] },
+    cookies: byAdministrator,
+    statuses: [303, 403],
+  },
+  'POST /admin/attributes/:name': {
+    path: { name: ['department'] },
+    form: { 'label?': ['Department'], 'choices?': ['a\nb'], 'max?': ['3'], 'unique?': ['true'] },
+    cookies: byAdministrator,
+    statuses: [303, 403, 404],
+  },
+  'POST /admin/attributes/:name/delete': {
+    path: { name: ['department'] },
+    form: { typed: ['department'] },
+    cookies: byAdministrator,
+    statuses: [303, 403, 404],
+  },
   'GET /admin/resources': { query: { 'cursor?': ['x'] }, cookies: byAdministrator, statuses: [200, 303, 403] },
   'GET /admin/resources/new': { cookies: byAdministrator, statuses: [200, 303, 403] },
   'GET /admin/resources/:resource': {

@@ -16,6 +16,11 @@ import {
 } from '../../oauth/own-profile.ts';
 import { createAdministration } from '../../domain/administration/administration.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
+import { attributeFields, readAttributeForm } from '../../pages/attribute-fields.ts';
+import type { AttributeField } from '../../pages/views/console-definitions.ts';
+import { unlessConflict } from '../../pages/refused-operations.ts';
+import type { Attribute } from '../../oauth/attributes.ts';
+import { singleValued } from '../../server/parameters.ts';
 import { languages } from './languages.ts';
 import { profileView, seenBy } from './view.ts';
 import type { Config } from '../../config.ts';
@@ -30,6 +35,7 @@ const editPath = '/account/profile/edit';
 interface Trouble {
   typed: Record<string, string | undefined>;
   faults?: Partial<Record<ProfileField, ProfileFault>>;
+  attributeFaults?: Record<string, AttributeField['fault']>;
   problem?: 'changed';
 }
 
@@ -53,32 +59,49 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
 
   account.page(app, path, async (own) => {
     const { user } = own.session;
-    const grants = await store.grants.list(user.sub, firstPage);
+    const [grants, attributes] = await Promise.all([store.grants.list(user.sub, firstPage), store.attributes.list()]);
     return own.send('account-profile', {
-      profile: profileView(user, grants),
-      ...(fields.length > 0 && { editUri: editPath }),
+      profile: profileView(user, grants, attributes),
+      ...((fields.length > 0 || attributes.some(isWritable)) && { editUri: editPath }),
     });
   });
 
   account.page(app, editPath, async (own) => {
-    if (fields.length === 0) throw notFound('users cannot edit their profiles here');
+    if (fields.length === 0 && (await writable()).length === 0) throw notFound('users cannot edit their profiles here');
     return show(own);
   });
 
-  account.form(app, editPath, shape, async (own, { version, ...others }, _request, reply) => {
+  account.form(app, editPath, shape, async (own, { version, ...others }, request, reply) => {
     const { user } = own.session;
     const typed = others as Record<string, string | undefined>;
     const { change, faults } = readOwnProfile(typed, editable, user.claims);
-    if (Object.keys(faults).length > 0) return show(own, { typed, faults });
-    if (Object.keys(change).length === 0) return pages.redirect(reply, path);
+    const definitions = await writable();
+    // the user may set what is writable, and nothing else (federation F64)
+    const values = singleValued(request.body);
+    const { change: attributes, faults: attributeFaults } = readAttributeForm(definitions, values, user.claims);
+    const whole = { ...values, ...typed };
+    if (Object.keys(faults).length + Object.keys(attributeFaults).length > 0)
+      return show(own, { typed: whole, faults, attributeFaults });
+    if (Object.keys(change).length + Object.keys(attributes).length === 0) return pages.redirect(reply, path);
     // the form must not overwrite a concurrent change by another actor
-    if (version !== versionOf(own.session)) return show(own, { typed, problem: 'changed' });
-    await administration.changeUser(own.by, user.sub, { claims: change });
+    if (version !== versionOf(own.session)) return show(own, { typed: whole, problem: 'changed' });
+    const saved = await unlessConflict(
+      administration.changeUser(own.by, user.sub, { claims: change, ...(definitions.length > 0 && { attributes }) }),
+    );
+    if (saved === 'conflict') {
+      const unique = definitions.filter((one) => one.unique && Object.hasOwn(attributes, one.name));
+      const shared = Object.fromEntries(unique.map(({ name }) => [name, 'taken' as const]));
+      return show(own, { typed: whole, attributeFaults: shared });
+    }
     return own.done(path, 'profile-saved');
   });
 
+  const isWritable = ({ person }: Attribute) => person === 'write';
+  const writable = async () => (await store.attributes.list()).filter(isWritable);
+
   async function show(own: AccountSession, trouble?: Trouble): Promise<FastifyReply> {
     const { user } = own.session;
+    const attributes = await writable();
     const see = seenBy(await store.grants.list(user.sub, firstPage));
     const form = own.form(editPath);
     form.hidden['version'] = versionOf(own.session);
@@ -86,6 +109,9 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
       form,
       profileUri: path,
       maxLength: maxFieldLength,
+      ...(attributes.length > 0 && {
+        attributes: attributeFields(attributes, user.claims, trouble?.typed, trouble?.attributeFaults),
+      }),
       fields: fields.map((field) => {
         const value = trouble ? (trouble.typed[field] ?? '') : fieldValue(user.claims, field);
         const fault = trouble?.faults?.[field];

@@ -1,6 +1,7 @@
 // Lists the stored claims of a user, and which applications may see each.
 import { legible } from '../../pages/claim-text.ts';
 import type { Pages } from '../../pages/views/index.ts';
+import type { Attribute } from '../../oauth/attributes.ts';
 import { namedClaims, supportedClaims } from '../../oauth/claims.ts';
 import { claimsOfScopes } from '../../oauth/scope.ts';
 import type { Grant } from '../../repositories/clients/grants.ts';
@@ -18,13 +19,20 @@ export function seenBy(grants: readonly Grant[]): SeenBy {
 }
 
 /** Every claim that has a value, each with the applications whose grant covers it. */
-export function profileView(user: User, grants: readonly Grant[]): Pages['account-profile']['profile'] {
+export function profileView(
+  user: User,
+  grants: readonly Grant[],
+  attributes: readonly Attribute[] = [],
+): Pages['account-profile']['profile'] {
   const see = seenBy(grants);
   const known = namedClaims(
     user,
     supportedClaims.filter((claim) => claim !== 'sub'),
   );
-  return Object.entries(known)
-    .map(([claim, value]) => ({ ...legible(claim, value), seenBy: see(claim) }))
-    .filter(({ value }) => value !== '');
+  const own = attributes.filter(({ person, name }) => person !== 'none' && user.claims[name] !== undefined);
+  const shown = own.map(({ name, label }) => ({ ...legible(name, user.claims[name]), label, seenBy: see(name) }));
+  return [
+    ...Object.entries(known).map(([claim, value]) => ({ ...legible(claim, value), seenBy: see(claim) })),
+    ...shown,
+  ].filter(({ value }) => value !== '');
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { clientMetadataShape } from '../../oauth/client-metadata.ts';
 import { accessRules } from '../../oauth/access.ts';
 import { claimsShape } from '../../oauth/administration.ts';
+import { newAttributeShape } from '../../oauth/attributes.ts';
 import { newResourceShape } from '../../oauth/resource-shape.ts';
 import { errorCodes } from '../../oauth/errors.ts';
 import { auditEventTypes } from '../../repositories/audit/audit-events.ts';
@@ -53,6 +54,10 @@ const user = z.object({
   admin: z.boolean(),
   groups: z.array(z.string()),
   claims: claimsShape,
+  attributes: z
+    .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]))
+    .optional()
+    .describe('Present if the user has values of attributes.'),
   has_password: z.boolean(),
   created_at: time,
   updated_at: time,
@@ -76,6 +81,9 @@ const group = z.object({
     .describe('The connections that may change the members of the group although it is guarded.'),
   created_at: time,
 });
+const attribute = newAttributeShape
+  .required({ label: true, person: true, unique: true })
+  .extend({ choices: z.array(z.string()).optional(), max: z.int().optional() });
 const resource = newResourceShape
   .required({ scopes: true, clients: true, access_token_format: true, access_token_signing_alg: true, binding: true })
   .extend({
@@ -225,6 +233,8 @@ export const answers = {
   }),
   Group: group,
   GroupPage: page('groups', group),
+  Attribute: attribute,
+  Attributes: z.object({ attributes: z.array(attribute) }),
   Resource: resource,
   ResourcePage: page('resources', resource),
   MembersChange: z.object({

@@ -1,5 +1,6 @@
 // Lists every administrative operation.
 import { appearanceOperations } from './appearance.ts';
+import { attributeOperations } from './attributes.ts';
 import { auditOperations } from './audit.ts';
 import { clientDecisionOperations } from './client-decisions.ts';
 import { clientOperations } from './clients.ts';
@@ -25,6 +26,7 @@ export const operations: Operation[] = [
   ...transferOperations,
   ...groupOperations,
   ...resourceOperations,
+  ...attributeOperations,
   ...grantOperations,
   ...auditOperations,
   ...keyOperations,

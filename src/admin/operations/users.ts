@@ -84,7 +84,7 @@ function prepareClaims({ claims, ...given }: Record<string, unknown>): Record<st
   return { ...given, claims: others, ...(email_verified !== undefined && { email_verified }) };
 }
 
-const newUserOptions = { email: 'email', claim: 'claims', group: 'groups', admin: 'admin' };
+const newUserOptions = { email: 'email', claim: 'claims', attribute: 'attributes', group: 'groups', admin: 'admin' };
 
 const createUser = operation({
   method: 'POST',
@@ -111,10 +111,10 @@ const createUser = operation({
     { store, config, administration, passwords, passwordPolicy },
     { input, actor },
   ): Promise<{ user: User; invitation?: NewInvitation }> {
-    const { password, claims = {}, invite = false, existing: mayExist = false, ...user } = input;
+    const { password, claims = {}, attributes = {}, invite = false, existing: mayExist = false, ...user } = input;
     const present = mayExist ? await store.users.findByUsername(user.username) : undefined;
     if (present) {
-      if (user.email !== undefined || user.groups || user.admin || Object.keys(claims).length > 0)
+      if (user.email !== undefined || user.groups || user.admin || Object.keys({ ...claims, ...attributes }).length > 0)
         throw conflict('there is a user of this name: invite the user without other options');
       const { uri, delivery } = newInvitation(config, present.email);
       const expiresAt = await administration.inviteUser(actor, present.sub, delivery);
@@ -131,6 +131,7 @@ const createUser = operation({
         passwordHash: password === undefined ? undefined : await passwords.hash(password),
         groups: user.groups,
         admin: user.admin,
+        attributes,
         claims: Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null && value !== undefined)),
       },
       invitation?.delivery,
@@ -218,6 +219,13 @@ export const changeUser = operation({
       'disabled; all sessions and tokens of this user have ended',
     ),
     setStatus('user enable', 'Lets a disabled user sign in again', 'enabled', 'enabled'),
+    {
+      name: 'user set-attributes',
+      summary: 'Sets attributes of a user; an empty value removes one',
+      options: { attribute: 'attributes' },
+      required: ['attributes'],
+      text: ({ user, changed }) => (changed ? `Changed ${user.username}.` : `Nothing of ${user.username} changed.`),
+    },
     {
       name: 'user set-password',
       summary: 'Sets a password, which comes from standard input, and ends all sessions of the user',

@@ -5,7 +5,9 @@ import { isUniqueViolation } from '../../database/database.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
 import { requireGroups } from './client-access.ts';
+import { type AttributeValues, checkedAttributes, keepUnique, withoutNulls } from '../attributes.ts';
 import { appearanceOperations } from './appearance.ts';
+import { attributeOperations } from './attributes.ts';
 import { groupOperations } from './groups.ts';
 import { resourceOperations } from './resources.ts';
 import { invitationOperations, invite, type InvitationDelivery } from './invitations.ts';
@@ -25,6 +27,8 @@ export interface ClientDecision extends ClientChange {
 
 /** A change of a user, as the administrator saw the user. */
 export interface UserDecision extends UserChange {
+  /** Merged into the present ones; null removes one. */
+  attributes?: AttributeValues | undefined;
   /** The time of the user's last change that the administrator saw, in milliseconds since 1970: conflict if there was a later one. */
   version?: string | undefined;
 }
@@ -110,6 +114,7 @@ export function createAdministration(store: Store) {
 
   return {
     ...appearanceOperations(store),
+    ...attributeOperations(store),
     ...groupOperations(store),
     ...resourceOperations(store),
     ...invitationOperations(store),
@@ -121,12 +126,15 @@ export function createAdministration(store: Store) {
      */
     createUser: (
       by: Actor,
-      user: NewUser,
+      { attributes, ...user }: NewUser & { attributes?: AttributeValues | undefined },
       invitation?: InvitationDelivery,
     ): Promise<{ user: User; expiresAt: Date | undefined }> =>
       store
         .transaction(async (repositories) => {
-          const made = await repositories.users.insert(user);
+          const checked = await checkedAttributes(repositories, attributes);
+          const claims = withoutNulls({ ...user.claims, ...checked.values });
+          const made = await repositories.users.insert({ ...user, claims });
+          await keepUnique(repositories, made.sub, checked);
           const { sub, username, admin } = made;
           const detail = { username, admin };
           await repositories.auditEvents.insert({ ...by, type: 'user.created', outcome: 'success', sub, detail });
@@ -143,7 +151,7 @@ export function createAdministration(store: Store) {
     changeUser: (
       by: Actor,
       sub: string,
-      { version, ...change }: UserDecision,
+      { version, attributes, ...change }: UserDecision,
       passwordHash?: string,
       own?: { replaces: string; keepSession: string },
     ): Promise<{ user: User; changed: boolean }> =>
@@ -156,8 +164,11 @@ export function createAdministration(store: Store) {
         if (own && before.passwordHash !== own.replaces)
           throw conflict('the password has been changed in the meantime');
         if (passwordHash !== undefined) await users.setPassword(sub, passwordHash, own?.keepSession);
-        const claims = change.claims && withoutNulls({ ...before.claims, ...change.claims });
+        const checked = await checkedAttributes(repositories, attributes);
+        const merged = { ...before.claims, ...change.claims, ...checked.values };
+        const claims = (change.claims ?? attributes) && withoutNulls(merged);
         const user = found(await users.update(sub, { ...change, claims }), 'user');
+        await keepUnique(repositories, sub, checked);
         await keepAnAdministrator(repositories, before);
         const event = userEvent(before, user);
         return [{ user, changed: event !== undefined }, event];
@@ -378,10 +389,6 @@ export function createAdministration(store: Store) {
       ]);
     },
   };
-}
-
-function withoutNulls(claims: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null && value !== undefined));
 }
 
 /** Whether an object of a change has no defined member. */

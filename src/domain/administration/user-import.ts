@@ -2,11 +2,13 @@
 import { DatabaseUnavailable, isCheckViolation, isInvalidValue, isUniqueViolation } from '../../database/database.ts';
 import { withNewDeadline } from '../../database/deadline.ts';
 import type { ImportReason } from '../../oauth/import-reasons.ts';
+import { checkValues } from '../attributes.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { userEvent } from '../../repositories/audit/audit-diff.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { ImportedUser } from '../../repositories/users/user-batches.ts';
 import type { User } from '../../repositories/users/users.ts';
+import { entriesOf } from '../../oauth/user-record.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 
 export interface ImportOptions {
@@ -54,7 +56,14 @@ export function importUsers(store: Store) {
       if (error instanceof DryRun) return error.outcomes;
       if (error instanceof DatabaseUnavailable || !isOfAValue(error)) throw error;
       // a batch that fails is imported again by halves, down to the row that is wrong
-      if (users.length === 1) return [isUniqueViolation(error) ? refused('email', 'taken') : notStored];
+      if (users.length === 1)
+        return [
+          isUniqueViolation(error)
+            ? refused('email', 'taken')
+            : error instanceof SharedValue
+              ? refused('attributes', 'taken')
+              : notStored,
+        ];
       const half = users.length >> 1;
       const first = await attempt(by, users.slice(0, half), options);
       return [...first, ...(await attempt(by, users.slice(half), options))];
@@ -65,6 +74,7 @@ export function importUsers(store: Store) {
 const notStored = refused('', 'value');
 
 const isOfAValue = (error: unknown) =>
+  error instanceof SharedValue ||
   isUniqueViolation(error) ||
   isInvalidValue(error) ||
   ['users_sub_check', 'users_username_check', 'users_email_check'].some((name) => isCheckViolation(error, name));
@@ -72,18 +82,25 @@ const isOfAValue = (error: unknown) =>
 async function importAll(
   repositories: Repositories,
   by: Actor,
-  users: readonly ImportedUser[],
+  given: readonly ImportedUser[],
   { update, admins }: ImportOptions,
 ): Promise<ImportOutcome[]> {
-  if (update && users.some((user) => user.admin === false || user.status === 'disabled'))
+  if (update && given.some((user) => user.admin === false || user.status === 'disabled'))
     await repositories.users.lockAdmins();
-  const keys = await repositories.userBatches.keys(users.map((user) => user.username));
-  const present = await repositories.userBatches.lock(users.map((user) => user.username));
+  const keys = await repositories.userBatches.keys(given.map((user) => user.username));
+  const present = await repositories.userBatches.lock(given.map((user) => user.username));
   const outcomes: ImportOutcome[] = [];
   const events: AuditEvent[] = [];
   const fresh = new Map<string, number>();
+  const { refuse, unique } = await withAttributes(repositories, given);
+  const users = refuse.map(({ user }) => user);
   for (const [index, user] of users.entries()) {
     const key = keys[index]!;
+    const column = refuse[index]!.column;
+    if (column !== undefined) {
+      outcomes[index] = refused(column, 'attribute');
+      continue;
+    }
     const there = present.get(key);
     if (there === undefined) fresh.set(key, index);
     else if (!update) outcomes[index] = { outcome: 'unchanged' };
@@ -97,8 +114,36 @@ async function importAll(
   }
   const left = [...fresh.values()].filter((index) => outcomes[index] === undefined);
   if (left.length > 0) await explain(repositories, users, keys, left, outcomes);
+  const subs = [...made.values(), ...present.values()].map(({ sub }) => sub);
+  if (!(await repositories.attributes.keepUnique(subs, unique))) throw new SharedValue('two users share a value');
   await repositories.auditEvents.insertMany(events);
   return outcomes;
+}
+
+/** Another user has the same value of a unique attribute. */
+class SharedValue extends Error {}
+
+/** Compares attributes with their definitions, and makes those that fit members of the claims. A table has texts only. */
+async function withAttributes({ attributes }: Repositories, given: readonly ImportedUser[]) {
+  if (!given.some((user) => user.attributes))
+    return { refuse: given.map((user) => ({ user, column: undefined })), unique: [] };
+  const definitions = await attributes.listForUse();
+  const types = new Map(definitions.map(({ name, type }) => [name, type]));
+  const refuse = given.map(({ attributes: values, ...user }) => {
+    if (!values) return { user, column: undefined };
+    const read = Object.entries(values).map(([name, value]): [string, unknown] => {
+      const isList = types.get(name) === 'string_list' && typeof value === 'string';
+      return [name, isList ? entriesOf(value) : value];
+    });
+    const { values: fitting, faults } = checkValues(definitions, Object.fromEntries(read));
+    const [fault] = Object.keys(faults);
+    const kept = Object.fromEntries(Object.entries(fitting).filter(([, value]) => value !== null));
+    return {
+      user: { ...user, claims: { ...user.claims, ...kept } },
+      column: fault === undefined ? undefined : `attributes.${fault}`,
+    };
+  });
+  return { refuse, unique: definitions.filter((one) => one.unique).map(({ name }) => name) };
 }
 
 /** Finds out why users were not created: a concurrent import created them, or another user has the address or the sub. */

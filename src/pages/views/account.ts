@@ -1,5 +1,6 @@
 // Declares what the pages of the user's account show.
 import type { ProfileFault, ProfileField } from '../../oauth/own-profile.ts';
+import type { AttributeField } from './console-definitions.ts';
 import type { AccountView, ApiView, ClaimText, Footer, FormView } from './parts.ts';
 
 /** What a page of the account reports as done: keys of the catalogue under `account.done.`. */
@@ -65,7 +66,7 @@ export interface AccountPages {
   };
   /** The stored claims, each with the names of the applications whose grant covers it. */
   'account-profile': AccountFrame & {
-    profile: (ClaimText & { seenBy: string[] })[];
+    profile: (ClaimText & { seenBy: string[]; label?: Record<string, string> })[];
     /** Absent when users may change nothing themselves. */
     editUri?: string;
   };
@@ -79,6 +80,8 @@ export interface AccountPages {
       choices?: { value: string; label: string }[];
       fault?: ProfileFault;
     }[];
+    /** Those that the user may change. */
+    attributes?: AttributeField[];
     /** In characters. */
     maxLength: number;
     form: FormView;

@@ -1,6 +1,7 @@
 // Declares what the console's pages about users show.
 import type { ConsoleFrame, SortView } from './console.ts';
 import type { AuditEventRow } from './console-operations.ts';
+import type { AttributeField } from './console-definitions.ts';
 import type { ClaimText, FormView } from './parts.ts';
 
 /** A user as a line of a list. */
@@ -83,7 +84,7 @@ export interface ConsoleUsersPages {
   /** Posts `act`, with `group` or `client_id` for some operations. */
   'console-user': ConsoleFrame & {
     user: UserLine & { sub: string; emailVerified: boolean; hasPassword: boolean; updatedAt: Date };
-    claims: ClaimText[];
+    claims: (ClaimText & { label?: Record<string, string> })[];
     /** `sources` names the connections that put the user there, and `manual` for an administrator. */
     groups: { name: string; uri: string; sources: string[] }[];
     /** Some groups of which the user is no member. */
@@ -117,6 +118,8 @@ export interface ConsoleUsersPages {
     user?: { username: string; uri: string };
     form: FormView;
     fields: UserField[];
+    /** Of an existing user. */
+    attributes?: AttributeField[];
     /** How a new user gets access: by an invitation, which is mailed or shown as a link, or by a password of so many characters. */
     access?: {
       chosen: 'invite' | 'password';

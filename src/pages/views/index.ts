@@ -2,6 +2,7 @@
 import type { AccountPages } from './account.ts';
 import type { ConsoleClientCreatePages } from './console-client-create.ts';
 import type { ConsoleClientPages } from './console-clients.ts';
+import type { ConsoleDefinitionsPages } from './console-definitions.ts';
 import type { ConsoleGroupsPages } from './console-groups.ts';
 import type { ConsoleResourcesPages } from './console-resources.ts';
 import type { ConsoleSettingsPages } from './console-settings.ts';
@@ -36,6 +37,7 @@ export interface Pages
     TryItPages,
     ConsoleClientPages,
     ConsoleClientCreatePages,
+    ConsoleDefinitionsPages,
     ConsoleGroupsPages,
     ConsoleResourcesPages,
     ConsoleSearchPages,

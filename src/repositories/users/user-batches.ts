@@ -14,6 +14,8 @@ export interface ImportedUser {
   admin?: boolean | undefined;
   groups?: string[] | undefined;
   claims?: Record<string, unknown> | undefined;
+  /** Not yet compared with the definitions; they become members of `claims`. */
+  attributes?: Record<string, unknown> | undefined;
 }
 
 // in the order of their keys, so that two imports of the same users cannot deadlock

@@ -3,6 +3,7 @@ import type { PageName } from '../../../src/pages/views/index.ts';
 import { examples } from '../../../templates/examples/index.ts';
 import { accountStates } from './account.ts';
 import { commonStates } from './common.ts';
+import { consoleDefinitionsStates } from './console-definitions.ts';
 import { consoleGroupsStates } from './console-groups.ts';
 import { consoleResourcesStates } from './console-resources.ts';
 import { consoleSearchStates } from './console-search.ts';
@@ -26,6 +27,7 @@ export const everyView: View[] = [
   ...commonStates,
   ...consoleClientStates,
   ...consoleClientCreateStates,
+  ...consoleDefinitionsStates,
   ...consoleGroupsStates,
   ...consoleResourcesStates,
   ...consoleSearchStates,

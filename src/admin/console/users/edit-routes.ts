@@ -15,6 +15,8 @@ import { findUser } from '../../operations/users.ts';
 import type { User } from '../../../repositories/users/users.ts';
 import { allUserFields, newUserFields, readUserForm, userFields, type UserFaults } from './fields.ts';
 import { answerInvitation } from './invitation.ts';
+import { attributeFields, readAttributeForm } from '../../../pages/attribute-fields.ts';
+import type { AttributeField } from '../../../pages/views/console-definitions.ts';
 import { listPath, pathOf } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -30,6 +32,7 @@ const ofOld = z.object({ csrf: text(100).optional(), version: z.string().regex(/
 interface Trouble {
   typed: Record<string, string>;
   faults: UserFaults;
+  attributeFaults?: Record<string, AttributeField['fault']>;
   passwordFault?: ConsoleUsersPages['console-user-edit']['passwordFault'];
   problem?: ConsoleUsersPages['console-user-edit']['problem'];
   status: number;
@@ -110,8 +113,11 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
     const user = await findUser(store, sub);
     const typed = singleValued(request.body);
     const { change, faults } = readUserForm(typed, allUserFields, user);
-    if (Object.keys(faults).length > 0) return show(admin, user, version, { typed, faults, status: 400 });
-    const saved = await unlessConflict(administration.changeUser(admin.by, sub, { ...change, version }));
+    const definitions = await store.attributes.list();
+    const { change: attributes, faults: attributeFaults } = readAttributeForm(definitions, typed, user.claims);
+    if (Object.keys(faults).length + Object.keys(attributeFaults).length > 0)
+      return show(admin, user, version, { typed, faults, attributeFaults, status: 400 });
+    const saved = await unlessConflict(administration.changeUser(admin.by, sub, { ...change, attributes, version }));
     if (saved !== 'conflict') return admin.done(pathOf(user), 'user-saved');
     // the form shows the present user again, with the typed values
     const now = await findUser(store, sub);
@@ -119,6 +125,11 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
       versionOf(now) === version
         ? await taken(change.username, change.email, sub)
         : { faults: {}, problem: 'changed' as const };
+    const unique = definitions.filter((one) => one.unique && Object.hasOwn(attributes, one.name));
+    if (reason.problem === 'changed' && versionOf(now) === version && unique.length > 0) {
+      const shared = Object.fromEntries(unique.map(({ name }) => [name, 'taken' as const]));
+      return show(admin, now, version, { typed, faults: {}, attributeFaults: shared, status: 409 });
+    }
     return show(admin, now, versionOf(now), { typed, ...reason, status: 409 });
   });
 
@@ -138,7 +149,13 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
   }
 
   /** @param shown the version to which the form is bound, or the sub that a new user gets */
-  function show(admin: AdminSession, user: User | undefined, shown: string, trouble?: Trouble): FastifyReply {
+  async function show(
+    admin: AdminSession,
+    user: User | undefined,
+    shown: string,
+    trouble?: Trouble,
+  ): Promise<FastifyReply> {
+    const definitions = user ? await store.attributes.list() : [];
     const action = user ? `${pathOf(user)}/edit` : newPath;
     const form = admin.form(action, shown);
     form.hidden[user ? 'version' : 'sub'] = shown;
@@ -158,6 +175,9 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
             }),
         form,
         fields: userFields(user, user ? allUserFields : newUserFields, trouble?.typed, trouble?.faults),
+        ...(definitions.length > 0 && {
+          attributes: attributeFields(definitions, user!.claims, trouble?.typed, trouble?.attributeFaults),
+        }),
         ...(trouble?.passwordFault && { passwordFault: trouble.passwordFault }),
         ...(trouble?.problem && { problem: trouble.problem }),
       },

@@ -9,6 +9,7 @@ import { singleValued } from '../../../server/parameters.ts';
 import type { ConsoleFrame } from '../../../pages/views/console.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { groupName } from '../../../oauth/administration.ts';
+import { attributesOf } from '../../../oauth/attributes.ts';
 import { namedClaims } from '../../../oauth/claims.ts';
 import { invalidRequest, OAuthError } from '../../../oauth/errors.ts';
 import { withdrawGrant } from '../../operations/grants.ts';
@@ -80,6 +81,10 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
       store.mailedLinks.findInvitation(sub),
       store.auditView.list({ sub }, { limit: 10, before: undefined }),
     ]);
+    const isStandard = Object.keys(attributesOf(user.claims)).length === 0;
+    const labels = isStandard
+      ? {}
+      : Object.fromEntries((await store.attributes.list()).map(({ name, label }) => [name, label]));
     const isInvitable = user.status === 'enabled' && user.passwordHash === undefined && factors.length === 0;
     const removeUri = `${pathOf(user)}/second-factors/remove`;
     return admin.send(
@@ -93,7 +98,10 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
           updatedAt: user.updatedAt,
         },
         claims: Object.entries(namedClaims(user, Object.keys(user.claims)))
-          .map(([claim, value]) => legible(claim, value))
+          .map(([claim, value]) => ({
+            ...legible(claim, value),
+            ...(Object.hasOwn(labels, claim) && { label: labels[claim]! }),
+          }))
           .filter(({ value }) => value !== ''),
         groups: user.groups.map((name) => ({
           ...{ name, uri: `/admin/groups/${encodeURIComponent(name)}` },
