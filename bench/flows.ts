@@ -1,7 +1,8 @@
 // Runs the flows of users and their clients under load: signing in, the code flow with a remembered session.
 import { randomUUID } from 'node:crypto';
 import { pkce, UserAgent } from '../test/helpers/user-agent.ts';
-import type { Answer, Ask } from './load.ts';
+import type { Answer, Ask, Request } from './load.ts';
+import type { MakeProof } from './proofs.ts';
 
 export const redirectUri = 'https://rp.example.com/callback';
 export const formType = 'application/x-www-form-urlencoded';
@@ -20,9 +21,15 @@ export interface Tokens {
 /**
  * One flow with a remembered session: authorization, redemption with an ID Token, UserInfo.
  * @param scope values that the client registered, with openid
+ * @param proofs binds the tokens to their key
  * @throws SessionOver when the user has to sign in again; Error when a step gets an unexpected answer
  */
-export function codeFlowOf(web: Record<string, string>, scope = 'openid profile email', paths = ownPaths) {
+export function codeFlowOf(
+  web: Record<string, string>,
+  scope = 'openid profile email',
+  paths = ownPaths,
+  proofs?: MakeProof,
+) {
   const authorization = basicOf(web);
   return async (ask: Ask, agent: { cookies: Map<string, string> }): Promise<Tokens> => {
     const { code_verifier, ...challenge } = pkce();
@@ -33,7 +40,7 @@ export function codeFlowOf(web: Record<string, string>, scope = 'openid profile 
     // to the sign-in page, and not to the client
     if (authorized.status === 303 && !authorized.location?.startsWith(redirectUri))
       throw new SessionOver('the session is over: sign in again');
-    return redeem(ask, authorization, authorized, code_verifier, paths);
+    return redeem(ask, authorization, authorized, code_verifier, paths, proofs);
   };
 }
 
@@ -63,29 +70,36 @@ export async function redeem(
   { status, location }: Answer,
   code_verifier: string,
   paths: typeof ownPaths,
+  proofs?: MakeProof,
 ): Promise<Tokens> {
   const code = location?.startsWith(redirectUri) ? new URL(location).searchParams.get('code') : null;
   if (code === null) throw new Error(`no code: ${status} ${location}`);
-  const tokens = await tokenRequest(ask, authorization, {
-    grant_type: 'authorization_code',
-    code,
-    redirect_uri: redirectUri,
-    code_verifier,
-  });
+  const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier };
+  const tokens = await tokenRequest(ask, authorization, form, proofs);
   if (tokens.id_token === undefined) throw new Error('no ID Token');
-  const bearer = { authorization: `Bearer ${tokens.access_token}` };
-  expectStatus(await ask({ method: 'GET', path: paths.userinfo, headers: bearer }), 200);
+  expectStatus(await ask(userinfoRequest(paths.userinfo, tokens.access_token, proofs)), 200);
   return tokens;
+}
+
+/** A request for UserInfo with a bearer token, or with one that the proofs' key is bound to (RFC 9449 7.1). */
+export function userinfoRequest(path: string, token: string, proofs?: MakeProof): Request {
+  const authorization = `${proofs ? 'DPoP' : 'Bearer'} ${token}`;
+  return { method: 'GET', path, headers: { authorization, ...(proofs && { dpop: proofs('GET', path, token) }) } };
 }
 
 export class SessionOver extends Error {}
 
 /** Sends a request to the token endpoint. @throws SessionOver when the grant has ended meanwhile; Error for any other refusal */
-export async function tokenRequest(ask: Ask, authorization: string, form: Record<string, string>): Promise<Tokens> {
+export async function tokenRequest(
+  ask: Ask,
+  authorization: string,
+  form: Record<string, string>,
+  proofs?: MakeProof,
+): Promise<Tokens> {
   const answer = await ask({
     method: 'POST',
     path: '/token',
-    headers: { authorization, 'content-type': formType },
+    headers: { authorization, 'content-type': formType, ...(proofs && { dpop: proofs('POST', '/token') }) },
     body: new URLSearchParams(form).toString(),
   });
   if (answer.status === 400 && answer.body.includes('"invalid_grant"'))

@@ -25,6 +25,7 @@ export type OperationKey =
   | 'refresh'
   | 'device-poll'
   | 'userinfo'
+  | 'userinfo-dpop'
   | 'code-flow'
   | 'sign-in-flow'
   | 'password'
@@ -67,6 +68,7 @@ export const operations: Operation[] = [
   { key: 'refresh', name: 'Refresh', bare: '1 UPDATE with INSERT, 1 signature' },
   { key: 'device-poll', name: 'Poll of a device, undecided', bare: '1 UPDATE' },
   { key: 'userinfo', name: 'UserInfo', bare: '1 SELECT', targetBare: 0.85, targetPeer: 3.8 },
+  { key: 'userinfo-dpop', name: 'UserInfo, token bound by DPoP', bare: '1 verification, 1 SELECT, 1 INSERT' },
   {
     key: 'code-flow',
     name: 'Code flow, remembered session',

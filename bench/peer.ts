@@ -42,6 +42,7 @@ const provider = new Provider(issuer, {
     clientCredentials: { enabled: true },
     deviceFlow: { enabled: true },
     revocation: { enabled: true },
+    dPoP: { enabled: true },
     userinfo: { enabled: true },
     // one API, whose access tokens are JWTs
     resourceIndicators: {

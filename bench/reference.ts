@@ -1,5 +1,13 @@
 // Runs the bare reference: a Fastify server that does only the minimum of each operation, with prepared statements.
-import { createHash, createPublicKey, generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto';
+import {
+  createHash,
+  type JsonWebKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+  verify,
+} from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fastifyFormbody from '@fastify/formbody';
 import argon2 from 'argon2';
@@ -61,6 +69,14 @@ async function spend(token: string): Promise<object> {
   return { access_token: next, refresh_token: next, token_type: 'Bearer', expires_in: 3600, id_token: idToken() };
 }
 
+/** Verifies the signature of a DPoP proof by the key in its header. */
+function proves(proof: string): boolean {
+  const [header, payload, signature] = proof.split('.') as [string, string, string];
+  const { jwk } = JSON.parse(Buffer.from(header, 'base64url').toString()) as { jwk: JsonWebKey };
+  const key = { key: createPublicKey({ key: jwk, format: 'jwk' }), dsaEncoding: 'ieee-p1363' as const };
+  return verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url'));
+}
+
 const app = Fastify({ logger: false });
 await app.register(fastifyFormbody);
 interface Form {
@@ -78,6 +94,10 @@ app.post<Form>('/introspect-jwt', async (request) => {
   return { active: isOwn(jwt!) && (await find(token!)) !== undefined };
 });
 app.get('/user', async (request) => (await find(bearer(request)))?.body);
+app.get('/user-bound', async (request) => {
+  const [row] = await Promise.all([find(bearer(request)), store()]);
+  return proves(request.headers['dpop'] as string) ? row?.body : undefined;
+});
 app.post('/token', async () => ({ access_token: await store(), token_type: 'Bearer', expires_in: 3600 }));
 app.post('/token-jwt', async () => {
   await store();

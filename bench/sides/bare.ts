@@ -2,6 +2,7 @@
 import { type Child } from '../children.ts';
 import { expectStatus, redirectUri } from '../flows.ts';
 import { type Ask, loadFlow, loadWith } from '../load.ts';
+import { proofsFor } from '../proofs.ts';
 import { askOver, Wire } from '../wire.ts';
 import { forEach, post, type Side } from './side.ts';
 
@@ -38,6 +39,7 @@ export async function bareSide({ base, pid }: Child, people: number): Promise<Si
     expectStatus(await ask(userinfo(tokens['access_token']!)), 200);
   };
   /** Changes one row. */
+  const proofs = proofsFor(base);
   const update = loadWith(
     base,
     rows.map((value) => ({
@@ -70,6 +72,17 @@ export async function bareSide({ base, pid }: Child, people: number): Promise<Si
       }),
       'device-poll': update,
       userinfo: loadWith(base, rows.map(userinfo)),
+      'userinfo-dpop': loadFlow(base, async (ask, connection) => {
+        const token = rows[connection]!;
+        expectStatus(
+          await ask({
+            ...userinfo(token),
+            path: '/user-bound',
+            headers: { ...userinfo(token).headers, dpop: proofs('GET', '/user', token) },
+          }),
+          200,
+        );
+      }),
       'code-flow': loadFlow(base, async (ask, connection) => {
         const path = `/authorize?session=${rows[connection]}&state=s`;
         await redeem(ask, (await ask({ method: 'GET', path })).location);

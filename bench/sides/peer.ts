@@ -2,8 +2,18 @@
 import { randomBytes } from 'node:crypto';
 import { deviceGrant } from '../../src/oauth/registrable-values.ts';
 import type { Peer } from '../children.ts';
-import { authorizationParameters, basicOf, codeFlowOf, redeem, type Tokens, tokenRequest } from '../flows.ts';
+import {
+  authorizationParameters,
+  basicOf,
+  codeFlowOf,
+  expectStatus,
+  redeem,
+  type Tokens,
+  tokenRequest,
+  userinfoRequest,
+} from '../flows.ts';
 import { type Ask, loadFlow, loadWith } from '../load.ts';
+import { type MakeProof, proofsFor } from '../proofs.ts';
 import { WireBrowser } from '../wire-browser.ts';
 import { askOver, Wire } from '../wire.ts';
 import { pkce } from '../../test/helpers/user-agent.ts';
@@ -17,18 +27,20 @@ export async function peerSide({ base, pid, clients }: Peer, people: number): Pr
     Record<string, string>
   >;
 
+  const proofs = proofsFor(base);
   /** From the first page to UserInfo, with a new browser. */
   const signInFlow = async (
     ask: Ask,
     browser: WireBrowser,
     client: Record<string, string>,
     person: number,
+    proofs?: MakeProof,
   ): Promise<Tokens> => {
     const { code_verifier, ...challenge } = pkce();
     const page = await browser.get(`/auth?${authorizationParameters(client, scope, challenge)}`);
     const consent = await browser.submit(page, { username: `user-${person}`, password: 'not looked at' });
     const answer = await browser.submit(consent, { decision: 'allow' });
-    return redeem(ask, basicOf(client), answer, code_verifier, paths);
+    return redeem(ask, basicOf(client), answer, code_verifier, paths, proofs);
   };
   const prepared = await forEach(people, async (person) => {
     const wire = await Wire.open(base);
@@ -37,8 +49,9 @@ export async function peerSide({ base, pid, clients }: Peer, people: number): Pr
     const { refresh_token } = await signInFlow(ask, browser, lasting, person);
     const later = new WireBrowser(ask, base);
     const { access_token } = await signInFlow(ask, later, web, person);
+    const bound = (await signInFlow(ask, new WireBrowser(ask, base), web, person, proofs)).access_token;
     wire.close();
-    return { browser: later, access: access_token, refresh: refresh_token! };
+    return { browser: later, bound, access: access_token, refresh: refresh_token! };
   });
   const flow = codeFlowOf(web, scope, paths);
   const devices = await forEach(people, async () => {
@@ -78,6 +91,9 @@ export async function peerSide({ base, pid, clients }: Peer, people: number): Pr
         base,
         access.map((token) => ({ method: 'GET', path: '/me', headers: { authorization: `Bearer ${token}` } })),
       ),
+      'userinfo-dpop': loadFlow(base, async (ask, connection) => {
+        expectStatus(await ask(userinfoRequest('/me', prepared[connection]!.bound, proofs)), 200);
+      }),
       'code-flow': loadFlow(base, async (ask, connection) => void (await flow(ask, prepared[connection]!.browser))),
       'sign-in-flow': loadFlow(
         base,

@@ -11,6 +11,7 @@ import {
   signIn,
   type Tokens,
   tokenRequest,
+  userinfoRequest,
 } from '../flows.ts';
 import { type Child, command } from '../children.ts';
 import { type Ask, loadFlow, loadWith } from '../load.ts';
@@ -19,6 +20,7 @@ import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
 import { pkce } from '../../test/helpers/user-agent.ts';
 import { WireBrowser } from '../wire-browser.ts';
 import { askOver, Wire } from '../wire.ts';
+import { proofsFor } from '../proofs.ts';
 import { maxPasswords } from '../operations.ts';
 import { forEach, post, scope, type Side } from './side.ts';
 
@@ -46,14 +48,17 @@ export async function serviceSide(
   const hashed = await makeUsers(base, basicOf(admin), Math.min(people, maxPasswords), 'hashed');
   const flow = codeFlowOf(web, scope);
   const lastingFlow = codeFlowOf(lasting, scope);
+  const proofs = proofsFor(base);
+  const boundFlow = codeFlowOf(web, scope, ownPaths, proofs);
   const prepared = await forEach(people, async (index) => {
     const agent = await signIn(cheap.base, persons[index]!);
     const wire = await Wire.open(base);
     const ask: Ask = (request) => askOver(wire, base, request);
     const { access_token, id_token } = await flow(ask, agent);
     const { refresh_token } = await lastingFlow(ask, agent);
+    const bound = (await boundFlow(ask, agent)).access_token;
     wire.close();
-    return { agent, access: access_token, id: id_token!, refresh: refresh_token! };
+    return { agent, bound, access: access_token, id: id_token!, refresh: refresh_token! };
   });
   const cheapPersons = await makeUsers(cheap.base, basicOf(admin), people, 'cheap');
   const signInFlow = async (ask: Ask, index: number): Promise<Tokens> => {
@@ -105,6 +110,9 @@ export async function serviceSide(
         base,
         everybody.map((index) => ({ method: 'GET', path: '/user/info', headers: bearer(index) })),
       ),
+      'userinfo-dpop': loadFlow(base, async (ask, connection) => {
+        expectStatus(await ask(userinfoRequest('/user/info', prepared[connection]!.bound, proofs)), 200);
+      }),
       'code-flow': loadFlow(base, async (ask, connection) => void (await flow(ask, prepared[connection]!.agent))),
       'sign-in-flow': loadFlow(cheap.base, async (ask, connection) => void (await signInFlow(ask, connection))),
       password: loadFlow(base, async (ask, connection) => {
