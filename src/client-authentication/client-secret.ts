@@ -1,6 +1,5 @@
 // Authenticates clients by client_secret_basic and client_secret_post, which count as one method (RFC 6749 section 2.3.1, security R37).
 import { digest, equalDigests } from '../crypto/secrets.ts';
-import { needsSecret } from '../oauth/client-metadata.ts';
 import { invalidClient, invalidRequest } from '../oauth/errors.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { ClientAuthenticationMethod, Credentials } from './method.ts';
@@ -53,7 +52,7 @@ function secretCredentials({ clientId, secret }: { clientId: string; secret: str
  * @throws OAuthError invalid_client
  */
 export function verifySecret(client: Client | undefined, secret: string): Client {
-  if (!client || !needsSecret(client.metadata) || !isSecret(client, secret)) throw invalidClient('wrong client secret');
+  if (!client || !client.rules.hasSecret || !isSecret(client, secret)) throw invalidClient('wrong client secret');
   return client;
 }
 

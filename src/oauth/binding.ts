@@ -6,19 +6,6 @@
  */
 export type Binding = 'none' | { readonly jkt: string } | { readonly x5t: string };
 
-/** The member `cnf` of a bound token (RFC 7800 3.1), as it is stored and as introspection shows it. */
-export type Confirmation = { readonly jkt: string } | { readonly 'x5t#S256': string };
-
-export function confirmationOf(binding: Binding): Confirmation | undefined {
-  if (binding === 'none') return undefined;
-  return 'jkt' in binding ? { jkt: binding.jkt } : { 'x5t#S256': binding.x5t };
-}
-
-export function bindingOf(cnf: Confirmation | null): Binding {
-  if (cnf === null) return 'none';
-  return 'jkt' in cnf ? { jkt: cnf.jkt } : { x5t: cnf['x5t#S256'] };
-}
-
 /** Whether a request that proved `held` may use what is bound to `required`. */
 export function satisfies(held: Binding, required: Binding): boolean {
   if (required === 'none') return true;

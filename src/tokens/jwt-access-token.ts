@@ -1,6 +1,6 @@
 // Mints JWT access tokens and reads those that come back (RFC 9068, security R138).
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
-import type { Confirmation } from '../oauth/binding.ts';
+import type { Confirmation } from '../repositories/confirmation.ts';
 import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from './key-ring.ts';
 import { signJwt } from './id-token.ts';
 

@@ -1,9 +1,9 @@
 // Issues the tokens of a response in two steps: makes them, and writes the response once the caller has stored their hashes.
 import { acrOf } from '../oauth/acr.ts';
-import { type Binding, confirmationOf, tokenTypeOf } from '../oauth/binding.ts';
+import { type Binding, tokenTypeOf } from '../oauth/binding.ts';
+import { confirmationOf } from '../repositories/confirmation.ts';
 import { namedClaims, releasedClaims } from '../oauth/claims.ts';
-import { type IdTokenSigningAlgorithm, isPublicClient } from '../oauth/client-metadata.ts';
-import { profileOf } from '../oauth/fapi2.ts';
+import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
 import { claimsOfScopes, splitScope } from '../oauth/scope.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Authorization } from '../repositories/tokens/authorization-codes.ts';
@@ -127,8 +127,7 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
   }
 
   /** Whether the client's refresh tokens rotate. Those of public clients always do (RFC 9700 4.14.2), unless a profile forbids it. */
-  const rotates = ({ metadata }: Client): boolean =>
-    profileOf(metadata).mayRotate && (isPublicClient(metadata) || options.rotateConfidential);
+  const rotates = ({ rules }: Client): boolean => rules.mayRotate && (rules.isPublic || options.rotateConfidential);
 
   /** The key that signs what a client gets. */
   function responseKey(client: Client, alg: IdTokenSigningAlgorithm): ResponseKey {
@@ -168,7 +167,7 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
       bindings: {
         binding,
         // a confidential client authenticates at each refresh, and may change its key (RFC 9449 5)
-        refreshTokenBinding: isPublicClient(metadata) ? binding : 'none',
+        refreshTokenBinding: client.rules.isPublic ? binding : 'none',
         handleBinding: metadata.dpop_bound_access_tokens === true ? binding : 'none',
       },
     };
@@ -183,7 +182,8 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
     if (code) response.code = code.token;
     if (accessToken) {
       response.access_token = accessToken.token;
-      response.token_type = tokenTypeOf(prepared.bindings.binding);
+      const { binding } = prepared.bindings;
+      response.token_type = binding === 'none' ? 'Bearer' : tokenTypeOf(binding);
       response.expires_in = prepared.lifetimes.accessToken;
       if (scope !== undefined) response.scope = scope;
     }

@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Binding, confirmationOf } from '../../src/oauth/binding.ts';
+import type { Binding } from '../../src/oauth/binding.ts';
+import { confirmationOf } from '../../src/repositories/confirmation.ts';
 import { decideRedemption } from '../../src/oauth/code-redemption.ts';
 import { decideRefresh } from '../../src/oauth/refresh-rotation.ts';
 import { obtainTokens, withoutLimits } from '../helpers/grants.ts';

@@ -6,8 +6,6 @@ import { onlyForms } from '../../server/form-body.ts';
 import { accountView, clientView, type PageResponses } from '../../pages/page-response.ts';
 import { readParameters, singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
-import { isPublicClient } from '../../oauth/client-metadata.ts';
-import { profileOf } from '../../oauth/fapi2.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Config } from '../../config.ts';
@@ -38,8 +36,8 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Auth
     const { client_id: named, redirect_uri: redirectUri } = sent;
     const suits = (known: Client) =>
       redirectUriAllowed(known, redirectUri, config.loopbackLocalhost) &&
-      !isPublicClient(known.metadata) &&
-      profileOf(known.metadata).hasShortForm;
+      !known.rules.isPublic &&
+      known.rules.hasShortForm;
     const client = named === undefined ? undefined : await clients.find(named, suits);
     if (!client || !suits(client)) {
       throw new OAuthError('invalid_request', 'the request cannot be trusted', 400, {

@@ -3,7 +3,6 @@ import { acrValues } from '../../oauth/acr.ts';
 import { parseClaimsRequest, singleClaims } from '../../oauth/claims-request.ts';
 import { isPublicClient } from '../../oauth/client-metadata.ts';
 import { type ErrorCode, OAuthError } from '../../oauth/errors.ts';
-import { profileOf } from '../../oauth/fapi2.ts';
 import { isCodeChallenge } from '../../oauth/pkce.ts';
 import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
 import { neededGrantTypes, parseResponseMode, parseResponseType, parts } from '../../oauth/response-type.ts';
@@ -55,7 +54,7 @@ function checkRegistration(_request: TrustedRequest, { registration }: Record<st
 }
 
 function checkResponseMode({ client, target }: TrustedRequest, { response_mode: mode }: Record<string, string>): void {
-  if (target.jwtAudience === undefined && profileOf(client.metadata).needsJwtResponses)
+  if (target.jwtAudience === undefined && client.rules.needsJwtResponses)
     refuse('invalid_request', 'FAPI 2.0 Message Signing requires a response_mode with jwt');
   if (mode === undefined) return;
   const { delivery } = parseResponseMode(mode) ?? refuse('invalid_request', 'response_mode is not supported');

@@ -4,7 +4,6 @@ import { jsonErrors, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
 import { singleValued } from '../../server/parameters.ts';
-import { isPublicClient } from '../../oauth/client-metadata.ts';
 import { invalidDpopProof, invalidRequest, OAuthError, proofReused } from '../../oauth/errors.ts';
 import type { Config } from '../../config.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
@@ -40,7 +39,7 @@ export async function pushedAuthorizationRequestEndpoint(
     const client = await authenticateClient(request, { allowPublic: true });
     const sent = singleValued(request.body);
     if (sent['request_uri'] !== undefined) throw invalidRequest('request_uri must not be pushed');
-    if (isPublicClient(client.metadata)) {
+    if (client.rules.isPublic) {
       const wait = await limits.consume('pushedPerNetwork', `${client.clientId} ${networkOf(clientAddress(request))}`);
       if (wait > 0) throw tooManyPushed(wait);
     }

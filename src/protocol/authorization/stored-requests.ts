@@ -1,7 +1,6 @@
 // Stores authorization requests that wait for a page, within the limits of browser, client and network.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, randomSecret } from '../../crypto/secrets.ts';
-import { isPublicClient } from '../../oauth/client-metadata.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
 import type { UsedProof } from '../../repositories/tokens/dpop-proofs.ts';
@@ -86,7 +85,7 @@ export function createStoredRequests({ config, store, limits, sessions }: Stored
           proof,
         });
       // an authenticated client has a limit of its own, and pushes from one network
-      if (isPublicClient(client.metadata)) return inNetwork(request, stored);
+      if (client.rules.isPublic) return inNetwork(request, stored);
       return (await stored(undefined)) === 'replayed' ? 'replayed' : 'stored';
     },
     /** Binds a pushed request to this browser; false if it no longer exists or belongs to another browser. @throws OAuthError 429 */

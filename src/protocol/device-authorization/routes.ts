@@ -4,7 +4,6 @@ import { z } from 'zod';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
-import { isPublicClient } from '../../oauth/client-metadata.ts';
 import { invalidScope, notFound, OAuthError, proofReused, unauthorizedClient } from '../../oauth/errors.ts';
 import { deviceGrant } from '../../oauth/registrable-values.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
@@ -77,7 +76,7 @@ export async function deviceAuthorizationEndpoint(
           binding: proof ? proof.binding : 'none',
           proof,
           address,
-          network: isPublicClient(client.metadata) ? networkOf(address) : undefined,
+          network: client.rules.isPublic ? networkOf(address) : undefined,
           interval,
           lifetime: config.lifetimes.deviceCode,
           ...limits,

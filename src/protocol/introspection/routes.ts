@@ -7,12 +7,13 @@ import { onlyForms } from '../../server/form-body.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { acrOf } from '../../oauth/acr.ts';
-import { type Binding, confirmationOf, tokenTypeOf } from '../../oauth/binding.ts';
+import { type Binding, tokenTypeOf } from '../../oauth/binding.ts';
 import { releasedClaims, type Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
+import { confirmationOf } from '../../repositories/confirmation.ts';
 import { isAccessToken } from '../../tokens/jwt-access-token.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
 import type { Config } from '../../config.ts';
@@ -161,7 +162,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
       iss: config.issuer,
       exp: Math.floor(token.expiresAt.getTime() / 1000),
       iat: Math.floor(token.issuedAt.getTime() / 1000),
-      token_type: tokenTypeOf(token.binding),
+      token_type: token.binding === 'none' ? 'Bearer' : tokenTypeOf(token.binding),
       // RFC 9449 6.2, RFC 8705 3.2
       cnf: confirmationOf(token.binding),
       // RFC 9470 6.2

@@ -55,7 +55,10 @@ export async function tokenEndpoint(
     // authenticate the client
     const client = await authenticateClient(request, { allowPublic: grantType?.allowsPublic ?? true });
     // establish the binding; a missing nonce is asked for before the grant is touched
-    const proof = await dpop.read(request, { asksNonce: client.metadata.dpop_nonce ?? false });
+    const proof =
+      request.headers['dpop'] !== undefined
+        ? await dpop.read(request, { asksNonce: client.metadata.dpop_nonce ?? false })
+        : undefined;
     if (!proof && client.metadata.dpop_bound_access_tokens) throw proofMissing('client');
     const binding: Binding = proof ? proof.binding : 'none';
     // find the grant
@@ -87,7 +90,7 @@ export async function tokenEndpoint(
     const sub = isOfUser ? authorized.authorization.user.sub : undefined;
     request.log.info({ client_id: client.clientId, sub, grant_type: name }, 'tokens issued');
     metrics.granted(name);
-    dpop.renewNonce(proof, reply);
+    if (proof) dpop.renewNonce(proof, reply);
     noStore(reply);
     return response;
   });

@@ -2,6 +2,7 @@
 import { refusalOfTrigger, type Sql, statement } from '../../database/database.ts';
 import type { AccessRule } from '../../oauth/access.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
+import { type ClientRules, rulesOf } from '../../oauth/client-rules.ts';
 import { conflict } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import { type ClientFilter, clientListing, needsDecision, type Page, registrationWaits } from './client-listing.ts';
@@ -14,6 +15,8 @@ export interface Client {
   /** Increases with every change. */
   version: number;
   metadata: ClientMetadata;
+  /** They follow from the metadata. */
+  rules: ClientRules;
   pendingMetadata: ClientMetadata | undefined;
   secretHash: Buffer | undefined;
   secretEncrypted: Buffer | undefined;
@@ -341,6 +344,7 @@ function toClient(row: Row): Client {
     status: row.status,
     version: row.version,
     metadata: row.metadata,
+    rules: rulesOf(row.metadata),
     pendingMetadata: row.pending_metadata ?? undefined,
     secretHash: row.client_secret_hash ?? undefined,
     secretEncrypted: row.client_secret_encrypted ?? undefined,

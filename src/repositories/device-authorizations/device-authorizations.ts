@@ -1,10 +1,11 @@
 // Reads and writes the table device_authorizations: requests of devices that wait for a user's decision (RFC 8628).
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
-import { bindingOf, type Binding, type Confirmation, confirmationOf } from '../../oauth/binding.ts';
+import type { Binding } from '../../oauth/binding.ts';
 import type { RedemptionFailure } from '../../oauth/code-redemption.ts';
 import { deviceGrant } from '../../oauth/registrable-values.ts';
 import { batchedCall } from '../batched-call.ts';
+import { bindingOf, type Confirmation, confirmationOf } from '../confirmation.ts';
 import {
   issuedTokens,
   type Redemption,

@@ -1,6 +1,7 @@
 // Finds client sessions by their handles: the authorization code itself, or the fresh handle of the token response (decisions section 5).
 import { type Sql, statement } from '../../database/database.ts';
-import { type Binding, bindingOf, type Confirmation } from '../../oauth/binding.ts';
+import type { Binding } from '../../oauth/binding.ts';
+import { bindingOf, type Confirmation } from '../confirmation.ts';
 import type { Audience } from '../../oauth/own-resource.ts';
 import {
   type PresentedProof,

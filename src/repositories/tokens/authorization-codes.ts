@@ -1,5 +1,5 @@
 // Issues authorization codes with their client sessions, and redeems each code exactly once (table authorization_codes).
-import { type Binding, confirmationOf } from '../../oauth/binding.ts';
+import type { Binding } from '../../oauth/binding.ts';
 import { isForeignKeyViolation, type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { ResponseRefusal } from '../../oauth/authorization-response.ts';
@@ -7,6 +7,7 @@ import type { Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import type { Audience } from '../../oauth/own-resource.ts';
 import type { RedemptionFailure, RedemptionRequest } from '../../oauth/code-redemption.ts';
+import { confirmationOf } from '../confirmation.ts';
 import { type UsedProof, usedProof, useProof } from './dpop-proofs.ts';
 import { tokenResource } from './token-resource.ts';
 import { batchedCall } from '../batched-call.ts';

@@ -1,6 +1,6 @@
 // Uses refresh tokens: rotation, its grace period, and the end of a client session whose spent token is reused (table refresh_tokens).
 import { type Sql } from '../../database/database.ts';
-import { confirmationOf } from '../../oauth/binding.ts';
+import { confirmationOf } from '../confirmation.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import { grace, type RefreshFailure, type RefreshRequest } from '../../oauth/refresh-rotation.ts';
 import type { Authorization, JwtFormat } from './authorization-codes.ts';

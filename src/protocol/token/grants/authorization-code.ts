@@ -1,7 +1,6 @@
 // Redeems an authorization code (RFC 6749 section 4.1.3, RFC 7636, OpenID Connect Core 3.1.3).
 import { z } from 'zod';
 import { invalidGrant, invalidTarget } from '../../../oauth/errors.ts';
-import { profileOf } from '../../../oauth/fapi2.ts';
 import { codeChallenge, isCodeVerifier } from '../../../oauth/pkce.ts';
 import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -68,7 +67,7 @@ export function authorizationCodeGrant({
         ...tokens.bindings,
         proof,
         resource,
-        retrySeconds: profileOf(client.metadata).retrySeconds,
+        retrySeconds: client.rules.retrySeconds,
         accessTokenLifetime: tokens.lifetimes.accessToken,
         refreshTokenLifetime: tokens.lifetimes.refreshToken,
         refreshTokenAbsoluteLifetime: tokens.lifetimes.refreshTokenAbsolute,

@@ -6,7 +6,6 @@ import { text } from '../../../oauth/text.ts';
 import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
 import type { PollFailure } from '../../../repositories/device-authorizations/device-authorizations.ts';
 import type { Store } from '../../../repositories/store.ts';
-import { profileOf } from '../../../oauth/fapi2.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import { bindingRefusals, type GrantType } from '../grant-type.ts';
 
@@ -70,7 +69,7 @@ export function deviceCodeGrant({
           ...tokens.bindings,
           proof,
           resource,
-          retrySeconds: profileOf(client.metadata).retrySeconds,
+          retrySeconds: client.rules.retrySeconds,
           accessTokenLifetime: tokens.lifetimes.accessToken,
           refreshTokenLifetime: tokens.lifetimes.refreshToken,
           refreshTokenAbsoluteLifetime: tokens.lifetimes.refreshTokenAbsolute,
