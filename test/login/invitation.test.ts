@@ -168,6 +168,13 @@ describe('an invitation', () => {
         await api(`/${sub}`, { method: 'PATCH', body: { status: 'enabled' } });
       },
     ],
+    [
+      'making the user an administrator, also by plain SQL and when the user is none again',
+      async ({ sub }: Invited) => {
+        await service.database.sql('UPDATE users SET admin = true WHERE sub = $1', [sub]);
+        await api(`/${sub}`, { method: 'PATCH', body: { admin: false } });
+      },
+    ],
     ['deleting the user', async ({ sub }: Invited) => void (await api(`/${sub}`, { method: 'DELETE' }))],
     [
       'its time',
