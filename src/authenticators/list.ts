@@ -6,7 +6,7 @@ import { createRecoveryCodeAuthenticator, type RecoveryCodeOptions } from './rec
 import type { CountTry } from './count-try.ts';
 import { createTotpAuthenticator, type TotpOptions } from './totp/totp.ts';
 
-/** What an authenticator may use; it takes less of it. */
+/** Everything that an authenticator can depend on; each declares what it needs. */
 export type AuthenticatorOptions = PasswordAuthenticatorOptions &
   PasskeyAuthenticatorOptions &
   TotpOptions &

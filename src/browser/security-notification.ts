@@ -1,6 +1,6 @@
 // Builds the mail that tells a user of a sign-in, or of failures at one: when, from where, and in which browser.
 import type { FastifyRequest } from 'fastify';
-import type { MailOrder } from '../repositories/outbox/mails.ts';
+import type { QueuedMail } from '../repositories/outbox/mails.ts';
 import { browserAndSystem } from '../domain/browser-name.ts';
 import { languagesOf } from '../server/accept-language.ts';
 import { clientAddress } from '../server/network.ts';
@@ -9,7 +9,7 @@ export const securityNotification = (
   name: 'new-sign-in' | 'second-step-failed',
   request: FastifyRequest,
   sub: string,
-): MailOrder & { sub: string } => ({
+): QueuedMail & { sub: string } => ({
   name,
   sub,
   locale: languagesOf(request),

@@ -130,7 +130,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       // a network that fails with many clients learns so for known and unknown clients alike; right credentials are still accepted
       const ofNetwork = limits.blocked('clientAuthFailuresPerNetwork', network);
       if (ofNetwork > 0) {
-        // not in the database, which invented names would fill; but counted, else guesses at one client were free now
+        // not in the database, which invented names would fill; but on this instance, or guesses at the secret of one client would not count
         const held = countLocally(digest('limit', key).toString('base64url'));
         if (held > 0) limits.block('clientAuthFailures', key, held);
         throw tooManyFailures(ofNetwork);

@@ -38,7 +38,7 @@ export interface ClientAuthenticationMethod {
   read(source: CredentialSource): Credentials;
 }
 
-/** What a method may use; it takes less of it. */
+/** Everything that a method can depend on; each declares what it needs. */
 export interface MethodDependencies {
   clients: ClientCache;
   store: Pick<Store, 'clients'>;

@@ -13,7 +13,7 @@ export async function registrableApiScopes(
   { admin, kept = '' }: { admin: boolean; kept?: string | undefined },
 ): Promise<string[]> {
   const values = typeof scope === 'string' ? splitScope(scope).filter((value) => !isServiceScope(value)) : [];
-  // a database that was never asked for an API gets no query more
+  // a scope without values of APIs needs no query
   if (values.length === 0) return [];
   return [...splitScope(kept), ...(await resources.findScopes(values, { admin }))];
 }

@@ -1,4 +1,4 @@
-// Finds the mailed link of a request's token, answers for an invalid link, and limits the number of ordered links.
+// Finds the mailed link of a request's token, answers for an invalid link, and limits the number of requested links.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { PageResponses } from '../pages/page-response.ts';
 import type { MailPages } from '../pages/views/mail-pages.ts';
@@ -45,6 +45,6 @@ export const linkGone = (
   return pages.send(request, reply, 'link-gone', { kind, uri }, { status: 410 });
 };
 
-/** Counts the order of a link; returns the seconds to wait if there are too many, else 0 (security R62). */
-export const countOrder = (limits: Limits, request: FastifyRequest): Promise<number> =>
+/** Counts the request of a link; returns the seconds to wait if there are too many, else 0 (security R62). */
+export const countLinkRequest = (limits: Limits, request: FastifyRequest): Promise<number> =>
   limits.consume('mailedLinksPerNetwork', networkOf(clientAddress(request)));

@@ -123,7 +123,7 @@ export function createMailComposition({ config, store, renderer, limits, appeara
       // the account has another address by now, so the link would do nothing
       if (purpose === 'verify_address' && user?.email !== (row.data['replaces'] ?? undefined)) return undefined;
       if (purpose === 'invitation' && user?.email !== to) return undefined;
-      // each kind of mail has its own count: orders of one kind for another user's address must not use up the limit of the others
+      // each kind of mail has its own count: requests of one kind for another user's address must not use up the limit of the others
       if (
         requestableByAnyone.includes(name) &&
         row.attempts === 1 &&
@@ -175,7 +175,7 @@ export function createMailComposition({ config, store, renderer, limits, appeara
 
   /**
    * Makes a new link at each attempt, since nothing stored contains the link. Undefined if a new password or address has cancelled the row,
-   * or if the session that ordered it has ended: either happens before the link is stored, or afterwards and ends the link.
+   * or if the session that requested it has ended: either happens before the link is stored, or afterwards and ends the link.
    */
   async function makeLink(
     row: OutboxRow,

@@ -6,7 +6,7 @@ import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recen
 import { isUniqueViolation } from '../../database/database.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { ownAddress } from '../../pages/return-to.ts';
-import { countOrder, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
+import { countLinkRequest, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
 import { languagesOf } from '../../server/accept-language.ts';
 import { clientAddress } from '../../server/network.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
@@ -16,7 +16,7 @@ import type { Pages } from '../../pages/views/index.ts';
 import { email as mailAddress } from '../../oauth/administration.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
 import type { LinkPurpose } from '../../repositories/mailed-links/mailed-links.ts';
-import type { MailOrder } from '../../repositories/outbox/mails.ts';
+import type { QueuedMail } from '../../repositories/outbox/mails.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { User } from '../../repositories/users/users.ts';
 import type { Store } from '../../repositories/store.ts';
@@ -63,13 +63,13 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     if (!mailAddress.safeParse(typed).success) return show(request, reply, session, { typed, fault: 'invalid' }, 400);
     if (typed.toLowerCase() === session.user.email?.toLowerCase())
       return show(request, reply, session, { typed, fault: 'same' }, 400);
-    return order(request, reply, session, typed);
+    return requestLink(request, reply, session, typed);
   });
 
   overview.form(app, verification, z.object({}), ({ session }, _typed, request, reply) => {
     const { email, emailVerified } = session.user;
     if (email === undefined || emailVerified) return pages.redirect(reply, '/account');
-    return order(request, reply, session, email);
+    return requestLink(request, reply, session, email);
   });
 
   app.get(confirmation, async (request, reply) => {
@@ -119,7 +119,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
   });
 
   /** The answer does not reveal whether the address belongs to another account: only the mail does (security R60). */
-  async function order(
+  async function requestLink(
     request: FastifyRequest,
     reply: FastifyReply,
     session: Session,
@@ -129,24 +129,25 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     const isChange = recipient !== email;
     // each change sends a notice to the present address, and counts against the user for it
     const wait =
-      (await countOrder(limits, request)) || (isChange ? await limits.consume('mailedLinks', `change ${sub}`) : 0);
+      (await countLinkRequest(limits, request)) ||
+      (isChange ? await limits.consume('mailedLinks', `change ${sub}`) : 0);
     if (wait > 0) {
       reply.header('retry-after', String(wait));
       return show(request, reply, session, { typed: recipient, problem: 'throttled', wait }, 429);
     }
     const data = { replaces: email };
-    const order = { name: 'verify-address', sub, recipient, locale: languagesOf(request), data };
-    if (!isChange) await store.mails.insert(order);
-    else await orderChange(request, { ...order, sessionId: session.id }, email);
+    const mail = { name: 'verify-address', sub, recipient, locale: languagesOf(request), data };
+    if (!isChange) await store.mails.insert(mail);
+    else await requestChange(request, { ...mail, sessionId: session.id }, email);
     return show(request, reply, session, { sent: recipient }, 200);
   }
 
-  /** A change ends with the session that orders it, and the present address gets a link to stop it (security R118). */
-  async function orderChange(request: FastifyRequest, order: MailOrder, before: string | undefined): Promise<void> {
-    const { sub, locale } = order;
+  /** A change ends with the session that requests it, and the present address gets a link to stop it (security R118). */
+  async function requestChange(request: FastifyRequest, mail: QueuedMail, before: string | undefined): Promise<void> {
+    const { sub, locale } = mail;
     const data = { at: new Date().toISOString(), address: clientAddress(request) };
     await store.transaction(async ({ mails }) => {
-      await mails.insert(order);
+      await mails.insert(mail);
       if (before !== undefined)
         await mails.insert({ name: 'address-change-ordered', sub, recipient: before, locale, data });
     });

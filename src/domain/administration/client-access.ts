@@ -1,10 +1,10 @@
-// Checks and follows who may use a client, a part of administration.ts.
+// Checks a change of who may use a client, a part of administration.ts.
 import { invalidRequest } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
 
-export /** Refuses a client that would admit no user. @throws OAuthError invalid_request */
-function requireGroups(change: ClientChange, before?: Client): void {
+/** Refuses a client that would admit no user. @throws OAuthError invalid_request */
+export function requireGroups(change: ClientChange, before?: Client): void {
   if (change.access === undefined && change.accessGroups === undefined) return;
   const groups = change.accessGroups ?? before?.accessGroups ?? [];
   if ((change.access ?? before?.access) === 'groups' && groups.length === 0)

@@ -1,6 +1,6 @@
-// Orders the mails about events: to administrators, to the contacts of a client, and to the user whose account changed. Mails with a link, about a
-// sign-in or about a change of the address are ordered by the request itself; pages/views/mail.ts lists all mails.
-import type { MailOrder } from '../../repositories/outbox/mails.ts';
+// Queues the mails about events: to administrators, to the contacts of a client, and to the user whose account changed. Mails with a link, about a
+// sign-in or about a change of the address are queued by the request itself; pages/views/mail.ts lists all mails.
+import type { QueuedMail } from '../../repositories/outbox/mails.ts';
 import type { EventSubscriber, RecordedEvent } from './event-subscriber.ts';
 
 const maxContacts = 3;
@@ -12,7 +12,7 @@ export interface MailFacts {
   hasVerifiedAddress: boolean;
 }
 
-export function mailsAbout(event: RecordedEvent, { contacts, hasVerifiedAddress }: MailFacts): MailOrder[] {
+export function mailsAbout(event: RecordedEvent, { contacts, hasVerifiedAddress }: MailFacts): QueuedMail[] {
   const { type, outcome, clientId, detail = {} } = event;
   if (outcome !== 'success') return [];
   switch (type) {
@@ -41,7 +41,7 @@ export function mailsAbout(event: RecordedEvent, { contacts, hasVerifiedAddress 
 }
 
 /** Only the user's own request says something about the user's language, and comes from an address that the user may know. */
-function aboutAccount(name: string, { at, actor, sub, address, languages }: RecordedEvent): MailOrder {
+function aboutAccount(name: string, { at, actor, sub, address, languages }: RecordedEvent): QueuedMail {
   const isOwn = actor === sub;
   return { name, sub, locale: isOwn ? languages : undefined, data: { at, ...(isOwn && { address }) } };
 }

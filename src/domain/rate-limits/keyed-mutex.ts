@@ -22,7 +22,7 @@ export function createKeyedMutex(failsAll: (error: unknown) => boolean) {
         if (failsAll(error)) for (const { fail } of queue.splice(0)) fail(error);
         throw error;
       } finally {
-        // the key passes to the next without being free, so that a newcomer cannot overtake
+        // the key goes to the work that waits longest without being released, so that later work cannot overtake it
         const next = queue.shift();
         if (next) next.run();
         else held.delete(key);

@@ -11,7 +11,7 @@ import { createPasswordChoice } from '../../domain/password-choice.ts';
 import type { PasswordPolicy } from '../../domain/password-policy.ts';
 import type { PasswordQueue } from '../../domain/rate-limits/password-queue.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
-import { countOrder, findLink, linkGone, linkPath, type OpenLink } from '../../interaction/mailed-link.ts';
+import { countLinkRequest, findLink, linkGone, linkPath, type OpenLink } from '../../interaction/mailed-link.ts';
 import type { RememberedRequests } from '../../interaction/remembered-request.ts';
 import { maxPasswordLength } from '../../oauth/administration.ts';
 import { conflict } from '../../oauth/errors.ts';
@@ -87,7 +87,7 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
     const fault = await passwords.faultOf(chosen, invited.user);
     if (fault) return show(request, reply, invited, { fault }, 400);
     // a link must not allow unlimited hashing (security R62, R102)
-    const wait = await countOrder(limits, request);
+    const wait = await countLinkRequest(limits, request);
     const passwordHash = wait > 0 ? undefined : await passwords.hash(chosen!);
     if (passwordHash === undefined) {
       reply.header('retry-after', String(wait || 5));

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { countOrder, findLink, linkGone, linkPath, type OpenLink } from '../../interaction/mailed-link.ts';
+import { countLinkRequest, findLink, linkGone, linkPath, type OpenLink } from '../../interaction/mailed-link.ts';
 import type { RememberedRequest, RememberedRequests } from '../../interaction/remembered-request.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
 import { createPasswordChoice } from '../../domain/password-choice.ts';
@@ -27,7 +27,7 @@ const forgotten = '/password/forgotten';
 const reset = '/password/reset';
 const purposes: LinkPurpose[] = ['reset_password', 'recovery'];
 
-const order = z.object({
+const linkRequest = z.object({
   csrf: text(100).optional(),
   transaction: text(100).optional(),
   login: text(320).optional(),
@@ -59,14 +59,14 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
   });
 
   app.post(forgotten, async (request, reply) => {
-    const { csrf, transaction, login } = readParameters(order, request.body);
+    const { csrf, transaction, login } = readParameters(linkRequest, request.body);
     const begun = await rememberedRequests.find(request, transaction);
     const typed = login?.trim() || undefined;
     const shown = typed === undefined ? {} : { typed };
     if (!sessions.isOwnForm(request, csrf, { action: forgotten, transaction }))
       return ask(request, reply, begun, { ...shown, problem: 'tampered' }, 400);
     if (typed === undefined) return ask(request, reply, begun, { problem: 'missing' }, 400);
-    const wait = await countOrder(limits, request);
+    const wait = await countLinkRequest(limits, request);
     if (wait > 0) {
       reply.header('retry-after', String(wait));
       return ask(request, reply, begun, { ...shown, problem: 'throttled', wait }, 429);

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isUniqueViolation } from '../../database/database.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { countOrder, findLink, linkGone, linkPath, type OpenLink } from '../../interaction/mailed-link.ts';
+import { countLinkRequest, findLink, linkGone, linkPath, type OpenLink } from '../../interaction/mailed-link.ts';
 import { createPasswordChoice } from '../../domain/password-choice.ts';
 import { languagesOf } from '../../server/accept-language.ts';
 import { readParameters, singleValued } from '../../server/parameters.ts';
@@ -78,7 +78,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
       return ask(request, reply, begun, { typed, problem: 'tampered' }, 400);
     if (!mailAddress.safeParse(typed).success) return ask(request, reply, begun, { typed, fault: 'invalid' }, 400);
     if (!isAllowed(typed)) return ask(request, reply, begun, { typed, fault: 'domain' }, 400);
-    const wait = await countOrder(limits, request);
+    const wait = await countLinkRequest(limits, request);
     if (wait > 0) {
       reply.header('retry-after', String(wait));
       return ask(request, reply, begun, { typed, problem: 'throttled', wait }, 429);
@@ -110,7 +110,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
     if (fault) faults.password = fault;
     if (faults.username || faults.password) return show(request, reply, link, { ...shown, faults }, 400);
     // a link must not allow unlimited tries of names, nor unlimited hashing (security R62, R102)
-    const wait = await countOrder(limits, request);
+    const wait = await countLinkRequest(limits, request);
     if (wait > 0) {
       reply.header('retry-after', String(wait));
       return show(request, reply, link, { ...shown, problem: 'busy' }, 429);

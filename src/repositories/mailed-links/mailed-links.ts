@@ -23,7 +23,7 @@ export interface Invitation {
 
 export interface NewLink extends MailedLink {
   tokenHash: Buffer;
-  /** The session that ordered a change of the address: the link is void when it ends. */
+  /** The session that requested a change of the address: the link is void when it ends. */
   sessionId?: string | undefined;
   /** In seconds. */
   lifetime: number;
@@ -42,7 +42,7 @@ interface InvitationRow {
   email: string | null;
 }
 
-/** A change of the address ends with the session that ordered it (security R118). */
+/** A change of the address ends with the session that requested it (security R118). */
 const sessionLives = (sessionId: string) =>
   `(${sessionId} IS NULL OR EXISTS (SELECT FROM sessions s WHERE s.id = ${sessionId} AND s.idle_expires_at > now()))`;
 const isGood = `used_at IS NULL AND expires_at > now() AND ${sessionLives('session_id')}`;
@@ -66,7 +66,7 @@ const use = statement(
 
 const cancelChanges = statement(
   'mailed_links.take_back_changes',
-  `WITH orders AS (DELETE FROM outbox WHERE channel = 'mail' AND sub = $1 AND name = 'verify-address'
+  `WITH cancelled AS (DELETE FROM outbox WHERE channel = 'mail' AND sub = $1 AND name = 'verify-address'
                       AND recipient IS DISTINCT FROM (SELECT email FROM users WHERE sub = $1))
    UPDATE mailed_links SET used_at = now()
     WHERE sub = $1 AND purpose = 'verify_address' AND used_at IS NULL AND email IS DISTINCT FROM replaces`,
@@ -110,7 +110,7 @@ export function mailedLinksRepository(sql: Sql) {
       const [row] = await sql.query<Row>(find, [tokenHash, purposes]);
       return row && toLink(row);
     },
-    /** In a transaction that holds the user's row: cancels all ordered changes of the address. */
+    /** In a transaction that holds the user's row: cancels all requested changes of the address. */
     async cancelChanges(sub: string): Promise<void> {
       await sql.query(cancelChanges, [sub]);
     },

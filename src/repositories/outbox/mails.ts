@@ -1,12 +1,12 @@
-// Orders mails: each order is a row of the outbox.
+// Queues mails: each is a row of the outbox until it is sent.
 import { type Sql, statement } from '../../database/database.ts';
 
-/** An order for one mail, or for several if it concerns several recipients. */
-export interface MailOrder {
+/** A mail to queue, or several if it concerns several recipients. */
+export interface QueuedMail {
   name: string;
   sub?: string | undefined;
   clientId?: string | undefined;
-  /** The session that ordered the mail, if it is void after the session's end. */
+  /** The session that requested the mail, if the mail is void after the end of the session. */
   sessionId?: string | undefined;
   /** The recipient, if not the user's own address. */
   recipient?: string | undefined;
@@ -16,7 +16,7 @@ export interface MailOrder {
   data?: Record<string, unknown> | undefined;
 }
 
-// a conflict is with the one order about waiting registrations
+// a conflict is with the one row about waiting registrations
 const insert = statement(
   'mails.insert',
   `INSERT INTO outbox (channel, name, sub, client_id, recipient, locale, data, session_id) VALUES ('mail', $1, $2, $3, $4, $5, $6, $7)
@@ -33,7 +33,7 @@ const toAdministrators = statement(
   `INSERT INTO outbox (channel, name, sub, data)
    SELECT 'mail', $1, sub, $2 FROM users WHERE admin AND status = 'enabled' AND email_verified AND email IS NOT NULL`,
 );
-// it counts as ordered from its due time: before that, it is not delayed
+// it counts as queued from its due time: before that, it is not delayed
 const later = statement(
   'mails.later',
   `INSERT INTO outbox (channel, name, data, created_at, next_attempt_at)
@@ -48,18 +48,18 @@ const waiting = statement(
 
 export function mailsRepository(sql: Sql) {
   return {
-    async insert({ name, sub, clientId, sessionId, recipient, locale, data = {} }: MailOrder): Promise<void> {
+    async insert({ name, sub, clientId, sessionId, recipient, locale, data = {} }: QueuedMail): Promise<void> {
       await sql.query(insert, [name, sub, clientId, recipient, locale, data, sessionId]);
     },
-    /** Orders a mail to a user's verified address. For a user without one it stores nothing. */
-    async notify({ name, sub, locale, data = {} }: MailOrder & { sub: string }): Promise<void> {
+    /** Queues a mail to a user's verified address. For a user without one it stores nothing. */
+    async notify({ name, sub, locale, data = {} }: QueuedMail & { sub: string }): Promise<void> {
       await sql.query(notify, [name, sub, locale, data]);
     },
-    async insertForAdministrators({ name, data = {} }: MailOrder): Promise<void> {
+    async insertForAdministrators({ name, data = {} }: QueuedMail): Promise<void> {
       await sql.query(toAdministrators, [name, data]);
     },
-    /** Orders a mail for later. @param pause in seconds */
-    async insertForLater({ name, data = {} }: MailOrder, pause: number): Promise<void> {
+    /** Queues a mail for later. @param pause in seconds */
+    async insertForLater({ name, data = {} }: QueuedMail, pause: number): Promise<void> {
       await sql.query(later, [name, data, pause]);
     },
     /** How many mails are overdue, and since when. */

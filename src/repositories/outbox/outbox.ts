@@ -1,4 +1,4 @@
-// Works off the table outbox: leases due rows of a channel, postpones those that fail, and deletes those that are done.
+// Processes the table outbox: leases due rows of a channel, postpones those that fail, and deletes those that are done.
 import { type Sql, statement } from '../../database/database.ts';
 
 /** A row that this instance has leased. */
@@ -53,7 +53,7 @@ const nextPause = statement(
      FROM outbox WHERE channel = $1 AND next_attempt_at > now()`,
 );
 const remove = statement('outbox.delete', 'DELETE FROM outbox WHERE id = ANY ($1::bigint[]) RETURNING id');
-// the order about waiting registrations is not a mail itself: between two mails it has no attempts
+// the row about waiting registrations is not a mail itself: between two mails it has no attempts
 const giveUp = statement(
   'outbox.give_up',
   `DELETE FROM outbox WHERE id = ANY (ARRAY(

@@ -5,7 +5,7 @@ import type { SignInRefusal } from '../../oauth/sign-in-decision.ts';
 import { type AuditEvent, type AuditLog, eventMembers, type EventListener } from '../audit/audit-events.ts';
 import { batchedCall } from '../batched-call.ts';
 import { maxBrowsers, rememberBrowser } from './device-cookies.ts';
-import type { MailOrder } from '../outbox/mails.ts';
+import type { QueuedMail } from '../outbox/mails.ts';
 import { type NewSession, sessionMembers, storeSession } from './sessions.ts';
 import { failuresOf } from './sign-in-failures.ts';
 
@@ -16,7 +16,7 @@ export interface NewSignIn {
   /** The previous and the new token of the device cookie; the lifetime in seconds. */
   browser: { hash: Buffer; previousHash: Buffer | undefined; lifetime: number };
   /** Sent to the user's verified address if the browser was unknown. */
-  notice: MailOrder;
+  notice: QueuedMail;
   event: AuditEvent;
   /** Whether the sign-in resets the password failures of unknown browsers. */
   resetsFailures: boolean;

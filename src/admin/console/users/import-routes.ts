@@ -11,7 +11,7 @@ import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { notFound } from '../../../oauth/errors.ts';
 import { userColumns } from '../../../oauth/user-record.ts';
 import type { OperationContext } from '../../operations/operation.ts';
-import { createImports, type ImportOrder, linesOf } from './import-runner.ts';
+import { createImports, type ImportInput, linesOf } from './import-runner.ts';
 import { listPath } from './view.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { BrowserSessions } from '../../../browser/session.ts';
@@ -73,29 +73,29 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
     const admin = await console.submitted(request, reply, { csrf, action: path, shown: id, back: path, fresh: true });
     if (!admin) return reply;
     const body = singleValued(request.body);
-    const order = orderOf(body);
+    const input = readInput(body);
     const again = (shown: Shown, status: number) => {
-      const page = { ...pageOf(admin, id, order), ...shown };
+      const page = { ...pageOf(admin, id, input), ...shown };
       return admin.send('console-users-import', page, { section, status });
     };
-    if (order.text.trim() === '') return again({ problem: 'missing' }, 400);
-    if (order.text.length > maxText) return again({ problem: 'long' }, 413);
+    if (input.text.trim() === '') return again({ problem: 'missing' }, 400);
+    if (input.text.length > maxText) return again({ problem: 'long' }, 413);
     // the import must be what this administrator has checked
-    const shown = digestOf(id, order);
+    const shown = digestOf(id, input);
     const own = sessions.isOwnForm(request, checked, { action: path, shown, session: admin.session });
     if (act === 'import' && own) {
-      if (await imports.begin(id, admin.by, order)) return options.pages.redirect(reply, `${path}/${id}`);
+      if (await imports.begin(id, admin.by, input)) return options.pages.redirect(reply, `${path}/${id}`);
       return again({ problem: 'busy' }, 409);
     }
-    const check = imports.check(admin.by, order);
+    const check = imports.check(admin.by, input);
     const status = act === 'import' ? 409 : 200;
     const page: Page = {
-      ...pageOf(admin, id, order, { confirmed: true }),
+      ...pageOf(admin, id, input, { confirmed: true }),
       ...(act === 'import' && { problem: 'changed' }),
     };
     try {
       let next = await check.next();
-      const lines = linesOf(order.text);
+      const lines = linesOf(input.text);
       if (!next.done && lines > shortCheck) {
         const first = stepOf(page, next.value, lines);
         const steps = stepsOf(check, page, lines, app.log);
@@ -128,15 +128,15 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
     );
   });
 
-  /** @param order what was sent, which the page shows again @param demands.confirmed whether the page can start the import */
-  function pageOf(admin: AdminSession, id: string, order?: ImportOrder, demands: { confirmed?: boolean } = {}): Page {
+  /** @param input what was sent, which the page shows again @param demands.confirmed whether the page can start the import */
+  function pageOf(admin: AdminSession, id: string, input?: ImportInput, demands: { confirmed?: boolean } = {}): Page {
     const form = admin.form(path, id);
     form.hidden['id'] = id;
-    if (order && demands.confirmed)
+    if (input && demands.confirmed)
       form.hidden['checked'] = sessions.formToken(admin.request, admin.reply, {
-        ...{ action: path, shown: digestOf(id, order), session: admin.session },
+        ...{ action: path, shown: digestOf(id, input), session: admin.session },
       });
-    const { text = '', update = false, admins = false } = order ?? {};
+    const { text = '', update = false, admins = false } = input ?? {};
     return { form, typed: text.length > maxText ? '' : text, update, admins, most: maxText };
   }
 }
@@ -165,8 +165,8 @@ async function* stepsOf(
   }
 }
 
-/** Reads the order from a form, whose lines end with CR LF. */
-function orderOf(body: Record<string, string>): ImportOrder {
+/** Reads the input from a form, whose lines end with CR LF. */
+function readInput(body: Record<string, string>): ImportInput {
   const text = (body['users'] ?? '').replace(/\r\n?/g, '\n');
   return {
     text,
@@ -176,7 +176,7 @@ function orderOf(body: Record<string, string>): ImportOrder {
   };
 }
 
-const digestOf = (id: string, order: ImportOrder): string =>
+const digestOf = (id: string, input: ImportInput): string =>
   createHash('sha256')
-    .update(JSON.stringify([id, order.update, order.admins, order.text]))
+    .update(JSON.stringify([id, input.update, input.admins, input.text]))
     .digest('base64url');

@@ -9,7 +9,7 @@ import { maxRefusals, type RefusedRow, type UserImport } from '../../../reposito
 import type { Actor } from '../../../repositories/audit/actor.ts';
 
 /** The users to import, with the options. */
-export interface ImportOrder {
+export interface ImportInput {
   text: string;
   format: TransferFormat;
   update: boolean;
@@ -34,16 +34,16 @@ export function createImports(
 ) {
   const running = new Set<Promise<void>>();
   let closing = false;
-  const read = (by: Actor, { text, format, ...options }: ImportOrder, dryRun: boolean) =>
+  const read = (by: Actor, { text, format, ...options }: ImportInput, dryRun: boolean) =>
     importFile(parts, by, Readable.from([Buffer.from(text)]), format, { ...options, dryRun });
 
-  async function run(id: string, by: Actor, order: ImportOrder): Promise<void> {
+  async function run(id: string, by: Actor, input: ImportInput): Promise<void> {
     const refusals: RefusedRow[] = [];
     let progress = { line: 0, created: 0, updated: 0, unchanged: 0, refused: 0 };
     const note = (state: UserImport['state']) =>
       withNewDeadline(() => parts.store.userImports.update(id, state, progress, refusals));
     try {
-      for await (const report of read(by, order, false)) {
+      for await (const report of read(by, input, false)) {
         if (report.kind === 'refused') {
           const { line, column, reason } = report;
           if (refusals.length < maxRefusals) refusals.push({ line, column, reason });
@@ -70,9 +70,9 @@ export function createImports(
      * Checks what an import would do. Yields the line that it has reached, and returns the result.
      * @throws HeadProblem before anything else, if the head is not that of a table of users
      */
-    async *check(by: Actor, order: ImportOrder): AsyncGenerator<number, CheckResult> {
+    async *check(by: Actor, input: ImportInput): AsyncGenerator<number, CheckResult> {
       const refusals: RefusedRow[] = [];
-      const reports = read(by, order, true);
+      const reports = read(by, input, true);
       for (;;) {
         const next = await reports.next();
         if (next.done) return { counts: next.value, refusals };
@@ -87,10 +87,10 @@ export function createImports(
      * Starts an import, unless one with this id was started before.
      * @returns false if the maximum number of imports is running
      */
-    async begin(id: string, by: Actor, order: ImportOrder): Promise<boolean> {
+    async begin(id: string, by: Actor, input: ImportInput): Promise<boolean> {
       if (running.size >= maxAtOnce && !(await parts.store.userImports.find(id))) return false;
-      if (!(await parts.store.userImports.insert(id, by.actor, linesOf(order.text)))) return true;
-      const work = run(id, by, order).finally(() => running.delete(work));
+      if (!(await parts.store.userImports.insert(id, by.actor, linesOf(input.text)))) return true;
+      const work = run(id, by, input).finally(() => running.delete(work));
       running.add(work);
       return true;
     },

@@ -7,7 +7,7 @@ import { clientCredentialsGrant } from './client-credentials.ts';
 import { deviceCodeGrant } from './device-code.ts';
 import { refreshTokenGrant } from './refresh-token.ts';
 
-/** What a grant type may use; it takes less of it. */
+/** Everything that a grant type can depend on; each declares what it needs. */
 export interface GrantDependencies {
   store: Store;
   tokens: TokenService;
