@@ -80,6 +80,11 @@ function shrinkJs(js: string): string {
   return kept.trim();
 }
 
+/** The focus goes to the notice at the top, or, on a page without one, to the first field that has to be corrected. */
+function focusFault(html: string): string {
+  return html.includes(' id="problem"') ? html : html.replace(' aria-invalid="true"', ' aria-invalid="true" autofocus');
+}
+
 function digest(body: string): string {
   return createHash('sha256').update(body).digest('hex').slice(0, 16);
 }
@@ -264,7 +269,7 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
 
   const render = <N extends PageName>(name: N, data: Pages[N], { locale, nonce, brand }: RenderOptions): string => {
     const { client } = data as { client?: ClientView };
-    return eta.render(name, {
+    const html = eta.render(name, {
       ...data,
       ...fixed,
       ...toolsOf(locale, brand),
@@ -272,6 +277,7 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
       nonce,
       client: client && { ...client, name: cleanName(client.name) || cleanName(client.clientId) },
     });
+    return focusFault(html);
   };
   return {
     render,

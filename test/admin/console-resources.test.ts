@@ -88,7 +88,7 @@ test('an address of the service, and a URI that is taken, are refused (security 
   await send('/admin/resources/new', { ...notes, resource: 'https://taken.example' });
   const again = await send('/admin/resources/new', { ...notes, resource: 'https://TAKEN.example:443/' });
   expect(again.status).toBe(400);
-  expect(again.body).toContain('Another API already has this URI or an equal one');
+  expect(again.body).toContain('Another API already has this URI or an equivalent one');
 });
 
 test('a claim of an administrator’s API leads to its page from the waiting list (protocols 1.1)', async () => {

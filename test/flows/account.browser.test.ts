@@ -87,12 +87,19 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await follow('#edit');
       await type('#given_name', 'Ada');
       await type('#birthdate', 'tomorrow');
+      await type('#website', 'nowhere');
       await follow('#save');
+      // several faulty fields: a notice links to each
       await expect.poll(() => isAt('#problem')).toBe(true);
       await goTo('#problem a[href="#birthdate"]');
       await page.keyboard.press('Enter');
       await expect.poll(() => isAt('#birthdate')).toBe(true);
       await type('#birthdate', '1990-12-31');
+      await follow('#save');
+      // one: it has the focus, and no notice repeats its sentence
+      await expect.poll(() => isAt('#website')).toBe(true);
+      expect(await page.locator('#problem').count()).toBe(0);
+      await type('#website', 'https://ada.example');
       await follow('#save');
       await done();
 
@@ -124,7 +131,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await type('#password', passwords[2]!);
       expect(await page.locator('#strength [role=status]').textContent()).not.toBe('');
       await follow('#change-password');
-      await expect.poll(() => isAt('#problem')).toBe(true);
+      await expect.poll(() => isAt('#current')).toBe(true);
       await type('#current', passwords[1]!);
       await type('#password', passwords[2]!);
       await follow('#change-password');
@@ -207,7 +214,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await follow('#delete');
       await type('#username', 'somebody else');
       await follow('#delete');
-      await expect.poll(() => isAt('#problem')).toBe(true);
+      await expect.poll(() => isAt('#username')).toBe(true);
       await type('#username', username);
       await follow('#delete');
       expect(await service.store.users.find(sub)).toBeUndefined();

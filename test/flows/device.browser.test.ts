@@ -55,11 +55,12 @@ browserTest(
     // the field has the focus, a label and a description
     await page.keyboard.type('BCDF GHJK');
     await page.keyboard.press('Enter');
-    await page.getByRole('group', { name: 'No device found for this code' }).waitFor();
+    await page.getByText('No device found for this code').waitFor();
     const field = page.getByRole('textbox', { name: 'Code' });
+    expect(await field.evaluate((input) => input === document.activeElement)).toBe(true);
     expect(await field.getAttribute('aria-invalid')).toBe('true');
     expect(await page.locator('#user-code-fault').textContent()).toBe(
-      'Check the code, or request a new one on the device.',
+      'No device found for this code. It may be mistyped, expired or already used.',
     );
     await field.fill(codes.user_code.toLowerCase().replace('-', ''));
     await field.press('Enter');

@@ -70,6 +70,28 @@ describe('every page', () => {
     }
   });
 
+  it('one faulty field says what is wrong, and has the focus; a notice at the top links to several (pages.md)', () => {
+    const counts = [0, 0];
+    for (const view of everyView) {
+      const html = render(view);
+      const wrong = [...html.matchAll(/<(?:input|textarea|select)[^>]* aria-invalid="true"[^>]*>/g)].map(
+        ([tag]) => tag,
+      );
+      if (wrong.length === 0) continue;
+      for (const tag of wrong) {
+        const [, described] = /aria-describedby="([\w-]+)/.exec(tag)!;
+        expect(html, view.name).toMatch(new RegExp(`class="fault" id="${described}">[^<]`));
+      }
+      const focused = [...html.matchAll(/<[^>]* autofocus(?: [^>]*)?>/g)].map(([tag]) => tag);
+      expect(focused, view.name).toHaveLength(1);
+      const [, notice] = /<div class="notice problem" id="problem"(.*?)<\/div>/s.exec(html) ?? [];
+      if (wrong.length === 1 && notice) expect(notice, view.name).toContain('<p>');
+      if (!notice) expect(focused, view.name).toEqual([wrong[0]]);
+      counts[notice ? 1 : 0]!++;
+    }
+    expect(Math.min(...counts)).toBeGreaterThan(5);
+  });
+
   it('every id is unique on its page, and every label and internal link refers to one', () => {
     for (const view of everyView) {
       const html = render(view);
