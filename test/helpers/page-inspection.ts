@@ -1,4 +1,34 @@
-// Checks a page in a browser for what axe-core does not find: contrast, size of targets, sideways scrolling.
+// Checks a page in a browser with axe-core, and for what that does not find: contrast, size of targets, sideways scrolling.
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+export interface AxeRules {
+  type: 'tag' | 'rule';
+  values: string[];
+}
+export const wcagRules: AxeRules = {
+  type: 'tag',
+  values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+};
+
+/** Runs in the browser: the rules that are broken, each with the elements that break it. */
+export const runAxe = (runOnly: AxeRules): string => `(async () => {
+  ${axe};
+  const { violations } = await axe.run(document, { runOnly: ${JSON.stringify(runOnly)}, resultTypes: ['violations'] });
+  return violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).join(' | '));
+})()`;
+
+/** Everything that the checks find on the page that a browser shows. */
+export async function faultsOf(page: Page): Promise<string[]> {
+  return [
+    ...(await page.evaluate<string[]>(runAxe(wcagRules))),
+    ...(await page.evaluate<{ faults: string[] }>(inspect)).faults,
+    ...((await page.evaluate<number>(overflow)) > 0 ? ['it scrolls sideways'] : []),
+  ];
+}
 
 /** The automatic checks. They run in the browser, and are text, because Node has no document to type them against. */
 export const inspect = `(() => {

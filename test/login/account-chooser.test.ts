@@ -193,6 +193,20 @@ test('the choice of another user than id_token_hint names leads to a sign-in, an
   expect(responseParameters(await other.signIn(alice, login))['error']).toBe('login_required');
 });
 
+test('removing the signed-in account forgets it in this browser, and asks for the sign-out (design, pages)', async () => {
+  const agent = await browserOf(bob, alice);
+  const page = await agent.get(path);
+  expect(offered(page)).toEqual([alice.sub, bob.sub]);
+  const forged = await agent.submit(page, { remove: alice.sub, csrf: 'A'.repeat(43) });
+  expect(forged.status).toBe(400);
+  const logout = await agent.submit(page, { remove: alice.sub });
+  expect(new URL(logout.url).pathname).toBe('/logout');
+  // the session lasts until the user confirms
+  expect(offered(await agent.get(path))).toEqual([alice.sub, bob.sub]);
+  await agent.submit(logout, { decision: 'sign-out' });
+  expect(offered(await agent.get(path))).toEqual([bob.sub]);
+});
+
 test('a pushed request with prompt=select_account shows the page, too (RFC 9126 4)', async () => {
   const agent = await browserOf(alice);
   await agent.authorize(client, undefined);

@@ -1,18 +1,14 @@
 // Every page is checked by axe-core and measured in a real browser, light and dark, in every language.
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { createPages } from '../../src/pages/renderer.ts';
 import type { PageName } from '../../src/pages/views/index.ts';
 import { examples } from '../../templates/examples/index.ts';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
-import { inspect, overflow } from '../helpers/page-inspection.ts';
+import { inspect, overflow, runAxe, wcagRules } from '../helpers/page-inspection.ts';
 import { openRendered } from '../helpers/rendered-page.ts';
 import type { View } from './page-states/index.ts';
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 /** The rules that another colour scheme or direction can break; the first kind checks the others. */
 const colours = ['color-contrast', 'link-in-text-block', 'target-size', 'html-has-lang', 'valid-lang'];
 const pages = createPages({ basePath: '' });
@@ -58,9 +54,7 @@ async function check(name: PageName, kind: (typeof kinds)[number], tab: Tab): Pr
     await tab.show({ name, data } as View, kind.locale);
     const faults = [
       ...(kind.all && data === most
-        ? await tab.page.evaluate<string[]>(
-            runAxe(kind === kinds[0] ? { type: 'tag', values: rules } : { type: 'rule', values: colours }),
-          )
+        ? await tab.page.evaluate<string[]>(runAxe(kind === kinds[0] ? wcagRules : { type: 'rule', values: colours }))
         : []),
       ...(await tab.page.evaluate<{ faults: string[] }>(inspect)).faults,
     ];
@@ -68,10 +62,3 @@ async function check(name: PageName, kind: (typeof kinds)[number], tab: Tab): Pr
     expect({ ...kind, faults: [...faults, ...tab.complaints] }).toEqual({ ...kind, faults: [] });
   }
 }
-
-/** Runs in the browser: the rules that are broken, each with the elements that break it. */
-const runAxe = (runOnly: { type: 'tag' | 'rule'; values: string[] }) => `(async () => {
-  ${axe};
-  const { violations } = await axe.run(document, { runOnly: ${JSON.stringify(runOnly)}, resultTypes: ['violations'] });
-  return violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).join(' | '));
-})()`;

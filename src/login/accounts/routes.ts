@@ -55,6 +55,8 @@ export async function accountChooserEndpoint(app: FastifyInstance, options: Acco
     const { pending, session } = choice;
     if (!sessions.isOwnForm(request, csrf, bindingOf(choice))) return show(request, reply, choice, 'tampered');
     if (remove !== undefined) await deviceCookies.forget(request, remove);
+    // the list holds the signed-in user until the session ends
+    if (session && remove === session.user.sub) return pages.redirect(reply, '/logout');
     if (session === undefined || continued !== session.user.sub) return pages.redirect(reply, signInPath(path, choice));
     const prompt = pending?.parameters['prompt'] ?? '';
     const remaining = withoutAccountChoice(prompt);
