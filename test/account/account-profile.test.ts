@@ -144,7 +144,7 @@ describe('an invalid value', () => {
     const page = await edit(agent, { [field]: value, nickname: 'Typed <b>' });
     expect(page.status).toBe(400);
     expect(page.body).toContain(sentence);
-    expect(page.body).toContain(`<a href="#${field}">`);
+    expect(page.body).toContain(`id="${field}-fault"`);
     expect(page.body).toContain('Typed &lt;b&gt;');
     expect(await claimsOf(user)).toEqual(claims);
   });

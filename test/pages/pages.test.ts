@@ -173,7 +173,7 @@ describe('an operator', () => {
     expect(customized.availableLocales).toEqual(['en', 'ar', 'de', 'nl']);
     expect(title(customized.render('login', signIn, { locale: 'de' }))).toBe('Bei Harbour anmelden - Acme ID');
     expect(customized.render('login', signIn, { locale: 'nl' })).toContain('>Inloggen</button>');
-    expect(customized.assets.get('style.css')!.body).toMatch(/:root \{ --accent: #123456\}$/);
+    expect(customized.assets.get('style.css')!.body).toMatch(/:root \{ --accent:#123456\}$/);
     expect(customized.assets.get('style.css')!.path).not.toBe(stylesheet.path);
     expect(html).toContain(customized.assets.get('style.css')!.path);
   });
