@@ -16,6 +16,8 @@ export interface Brand {
   logo: string | undefined;
   logoDark: string | undefined;
   favicon: string | undefined;
+  /** The logo as a part of a mail, which loads nothing. Few mail programs show WebP, so only a PNG is one. */
+  mailLogo: Buffer | undefined;
 }
 
 export interface BrandFile {
@@ -100,6 +102,7 @@ function prepare(appearance: Appearance, fixed: AppearanceState['fixed']) {
     logo: image('logo', appearance.logo),
     logoDark: image('logo-dark', appearance.logoDark),
     favicon: image('favicon', appearance.favicon),
+    mailLogo: appearance.logo && imageTypeOf(appearance.logo) === 'png' ? appearance.logo : undefined,
   };
   return { state: { appearance, fixed, brand }, files };
 }

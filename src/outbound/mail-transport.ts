@@ -13,6 +13,8 @@ export interface Letter {
   subject: string;
   text: string;
   html: string;
+  /** A PNG that the HTML shows as `cid:logo`. */
+  logo?: Buffer | undefined;
 }
 
 /** Where it failed: at the name or the connection of the server, the encryption, the credentials, this mail, or the folder. */
@@ -121,7 +123,7 @@ function intoFolder(options: MailTransportOptions): MailTransport {
 }
 
 /** @throws MailRefused for a recipient that is not one address */
-function messageOf({ id, to, product, subject, text, html }: Letter, { from, host }: MailTransportOptions) {
+function messageOf({ id, to, product, subject, text, html, logo }: Letter, { from, host }: MailTransportOptions) {
   // an address that an operator stored by SQL is not validated yet
   if (!/^[^\s\p{Cc}<>(),;:"\\@[\]]{1,64}@[^\s\p{Cc}<>(),;:"\\@]{1,255}$/u.test(to))
     throw new MailRefused('the recipient is not a mail address', 'mail', true);
@@ -131,6 +133,14 @@ function messageOf({ id, to, product, subject, text, html }: Letter, { from, hos
     subject: subject.replace(/\p{Cc}+/gu, ' '),
     text,
     html,
+    ...(logo && {
+      attachments: [
+        {
+          ...{ cid: 'logo', filename: 'logo.png', contentType: 'image/png', content: logo },
+          contentDisposition: 'inline' as const,
+        },
+      ],
+    }),
     messageId: `<${id}@${host}>`,
     // RFC 3834 5: automatic responders do not answer
     headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },

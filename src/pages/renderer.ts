@@ -30,12 +30,12 @@ export interface RenderOptions {
 export interface PageRenderer {
   /** A complete HTML document. Throws only for a mistake in a template, or for an address that was not validated. */
   render<N extends PageName>(name: N, data: Pages[N], options: RenderOptions): string;
-  /** A mail: the product that it is from, its subject, and the mail as text and as HTML. Throws as render() does. */
+  /** A mail: the product that it is from, its subject, the mail as text and as HTML, and the logo in it. Throws as render() does. */
   mail(
     name: MailName,
     content: MailContent,
     options: { locale: string; issuer: string; brand?: Brand | undefined },
-  ): { product: string; subject: string; text: string; html: string };
+  ): { product: string; subject: string; text: string; html: string; logo: Buffer | undefined };
   /** Stylesheets and scripts: every .css and .js file of the templates by its name, except those that another file or a page contains. */
   assets: ReadonlyMap<string, Asset>;
   /** The source expression that lets the form_post page's inline script run, quotes included: `'sha256-…'`. */
@@ -236,7 +236,10 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     const text = mailAsText(data)
       .replace(/\n{3,}/g, '\n\n')
       .trim();
-    return { product: it.t('product'), subject: data.subject, text: `${text}\n`, html: mailAsHtml(data) };
+    return {
+      ...{ product: it.t('product'), subject: data.subject, text: `${text}\n`, html: mailAsHtml(data) },
+      logo: brand?.mailLogo,
+    };
   };
 
   /** A path of the service with the base path. Throws for anything else, which could lead away from the service. */

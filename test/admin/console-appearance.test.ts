@@ -203,7 +203,7 @@ test('without script a button shows the preview, and nothing is stored (design, 
   const [, sheet] = /<link rel="stylesheet" id="preview-colors" href="([^"]*)">/.exec(page.body)!;
   expect(sheet).toBe('/assets/brand/preview.0b57d0.css');
   const css = (await load(service.issuer + sheet!)).body.toString();
-  expect(css).toMatch(/^\.preview\.light\{.*--accent:#0b57d0;.*\}\.preview\.dark\{.*--surface: #191e1d.*--accent:#/s);
+  expect(css).toMatch(/^\.preview\.light\{.*--accent:#0b57d0;.*\}\.preview\.dark\{.*--surface:#191e1d.*--accent:#/s);
   const preview = page.body.slice(page.body.indexOf('class="preview light"'));
   expect(preview).toContain(`<img src="data:image/png;base64,${png.toString('base64')}"`);
   // the image goes with the form, so that it is saved next
@@ -276,6 +276,40 @@ test('mails show the name, the accent and the support link, come from the produc
   expect(mail.html).not.toMatch(/<img|url\(|#0c4a43/);
   expect(mail.text).toContain('Get help: help@example.com');
   expect(mail.text).toContain('Harbour ID');
+});
+
+test('a mail contains the logo as its own part if it is a PNG, and otherwise shows the name (design, pages)', async () => {
+  const [, other] = service.instances;
+  const mailWith = async (logo: Buffer, type: string) => {
+    await change({ product_name: 'Harbour ID', logo: logo.toString('base64') });
+    for (const base of [service.issuer, other!])
+      await eventually(
+        () => loginOf(base),
+        ({ body }) => body.includes(`.${type}" alt="Harbour ID"`),
+      );
+    const user = await service.createUser({ email: `${type}@example.com`, emailVerified: true });
+    const browser = new UserAgent(service);
+    const form = formOf(await browser.get('/password/forgotten'), '/password/forgotten');
+    await browser.post('/password/forgotten', { ...form, login: user.username });
+    return vi.waitUntil(
+      async () =>
+        (await mailsIn(service.dataDir)).find(
+          ({ parsed }) => parsed.html && [parsed.to].flat()[0]?.text.includes(type),
+        ),
+      { timeout: 10_000, interval: 20 },
+    );
+  };
+  const mail = await mailWith(png, 'png');
+  expect(mail.parsed.attachments).toHaveLength(1);
+  expect(mail.parsed.attachments[0]).toMatchObject({
+    ...{ cid: 'logo', contentType: 'image/png', contentDisposition: 'inline', related: true, content: png },
+  });
+  // the parser puts the part in the place of its address
+  expect(mail.html).toContain(`<img src="data:image/png;base64,${png.toString('base64')}" alt="Harbour ID"`);
+  expect(mail.html.match(/<img/g)).toHaveLength(1);
+  const plain = await mailWith(webp, 'webp');
+  expect(plain.parsed.attachments).toEqual([]);
+  expect(plain.html).toContain('<p class="brand">Harbour ID</p>');
 });
 
 test('settings take precedence over the console, which shows them as fixed (design, pages)', async () => {
