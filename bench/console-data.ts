@@ -8,6 +8,7 @@ const full = {
   users: 1_000_000,
   groups: 20_000,
   clients: 10_000,
+  resources: 1_000,
   sessions: 200_000,
   clientSessions: 400_000,
   grants: 300_000,
@@ -76,6 +77,17 @@ function things(amounts: Amounts): Filling[] {
                 'subject_type', 'public', 'id_token_signed_response_alg', 'RS256'),
               decode(repeat('03', 16), 'hex'), i % 3 = 0 OR waits, date_trunc('milliseconds', now() - (${amounts.clients} - i) * interval '20 days' / ${amounts.clients})
          FROM (SELECT i, i % 25 = 7 AS waits FROM ${of('clients')}) AS numbered`,
+      ],
+    },
+    {
+      table: 'resources',
+      after: ['clients'],
+      inserts: [
+        `INSERT INTO resources (id, resource, name, client_id, scopes, created_at)
+       SELECT 'resource-' || i, 'https://api-' || i || '.example.com/', ${thing}[1 + i % 7] || ' ' || i, 'client-' || i * 20 + 1,
+              jsonb_build_object('read', jsonb_build_object('en', 'Read everything'), 'write', '{}'::jsonb),
+              date_trunc('milliseconds', now() - i * interval '1 minute')
+         FROM ${of('resources')} WHERE i * 20 < ${amounts.clients} OR i = 1`,
       ],
     },
     {

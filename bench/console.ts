@@ -49,6 +49,13 @@ const pages: [string, string][] = [
   ['One client', '/admin/clients/client-77'],
   ['A client pending approval', '/admin/clients/client-82'],
   ['Editing a client', '/admin/clients/client-77/edit'],
+  ['Kinds of clients', '/admin/clients/new'],
+  ['Creating a client', '/admin/clients/new/web'],
+  ['Renewing secrets', '/admin/clients/client-77/secrets'],
+  ['Disabling a client', '/admin/clients/client-77/disable'],
+  ['APIs', '/admin/resources'],
+  ['One API', '/admin/resources/resource-1'],
+  ['Editing an API', '/admin/resources/resource-1/edit'],
   ['Users', '/admin/users'],
   ['Users, by name', '/admin/users?order=name'],
   ['Users, search by a rare word', '/admin/users?q=person-77'],
@@ -82,6 +89,8 @@ const pages: [string, string][] = [
   ['Audit, by address and event', '/admin/audit?address=10.0.0.7&type=user.signed_in'],
   ['Audit, tokens issued', '/admin/audit?type=token.issued'],
   ['One event', '/admin/audit/5'],
+  ['Appearance', '/admin/appearance'],
+  ['Settings', '/admin/settings'],
   ['Audit export, a day', `POST /admin/audit?client=client-7&since=${ago(20)}&until=${ago(19)}`],
 ];
 
