@@ -59,7 +59,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
 
   browserTest(
     'a user chooses an account, removes another, and removes the own one, by keyboard alone (WCAG 2.1.1, 4.1.2; design, pages)',
-    { timeout: 60_000 },
+    { timeout: 90_000 },
     async () => {
       const { page, complaints, checked, isAt, goTo, type, follow } = await open();
       const users: TestUser[] = [];
@@ -74,9 +74,8 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       for (const [index, user] of users.entries()) {
         await page.goto(`${service.issuer}/login?account=other`);
         await signIn(user);
-        if (index === users.length - 1) break;
-        await page.goto(`${service.issuer}/logout`);
-        await follow('#sign-out');
+        // the session ends, and the browser still knows the account
+        if (index < users.length - 1) await page.context().clearCookies({ name: 'JSESSIONOPENID' });
       }
 
       const address = authorizationUrl(service.issuer, client, { prompt: 'select_account' });
@@ -163,7 +162,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
 
   browserTest(
     'an invited user reads the invitation, corrects a password, and is signed in, by keyboard alone (WCAG 2.1.1, 3.3.1, 4.1.2; design, pages)',
-    { timeout: 60_000 },
+    { timeout: 90_000 },
     async () => {
       const { page, complaints, checked, isAt, type, follow } = await open();
       const username = `invited-${locale}-${width}`;
