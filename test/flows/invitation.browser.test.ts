@@ -102,6 +102,7 @@ browserTest(
       await other.page.getByText('Your account is ready').waitFor();
     });
     expect(figures).toMatchObject({ passkey: { pages: 3, fields: 0 } });
+    globalThis.console.info(`invitation: ${JSON.stringify(figures)}`);
     // the passkey signs in alone
     await other.page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = undefined');
     await other.page.goto(`${service.issuer}/logout`);
