@@ -36,7 +36,8 @@ const addresses: Record<string, string> = {
   'GET /consent': 'The consent page',
   'POST /consent': 'Its form',
   'GET /error': 'The error page',
-  'GET /access-denied': 'The page for a denied access',
+  'GET /access-denied': 'The page for a user who may not use a client, or whom the client did not admit',
+  'POST /access-denied': 'The return to the client, which gets `access_denied`',
   'GET /account': 'The account page, which links to the other pages of the account',
   'GET /account/profile': 'The stored data about the user, with the applications that may see them',
   'GET /account/profile/edit': 'The page on which users change the claims of this data that `PROFILE_EDITABLE` names',
@@ -292,6 +293,10 @@ const events: Record<AuditEventType, string> = {
   'consent.granted': 'A user granted scopes to a client',
   'consent.denied': 'A user refused to grant scopes to a client',
   'consent.withdrawn': 'A user, or an administrator for the user, revoked a grant',
+  'access.refused':
+    'A user who may not use a client read that, and the client was told; the groups or the networks of the client do not admit the user',
+  'access.lost':
+    'A user left the groups of a client, or the client admits fewer: the sessions, codes and tokens of the user for the client ended',
   'device.requested': 'A device asked for a code; the detail has the scopes',
   'device.approved': 'A user entered the code of a device and allowed the request; the detail has the scopes',
   'device.denied': 'A user refused it',

@@ -217,6 +217,63 @@ test('app.ts has at most 180 lines, and no other file more than 400 (architectur
   expect(long).toEqual([]);
 });
 
+/** What a client gets tokens by: every statement that stores one asks the check before issuing. */
+const storesTokens =
+  /INSERT INTO\s+(authorization_codes|access_tokens|refresh_tokens|client_session_handles|client_sessions)\b/;
+
+/** The statements that store a code or a token without the check before issuing, by their files. */
+function unchecked(sources: readonly Source[]): string[] {
+  return sources.flatMap(({ file, text }) => {
+    if (file.endsWith('.sql')) {
+      const code = text.replace(/--.*$/gm, '');
+      return storesTokens.test(code) && !code.includes('{{may_issue}}(') ? [file] : [];
+    }
+    // a statement asks it itself, or by a part that the file makes of it
+    const parts = [...text.matchAll(/const (\w+) = [^;`]*`[^`]*\$\{mayIssueFunction\.name\}/g)].map(
+      ([, name]) => name!,
+    );
+    const asks = (statement: string) =>
+      ['mayIssueFunction.name', ...parts].some((name) => statement.includes(`\${${name}`));
+    const statements = [...text.matchAll(/`[^`]*`/g)].map(([statement]) => statement);
+    return statements.filter((statement) => storesTokens.test(statement) && !asks(statement)).map(() => file);
+  });
+}
+
+test('no statement stores a code or a token without the check before issuing (security R133)', () => {
+  const functions = readdirSync(join(root, 'repositories'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.sql'))
+    .map((file) => ({ file: `repositories/${file}`, text: readFileSync(join(root, 'repositories', file), 'utf8') }));
+  const all = [...sources(), ...functions];
+  expect(unchecked(all)).toEqual([]);
+  expect(all.filter(({ text }) => storesTokens.test(text)).map(({ file }) => file.split('/').at(-1))).toEqual(
+    expect.arrayContaining(['access-tokens.ts', 'issue_code.sql', 'redeem_code.sql', 'use_refresh_token.sql']),
+  );
+});
+
+test.each<[string, Source]>([
+  [
+    'a stored function of a new grant type',
+    {
+      file: 'repositories/tokens/use_assertion.sql',
+      text: `-- Asks {{may_issue}}() in a comment only.
+        CREATE FUNCTION {{use_assertion}}(token bytea, client text) RETURNS void LANGUAGE sql AS $$
+          INSERT INTO access_tokens (token_hash, client_id, client_epoch) SELECT token, client_id, epoch FROM clients WHERE client_id = client $$;`,
+    },
+  ],
+  [
+    'a statement beside one that asks',
+    {
+      file: 'repositories/tokens/exchange.ts',
+      text: `// Planted.
+        const good = statement('a', \`INSERT INTO access_tokens SELECT $1, epoch FROM \${mayIssueFunction.name}($2)\`);
+        const bad = statement('b', \`INSERT INTO
+          refresh_tokens (token_hash) VALUES ($1)\`);`,
+    },
+  ],
+])('%s that stores tokens without the check is found (security R133)', (_title, planted) => {
+  expect(unchecked([planted])).toEqual([planted.file]);
+});
+
 test('a planted circle is found (architecture, directions)', () => {
   const planted = [
     { file: 'oauth/a.ts', text: `import { b } from './b.ts';\n` },

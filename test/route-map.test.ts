@@ -193,6 +193,7 @@ const expected = [
   'PATCH /admin/api/groups/:name',
   'PATCH /admin/api/resources/:resource',
   'PATCH /admin/api/users/:sub',
+  'POST /access-denied',
   'POST /account',
   'POST /account/all-sessions',
   'POST /account/authenticator',

@@ -178,6 +178,7 @@ export const requirements: Record<string, Record<number, string>> = {
     127: 'A second factor of a new kind is required as soon as its table is defined, and a factor that would not be required cannot be set up.',
   },
   'Protocols beyond OpenID Connect': {
+    133: 'Nothing is issued unless the user, the client at its epoch, the consent, the session and the access of the user allow it in the very transaction that stores it.',
     134: 'A token, handle, code or refresh token that is bound to a key is worth nothing without a proof of the key, at every address and by every scheme.',
     135: 'A DPoP proof is accepted once, for the configured address, the method, the key, the token and its minute.',
     138: 'Each JWT that the service signs or accepts has one type, and no reader takes another.',
@@ -202,7 +203,7 @@ export const protocolCases = [
 ];
 
 /** The numbers of the cases F on federation, which titles cite as “federation F22”, as each is built. */
-export const federationCases = [22, 62, 64];
+export const federationCases = [22, 61, 62, 64, 66, 68];
 
 /** The faults F1 to F21 with their rules; for each of them also: no partial write, no active revoked token, no wrong answer. */
 export const faults: Record<number, [fault: string, rule: string]> = {

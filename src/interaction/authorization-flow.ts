@@ -21,6 +21,13 @@ export interface ConsentQuestion {
   uiLocales: string | undefined;
 }
 
+/** Shows a page about a stored request. */
+export type ShowPage = (
+  question: ConsentQuestion,
+  session: Session,
+  grant: SignInContext['grant'],
+) => FastifyReply | Promise<FastifyReply>;
+
 export interface AuthorizationFlow {
   /**
    * Begins a client's request: answers it if no question to the user is needed, else stores it and redirects the browser to a page.
@@ -36,14 +43,14 @@ export interface AuthorizationFlow {
   ): Promise<FastifyReply>;
   /**
    * Continues a stored request after a page or a push: it is verified again, then answered or sent to the next page (security R4).
-   * @param ask shows the consent page, if that is next and the browser is at its address already
+   * @param here shows a page that is next, if the browser is at its address already
    * @throws as begin() does
    */
   resume(
     request: FastifyRequest,
     reply: FastifyReply,
     transaction: string,
-    ask?: (question: ConsentQuestion, session: Session, grant: SignInContext['grant']) => FastifyReply,
+    here?: Partial<Record<'consent' | 'access-denied', ShowPage>>,
   ): Promise<FastifyReply>;
   /** The question of a stored request; undefined if the request is no longer valid. */
   questionOf(stored: AuthorizationRequestRow): Promise<ConsentQuestion | undefined>;

@@ -2,6 +2,7 @@
 import { recentlyAuthenticated } from '../browser/recent-sign-in.ts';
 import type { Config } from '../config.ts';
 import { multiFactor, needsPasskey, preferredAcr } from '../oauth/acr.ts';
+import type { AccessRefusal } from '../oauth/access.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
 import { claimsOfScopes } from '../oauth/scope.ts';
 import type { GrantParts, ResourceGrants } from '../repositories/clients/grants.ts';
@@ -39,6 +40,8 @@ export interface Facts {
   grant: GrantParts | undefined;
   /** `selfRegistered` if no administrator has reviewed the client: it asks again for each redirect URI (security R11, A25). */
   client: { firstParty: boolean; selfRegistered: boolean; requiredAcr: string | undefined };
+  /** What mayUse() says about the session's user; `yes` without a session. */
+  access: 'yes' | AccessRefusal;
   secondFactor: SecondFactorPolicy;
   /** Whether the user has a passkey. It is read only if wantsPasskey() says so. */
   passkeys: 'unavailable' | 'none' | 'some';
@@ -56,6 +59,8 @@ export type NextStep =
   | { step: 'second-factor' }
   /** The user has shown every factor of the account, and a new passkey would reach the demanded level. */
   | { step: 'passkey' }
+  /** The user may not use the client: the page says whom to ask. */
+  | { step: 'access-denied'; reason: AccessRefusal }
   | { step: 'consent' }
   | { step: 'issue'; recordGrant: boolean }
   | { step: 'error'; code: ErrorCode; description: string };
@@ -93,6 +98,11 @@ export function decide(facts: Facts, request: Asked): NextStep {
   }
   const decision = transaction?.decision;
   const decided = decision?.sub === session!.user.sub ? decision : undefined;
+  // a user who has read the page sends the client its answer
+  if (facts.access !== 'yes')
+    return silent || decided?.allowed === false
+      ? error('access_denied', 'the End-User may not use this client')
+      : { step: 'access-denied', reason: facts.access };
   if (decided && !decided.allowed) return error('access_denied', 'the End-User did not allow it');
   const { firstParty } = facts.client;
   const covered = grantCovers(facts, request);

@@ -11,6 +11,7 @@ import type { Limits } from '../domain/rate-limits/rate-limits.ts';
 import type { Store } from '../repositories/store.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import type { TokenService } from '../tokens/token-service.ts';
+import { accessChannel } from './access-channel.ts';
 import { eventChannel } from './event-channel.ts';
 import { startLogoutDelivery } from './logout-delivery.ts';
 import { createMailComposition } from './mail-composition.ts';
@@ -47,6 +48,7 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
   const retention = lifetimes.backchannelLogoutRetention;
   /** Named after the notifications that wake them. */
   const channels = {
+    access: startChannel(accessChannel(store, logger), store, logger),
     event: startChannel(eventChannel(store), store, logger),
     mail: startChannel(mailChannel({ store, composition, transport, logger }), store, logger),
     logout: startLogoutDelivery({ store, tokens, post, retention, logger }),

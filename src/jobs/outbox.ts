@@ -13,7 +13,7 @@ export interface Failure {
 }
 
 export interface Channel {
-  name: 'event' | 'mail';
+  name: 'access' | 'event' | 'mail';
   /** How many batches are handled at the same time. */
   parallel: number;
   /** How many rows a batch has at most. */

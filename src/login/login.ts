@@ -1,6 +1,7 @@
 // Registers the pages by which a user signs in, signs up, accepts an invitation, consents, or gets back into an account.
 import type { FastifyInstance } from 'fastify';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
+import { accessDeniedEndpoint } from './access-denied/routes.ts';
 import { accountChooserEndpoint } from './accounts/routes.ts';
 import { consentEndpoint } from './consent/routes.ts';
 import { deviceEndpoint } from './device/routes.ts';
@@ -16,6 +17,7 @@ const endpoints = [
   accountChooserEndpoint,
   loginSecondFactorEndpoint,
   consentEndpoint,
+  accessDeniedEndpoint,
   deviceEndpoint,
   signUpEndpoint,
   invitationEndpoint,

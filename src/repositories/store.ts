@@ -8,6 +8,7 @@ import { auditSearchRepository } from './audit/audit-search.ts';
 import { auditViewRepository } from './audit/audit-view.ts';
 import { authorizationCodesRepository } from './tokens/authorization-codes.ts';
 import { authorizationRequestsRepository } from './authorization-requests/authorization-requests.ts';
+import { clientAccessRepository } from './clients/client-access.ts';
 import { clientReviewRepository } from './clients/client-review.ts';
 import { clientSessionsRepository } from './sessions/client-sessions.ts';
 import { clientsRepository } from './clients/clients.ts';
@@ -63,6 +64,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     authorizationCodes: authorizationCodesRepository(sql),
     authorizationRequests: authorizationRequestsRepository(sql),
     clientSessionHandles: clientSessionHandlesRepository(sql),
+    clientAccess: clientAccessRepository(sql),
     clientReview: clientReviewRepository(sql),
     clientSessions: clientSessionsRepository(sql),
     clients: clientsRepository(sql),

@@ -164,6 +164,8 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
       selfRegistered: true,
       firstParty: true,
       selfManaged: true,
+      access: [{ name: 'crew', uri: '/admin/groups/crew' }],
+      networks: ['192.0.2.0/24', '2001:db8::/32'],
       createdAt: at,
       updatedAt: at,
       members: [

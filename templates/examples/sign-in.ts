@@ -115,7 +115,19 @@ export const signInExamples: Examples<SignInPages> = {
     { kind: 'server', reference: '' },
     { kind: 'request', reference: '7F3K-9QXD', client },
   ],
-  'access-denied': [{}, { client, account }],
+  'access-denied': [
+    { by: 'client', contacts: [] },
+    {
+      by: 'service',
+      reason: 'group',
+      client,
+      account,
+      contacts: ['help@harbour.example', 'Harbour desk'],
+      form: { action: '/access-denied', hidden: { csrf: 'c', transaction: 't' } },
+      switchAccountUri: '/login/accounts?transaction=t',
+      problem: 'tampered',
+    },
+  ],
   'form-post': [
     { action: 'https://harbour.example/callback', parameters: [] },
     {

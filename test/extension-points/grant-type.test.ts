@@ -16,6 +16,7 @@ const words = 'It redeems a voucher';
 const voucherGrant = (): GrantType<{ voucher: string }> => ({
   name,
   allowsPublic: false,
+  asksNetwork: false,
   parameters: z.object({ voucher: z.string() }),
   async authorize({ voucher }) {
     if (voucher !== 'good') return { refusal: invalidGrant('the voucher is not known') };

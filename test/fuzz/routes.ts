@@ -91,7 +91,11 @@ export const routes: Record<string, Route> = {
   'GET /': { cookies: byCookie, statuses: [303] },
   'GET /.well-known/oauth-authorization-server': readOnly,
   'GET /.well-known/openid-configuration': readOnly,
-  'GET /access-denied': { query: { client_id: ['@client_id', '@disabled_id'] }, cookies: byCookie, statuses: [403] },
+  'GET /access-denied': {
+    query: { 'client_id?': ['@client_id', '@disabled_id'], 'transaction?': ['@transaction /access-denied'] },
+    cookies: byCookie,
+    statuses: [302, 303, 403, 409],
+  },
   'GET /account': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/email': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/email/confirm': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
@@ -680,6 +684,11 @@ export const routes: Record<string, Route> = {
     form: { ...authorizationRequest, ...moreOfAuthorization },
     cookies: byCookie,
     statuses: [200, 302, 303, 403, 409],
+  },
+  'POST /access-denied': {
+    form: { csrf: ['@csrf /consent'], transaction: ['@transaction /access-denied'] },
+    cookies: byCookie,
+    statuses: [303, 403],
   },
   'POST /consent': {
     form: { csrf: ['@csrf /consent'], transaction: ['@transaction /consent'], decision: ['allow', 'deny'] },

@@ -145,4 +145,4 @@ export async function eventually<T>(
 }
 
 /** Of a request without a proof, for calls of repositories. */
-export const unbound = { binding: 'none', proof: undefined } as const;
+export const unbound = { binding: 'none', proof: undefined, address: undefined } as const;

@@ -25,6 +25,7 @@ const ordinary: Facts & Asked = {
   grant: { scope: ['openid', 'email', 'profile'], claims: [], redirectUris: [redirectUri], resources: {} },
   acr: { values: [], essential: false },
   client: { firstParty: false, selfRegistered: false, requiredAcr: undefined },
+  access: 'yes',
   secondFactor: { of: 'off', groups: [] },
   passkeys: 'unavailable',
   transaction: undefined,

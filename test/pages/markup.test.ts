@@ -68,7 +68,11 @@ describe('untrusted text', () => {
       },
     },
     { name: 'error', data: { kind: 'request', reference: hostile, client: evil } },
-    { name: 'access-denied', data: { client: evil, account } },
+    { name: 'access-denied', data: { by: 'client', contacts: [], client: evil, account } },
+    {
+      name: 'access-denied',
+      data: { by: 'service', reason: 'group', contacts: [hostile], client: evil, account },
+    },
     {
       name: 'form-post',
       data: {

@@ -113,6 +113,7 @@ test('a response is issued or refused, and ends older codes, as the rule says (s
           nonce: undefined,
           codeChallenge: undefined,
           codeBinding: 'none',
+          address: undefined,
           audience: undefined,
           resources: [],
         },

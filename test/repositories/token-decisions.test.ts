@@ -175,6 +175,7 @@ test('a refresh token is exchanged, refused or ends its client session as the ru
       const result = await service.store.refreshTokens.rotate({
         ...presented,
         proof: undefined,
+        address: undefined,
         ...hashes,
         ...lifetimes,
       });

@@ -29,6 +29,22 @@ export function groupOperations(store: Store) {
   const record = async ({ auditEvents }: Repositories, by: Actor, event: Pick<AuditEvent, 'type' | 'detail'>) =>
     auditEvents.insert({ ...event, ...by, outcome: 'success' });
 
+  /** Records that the groups of clients follow a group. */
+  const recordAccess = async (
+    { auditEvents }: Repositories,
+    by: Actor,
+    clients: { clientId: string; version: number }[],
+  ) =>
+    auditEvents.insertMany(
+      clients.map(({ clientId, version }) => ({
+        ...by,
+        type: 'client.updated',
+        outcome: 'success',
+        clientId,
+        detail: { version, members: ['access_groups'] },
+      })),
+    );
+
   /**
    * Empties a group, in several transactions if it is large and `gradual` allows it, and performs the last step with the rest.
    * @param steps.begin locks the rows; groups are locked before their members
@@ -106,19 +122,23 @@ export function groupOperations(store: Store) {
         });
       const names = { group_before: name, group: to };
       const moved = await emptied(by, name, gradual, {
-        async begin({ groups }, first) {
+        async begin(repositories, first) {
+          const { groups, clientAccess } = repositories;
           const there = await groups.lock(name, to);
           const before = there.includes(name) ? await groups.find(name) : undefined;
           if (!before) throw notFound('there is no such group');
           const made = await groups.insert(to, description ?? before.description);
           // an earlier step may have created the group
           if (!made && first && !into) throw conflict('a group with this name already exists');
+          // clients admit both until the last member has moved, so that no user loses one meanwhile
+          await recordAccess(repositories, by, await clientAccess.addGroup(name, to));
         },
         empty: ({ groups }, subs) => groups.move(name, subs, to),
         detail: names,
         async last(repositories) {
           const before = await repositories.groups.find(name);
           await repositories.groups.delete(name);
+          await recordAccess(repositories, by, await repositories.clientAccess.renameGroup(name, to));
           const admitted = sources ?? before?.guardedSources ?? [];
           // a group that exists already keeps its own
           if (!into && admitted.length > 0) await repositories.groups.admit(to, admitted);
@@ -140,6 +160,8 @@ export function groupOperations(store: Store) {
         detail: { group_before: name },
         async last(repositories) {
           await repositories.groups.delete(name);
+          // a later group of this name would else admit its members
+          await recordAccess(repositories, by, await repositories.clientAccess.removeGroup(name));
           await record(repositories, by, { type: 'group.deleted', detail: { group: name } });
         },
       }),

@@ -45,9 +45,9 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
     onlyNavigation(request);
     const { transaction } = singleValued(request.query);
     if (transaction === undefined) return pages.refuse(reply, 'expired');
-    return flow.resume(request, reply, transaction, (question, session, grant) =>
-      show(request, reply, transaction, question, session, grant),
-    );
+    return flow.resume(request, reply, transaction, {
+      consent: (question, session, grant) => show(request, reply, transaction, question, session, grant),
+    });
   });
 
   app.post('/consent', async (request, reply) => {

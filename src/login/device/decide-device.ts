@@ -73,6 +73,7 @@ export async function decideDevice(
         requestHash: undefined,
         maxCodes: codesPerClientSession,
         maxPerMinute,
+        address,
       });
       if ('refusal' in issued) throw new NotIssued(issued.refusal);
       await clientSessions.markAsDevice(deviceCodeHash);

@@ -8,9 +8,11 @@ import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import { decide, type NextStep } from '../../interaction/next-step.ts';
 import type { SecondStep } from '../../interaction/second-step.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
+import { type AccessRefusal, mayUse } from '../../oauth/access.ts';
 import { redirectHost } from '../../oauth/client-metadata.ts';
 import { notFound } from '../../oauth/errors.ts';
 import { isServiceScope } from '../../oauth/scope.ts';
+import { refusedReason } from '../../pages/access-reason.ts';
 import { apiView } from '../../pages/api-view.ts';
 import { findTargets, resourceGrants, type Target } from '../../sender-constraint/audience.ts';
 import { text } from '../../oauth/text.ts';
@@ -145,14 +147,37 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
     session: Session,
     waiting: Waiting,
   ): FastifyReply | undefined {
-    const { step } = nextStep(config, session, waiting);
+    const next = nextStep(config, session, waiting, clientAddress(request));
+    const { step } = next;
     const returnTo = devicePage(waiting.code);
     if (step === 'consent') return undefined;
+    if (step === 'access-denied') return denied(request, reply, session, waiting, next.reason);
     if (step === 'error') return ask(request, reply, session, { problem: 'unmet', typed: waiting.code, status: 403 });
     if (step !== 'second-factor') return pages.redirect(reply, signInPath('/login', { returnTo }));
     // the second step must be that of the session's user
     secondStep.close(request, reply);
     return pages.redirect(reply, signInPath('/login/second-factor', { returnTo }));
+  }
+
+  /** The device learns nothing: another user may still allow it. */
+  function denied(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    waiting: Waiting,
+    reason: AccessRefusal,
+  ): FastifyReply {
+    const { client, code } = waiting;
+    const returnTo = devicePage(code);
+    const data: Pages['access-denied'] = {
+      by: 'service',
+      reason: refusedReason(reason),
+      client: shownClient(client),
+      account: accountView(session.user),
+      contacts: client.metadata.contacts ?? [],
+      switchAccountUri: signInPath('/login/accounts', { returnTo }),
+    };
+    return pages.send(request, reply, 'access-denied', data, { status: 403, here: returnTo.path });
   }
 
   function ask(
@@ -202,12 +227,14 @@ function nextStep(
   { secondFactor }: Pick<Config, 'secondFactor'>,
   session: Session,
   { device, client, targets }: Waiting,
+  address: string | undefined,
 ): NextStep {
   return decide(
     {
       session,
       grant: undefined,
       client: { firstParty: false, selfRegistered: false, requiredAcr: client.requiredAcr },
+      access: mayUse(session.user, client, { from: { address } }),
       secondFactor,
       passkeys: 'unavailable',
       transaction: { createdAt: device.createdAt, decision: undefined },

@@ -1,16 +1,12 @@
-// Serves the assets of the pages, and the pages to which clients may send browsers: /error and /access-denied.
+// Serves the assets of the pages, and the page to which clients may send browsers: /error.
 import type { FastifyInstance } from 'fastify';
-import { accountView, clientView } from '../../pages/page-response.ts';
 import { type AppearanceService, brandPath } from '../../domain/appearance.ts';
 import { notFound } from '../../oauth/errors.ts';
 import { text } from '../../oauth/text.ts';
 import { previewStylesheet } from '../../pages/preview.ts';
 import type { PageRenderer } from '../../pages/renderer.ts';
 import { z } from 'zod';
-import { readParameters, singleValued } from '../../server/parameters.ts';
-import type { Pages } from '../../pages/views/index.ts';
-import type { ClientCache } from '../../repositories/clients/client-cache.ts';
-import type { BrowserSessions } from '../../browser/session.ts';
+import { readParameters } from '../../server/parameters.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 
 /** For an address that contains a digest of its content. */
@@ -20,14 +16,12 @@ const brandFile = z.object({ file: text(100) });
 interface PagesDependencies {
   renderer: PageRenderer;
   appearance: Pick<AppearanceService, 'file'>;
-  clients: ClientCache;
-  sessions: BrowserSessions;
   pages: PageResponses;
 }
 
 export async function pagesEndpoint(
   app: FastifyInstance,
-  { clients, sessions, pages, renderer, appearance }: PagesDependencies,
+  { pages, renderer, appearance }: PagesDependencies,
 ): Promise<void> {
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -50,14 +44,4 @@ export async function pagesEndpoint(
   app.get('/error', (request, reply) =>
     pages.send(request, reply, 'error', { kind: 'request', reference: '' }, { status: 400 }),
   );
-
-  app.get('/access-denied', async (request, reply) => {
-    const { client_id } = singleValued(request.query);
-    const client = client_id === undefined ? undefined : await clients.find(client_id);
-    const session = await sessions.find(request, reply);
-    const data: Pages['access-denied'] = {};
-    if (client?.status === 'enabled') data.client = clientView(client);
-    if (session) data.account = accountView(session.user);
-    return pages.send(request, reply, 'access-denied', data, { status: 403 });
-  });
 }

@@ -66,6 +66,8 @@ export const faultCodes = [
   'localhost',
   'missing',
   'name',
+  'network',
+  'access-groups',
   'own-resource',
   'pairwise',
   'public',
@@ -138,6 +140,10 @@ export interface ConsoleClientPages {
       selfRegistered: boolean;
       firstParty: boolean;
       selfManaged: boolean;
+      /** The groups whose members may use it; absent if everyone may. */
+      access?: { name: string; uri: string }[];
+      /** Where users and the client may act; absent for everywhere. */
+      networks?: string[];
       createdAt: Date;
       updatedAt: Date;
       members: { member: string; values: string[] }[];

@@ -118,8 +118,20 @@ export interface SignInPages {
     reference: string;
     client?: ClientView;
   };
-  /** Tells a user that an application did not admit them. */
-  'access-denied': { client?: ClientView; account?: AccountView };
+  /** Tells a user that they may not use an application: it did not admit them, or an administrator of this service did not. */
+  'access-denied': {
+    by: 'client' | 'service';
+    client?: ClientView;
+    account?: AccountView;
+    /** Why the service did not admit the user. */
+    reason?: 'group' | 'network' | 'connection';
+    /** Who can help: any text that was registered, often addresses. */
+    contacts: string[];
+    /** Sends the application its answer; absent if it waits for none. */
+    form?: FormView;
+    switchAccountUri?: string;
+    problem?: 'tampered';
+  };
   /** Response mode form_post: submits itself by script, with a button for browsers without. */
   'form-post': { action: string; parameters: [string, string][]; client?: ClientView };
 }

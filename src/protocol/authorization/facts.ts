@@ -2,6 +2,7 @@
 import type { Passkeys } from '../../authenticators/passkey/passkeys.ts';
 import type { Config } from '../../config.ts';
 import { type Asked, decide, type Facts, type NextStep, wantsPasskey } from '../../interaction/next-step.ts';
+import { mayUse } from '../../oauth/access.ts';
 import { isServiceScope } from '../../oauth/scope.ts';
 import { sectorIdentifier } from '../../oauth/subject-type.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
@@ -54,6 +55,7 @@ export function createDecision({ config, store, clients, tokens, passkeys }: Dec
     request: TrustedRequest,
     { session, grant }: Pick<SignInContext, 'session' | 'grant'>,
     transaction: Facts['transaction'],
+    address: string | undefined,
   ): Promise<NextStep> => {
     const named = request.subjects ? [request.subjects] : [];
     if (request.idTokenHint !== undefined) {
@@ -81,6 +83,7 @@ export function createDecision({ config, store, clients, tokens, passkeys }: Dec
       session,
       grant,
       client: { firstParty, selfRegistered: approvedBy === 'automatic', requiredAcr },
+      access: session ? mayUse(session.user, request.client, { from: { address } }) : ('yes' as const),
       secondFactor: config.secondFactor,
       transaction,
     };

@@ -16,6 +16,7 @@ import type { SignInContext } from '../../repositories/sessions/sign-in-context.
 import type { Store } from '../../repositories/store.ts';
 import { resourceGrants } from '../../sender-constraint/audience.ts';
 import { jsonErrors } from '../../server/errors.ts';
+import { clientAddress } from '../../server/network.ts';
 import { createDecision, type DecisionDependencies, mayLearnErrors } from './facts.ts';
 import { createIssue, type IssueDependencies } from './issue.ts';
 import { pushedTransaction } from './pushed-request.ts';
@@ -71,7 +72,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
       if (mayLearnErrors(config, authorization, session)) throw authorization.error;
       return 'login';
     }
-    const next = await decideNext(authorization, context, transaction);
+    const next = await decideNext(authorization, context, transaction, clientAddress(request));
     if (next.step === 'error') throw new AuthorizationError(target, next.code, next.description);
     if (next.step !== 'issue' || !session || !confirmed) return next.step;
     const { claims, registeredUri, targets } = authorization;
@@ -95,6 +96,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
 
   function toPage(request: FastifyRequest, reply: FastifyReply, step: NextStep['step'], transaction: string) {
     if (step === 'consent') return pages.redirect(reply, `/consent?transaction=${transaction}`);
+    if (step === 'access-denied') return pages.redirect(reply, `/access-denied?transaction=${transaction}`);
     if (step === 'passkey') return pages.redirect(reply, `/account/passkeys?transaction=${transaction}`);
     if (step === 'select-account') return pages.redirect(reply, signInPath('/login/accounts', { transaction }));
     if (step === 'sign-up') return pages.redirect(reply, signInPath('/sign-up', { transaction }));
@@ -104,7 +106,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     return pages.redirect(reply, signInPath('/login/second-factor', { transaction }));
   }
 
-  const resume: AuthorizationFlow['resume'] = async (request, reply, id, ask) => {
+  const resume: AuthorizationFlow['resume'] = async (request, reply, id, here = {}) => {
     const idHash = digest('transaction', id);
     const { session, pending, grant } = await sessions.findContext(request, reply, { transaction: id });
     if (!pending) return expired(request, reply);
@@ -114,7 +116,8 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
       const step = await advance(request, reply, authorization, { session, grant }, pending.endpoint, at);
       if (step === undefined) return reply;
       if (isFramed(request)) throw needsPage(authorization);
-      if (ask && session && step === 'consent') return ask(questionOf(authorization), session, grant);
+      const show = step === 'consent' || step === 'access-denied' ? here[step] : undefined;
+      if (show && session) return show(questionOf(authorization), session, grant);
       return toPage(request, reply, step, id);
     } catch (error) {
       if (error instanceof AuthorizationError) await store.authorizationRequests.delete(idHash);

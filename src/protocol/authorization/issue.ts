@@ -12,6 +12,7 @@ import type { AuthorizationRequestRow } from '../../repositories/authorization-r
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Store } from '../../repositories/store.ts';
+import { clientAddress } from '../../server/network.ts';
 import { authorizedFor, formatOf, subjectAt } from '../../sender-constraint/audience.ts';
 import { type PreparedTokens, type TokenKind, withLifetimeOf } from '../../tokens/token-issuer.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
@@ -127,6 +128,7 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
       // the short form renews the client session: its code replaces earlier ones (security A110)
       maxCodes: endpoint === 'authentication' ? 1 : codesPerClientSession,
       maxPerMinute: config.limits.codesPerSession,
+      address: clientAddress(request),
     });
     if ('refusal' in issued) {
       const refused = await errorOf(issued.refusal, request, reply, authorization, session);

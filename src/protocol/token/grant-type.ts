@@ -13,6 +13,8 @@ export interface GrantContext {
   client: Client;
   /** The one resource that the request names (RFC 8707 section 2). */
   resource: string | undefined;
+  /** Where the client acts, which must be in a network of the client; undefined if it is unknown. */
+  address: string | undefined;
   /** The proof of the key that the tokens are bound to, which the grant uses in the same database call. */
   proof: DpopProof | undefined;
   /**
@@ -60,6 +62,11 @@ export interface GrantType<Parameters = unknown> {
   readonly name: string;
   /** Whether a public client may use it. */
   readonly allowsPublic: boolean;
+  /**
+   * Whether the client acts for the user at some later time, and so from a network of the client (src/oauth/access.ts). A code is redeemed within
+   * a minute of the browser's request, and often by a server elsewhere.
+   */
+  readonly asksNetwork: boolean;
   /** Its own parameters of the token request. */
   readonly parameters: z.ZodType<Parameters>;
   authorize(parameters: Parameters, context: GrantContext): Promise<UserTokens | ClientToken | Refusal>;

@@ -3,10 +3,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Config } from '../../config.ts';
+import { mayUse } from '../../oauth/access.ts';
 import { type Binding, isBoundFor } from '../../oauth/binding.ts';
 import {
   clientDisabled,
   invalidScope,
+  OAuthError,
   proofMissing,
   proofReused,
   unauthorizedClient,
@@ -20,6 +22,7 @@ import type { AuditTrail } from '../../server/audit.ts';
 import { jsonErrors, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import type { Metrics } from '../../server/metrics.ts';
+import { clientAddress } from '../../server/network.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { isServiceScope } from '../../oauth/scope.ts';
 import { text } from '../../oauth/text.ts';
@@ -29,6 +32,9 @@ import { beyondClient, type ClientToken, type GrantContext, type GrantType, type
 
 const grantTypeParameter = z.object({ grant_type: text(255) });
 const resourceParameter = z.object({ resource: text(2000).optional() });
+
+/** Whose groups the grant's database call asks about. */
+const anyUser = { groups: [] };
 
 interface TokenDependencies {
   grantTypes: readonly GrantType[];
@@ -68,9 +74,17 @@ export async function tokenEndpoint(
     }
     const parameters = readParameters(grantType.parameters, request.body);
     const { resource } = readParameters(resourceParameter, request.body);
+    const address = clientAddress(request);
+    // the refresh token and the device code stay as they are: the client may come again from its network
+    if (
+      grantType.asksNetwork &&
+      mayUse(anyUser, { ...client, access: 'everyone' }, { from: { address } }) === 'network'
+    )
+      throw new OAuthError('access_denied', 'the client may not act from this network');
     // let it authorize
     const context: GrantContext = {
       client,
+      address,
       resource: resource === undefined ? undefined : oneResource(resource),
       proof,
       prepare: (kinds) => tokens.prepare(client, binding, ['access_token', ...kinds]),

@@ -42,6 +42,8 @@ export const auditEventTypes = [
   'consent.granted',
   'consent.denied',
   'consent.withdrawn',
+  'access.refused',
+  'access.lost',
   'device.requested',
   'device.approved',
   'device.denied',

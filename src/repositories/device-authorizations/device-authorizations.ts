@@ -4,6 +4,7 @@ import { storedFunction } from '../../database/stored-functions.ts';
 import type { Binding } from '../../oauth/binding.ts';
 import type { RedemptionFailure } from '../../oauth/code-redemption.ts';
 import { deviceGrant } from '../../oauth/registrable-values.ts';
+import { actsAt } from '../tokens/may-issue.ts';
 import { batchedCall } from '../batched-call.ts';
 import { bindingOf, type Confirmation, confirmationOf } from '../confirmation.ts';
 import {
@@ -128,7 +129,9 @@ export function deviceAuthorizationsRepository(sql: Sql) {
      * @param slowDown seconds by which an early poll raises the interval, and its maximum
      */
     async poll(
-      redemption: Omit<Redemption, 'redirectUri' | 'codeChallenge'>,
+      redemption: Omit<Redemption, 'redirectUri' | 'codeChallenge'> & {
+        /** Of the device. */ address: string | undefined;
+      },
       slowDown: { by: number; most: number },
     ): Promise<RedemptionResult<PollFailure>> {
       const { codeHash, clientId, resource, retrySeconds, proof } = redemption;
@@ -142,6 +145,7 @@ export function deviceAuthorizationsRepository(sql: Sql) {
           slow_down_seconds: slowDown.by,
           max_interval: slowDown.most,
           proof: usedProof(proof),
+          acts_at: actsAt(redemption.address),
         },
         issuedTokens(redemption),
       ]);

@@ -52,12 +52,12 @@ interface Row extends UserRow {
   code_expires_at?: Date | null;
 }
 
-// checked on each use: session, client, user and grant (security R85)
+// checked on each use: session, client, user, grant and access (security R85, federation FR42)
 const live = `
   JOIN sessions s ON s.id = cs.session_id AND s.idle_expires_at > now()
   JOIN clients c ON c.client_id = cs.client_id AND c.status = 'enabled' AND c.epoch = cs.client_epoch
   JOIN grants g ON g.sub = cs.sub AND g.client_id = cs.client_id
-  JOIN users u ON u.sub = cs.sub AND u.status = 'enabled'`;
+  JOIN users u ON u.sub = cs.sub AND u.status = 'enabled' AND has_access(u.groups, c.access, c.access_groups)`;
 const hasProfile = `c.metadata -> 'uma_profile' = 'true'`;
 // the code in a URL is no handle where handles are bound to a key, and a code that is bound itself is only redeemed
 const acceptsCode = `${hasProfile} AND ac.cnf IS NULL AND c.metadata -> 'dpop_bound_access_tokens' IS DISTINCT FROM 'true'`;

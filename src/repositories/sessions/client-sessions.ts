@@ -14,7 +14,7 @@ const findBySid = batchedSelect(
          WHERE cs.session_id = s.id AND cs.client_id = ${clientId} AND cs.client_epoch = c.epoch
                AND coalesce(cs.subject, cs.sub) = ${subject}
          ORDER BY cs.id DESC LIMIT 1) AS cs
-       JOIN users u ON u.sub = cs.sub AND u.status = 'enabled'
+       JOIN users u ON u.sub = cs.sub AND u.status = 'enabled' AND has_access(u.groups, c.access, c.access_groups)
       WHERE s.sid = ${sid} AND s.idle_expires_at > now()`,
 );
 

@@ -19,6 +19,7 @@ import {
   wantsNonce,
   withProofUse,
 } from './dpop-proofs.ts';
+import { mayIssueFunction } from './may-issue.ts';
 import { batchedSelect } from '../batched-select.ts';
 
 /** The enabled user of a token. Only the needed columns are selected, since each one costs time in every request. */
@@ -81,7 +82,8 @@ interface Row {
   cnf: Confirmation | null;
 }
 
-// inactive when the token, its client session, its client (or that epoch of it) or its user is (security R30, R42, R54)
+// inactive when the token, its client session, its client (or that epoch of it) or its user is (security R30, R42, R54), and once the user may no longer
+// use the client (federation FR42): both rows are read anyway, so that asking costs nothing
 const textOfFind = (tokenHash: string, ...columns: string[]) =>
   `SELECT c.client_id, coalesce(t.scope, cs.scope) AS scope,
           date_part('epoch', t.issued_at) AS issued_at, date_part('epoch', t.expires_at) AS expires_at,
@@ -99,7 +101,8 @@ const textOfFind = (tokenHash: string, ...columns: string[]) =>
      JOIN clients c ON c.client_id = coalesce(cs.client_id, t.client_id) AND c.status = 'enabled'
                    AND c.epoch = coalesce(cs.client_epoch, t.client_epoch)
      LEFT JOIN users u ON u.sub = cs.sub
-    WHERE t.token_hash = ${tokenHash} AND t.expires_at > now() AND (cs.id IS NULL OR u.status = 'enabled')`;
+    WHERE t.token_hash = ${tokenHash} AND t.expires_at > now()
+      AND (cs.id IS NULL OR (u.status = 'enabled' AND has_access(u.groups, c.access, c.access_groups)))`;
 const find = batchedSelect('access_tokens.find', ['bytea'], (tokenHash) => textOfFind(tokenHash));
 // an operation, since two requests with the same proof wait for each other
 const findWithProof = batchedSelect(
@@ -108,17 +111,21 @@ const findWithProof = batchedSelect(
   (tokenHash, ...proof) => withProofUse(textOfFind(tokenHash, wantsNonce), proof as [string, string, string]),
   { kind: 'operation', order: 2 },
 );
+/** What the check before issuing says about a token of the client itself (security R133). */
+const ofClient = (clientId: string) =>
+  `${mayIssueFunction.name}(NULL, ${clientId}, NULL, NULL, false, false, NULL) AS issuing`;
+
 const insertForClient = batchedStatement(
   'write',
   'access_tokens.insert_for_client',
   `INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at, audience)
-   SELECT $1, client_id, epoch, $3, now() + make_interval(secs => $4), $5 FROM clients WHERE client_id = $2 AND status = 'enabled'
+   SELECT $1, $2, epoch, $3, now() + make_interval(secs => $4), $5 FROM ${ofClient('$2')}
    RETURNING 1 AS stored`,
   `WITH good AS (
      SELECT asked.*, c.epoch
        FROM unnest($1::bytea[], $2::text[], $3::text[], $4::double precision[], $5::text[])
               WITH ORDINALITY AS asked (token_hash, client_id, scope, lifetime, audience, place),
-            LATERAL (SELECT epoch FROM clients WHERE client_id = asked.client_id AND status = 'enabled' LIMIT 1) AS c
+            LATERAL (SELECT epoch FROM ${ofClient('asked.client_id')} LIMIT 1) AS c
    ), stored AS (
      INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at, audience)
      SELECT token_hash, client_id, epoch, scope, now() + make_interval(secs => lifetime), audience::text[] FROM good
@@ -128,11 +135,10 @@ const insertForClient = batchedStatement(
 const insertBoundForClient = statement(
   'access_tokens.insert_bound_for_client',
   `WITH good AS MATERIALIZED (
-     SELECT client_id, epoch, $7::jsonb IS NULL OR ${useProof.name}($7) AS is_new
-       FROM clients WHERE client_id = $2 AND status = 'enabled'
+     SELECT epoch, $7::jsonb IS NULL OR ${useProof.name}($7) AS is_new FROM ${ofClient('$2')}
    ), stored AS (
      INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at, audience, cnf)
-     SELECT $1, client_id, epoch, $3, now() + make_interval(secs => $4), $5, $6 FROM good WHERE is_new
+     SELECT $1, $2, epoch, $3, now() + make_interval(secs => $4), $5, $6 FROM good WHERE is_new
    )
    SELECT is_new FROM good`,
 );

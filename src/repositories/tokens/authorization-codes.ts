@@ -9,6 +9,7 @@ import type { Audience } from '../../oauth/own-resource.ts';
 import type { RedemptionFailure, RedemptionRequest } from '../../oauth/code-redemption.ts';
 import { confirmationOf } from '../confirmation.ts';
 import { type UsedProof, usedProof, useProof } from './dpop-proofs.ts';
+import { actsAt, mayIssueFunction } from './may-issue.ts';
 import { tokenResource } from './token-resource.ts';
 import { batchedCall } from '../batched-call.ts';
 import type { SigningKeyRow } from '../keys/signing-keys.ts';
@@ -51,6 +52,8 @@ export interface NewResponse {
   maxCodes: number;
   /** How many responses the session may get in a minute; 0 for no limit. */
   maxPerMinute: number;
+  /** Where the browser acts, which must be in a network of the client; undefined if it is unknown. */
+  address: string | undefined;
 }
 
 /** A resource of an authorization. */
@@ -141,9 +144,11 @@ const findWait = statement(
      FROM sessions s WHERE s.id = $1`,
 );
 const keepNewestCodes = storedFunction(new URL('keep_newest_codes.sql', import.meta.url));
-const issueCode = storedFunction(new URL('issue_code.sql', import.meta.url), [keepNewestCodes]);
+const issueCode = storedFunction(new URL('issue_code.sql', import.meta.url), [keepNewestCodes, mayIssueFunction]);
 /** Also redeems the code of an approved device authorization request. */
-export const redeemCode = storedFunction(new URL('redeem_code.sql', import.meta.url), [tokenResource, useProof]);
+export const redeemCode = storedFunction(new URL('redeem_code.sql', import.meta.url), [
+  ...[mayIssueFunction, tokenResource, useProof],
+]);
 
 const issue = batchedCall('authorization_codes.issue', {
   function: issueCode,
@@ -183,6 +188,7 @@ export function authorizationCodesRepository(sql: Sql) {
             ),
             claims: response.claims,
             max_per_minute: response.maxPerMinute,
+            acts_at: actsAt(response.address),
           },
           {
             code: response.codeHash?.toString('hex'),

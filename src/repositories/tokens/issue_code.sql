@@ -3,7 +3,8 @@
 -- It also locks the grant: a withdrawal either waits and ends what is issued here, or was earlier. `refusal` is NULL if the response was issued. A test
 -- compares it with decideResponse() in src/oauth/authorization-response.ts.
 --   expected: request (hash in hex; null for a request that was not stored), session, client_id, client_version,
---     scope (as in RFC 6749 3.3, without that of resources), resources (scope values by id), claims (an array), max_per_minute
+--     scope (as in RFC 6749 3.3, without that of resources), resources (scope values by id), claims (an array), max_per_minute,
+--     acts_at (as for may_issue())
 --   issue: code, access_token (hashes in hex, each may be null), scope, subject, offline, nonce, audience, resources, requested, redirect_uri, code_challenge, max_codes,
 --     code_seconds, access_seconds, client_session_seconds, code_cnf (the key by which the code must be redeemed)
 CREATE FUNCTION {{issue_code}}(expected jsonb, issue jsonb, OUT refusal text, OUT issued_at timestamptz) LANGUAGE plpgsql AS $$
@@ -14,6 +15,7 @@ DECLARE
   max_per_minute integer := (expected -> 'max_per_minute')::integer;
   new_code bytea := decode(issue ->> 'code', 'hex');
   max_codes integer := (issue -> 'max_codes')::integer;
+  issuing record;
   facts record;
   new_client_session bigint;
   token_audience text[];
@@ -26,25 +28,28 @@ BEGIN
       RETURN;
     END IF;
   END IF;
-  SELECT s.sid, s.sub, c.epoch, s.auth_time, s.amr, s.codes_at INTO facts
-    FROM sessions s, users u, clients c, grants g
-   WHERE s.id = issuing_session AND s.idle_expires_at > now()
-     AND u.sub = s.sub AND u.status = 'enabled'
-     AND c.client_id = issuing_client AND c.status = 'enabled' AND c.version = (expected -> 'client_version')::integer
-     AND g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> string_to_array(expected ->> 'scope', ' ')
-     AND g.resources @> (expected -> 'resources')
-     AND to_jsonb(g.claims) @> (expected -> 'claims')
-     FOR NO KEY UPDATE OF s FOR KEY SHARE OF g;
+  SELECT s.sid, s.sub, s.auth_time, s.amr, s.codes_at INTO issuing
+    FROM sessions s JOIN grants g ON g.sub = s.sub AND g.client_id = issuing_client
+   WHERE s.id = issuing_session FOR NO KEY UPDATE OF s FOR KEY SHARE OF g;
+  IF NOT FOUND THEN
+    refusal := 'ended';
+    RETURN;
+  END IF;
+  -- once the rows are locked, so that it sees the changes for which the locks waited
+  SELECT f.epoch INTO facts
+    FROM {{may_issue}}(issuing.sub, issuing_client, NULL, issuing_session, false, true, expected ->> 'acts_at') AS f
+   WHERE f.version = (expected -> 'client_version')::integer AND f.consented @> string_to_array(expected ->> 'scope', ' ')
+     AND f.consented_resources @> (expected -> 'resources') AND to_jsonb(f.consented_claims) @> (expected -> 'claims');
   IF NOT FOUND THEN
     refusal := 'ended';
     RETURN;
   END IF;
   IF max_per_minute > 0 THEN
-    IF facts.codes_at[cardinality(facts.codes_at) - max_per_minute + 1] > clock_timestamp() - interval '1 minute' THEN
+    IF issuing.codes_at[cardinality(issuing.codes_at) - max_per_minute + 1] > clock_timestamp() - interval '1 minute' THEN
       refusal := 'limit';
       RETURN;
     END IF;
-    UPDATE sessions SET codes_at = facts.codes_at[cardinality(facts.codes_at) - max_per_minute + 2 :] || clock_timestamp()
+    UPDATE sessions SET codes_at = issuing.codes_at[cardinality(issuing.codes_at) - max_per_minute + 2 :] || clock_timestamp()
      WHERE id = issuing_session;
   END IF;
   IF issue -> 'audience' IS NOT NULL THEN
@@ -52,8 +57,8 @@ BEGIN
   END IF;
   INSERT INTO client_sessions
     (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, resources, requested, subject, expires_at)
-    VALUES (issuing_session, facts.sid, facts.sub, issuing_client, facts.epoch, issue ->> 'scope', (issue -> 'offline')::boolean,
-            facts.auth_time, facts.amr, issue ->> 'nonce',
+    VALUES (issuing_session, issuing.sid, issuing.sub, issuing_client, facts.epoch, issue ->> 'scope', (issue -> 'offline')::boolean,
+            issuing.auth_time, issuing.amr, issue ->> 'nonce',
             token_audience, issue -> 'resources', issue -> 'requested', issue ->> 'subject', now() + make_interval(secs => (issue -> 'client_session_seconds')::double precision))
     RETURNING id INTO new_client_session;
   INSERT INTO session_clients AS sc (session_id, client_id, subject, codes)

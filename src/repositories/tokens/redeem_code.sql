@@ -1,7 +1,8 @@
 -- Redeems a code exactly once (security R14, R15, R16, R17, R22, R35). It locks the client session first, as refresh, revocation and logout do. Then an
 -- update claims the code and sees the effects of earlier redemptions. `failure` is NULL if tokens were issued; the result is NULL for an unknown code. A
 -- test compares it with decideRedemption() in src/oauth/code-redemption.ts.
---   expected: client_id, redirect_uri, code_challenge (computed from the verifier), resource, retry_seconds, proof (as for use_proof(); null without one)
+--   expected: client_id, redirect_uri, code_challenge (computed from the verifier), resource, retry_seconds, proof (as for use_proof(); null without one),
+--     acts_at (as for may_issue())
 --   issue: access_token, refresh_token, handle (hashes in hex), access_seconds, refresh_seconds, client_session_seconds,
 --     cnf, refresh_cnf, handle_cnf (the keys to which these tokens are bound; null for none)
 CREATE FUNCTION {{redeem_code}}(presented_hash bytea, expected jsonb, issue jsonb) RETURNS token_answer LANGUAGE plpgsql AS $$
@@ -30,11 +31,9 @@ BEGIN
   answer.client_session_id := client_session.id;
   answer.client_id := client_session.client_id;
   answer.sub := client_session.sub;
-  SELECT s.expires_at INTO client_session_end
-    FROM sessions s, users u, clients c, grants g
-   WHERE s.id = client_session.session_id AND s.idle_expires_at > now() AND u.sub = client_session.sub AND u.status = 'enabled'
-     AND c.client_id = client_session.client_id AND c.status = 'enabled' AND c.epoch = client_session.client_epoch
-     AND g.sub = client_session.sub AND g.client_id = client_session.client_id;
+  SELECT f.session_end INTO client_session_end
+    FROM {{may_issue}}(client_session.sub, client_session.client_id, client_session.client_epoch, client_session.session_id, false, true,
+                       expected ->> 'acts_at') AS f;
   answer.failure := CASE
     WHEN NOT FOUND THEN 'ended'
     WHEN code.expires_at <= now() THEN 'expired'

@@ -5,6 +5,7 @@ import { storedFunction } from '../../database/stored-functions.ts';
 import { grace, type RefreshFailure, type RefreshRequest } from '../../oauth/refresh-rotation.ts';
 import type { Authorization, JwtFormat } from './authorization-codes.ts';
 import { type UsedProof, usedProof, useProof } from './dpop-proofs.ts';
+import { actsAt, mayIssueFunction } from './may-issue.ts';
 import { tokenResource } from './token-resource.ts';
 import { batchedCall } from '../batched-call.ts';
 import { toUser, type UserRow, withUser } from '../users/users.ts';
@@ -15,6 +16,8 @@ export interface Refresh extends RefreshRequest {
   refreshTokenHash: Buffer;
   /** The proof of the request, which counts once; `binding` names its key. */
   proof: UsedProof | undefined;
+  /** Where the client acts, which must be in a network of the client; undefined if it is unknown. */
+  address: string | undefined;
   /** In seconds. */
   accessTokenLifetime: number;
   refreshTokenLifetime: number;
@@ -31,7 +34,9 @@ export type RefreshResult =
     }
   | { failure: RefreshFailure; sub: string | undefined; clientId: string | undefined };
 
-const useRefreshToken = storedFunction(new URL('use_refresh_token.sql', import.meta.url), [tokenResource, useProof]);
+const useRefreshToken = storedFunction(new URL('use_refresh_token.sql', import.meta.url), [
+  ...[mayIssueFunction, tokenResource, useProof],
+]);
 const rotate = batchedCall('refresh_tokens.rotate', {
   function: useRefreshToken,
   types: 'bytea, jsonb, jsonb',
@@ -71,6 +76,7 @@ export function refreshTokensRepository(sql: Sql) {
           grace_seconds: grace.seconds,
           grace_uses: grace.uses,
           proof: usedProof(refresh.proof),
+          acts_at: actsAt(refresh.address),
         },
         {
           rotates: refresh.rotate,

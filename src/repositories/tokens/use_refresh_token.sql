@@ -47,12 +47,9 @@ BEGIN
     answer.failure := 'key';
     RETURN answer;
   END IF;
-  SELECT s.expires_at, string_to_array(c.metadata ->> 'scope', ' ') AS registered, g.scope AS consented INTO facts
-    FROM users u
-    JOIN clients c ON c.client_id = client_session.client_id AND c.status = 'enabled' AND c.epoch = client_session.client_epoch
-    JOIN grants g ON g.sub = u.sub AND g.client_id = c.client_id
-    LEFT JOIN sessions s ON s.id = client_session.session_id AND s.idle_expires_at > now()
-   WHERE u.sub = client_session.sub AND u.status = 'enabled' AND (client_session.offline OR s.id IS NOT NULL);
+  SELECT f.session_end, f.registered, f.consented INTO facts
+    FROM {{may_issue}}(client_session.sub, client_session.client_id, client_session.client_epoch, client_session.session_id, client_session.offline, true,
+                       expected ->> 'acts_at') AS f;
   IF NOT FOUND THEN
     answer.failure := 'ended';
     RETURN answer;
@@ -93,7 +90,7 @@ BEGIN
   END IF;
   client_session_end := CASE
     WHEN client_session.offline THEN client_session.created_at + make_interval(secs => (issue -> 'client_session_seconds')::double precision)
-    ELSE facts.expires_at END;
+    ELSE facts.session_end END;
   UPDATE refresh_tokens rt SET
          uses = rt.uses + CASE WHEN rotates OR rt.spent_at IS NOT NULL THEN 1 ELSE 0 END,
          spent_at = CASE WHEN rotates THEN coalesce(rt.spent_at, clock_timestamp()) ELSE rt.spent_at END,

@@ -73,6 +73,11 @@ export const commonStates: View[] = [
     name: 'error',
     data: { kind, reference: 'R-1' },
   })),
+  { name: 'access-denied', data: { by: 'client', contacts: [], client, account: examples.consent[1].account } },
+  ...(['network', 'connection'] as const).map((reason): View => ({
+    name: 'access-denied',
+    data: { ...examples['access-denied'][1], reason, contacts: [] },
+  })),
   ...(['expired', 'tampered'] as const).flatMap((problem): View[] => [
     { name: 'consent', data: { ...examples.consent[1], problem } },
     { name: 'logout', data: { ...examples.logout[1], problem } },

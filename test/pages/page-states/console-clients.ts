@@ -49,6 +49,7 @@ export const consoleClientStates: View[] = [
   { name: 'console-registrations', data: { ...registrations, report: undefined } },
   { name: 'console-registrations', data: { ...registrations, report: undefined, problem: 'reason', entry: 'c-4f82' } },
   { name: 'console-client', data: { ...client, problem: 'reason' } },
+  { name: 'console-client', data: { ...client, access: [] } },
   ...(['enabled', 'disabled', 'registration', 'refused', 'collection'] as const).map((state): View => ({
     name: 'console-client',
     data: { ...client, state, review: undefined },

@@ -1,4 +1,5 @@
 // Maps client metadata to the fields of the console's form, and the typed values back to metadata.
+import { accessRules } from '../../../oauth/access.ts';
 import type { ClientField, FieldFault } from '../../../pages/views/console-clients.ts';
 import {
   assertionSigningAlgorithms,
@@ -6,13 +7,16 @@ import {
   idTokenSigningAlgorithms,
   jwtResponses,
 } from '../../../oauth/client-metadata.ts';
+import { clientAccessShape } from '../../../oauth/administration.ts';
 import { fapi2Profiles } from '../../../oauth/fapi2.ts';
+import { faultOf } from '../../../oauth/refusals.ts';
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from '../../../oauth/response-encryption.ts';
 import { clientAuthenticationMethods, grantTypes } from '../../../oauth/registrable-values.ts';
 import { responseTypes } from '../../../oauth/response-type.ts';
 import { administratorScopes, registrableScopes } from '../../../oauth/scope.ts';
 import { subjectTypes } from '../../../oauth/subject-type.ts';
 import type { Client, ClientChange } from '../../../repositories/clients/clients.ts';
+import { fieldFault } from './faults.ts';
 import type { ClientKind } from '../../operations/client-kinds/client-kind.ts';
 
 type Form = Record<string, string>;
@@ -85,6 +89,16 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
     ],
   },
   {
+    name: 'access',
+    fields: [
+      choice('access', accessRules),
+      lines('access_groups'),
+      lines('networks'),
+      address('start_uri'),
+      check('start_hidden'),
+    ],
+  },
+  {
     name: 'authentication',
     fields: [
       choice('token_endpoint_auth_method', clientAuthenticationMethods),
@@ -148,12 +162,17 @@ export const formOfClient = (client: Client): Form =>
     first_party: client.firstParty,
     self_managed: client.selfManaged,
     introspect: client.introspect,
+    access: client.access,
+    access_groups: client.accessGroups,
+    networks: client.networks,
+    start_uri: client.startUri,
+    start_hidden: client.startHidden,
     ...Object.fromEntries(Object.entries(lifetimes).map(([name, key]) => [name, client.lifetimes[key]])),
   });
 
 /** The form with the values that a new client of this kind has. */
 export const formOfKind = ({ metadata }: ClientKind): Form =>
-  formOf({ ...clientMetadataShape.parse({}), introspect: 'own', ...metadata });
+  formOf({ ...clientMetadataShape.parse({}), introspect: 'own', access: 'everyone', ...metadata });
 
 function formOf(values: Readonly<Record<string, unknown>>): Form {
   const form: Form = {};
@@ -231,11 +250,7 @@ export function clientOfForm(form: Form): {
     if (kind === 'check') metadata[name] = true;
     else if (kind === 'number') metadata[name] = whole(name, value, 0, 999_999_999);
     else if (kind === 'json') metadata[name] = parsed(value, () => (faults[name] = { code: 'json' }));
-    else if (kind === 'lines')
-      metadata[name] = value
-        .split(/\r?\n/)
-        .map((line) => line.trim())
-        .filter((line) => line !== '');
+    else if (kind === 'lines') metadata[name] = linesOf(value);
     else if (kind === 'choices' && name !== 'scope') metadata[name] = value.split(between(name));
     else metadata[name] = value;
   }
@@ -244,9 +259,33 @@ export function clientOfForm(form: Form): {
     firstParty: form['first_party'] !== undefined,
     selfManaged: form['self_managed'] !== undefined,
     introspect: form['introspect'] === 'any' ? 'any' : 'own',
+    ...accessOf(form, (name, fault) => (faults[name] ??= fault)),
     lifetimes: Object.fromEntries(Object.entries(lifetimes).map(([name, key]) => [key, lifetime(name)])),
   };
   return { metadata, settings, faults };
+}
+
+const linesOf = (value = ''): string[] =>
+  value
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+
+/** Who may use the client, as typed. @param report is called for each value that cannot be read */
+function accessOf(form: Form, report: (name: string, fault: FieldFault) => void): ClientChange {
+  const typed = {
+    access: form['access'] ?? 'everyone',
+    access_groups: linesOf(form['access_groups']),
+    networks: linesOf(form['networks']),
+    start_uri: form['start_uri'] ?? null,
+    start_hidden: form['start_hidden'] !== undefined,
+  };
+  const read = clientAccessShape.safeParse(typed);
+  for (const issue of read.error?.issues ?? []) report(String(issue.path[0]), fieldFault(faultOf(issue)));
+  if (!read.success) return {};
+  const { access, access_groups: accessGroups, networks, start_uri: startUri, start_hidden: startHidden } = read.data;
+  if (access === 'groups' && accessGroups.length === 0) report('access_groups', { code: 'access-groups' });
+  return { access, accessGroups, networks, startUri, startHidden };
 }
 
 function parsed(value: string, onFault: () => void): unknown {

@@ -109,6 +109,10 @@ export function factsOf(client: Client, lookup: ReviewLookup, dismissal: Dismiss
     selfRegistered: client.selfRegistered,
     firstParty: client.firstParty,
     selfManaged: client.selfManaged,
+    ...(client.access === 'groups' && {
+      access: client.accessGroups.map((name) => ({ name, uri: `/admin/groups/${encodeURIComponent(name)}` })),
+    }),
+    ...(client.networks.length > 0 && { networks: client.networks }),
     createdAt: client.createdAt,
     updatedAt: client.updatedAt,
     members: Object.entries(metadata).map(([member, value]) => ({ member, values: entries(member, value) })),

@@ -46,6 +46,7 @@ export function authorizationCodeGrant({
   return {
     name: 'authorization_code',
     allowsPublic: true,
+    asksNetwork: false,
     parameters,
     async authorize(
       { code, redirect_uri: redirectUri, code_verifier: verifier },

@@ -11,6 +11,7 @@ export function clientCredentialsGrant(): GrantType<z.infer<typeof parameters>> 
   return {
     name: 'client_credentials',
     allowsPublic: false,
+    asksNetwork: false,
     parameters,
     async authorize({ scope }, { client }) {
       if (scope !== undefined && !isScope(scope))

@@ -54,8 +54,9 @@ export function deviceCodeGrant({
   return {
     name: deviceGrant,
     allowsPublic: true,
+    asksNetwork: true,
     parameters,
-    async authorize({ device_code: code }, { client, resource, proof, prepare }) {
+    async authorize({ device_code: code }, { client, resource, address, proof, prepare }) {
       const codeHash = opaqueTokenHash('device_code', code);
       if (!codeHash) return { refusal: refusalOf('unknown') };
       const tokens = await prepare(['id_token', 'refresh_token', 'client_session_handle']);
@@ -68,6 +69,7 @@ export function deviceCodeGrant({
           handleHash: tokens.handle?.hash,
           ...tokens.bindings,
           proof,
+          address,
           resource,
           retrySeconds: client.rules.retrySeconds,
           accessTokenLifetime: tokens.lifetimes.accessToken,

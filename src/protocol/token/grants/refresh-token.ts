@@ -46,8 +46,9 @@ export function refreshTokenGrant({
   return {
     name: 'refresh_token',
     allowsPublic: true,
+    asksNetwork: true,
     parameters,
-    async authorize({ refresh_token: presented, scope }, { client, resource, proof, prepare }) {
+    async authorize({ refresh_token: presented, scope }, { client, resource, address, proof, prepare }) {
       const tokenHash = opaqueTokenHash('refresh_token', presented);
       if (!tokenHash) return { refusal: invalidGrant(descriptions.unknown) };
       if (scope !== undefined && !isScope(scope))
@@ -63,6 +64,7 @@ export function refreshTokenGrant({
         refreshTokenHash: tokens.refreshToken!.hash,
         binding: tokens.bindings.binding,
         proof,
+        address,
         accessTokenLifetime: tokens.lifetimes.accessToken,
         refreshTokenLifetime: tokens.lifetimes.refreshToken,
         refreshTokenAbsoluteLifetime: tokens.lifetimes.refreshTokenAbsolute,

@@ -1,0 +1,64 @@
+// Ends what users have of clients that they may no longer use. They are refused from the moment of the change (has_access() in each statement): here the rows
+// follow, with logout messages and events, in portions that no request has to wait for (federation FR42).
+import type { Logger } from 'pino';
+import { DatabaseUnavailable } from '../database/database.ts';
+import type { OutboxRow } from '../repositories/outbox/outbox.ts';
+import type { Store } from '../repositories/store.ts';
+import type { Channel, Failure } from './outbox.ts';
+
+/** Users whose rows one statement ends. */
+const portion = 100;
+
+export function accessChannel(store: Store, logger: Logger): Channel {
+  async function endAll(clientId: string, subs: readonly string[]): Promise<number> {
+    let ended = 0;
+    for (let from = 0; from < subs.length; from += portion)
+      ended += await store.clientAccess.end(clientId, subs.slice(from, from + portion));
+    return ended;
+  }
+
+  /** A row names users who left a group, or a client that admits fewer users. */
+  async function endOf({ name, clientId, data }: OutboxRow): Promise<number> {
+    if (name === 'users') return endAll(clientId!, data['subs'] as string[]);
+    let all = 0;
+    for (;;) {
+      const ended = await endAll(clientId!, await store.clientAccess.findLost(clientId!, 10 * portion));
+      if (ended === 0) return all;
+      all += ended;
+    }
+  }
+
+  async function handleOne(row: OutboxRow): Promise<Failure[]> {
+    try {
+      const ended = await endOf(row);
+      await store.outbox.delete(row.id);
+      if (ended > 0) logger.info({ client_id: row.clientId, users: ended }, 'users lost a client');
+      return [];
+    } catch (error) {
+      // the lease ends later
+      if (error instanceof DatabaseUnavailable) throw error;
+      return [{ row, reason: error instanceof Error ? error.message : String(error) }];
+    }
+  }
+
+  return {
+    name: 'access',
+    parallel: 1,
+    batch: 5,
+    lease: 120,
+    deadline: 7 * 86_400,
+    async handle(rows) {
+      const failures: Failure[] = [];
+      for (const row of rows) failures.push(...(await handleOne(row)));
+      return failures;
+    },
+    recordEnd: async () => undefined, // nothing was promised: the users are refused, and what they have expires
+    facts: ({ name, clientId, attempts }) => ({ of: name, client_id: clientId, attempts }),
+    messages: {
+      failed: 'what users have of a client that they may no longer use was not ended; will retry',
+      givenUp: 'what users have of a client that they may no longer use could not be ended; giving up',
+      unread: 'users who lost a client could not be read',
+      unrecorded: 'the end of what users have of a client could not be recorded',
+    },
+  };
+}

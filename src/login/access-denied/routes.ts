@@ -1,0 +1,99 @@
+// Serves GET|POST /access-denied: tells a user that they may not use a client and whom to ask, then sends the client its answer. A client may send browsers here, too.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
+import { digest } from '../../crypto/secrets.ts';
+import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/authorization-flow.ts';
+import { signInPath } from '../../interaction/sign-in.ts';
+import { mayUse } from '../../oauth/access.ts';
+import { text } from '../../oauth/text.ts';
+import { refusedReason } from '../../pages/access-reason.ts';
+import { accountView, clientView, type PageResponses } from '../../pages/page-response.ts';
+import type { Pages } from '../../pages/views/index.ts';
+import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+import type { Store } from '../../repositories/store.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { clientAddress } from '../../server/network.ts';
+import { readParameters, singleValued } from '../../server/parameters.ts';
+
+const form = z.object({ csrf: text(100).optional(), transaction: text(100) });
+const action = '/access-denied';
+
+interface AccessDeniedDependencies {
+  store: Pick<Store, 'transaction'>;
+  clients: ClientCache;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+  flow: AuthorizationFlow;
+}
+
+export async function accessDeniedEndpoint(
+  app: FastifyInstance,
+  { store, clients, sessions, pages, flow }: AccessDeniedDependencies,
+): Promise<void> {
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(action, { errorHandler: flow.errors }, async (request, reply) => {
+    const { client_id, transaction } = singleValued(request.query);
+    if (transaction !== undefined) {
+      onlyNavigation(request);
+      return flow.resume(request, reply, transaction, {
+        'access-denied': (question, session) => show(request, reply, transaction, question, session),
+      });
+    }
+    const client = client_id === undefined ? undefined : await clients.find(client_id);
+    const session = await sessions.find(request, reply);
+    const data: Pages['access-denied'] = { by: 'client', contacts: [] };
+    if (client?.status === 'enabled') data.client = clientView(client);
+    if (session) data.account = accountView(session.user);
+    return pages.send(request, reply, 'access-denied', data, { status: 403 });
+  });
+
+  app.post(action, async (request, reply) => {
+    const { csrf, transaction } = readParameters(form, request.body);
+    const { session, pending } = await sessions.findContext(request, reply, { transaction });
+    const question = pending && (await flow.questionOf(pending));
+    if (!question) return pages.refuse(reply, 'expired');
+    if (!session) return pages.redirect(reply, signInPath('/login', { transaction }));
+    const { clientId } = question.client;
+    if (!sessions.isOwnForm(request, csrf, { action, transaction, session, shown: clientId }))
+      return show(request, reply, transaction, question, session, 'tampered');
+    const { sub } = session.user;
+    const idHash = digest('transaction', transaction);
+    await store.transaction(async ({ authorizationRequests, auditEvents }) => {
+      const stored = await authorizationRequests.lock(idHash);
+      if (!stored || stored.decision?.sub === sub) return;
+      await authorizationRequests.decide(idHash, { allowed: false, sub });
+      const event = { type: 'access.refused', outcome: 'failure', actor: sub, sub, clientId } as const;
+      await auditEvents.insert({ ...event, address: clientAddress(request) }, request.log);
+    });
+    return pages.redirect(reply, `/authorize?transaction=${transaction}`);
+  });
+
+  function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    transaction: string,
+    { client, redirectUri, uiLocales }: ConsentQuestion,
+    session: Session,
+    problem?: 'tampered',
+  ): FastifyReply {
+    const access = mayUse(session.user, client, { from: { address: clientAddress(request) } });
+    const csrf = sessions.formToken(request, reply, { action, transaction, session, shown: client.clientId });
+    const data: Pages['access-denied'] = {
+      by: 'service',
+      reason: refusedReason(access),
+      client: clientView(client, redirectUri),
+      account: accountView(session.user),
+      contacts: client.metadata.contacts ?? [],
+      form: { action, hidden: { csrf, transaction } },
+      switchAccountUri: signInPath('/login/accounts', { transaction }),
+    };
+    if (problem) data.problem = problem;
+    const status = problem ? 400 : 403;
+    const here = `${action}?transaction=${transaction}`;
+    return pages.send(request, reply, 'access-denied', data, { status, formTarget: redirectUri, uiLocales, here });
+  }
+}

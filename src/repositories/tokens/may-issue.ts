@@ -1,0 +1,8 @@
+// Declares the check before issuing, which each statement that stores a code or a token asks (security R133).
+import { storedFunction } from '../../database/stored-functions.ts';
+import { plainAddress } from '../../oauth/networks.ts';
+
+export const mayIssueFunction = storedFunction(new URL('may_issue.sql', import.meta.url));
+
+/** The address at which a browser or client acts, as the function compares it. */
+export const actsAt = (address: string | undefined): string => plainAddress(address) ?? '';
