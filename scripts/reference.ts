@@ -14,6 +14,9 @@ import { tokenIssued } from '../src/repositories/audit/audit-view.ts';
 /** The purpose of each address; the admin routes describe themselves. A test compares this with the routes of a running service. */
 const addresses: Record<string, string> = {
   'GET /.well-known/openid-configuration': 'The capabilities of the service (OpenID Connect Discovery 1.0)',
+  'GET /.well-known/oauth-protected-resource': 'The metadata of the service as a protected resource (RFC 9728)',
+  'GET /.well-known/oauth-protected-resource/user/info': 'The same of UserInfo',
+  'GET /.well-known/oauth-protected-resource/admin/api': 'The same of the admin routes',
   'GET /.well-known/oauth-authorization-server': 'The same, and the addresses that only this service has (RFC 8414)',
   'GET /jwks': 'The public keys that verify ID Tokens (RFC 7517)',
   'GET /authorize': 'Begins a sign-in (OpenID Connect Core 3.1.2)',
@@ -374,7 +377,7 @@ ${settingTables()}
 
 ## Addresses
 
-All addresses are below the issuer (\`BASE_URL\`). The last column is the name of the address in the discovery documents. Names that no standard defines are
+All addresses are below the issuer (\`BASE_URL\`); only in those of protected resources does the path of the issuer come after \`oauth-protected-resource\`, and not before. The last column is the name of the address in the discovery documents. Names that no standard defines are
 only in \`/.well-known/oauth-authorization-server\`. The discovery documents, the keys, the health checks and the assets of the pages also answer HEAD; no other address does.
 
 ${table(

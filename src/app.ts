@@ -10,6 +10,7 @@ import { notFound } from './oauth/errors.ts';
 import {
   crossOriginPaths,
   originDocuments,
+  originPaths,
   protocolDocuments,
   protocolEndpoints,
   protocolPages,
@@ -30,7 +31,8 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
   const { basePath } = config;
   const services = await buildServices(options);
   const { pages, renderer, stopHeartbeat } = services;
-  const crossOriginAddresses = crossOriginPaths.map((path) => basePath + path);
+  const atOrigin = originPaths(basePath);
+  const crossOriginAddresses = [...crossOriginPaths.map((path) => basePath + path), ...atOrigin];
   const app = createServer({
     logger,
     metrics: services.metrics,
@@ -53,6 +55,7 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
     async (root) => {
       await crossOrigin(root, crossOriginAddresses);
       await root.register(protocolDocuments, documents);
+      if (basePath === '') await root.register(originDocuments, documents);
       await root.register(protocolEndpoints, services);
       await root.register(adminApis, services);
       await root.register(healthEndpoint, {

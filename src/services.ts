@@ -4,6 +4,7 @@ import type { Config } from './config.ts';
 import type { PasswordWork } from './crypto/password-hashing.ts';
 import { digest } from './crypto/secrets.ts';
 import type { Database } from './database/database.ts';
+import { createPublicResources } from './domain/public-resources.ts';
 import { createAppearance } from './domain/appearance.ts';
 import { openEncryption } from './domain/encryption-at-rest.ts';
 import { declareSubscribers } from './domain/events/subscribers.ts';
@@ -107,6 +108,8 @@ export async function buildServices({
   });
   const appearance = createAppearance(store, config.appearance);
   await appearance.refresh();
+  const publicResources = createPublicResources(store);
+  await publicResources.refresh();
   const pages = createPageResponses(renderer, basePath, languageChoice, () => appearance.current().brand);
   const deviceCookies = createDeviceCookies({
     store,
@@ -152,6 +155,7 @@ export async function buildServices({
     secretBox,
     pages,
     appearance,
+    publicResources,
     mailTransport: createMailTransport(config),
     passwords,
     passwordPolicy: createPasswordPolicy(config.passwordBreachCheck, fetchDocument, logger),

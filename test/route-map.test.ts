@@ -32,6 +32,9 @@ const expected = [
   'DELETE /register/:clientId',
   'GET /',
   'GET /.well-known/oauth-authorization-server',
+  'GET /.well-known/oauth-protected-resource',
+  'GET /.well-known/oauth-protected-resource/admin/api',
+  'GET /.well-known/oauth-protected-resource/user/info',
   'GET /.well-known/openid-configuration',
   'GET /access-denied',
   'GET /account',
@@ -63,6 +66,7 @@ const expected = [
   'GET /admin/api/openapi.json',
   'GET /admin/api/resources',
   'GET /admin/api/resources/:resource',
+  'GET /admin/api/resources/:resource/metadata',
   'GET /admin/api/sessions',
   'GET /admin/api/users',
   'GET /admin/api/users/:sub',
@@ -164,6 +168,9 @@ const expected = [
   'GET /user/:sub/settings',
   'GET /user/info',
   'HEAD /.well-known/oauth-authorization-server',
+  'HEAD /.well-known/oauth-protected-resource',
+  'HEAD /.well-known/oauth-protected-resource/admin/api',
+  'HEAD /.well-known/oauth-protected-resource/user/info',
   'HEAD /.well-known/openid-configuration',
   'HEAD /assets/account-profile.*.js',
   'HEAD /assets/account.*.css',
@@ -300,10 +307,14 @@ test('the service has exactly the routes of this list (architecture, route map)'
   expect(routesOf(service.apps[0]!)).toEqual(expected);
 });
 
-test('an issuer with a path has the same routes below it, and outside of it only its metadata (RFC 8414 3.1)', () => {
-  const metadata = '/.well-known/oauth-authorization-server/idp';
-  const outside = [`GET ${metadata}`, `HEAD ${metadata}`, 'OPTIONS *'];
-  const inside = expected.map((route) => route.replace(' ', ' /idp'));
+test('an issuer with a path has the same routes below it, and outside of it only its metadata (RFC 8414 3.1, RFC 9728 3.1)', () => {
+  const resource = '/.well-known/oauth-protected-resource';
+  const documents = [
+    '/.well-known/oauth-authorization-server/idp',
+    ...['', '/user/info', '/admin/api'].map((path) => `${resource}/idp${path}`),
+  ];
+  const outside = [...documents.flatMap((path) => [`GET ${path}`, `HEAD ${path}`]), 'OPTIONS *'];
+  const inside = expected.filter((route) => !route.includes(resource)).map((route) => route.replace(' ', ' /idp'));
   expect(routesOf(below.apps[0]!).filter((route) => route !== 'GET /idp')).toEqual([...inside, ...outside].sort());
 });
 

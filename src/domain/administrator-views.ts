@@ -142,6 +142,8 @@ export const resourceView = ({ scopes, ...resource }: Resource) => ({
     'accessTokenLifetime',
     'requiredAcr',
     'binding',
+    'public',
+    'tokenClaims',
     'registered',
     'createdAt',
   ),

@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import type { HourlyGrants } from '../domain/hourly-grants.ts';
 import type { AppearanceService } from '../domain/appearance.ts';
+import type { PublicResourcesService } from '../domain/public-resources.ts';
 import type { MailTransport } from '../outbound/mail-transport.ts';
 import type { PageRenderer } from '../pages/renderer.ts';
 import type { ClientCache } from '../repositories/clients/client-cache.ts';
@@ -30,6 +31,7 @@ interface JobDependencies {
   hourlyGrants: HourlyGrants;
   renderer: PageRenderer;
   appearance: AppearanceService;
+  publicResources: PublicResourcesService;
   mailTransport: MailTransport;
   post: Parameters<typeof startLogoutDelivery>[0]['post'];
 }
@@ -38,7 +40,7 @@ const keyInterval = 30_000; // milliseconds
 
 /** @returns the function that stops them */
 export function startJobs(dependencies: JobDependencies): { stop(): Promise<void> } {
-  const { config, database, logger, store, clients, tokens, keyRing, appearance, post } = dependencies;
+  const { config, database, logger, store, clients, tokens, keyRing, appearance, publicResources, post } = dependencies;
   const { lifetimes } = config;
   let stopping = false;
   const transport = dependencies.mailTransport;
@@ -70,12 +72,21 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
       if (!stopping) logger.error({ err: error }, 'the appearance could not be read');
     }
   }
+  async function refreshPublicResources(): Promise<void> {
+    try {
+      await publicResources.refresh();
+    } catch (error) {
+      if (!stopping) logger.error({ err: error }, 'the public resources could not be read');
+    }
+  }
   // a notification without a payload means that some notifications were lost
   database.listen('gatehouse', (payload) => {
     const [kind, id] = payload?.split(' ') ?? [];
     if (kind === undefined || kind === 'client') clients.forget(id);
     if (kind === undefined || kind === 'keys') void refreshKeys();
     if (kind === undefined || kind === 'appearance') void refreshAppearance();
+    // the resource of a disabled client is not shown
+    if (kind === undefined || kind === 'resources' || kind === 'client') void refreshPublicResources();
     for (const [name, channel] of Object.entries(channels)) if (kind === undefined || kind === name) channel.wake();
   });
   const timer = setInterval(() => void refreshKeys(), keyInterval);

@@ -33,8 +33,11 @@ export const storableClaims = [
   'phone_number_verified',
 ] as const;
 
+/** The claims that a scope releases. */
+export const releasableClaims = [...new Set(Object.values(scopeClaims).flat())];
+
 /** Discovery's claims_supported. */
-export const supportedClaims: readonly string[] = ['sub', ...new Set(Object.values(scopeClaims).flat())];
+export const supportedClaims: readonly string[] = ['sub', ...releasableClaims];
 
 /** Returns the claims that `scopes` release, without `sub`. A claim without a value is left out; `email` brings `email_verified`. */
 export function releasedClaims(user: Subject, scopes: readonly string[]): Record<string, unknown> {

@@ -52,11 +52,18 @@ export class OAuthError extends Error {
   readonly headers: Readonly<Record<string, string>>;
   /** Further members of the body and of the bearer challenge. */
   readonly parameters: Readonly<Record<string, string | number>>;
+  /** Further parameters of the bearer challenge only. */
+  readonly challenge: Readonly<Record<string, string>>;
   constructor(
     code: ErrorCode,
     reason: string | Refusal,
     status = 400,
-    options: { cause?: unknown; headers?: Record<string, string>; parameters?: Record<string, string | number> } = {},
+    options: {
+      cause?: unknown;
+      headers?: Record<string, string>;
+      parameters?: Record<string, string | number>;
+      challenge?: Record<string, string>;
+    } = {},
   ) {
     // no stack trace: a refusal is an ordinary response, and a trace would cost more than most responses
     const { stackTraceLimit } = Error;
@@ -70,6 +77,7 @@ export class OAuthError extends Error {
     this.refusal = typeof reason === 'string' ? undefined : reason;
     this.headers = options.headers ?? {};
     this.parameters = options.parameters ?? {};
+    this.challenge = options.challenge ?? {};
   }
 }
 

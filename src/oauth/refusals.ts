@@ -66,6 +66,7 @@ const requestRules = {
   'attribute.many': 'has more entries than the attribute allows',
   'attribute.large': 'is larger than the attribute allows',
   'attribute.choice': 'is not one of the choices',
+  'token-claim': 'must have claims that a scope of this service releases, each once',
   language: 'must have language tags as its members, such as en',
   'standard-claims': `must contain only standard claims: ${storableClaims.join(', ')}`,
 } as const;

@@ -5,6 +5,7 @@ import { resourceBindings } from './binding.ts';
 import { displayText } from './client-metadata.ts';
 import { isResourceUri } from './redirect-uri.ts';
 import { rule } from './refusals.ts';
+import { releasableClaims } from './claims.ts';
 import { isScope, isServiceScope } from './scope.ts';
 import { text } from './text.ts';
 
@@ -67,6 +68,19 @@ const members = {
     .optional()
     .describe(
       'The maximum lifetime of tokens for the resource, in seconds. For JWTs the default is 300, and the maximum 3600.',
+    ),
+  token_claims: z
+    .array(z.enum(releasableClaims, rule('token-claim')))
+    .refine((all) => new Set(all).size === all.length, rule('token-claim'))
+    .optional()
+    .describe(
+      'The claims of users that JWT access tokens contain. A token has those that its scope releases: groups, for example, with the scope groups.',
+    ),
+  public: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether the metadata of the service name the resource and its scopes, for everyone to see (RFC 9728 4).',
     ),
 };
 

@@ -36,6 +36,7 @@ import { jwksEndpoint } from './jwks/routes.ts';
 import { logoutEndpoint } from './logout/routes.ts';
 import { registrationModes } from './registration/deferred.ts';
 import { registrationEndpoint } from './registration/routes.ts';
+import { protectedResourceEndpoint, protectedResourcePaths } from './protected-resource/routes.ts';
 import { revocationEndpoint } from './revocation/routes.ts';
 import { type GrantDependencies, grantTypes } from './token/grants/grant-types.ts';
 import { tokenEndpoint } from './token/routes.ts';
@@ -91,7 +92,10 @@ const clientEndpoints = [
 ];
 const browserEndpoints = [authorizationEndpoint, authenticationEndpoint, logoutEndpoint, endSessionEndpoint];
 
-type Documents = Omit<DependenciesOf<[typeof discoveryEndpoint, typeof jwksEndpoint]>, 'capabilities'>;
+type Documents = Omit<
+  DependenciesOf<[typeof discoveryEndpoint, typeof jwksEndpoint, typeof protectedResourceEndpoint]>,
+  'capabilities'
+>;
 
 /** Registers discovery and keys, which need no database. @param locales of the pages */
 export async function protocolDocuments(
@@ -105,16 +109,23 @@ export async function protocolDocuments(
   await app.register(jwksEndpoint, dependencies);
 }
 
-/** Registers the metadata of an issuer with a path at the root of its origin (RFC 8414 section 3.1). */
+/** The addresses at the root of the origin, which contain the path of the issuer after the well-known part. */
+export const originPaths = (basePath: string): string[] => [
+  ...(basePath === '' ? [] : [originMetadataPath(basePath)]),
+  ...protectedResourcePaths(basePath),
+];
+
+/** Registers the documents at the root of the origin (RFC 8414 3.1, RFC 9728 3.1). */
 export async function originDocuments(
   app: FastifyInstance,
   { locales, ...dependencies }: Documents & { locales: readonly string[] },
 ): Promise<void> {
-  await crossOrigin(app, [originMetadataPath(dependencies.config.basePath)]);
-  await app.register(originDiscoveryEndpoint, {
-    ...dependencies,
-    capabilities: capabilitiesOf(dependencies.config, locales),
-  });
+  const { config } = dependencies;
+  if (config.basePath !== '') {
+    await crossOrigin(app, originPaths(config.basePath));
+    await app.register(originDiscoveryEndpoint, { ...dependencies, capabilities: capabilitiesOf(config, locales) });
+  }
+  await app.register(protectedResourceEndpoint, dependencies);
 }
 
 /** Registers the endpoints that programs call. */

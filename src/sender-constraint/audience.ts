@@ -118,7 +118,8 @@ export function formatOf(
   const accessTokenLifetime = Math.min(api.accessTokenLifetime ?? jwtLifetime.usual, jwtLifetime.most);
   // the subject that the resource knows would be the same for two clients with pairwise subjects (RFC 9068 6)
   const isPairwise = metadata.subject_type === 'pairwise';
-  const jwt = { alg: api.accessTokenSigningAlg, audience: api.resource, server: api.clientId ?? null };
+  const { accessTokenSigningAlg: alg, resource: audience, clientId: server = null, tokenClaims: claims } = api;
+  const jwt = { alg, audience, server, claims };
   return { accessTokenLifetime, jwt: isPairwise ? undefined : jwt };
 }
 

@@ -35,8 +35,8 @@ export async function crossOrigin(app: FastifyInstance, paths: readonly string[]
         callback(null, {
           origin: found ? '*' : false,
           methods: [...(found?.[1] ?? [])],
-          // idempotency-key is for registration, dpop for tokens; the other addresses ignore them
-          allowedHeaders: ['authorization', 'content-type', 'dpop', 'idempotency-key'],
+          // idempotency-key is for registration, dpop for tokens; no address uses the version of the Model Context Protocol
+          allowedHeaders: ['authorization', 'content-type', 'dpop', 'idempotency-key', 'mcp-protocol-version'],
           exposedHeaders: exposed,
           maxAge: 3600,
         });

@@ -100,8 +100,8 @@ export function resourceErrors(error: unknown, request: FastifyRequest, reply: F
 
 const isChallenged = ({ code, status }: OAuthError): boolean => challengedCodes.includes(code) && status < 500;
 
-const challengeParameters = ({ code, description, parameters }: OAuthError): string =>
-  Object.entries({ error: code, error_description: description, ...parameters })
+const challengeParameters = ({ code, description, parameters, challenge }: OAuthError): string =>
+  Object.entries({ error: code, error_description: description, ...parameters, ...challenge })
     .map(([name, value]) => `, ${name}="${value}"`)
     .join('');
 

@@ -1,10 +1,14 @@
 // Mints JWT access tokens and reads those that come back (RFC 9068, security R138).
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
+import { OAuthError } from '../oauth/errors.ts';
 import type { Confirmation } from '../repositories/confirmation.ts';
 import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from './key-ring.ts';
 import { signJwt } from './id-token.ts';
 
 const typ = 'at+jwt';
+
+/** Bytes: servers and proxies refuse requests with longer headers. */
+const maxSize = 8192;
 
 export interface JwtAccessToken {
   issuer: string;
@@ -23,12 +27,16 @@ export interface JwtAccessToken {
   lifetime: number;
   /** Absent without a user. */
   authentication?: { authTime: Date; acr: string | undefined; amr: string[] };
+  /** Claims of the user (RFC 9068 2.2.2, 2.2.3). */
+  claims: Readonly<Record<string, unknown>>;
 }
 
-export function mintAccessToken(ring: KeyRing, alg: KeyAlgorithm, content: JwtAccessToken): Promise<string> {
+/** @throws OAuthError invalid_scope if the token is too long; the log names its largest claim */
+export async function mintAccessToken(ring: KeyRing, alg: KeyAlgorithm, content: JwtAccessToken): Promise<string> {
   const { authentication } = content;
   const issuedAt = Math.floor(content.issuedAt.getTime() / 1000);
-  return signJwt(ring, { alg }, typ, {
+  const payload = {
+    ...content.claims,
     iss: content.issuer,
     aud: content.audience,
     sub: content.sub,
@@ -43,7 +51,21 @@ export function mintAccessToken(ring: KeyRing, alg: KeyAlgorithm, content: JwtAc
       acr: authentication.acr,
       amr: authentication.amr,
     }),
-  });
+  };
+  const token = await signJwt(ring, { alg }, typ, payload);
+  if (token.length > maxSize) throw tooLong(token.length, payload);
+  return token;
+}
+
+function tooLong(size: number, payload: Readonly<Record<string, unknown>>): OAuthError {
+  const sizes = Object.entries(payload).map(([claim, value]) => [claim, JSON.stringify(value ?? '').length] as const);
+  const [claim, largest] = sizes.reduce((most, each) => (each[1] > most[1] ? each : most));
+  return new OAuthError(
+    'invalid_scope',
+    `the access token for this resource would be longer than ${maxSize} bytes: request fewer scopes, such as none that releases groups`,
+    400,
+    { cause: new Error(`the access token has ${size} bytes, of which ${largest} are of the claim ${claim}`) },
+  );
 }
 
 /** Whether a JWT says that it is an access token. Nothing is verified yet. */

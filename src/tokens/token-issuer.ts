@@ -78,7 +78,7 @@ export interface IssuedTokens {
     nonce: string | undefined;
   };
   /** Of an access token that is a JWT for a resource; `sub` is the user as the resource knows the user, or the client. */
-  jwt?: { alg: KeyAlgorithm; audience: string; sub: string } | undefined;
+  jwt?: { alg: KeyAlgorithm; audience: string; sub: string; claims: readonly string[] } | undefined;
   /** The refresh token that the client uses next. */
   refreshToken?: string | undefined;
   /** Whether the token endpoint returns the response to the client itself: else it passes a browser. */
@@ -205,6 +205,14 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
     const { hash } = accessToken!;
     if (!jwt) return accessToken!;
     const { alg, audience, sub } = jwt;
+    // a client reads its token: it learns nothing that its scope does not release (security R12)
+    const released = claimsOfScopes(splitScope(scope ?? ''));
+    const claims = authorization
+      ? namedClaims(
+          authorization.user,
+          jwt.claims.filter((claim) => released.includes(claim)),
+        )
+      : {};
     const authentication = authorization && {
       authTime: authorization.authTime,
       acr: authorization.requested?.acr ?? acrOf(authorization.amr),
@@ -219,6 +227,7 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
       cnf: confirmationOf(binding),
       hash,
       lifetime,
+      claims,
       issuedAt: authorization?.issuedAt ?? keyRing.now(),
     };
     return {

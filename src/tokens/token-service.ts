@@ -99,8 +99,9 @@ export function createTokenService(options: TokenServiceOptions) {
       const key = responseKey(client, metadata.id_token_signed_response_alg);
       return mintLogoutToken(keyRing, key, { issuer, clientId, sub: ended.subject, sid: ended.sid, issuedAt: at });
     },
-    /** Prepares the service's metadata as a JWT (RFC 8414 2.1). */
-    signedMetadata: (document: Readonly<Record<string, unknown>>) => prepareSignedMetadata(keyRing, issuer, document),
+    /** Prepares metadata as a JWT (RFC 8414 2.1, RFC 9728 2.2). @param document returns the same object until the document changes */
+    signedMetadata: (document: () => Readonly<Record<string, unknown>>) =>
+      prepareSignedMetadata(keyRing, issuer, document),
     /** Reads an ID Token of this issuer, expired or not; undefined for any other text. */
     readIdTokenHint: (hint: string) => readIdTokenHint(keyRing, issuer, hint, secretOf),
     /** Verifies an ID Token of this issuer and its times; undefined for any other text. */

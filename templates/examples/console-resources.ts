@@ -1,4 +1,5 @@
 // Gives example data of the console's pages about resources.
+import { resourceMetadata } from '../../src/oauth/resource-metadata.ts';
 import type { ConsoleResourcesPages } from '../../src/pages/views/console-resources.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
 import { consoleFrame } from './console.ts';
@@ -18,6 +19,8 @@ const empty = {
   access_token_format: 'opaque',
   binding: 'none',
   access_token_lifetime: '',
+  token_claims: '',
+  public: '',
 };
 
 export const consoleResourcesExamples: Examples<ConsoleResourcesPages> = {
@@ -46,6 +49,8 @@ export const consoleResourcesExamples: Examples<ConsoleResourcesPages> = {
         binding: 'none',
         registered: false,
         createdAt: since,
+        tokenClaims: [],
+        public: false,
       },
     },
     {
@@ -67,6 +72,20 @@ export const consoleResourcesExamples: Examples<ConsoleResourcesPages> = {
         jwtAlg: 'ES256',
         accessTokenLifetime: 300,
         requiredAcr: 'urn:gatehouse:acr:mfa',
+        tokenClaims: ['groups', 'email'],
+        public: true,
+      },
+      metadata: {
+        uri: 'https://api.harbour.example/.well-known/oauth-protected-resource/logbook',
+        document: JSON.stringify(
+          resourceMetadata('https://id.harbour.example', {
+            resource,
+            name: 'Donaudampfschifffahrtslogbuch',
+            scopes: ['log.read', 'log.write'],
+          }),
+          null,
+          2,
+        ),
       },
       server: { name: 'Harbour', uri: '/admin/clients/harbour' },
     },
@@ -85,6 +104,8 @@ export const consoleResourcesExamples: Examples<ConsoleResourcesPages> = {
           access_token_format: 'jwt',
           binding: 'dpop',
           access_token_lifetime: '300',
+          token_claims: 'groups',
+          public: 'true',
         },
         scopes: 'log.read Read your logbook\nlog.read [de] Ihr Logbuch lesen\nopenid',
       },

@@ -49,6 +49,7 @@ test('an API is created, shown, changed and deleted by the console (protocols 1.
   const changed = await send(`${path}/edit`, {
     ...{ name: 'Notes', clients: 'approved', client_id: '', access_token_lifetime: '300', access_token_format: 'jwt' },
     scopes: 'notes.read Read',
+    ...{ token_claims: 'groups  email', public: 'true' },
   });
   expect(changed.url).toContain('?done=resource-changed');
   expect(await service.store.resources.find(notes.resource)).toMatchObject({
@@ -58,9 +59,15 @@ test('an API is created, shown, changed and deleted by the console (protocols 1.
       clientId: undefined,
       accessTokenLifetime: 300,
       accessTokenFormat: 'jwt',
+      tokenClaims: ['groups', 'email'],
+      public: true,
     },
     scopes: { 'notes.read': { en: 'Read' } },
   });
+  // the document that the host of the API publishes, to copy (RFC 9728 3.3)
+  const document = /<pre id="metadata"[^>]*><code>([^<]*)</.exec(changed.body)![1]!.replaceAll('&quot;', '"');
+  expect(JSON.parse(document)).toMatchObject({ resource: notes.resource, authorization_servers: [service.issuer] });
+  expect(changed.body).toContain('https://notes.example/.well-known/oauth-protected-resource/v1');
   const wrong = await send(`${path}/delete`, { typed: 'Note' });
   expect(wrong.status).toBe(400);
   expect((await send(`${path}/delete`, { typed: 'Notes' })).url).toContain('/admin/resources?done=resource-deleted');
@@ -73,6 +80,7 @@ test.each([
   ['a scope of the service', { scopes: 'openid Sign in' }, 'Check the scopes'],
   ['a language that is none', { scopes: 'read [not a language] Read' }, 'Check the scopes'],
   ['an unknown client', { client_id: 'nobody' }, 'There is no client with this ID'],
+  ['a claim that no scope releases', { token_claims: 'shoe_size' }, 'Enter only claims that a scope'],
   ['a lifetime that is no number', { access_token_lifetime: 'soon' }, 'Enter a whole number of seconds'],
 ])('%s is refused at its field, and the form keeps what was typed (protocols 1.1)', async (_what, fault, sentence) => {
   const page = await send('/admin/resources/new', { ...notes, ...fault });

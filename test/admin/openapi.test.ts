@@ -228,6 +228,7 @@ describe('the answers of real requests', () => {
     await check('GET', '/resources?limit=1', '/resources');
     const path = `/resources/${encodeURIComponent(made.resource)}`;
     await check('GET', path, '/resources/{resource}');
+    await check('GET', `${path}/metadata`, '/resources/{resource}/metadata');
     await check('PATCH', path, '/resources/{resource}', { clients: 'approved' });
     await check('DELETE', path, '/resources/{resource}');
   });

@@ -145,6 +145,82 @@ describe('the token of a user', () => {
   });
 });
 
+describe('claims of the user', () => {
+  const register3 = (resource: string, members: Record<string, unknown> = {}) =>
+    register({ resource, client_id: server.clientId, token_claims: ['groups', 'email', 'name'], ...members });
+
+  test('are those of the resource that the scope of the token releases, under their registered names (RFC 9068 2.2.2, 2.2.3)', async () => {
+    const resource = 'https://claims.example';
+    await register3(resource);
+    const grouped = await service.createClient({ scope: 'openid profile email groups' });
+    const user = await service.createUser({ email: 'ada@example.org', groups: ['staff', 'night shift'] });
+    const claimsFor = async (scope: string, agent = new UserAgent(service)) =>
+      (await verify((await obtainTokens(service, grouped, user, { scope, resource }, agent)).access_token, resource))
+        .payload;
+    const given = await claimsFor('openid groups notes.read');
+    expect([...(given['groups'] as string[])].sort()).toEqual(['night shift', 'staff']);
+    for (const claim of ['email', 'name']) expect(given).not.toHaveProperty(claim);
+    // the resource names email, and not the other claims of the scopes
+    const wider = await claimsFor('openid profile email notes.read');
+    expect(wider).toMatchObject({ email: 'ada@example.org' });
+    for (const claim of ['groups', 'email_verified', 'preferred_username', 'updated_at'])
+      expect(wider).not.toHaveProperty(claim);
+    // without openid, too: plain OAuth 2.0
+    expect(await claimsFor('groups notes.read')).toMatchObject({ groups: expect.any(Array) as string[] });
+  });
+
+  test('are in the token after a refresh and in that of a browser, as the resource says then (RFC 9068 2.2.2)', async () => {
+    const resource = 'https://later.example';
+    await register3(resource, { token_claims: [] });
+    const user = await service.createUser({ email: 'bob@example.org' });
+    const both = await service.createClient({
+      ...{ scope: 'openid email', response_types: ['code', 'id_token token'] },
+      grant_types: ['authorization_code', 'refresh_token', 'implicit'],
+    });
+    const tokens = await obtainTokens(service, both, user, { scope: 'openid email', resource });
+    expect((await verify(tokens.access_token, resource)).payload).not.toHaveProperty('email');
+    const path = `${service.issuer}/admin/api/resources/${encodeURIComponent(resource)}`;
+    await call(path, { method: 'PATCH', token, body: { token_claims: ['email'] } });
+    const { body } = await refresh(service.issuer, both, tokens.refresh_token, { resource });
+    expect((await verify(String(body['access_token']), resource)).payload).toMatchObject({ email: 'bob@example.org' });
+    const parameters = { scope: 'openid email', resource, response_type: 'id_token token', nonce: 'n' };
+    const page = await new UserAgent(service).authorize(both, user, parameters);
+    const fragment = new URLSearchParams(new URL(page.location!).hash.slice(1));
+    expect((await verify(fragment.get('access_token')!, resource)).payload).toMatchObject({ email: 'bob@example.org' });
+  });
+
+  test.each([[['sub']], [['client_id']], [['nickname', 'nickname']], [['toString']]])(
+    'of other names are refused: %s (RFC 9068 2.2.2)',
+    async (claims) => {
+      const made = await call(`${service.issuer}/admin/api/resources`, {
+        token,
+        body: { resource: 'https://wrong.example', name: 'Wrong', token_claims: claims },
+      });
+      expect(made).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+    },
+  );
+
+  test('that make the token longer than 8 KiB refuse it, and the log names the largest (protocols 5.1)', async () => {
+    const resource = 'https://large.example';
+    await register3(resource);
+    const grouped = await service.createClient({ scope: 'openid groups' });
+    const groups = Array.from({ length: 120 }, (_, index) => `${'department-'.repeat(6)}${index}`);
+    const user = await service.createUser({ groups });
+    const agent = new UserAgent(service);
+    const url = new URL(authorizationUrl(service.issuer, grouped, { scope: 'openid groups', resource }));
+    await agent.signIn(user);
+    const answered = await agent.authorize(grouped, user, { scope: 'openid groups', resource });
+    const refused = await redeem(service.issuer, grouped, responseParameters(answered)['code']!);
+    expect(refused).toMatchObject({ status: 400, body: { error: 'invalid_scope' } });
+    expect(String(refused.body['error_description'])).toContain('longer than 8192 bytes');
+    expect(JSON.stringify(service.logs)).toMatch(/of which \d+ are of the claim groups/);
+    // the same user gets a token with fewer scopes
+    url.searchParams.set('scope', 'openid');
+    const code = responseParameters(await agent.get(url.pathname + url.search))['code']!;
+    expect((await redeem(service.issuer, grouped, code)).status).toBe(200);
+  });
+});
+
 describe('the token of a client itself', () => {
   test('has the client as subject, and nothing of a user (RFC 9068 2.2)', async () => {
     const machine = await service.createClient({

@@ -135,7 +135,7 @@ describe('a refusal', () => {
       body: { error: 'invalid_token', error_description: expect.any(String) },
     });
     expect(answer.headers.get('www-authenticate')).toMatch(
-      /^Bearer realm="[^"]+", error="invalid_token", error_description="[^"\\]+", DPoP algs="ES256 EdDSA PS256"$/,
+      /^Bearer realm="[^"]+", error="invalid_token", error_description="[^"\\]+", resource_metadata="[^"]+", scope="openid", DPoP algs="ES256 EdDSA PS256"$/,
     );
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
@@ -148,7 +148,9 @@ describe('a refusal', () => {
   ])('of %s has a challenge without an error code (RFC 6750 3.1)', async (_what, headers) => {
     const answer = await call(`${service.issuer}/user/info`, { headers });
     expect(answer.status).toBe(401);
-    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="gatehouse", DPoP algs="ES256 EdDSA PS256"');
+    expect(answer.headers.get('www-authenticate')).toMatch(
+      /^Bearer realm="gatehouse", resource_metadata="[^"]+", scope="openid", DPoP algs="ES256 EdDSA PS256"$/,
+    );
   });
 
   test('of a token in the query is sent, since the query is not read (RFC 9700 4.3.2)', async () => {

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { OAuthError } from '../../oauth/errors.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import { noStore, resourceErrors } from '../../server/errors.ts';
+import { withResourceMetadata } from '../../server/resource-challenge.ts';
 import { onlyJson } from '../../server/form-body.ts';
 import { clientAddress } from '../../server/network.ts';
 import { readParameters } from '../../server/parameters.ts';
@@ -39,7 +40,7 @@ export async function adminEndpoint(
     routes.filter((route) => !route.needsRecentSignIn).map(({ method, path }) => `${method} ${config.basePath}${path}`),
   );
   onlyJson(app);
-  app.setErrorHandler(resourceErrors);
+  app.setErrorHandler(withResourceMetadata(resourceErrors, `${config.issuer}/admin/api`, () => 'admin'));
   const actors = new WeakMap<FastifyRequest, Actor>();
   const actorOf = (request: FastifyRequest): Actor => actors.get(request)!;
 

@@ -85,7 +85,10 @@ const attribute = newAttributeShape
   .required({ label: true, person: true, unique: true })
   .extend({ choices: z.array(z.string()).optional(), max: z.int().optional() });
 const resource = newResourceShape
-  .required({ scopes: true, clients: true, access_token_format: true, access_token_signing_alg: true, binding: true })
+  .required({
+    ...{ scopes: true, clients: true, access_token_format: true, access_token_signing_alg: true },
+    ...{ binding: true, public: true, token_claims: true },
+  })
   .extend({
     id: z.string(),
     client_id: z.string().optional(),
@@ -237,6 +240,13 @@ export const answers = {
   Attributes: z.object({ attributes: z.array(attribute) }),
   Resource: resource,
   ResourcePage: page('resources', resource),
+  ResourceMetadata: z.object({
+    metadata_uri: z
+      .string()
+      .optional()
+      .describe('Where the host of the resource publishes the document; absent for a URI that is no web address.'),
+    document: z.looseObject({ resource: z.string(), authorization_servers: z.array(z.string()) }),
+  }),
   MembersChange: z.object({
     added: z.array(z.string()),
     removed: z.array(z.string()),

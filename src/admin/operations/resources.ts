@@ -5,6 +5,7 @@ import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
 import { invalidRequest, notFound } from '../../oauth/errors.ts';
 import { isAtIssuer } from '../../oauth/own-resource.ts';
 import { refusal } from '../../oauth/refusals.ts';
+import { resourceMetadata, resourceMetadataUri } from '../../oauth/resource-metadata.ts';
 import { newResourceShape, resourceChangeShape } from '../../oauth/resource-shape.ts';
 import { text } from '../../oauth/text.ts';
 import type { Resource } from '../../repositories/resources/resources.ts';
@@ -25,6 +26,8 @@ const options = {
   'access-token-lifetime': 'access_token_lifetime',
   'required-acr': 'required_acr',
   binding: 'binding',
+  'token-claim': 'token_claims',
+  public: 'public',
 };
 
 /** @param name the id or the URI @throws OAuthError not_found */
@@ -93,6 +96,7 @@ export const createResource = operation({
     unknown: 'client',
     scopes: 'scopes',
     access_token_lifetime: 'lifetime',
+    token_claims: 'claims',
   },
   handler({ administration, config }, { input: { resource, ...members }, actor }) {
     if (isAtIssuer(config.issuer, resource)) throw invalidRequest(refusal('own-resource', 'resource'));
@@ -121,6 +125,29 @@ const showResource = operation({
   command: { name: 'resource show', text: (resource) => facts(resourceView(resource)) },
 });
 
+/** The document that the host of a resource publishes, and its address there. */
+export const metadataOf = (issuer: string, { resource, name, scopes }: Resource) => ({
+  uri: resourceMetadataUri(resource),
+  document: resourceMetadata(issuer, { resource, name, scopes: Object.keys(scopes) }),
+});
+
+const showMetadata = operation({
+  method: 'GET',
+  path: `${path}/:resource/metadata`,
+  tag,
+  summary: 'Shows the metadata that the host of a resource publishes, so that clients find this service (RFC 9728)',
+  params: byResource,
+  answer: 'ResourceMetadata',
+  handler: async ({ store, config }, { params: { resource } }) =>
+    metadataOf(config.issuer, await findResource(store, resource)),
+  view: ({ uri, document }) => ({ ...(uri !== undefined && { metadata_uri: uri }), document }),
+  command: {
+    name: 'resource metadata',
+    text: ({ uri, document }) =>
+      `${uri === undefined ? 'The resource has no web address, at which it could publish this:' : `Publish this at ${uri}:`}\n${JSON.stringify(document, null, 2)}`,
+  },
+});
+
 export const changeResource = operation({
   method: 'PATCH',
   path: `${path}/:resource`,
@@ -135,6 +162,7 @@ export const changeResource = operation({
     unknown: 'client',
     scopes: 'scopes',
     access_token_lifetime: 'lifetime',
+    token_claims: 'claims',
   },
   handler: ({ administration }, { params: { resource }, input, actor }) =>
     administration.changeResource(actor, resource, input),
@@ -162,4 +190,11 @@ export const deleteResource = operation({
   },
 });
 
-export const resourceOperations = [listResources, createResource, showResource, changeResource, deleteResource];
+export const resourceOperations = [
+  listResources,
+  createResource,
+  showResource,
+  showMetadata,
+  changeResource,
+  deleteResource,
+];

@@ -21,6 +21,8 @@ const names = {
   accessTokenLifetime: 'access_token_lifetime',
   requiredAcr: 'required_acr',
   binding: 'binding',
+  public: 'public',
+  tokenClaims: 'token_claims',
 } as const satisfies Record<keyof Members, string>;
 
 /** The members after a change; null removes one, and undefined keeps it. */
@@ -39,6 +41,8 @@ function changed(before: Members, change: ResourceMembers): Members {
       access_token_lifetime === undefined ? before.accessTokenLifetime : (access_token_lifetime ?? undefined),
     requiredAcr: change.required_acr === undefined ? before.requiredAcr : (change.required_acr ?? undefined),
     binding: change.binding ?? before.binding,
+    public: change.public ?? before.public,
+    tokenClaims: change.token_claims ?? before.tokenClaims,
   };
 }
 
@@ -74,6 +78,8 @@ export function resourceOperations(store: Store) {
           accessTokenLifetime: undefined,
           requiredAcr: undefined,
           binding: 'none',
+          public: false,
+          tokenClaims: [],
         };
         const wanted = changed(start, members);
         await requireClient(repositories, wanted.clientId);

@@ -14,6 +14,10 @@ export interface TypedResource {
   access_token_format: string;
   binding: string;
   access_token_lifetime: string;
+  /** Names, separated by spaces. */
+  token_claims: string;
+  /** 'true', or empty. */
+  public: string;
 }
 
 export interface ConsoleResourcesPages {
@@ -37,8 +41,12 @@ export interface ConsoleResourcesPages {
       accessTokenLifetime?: number;
       /** The level of authentication that users must reach. */
       requiredAcr?: string;
+      tokenClaims: readonly string[];
+      public: boolean;
       createdAt: Date;
     };
+    /** The document that the host of the API publishes, and where (RFC 9728); absent for a URI that is no web address. */
+    metadata?: { uri: string; document: string };
     server?: { name: string; uri: string };
     editUri: string;
     deleteUri: string;
@@ -49,7 +57,7 @@ export interface ConsoleResourcesPages {
     of?: { name: string; resource: string; uri: string };
     typed: TypedResource;
     form: FormView;
-    problem?: 'taken' | 'resource' | 'own' | 'name' | 'client' | 'scopes' | 'lifetime';
+    problem?: 'taken' | 'resource' | 'own' | 'name' | 'client' | 'scopes' | 'lifetime' | 'claims';
   };
   /** Asks for the name in `typed`. */
   'console-resource-delete': ConsoleFrame & {

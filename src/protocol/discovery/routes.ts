@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
 import { dpopAlgorithms } from '../../oauth/dpop-proof.ts';
+import type { PublicResources } from '../../domain/public-resources.ts';
 import { jsonErrors } from '../../server/errors.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 
@@ -37,11 +38,13 @@ interface DiscoveryDependencies {
   config: Config;
   capabilities: Capabilities;
   tokens: Pick<TokenService, 'signedMetadata'>;
+  /** Returns the same object until a resource changes. */
+  publicResources: { current(): PublicResources };
 }
 
 export async function discoveryEndpoint(app: FastifyInstance, options: DiscoveryDependencies): Promise<void> {
-  const openid = JSON.stringify(openidConfiguration(options.config, options.capabilities));
-  serve(app, '/.well-known/openid-configuration', () => openid);
+  const openid = renewed(options, (publicResources) => JSON.stringify(openidConfiguration(options, publicResources)));
+  serve(app, '/.well-known/openid-configuration', openid);
   serve(app, oauthMetadata, prepareOauthMetadata(options));
 }
 
@@ -55,6 +58,17 @@ export async function originDiscoveryEndpoint(app: FastifyInstance, options: Dis
   serve(app, originMetadataPath(options.config.basePath), prepareOauthMetadata(options));
 }
 
+/** Prepares what follows from the public resources again when they change. */
+function renewed<T>({ publicResources }: DiscoveryDependencies, prepare: (resources: PublicResources) => T): () => T {
+  let of = publicResources.current();
+  let prepared = prepare(of);
+  return () => {
+    const now = publicResources.current();
+    if (now !== of) [of, prepared] = [now, prepare(now)];
+    return prepared;
+  };
+}
+
 function serve(app: FastifyInstance, path: string, document: () => string | Promise<string>): void {
   const cacheControl = `public, max-age=${maxAge}`;
   app.get(path, { errorHandler: jsonErrors, exposeHeadRoute: true }, async (_request, reply) => {
@@ -65,19 +79,23 @@ function serve(app: FastifyInstance, path: string, document: () => string | Prom
 
 /** The document with its JWT, which is serialized again only when there is a new one. */
 function prepareOauthMetadata(options: DiscoveryDependencies): () => Promise<string> {
-  const document = oauthConfiguration(options);
+  const document = renewed(options, (publicResources) => oauthConfiguration(options, publicResources));
   const signedMetadata = options.tokens.signedMetadata(document);
   let prepared = { jwt: '', body: '' };
   return async () => {
     const jwt = await signedMetadata();
-    if (prepared.jwt !== jwt) prepared = { jwt, body: JSON.stringify({ ...document, signed_metadata: jwt }) };
+    if (prepared.jwt !== jwt) prepared = { jwt, body: JSON.stringify({ ...document(), signed_metadata: jwt }) };
     return prepared.body;
   };
 }
 
-function oauthConfiguration({ config, capabilities }: DiscoveryDependencies): Record<string, unknown> {
+function oauthConfiguration(
+  options: DiscoveryDependencies,
+  publicResources: PublicResources,
+): Readonly<Record<string, unknown>> {
+  const { config, capabilities } = options;
   return {
-    ...openidConfiguration(config, capabilities),
+    ...openidConfiguration(options, publicResources),
     ...addresses(config.issuer, capabilities.ownEndpoints),
     registration_modes_supported: capabilities.registrationModes,
     // RFC 9701 7
@@ -88,13 +106,15 @@ function oauthConfiguration({ config, capabilities }: DiscoveryDependencies): Re
 }
 
 function openidConfiguration(
-  { issuer, requirePushedRequests }: Config,
-  capabilities: Capabilities,
-): Record<string, unknown> {
+  { config: { issuer, requirePushedRequests }, capabilities }: DiscoveryDependencies,
+  { resources, scopes }: PublicResources,
+): Readonly<Record<string, unknown>> {
   return {
     issuer,
     ...addresses(issuer, capabilities.endpoints),
-    scopes_supported: capabilities.scopes,
+    scopes_supported: [...capabilities.scopes, ...scopes],
+    // RFC 9728 4
+    ...(resources.length > 0 && { protected_resources: resources }),
     response_types_supported: capabilities.responseTypes,
     response_modes_supported: capabilities.responseModes,
     grant_types_supported: capabilities.grantTypes,

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { jsonErrors, noStore, resourceChallenge, resourceErrors } from '../../server/errors.ts';
+import { withResourceMetadata } from '../../server/resource-challenge.ts';
 import { addFormParser, addJsonParser } from '../../server/form-body.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
@@ -22,8 +23,12 @@ export async function userDataEndpoint(app: FastifyInstance, options: UserDataDe
   app.removeAllContentTypeParsers();
   await addFormParser(app);
   addJsonParser(app, settingsLimits);
-  app.setErrorHandler((error, request, reply) =>
-    isBasic(request) ? jsonErrors(error, request, reply) : resourceErrors(error, request, reply),
+  app.setErrorHandler(
+    withResourceMetadata(
+      (error, request, reply) => (isBasic(request) ? jsonErrors : resourceErrors)(error, request, reply),
+      options.config.issuer,
+      ({ routeOptions: { url = '' } }) => /\/(address|scope)$/.exec(url)?.[1] ?? 'openid',
+    ),
   );
   app.addHook('onRequest', (_request, reply, done) => {
     noStore(reply);

@@ -7,6 +7,7 @@ import {
   requireAccessToken,
 } from '../../sender-constraint/protected-resource.ts';
 import { noStore, resourceErrors } from '../../server/errors.ts';
+import { withResourceMetadata } from '../../server/resource-challenge.ts';
 import { addFormParser } from '../../server/form-body.ts';
 import { singleValued } from '../../server/parameters.ts';
 import { namedClaims, releasedClaims } from '../../oauth/claims.ts';
@@ -26,7 +27,7 @@ export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDe
   const { config, clients, tokens } = options;
   app.removeAllContentTypeParsers();
   await addFormParser(app);
-  app.setErrorHandler(resourceErrors);
+  app.setErrorHandler(withResourceMetadata(resourceErrors, `${config.issuer}/user/info`, () => 'openid'));
 
   /** Sends the claims in the form that the client registered, not that of Accept (Core 5.3.2). */
   async function answer(request: FastifyRequest, reply: FastifyReply, presented: Presented): Promise<void> {

@@ -32,6 +32,10 @@ export interface Resource {
   binding: ResourceBinding;
   /** The authentication level that users must reach; undefined for any. */
   requiredAcr: string | undefined;
+  /** Everyone may know that it exists: the metadata of the service name it. */
+  public: boolean;
+  /** The claims of users that its JWT access tokens contain, as far as their scope releases them. */
+  tokenClaims: string[];
   createdAt: Date;
 }
 
@@ -50,6 +54,8 @@ interface Row {
   access_token_lifetime: number | null;
   binding: ResourceBinding;
   required_acr: string | null;
+  public: boolean;
+  token_claims: string[];
   created_at: Date;
 }
 
@@ -68,6 +74,10 @@ const findScopes = statement(
   'resources.find_scopes',
   `SELECT DISTINCT value FROM unnest($1::text[]) AS value JOIN resources r ON r.scopes ? value AND (r.clients = 'approved' OR $2)`,
 );
+const listPublic = statement(
+  'resources.list_public',
+  `SELECT r.* FROM ${usable} AND r.public ORDER BY r.created_at, r.id LIMIT 1000`,
+);
 const find = statement(
   'resources.find',
   'SELECT * FROM resources WHERE id = $1 OR resource_key(resource) = resource_key($1)',
@@ -80,19 +90,21 @@ const list = statement(
   'resources.list',
   `SELECT * FROM resources WHERE $1::timestamptz IS NULL OR (created_at, id) < ($1, $2) ORDER BY created_at DESC, id DESC LIMIT $3`,
 );
+/** Tells all instances, which keep the public resources in memory. */
+const tell = `SELECT pg_notify('gatehouse', 'resources')`;
 const insert = statement(
   'resources.insert',
-  `INSERT INTO resources (resource, name, client_id, scopes, clients, access_token_lifetime, access_token_format, access_token_signing_alg,
-     required_acr, binding)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING *`,
+  `WITH told AS (${tell}) INSERT INTO resources (resource, name, client_id, scopes, clients, access_token_lifetime, access_token_format,
+     access_token_signing_alg, required_acr, binding, public, token_claims)
+   SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 FROM told RETURNING *`,
 );
 const update = statement(
   'resources.update',
-  `UPDATE resources SET name = $2, client_id = $3, scopes = $4, clients = $5, access_token_lifetime = $6,
-     access_token_format = $7, access_token_signing_alg = $8, required_acr = $9, binding = $10, registered = false
-    WHERE id = $1 RETURNING *`,
+  `WITH told AS (${tell}) UPDATE resources SET name = $2, client_id = $3, scopes = $4, clients = $5, access_token_lifetime = $6,
+     access_token_format = $7, access_token_signing_alg = $8, required_acr = $9, binding = $10, public = $11, token_claims = $12, registered = false
+     FROM told WHERE id = $1 RETURNING resources.*`,
 );
-const remove = statement('resources.delete', 'DELETE FROM resources WHERE id = $1');
+const remove = statement('resources.delete', `WITH told AS (${tell}) DELETE FROM resources USING told WHERE id = $1`);
 
 export function resourcesRepository(sql: Sql) {
   const one = async (rows: Promise<Row[]>): Promise<Resource | undefined> => {
@@ -116,6 +128,10 @@ export function resourcesRepository(sql: Sql) {
     find: (name: string): Promise<Resource | undefined> => one(sql.query<Row>(find, [name])),
     /** Finds the row and locks it until the transaction ends. @param name the id or the URI */
     lock: (name: string): Promise<Resource | undefined> => one(sql.query<Row>(lock, [name])),
+    /** Those that an administrator marked public, oldest first, without those whose server is disabled. */
+    async listPublic(): Promise<Resource[]> {
+      return (await sql.query<Row>(listPublic)).map(toResource);
+    },
     /** Newest first. */
     async list({ limit, after }: Page): Promise<Resource[]> {
       return (await sql.query<Row>(list, [after?.at, after?.id, limit])).map(toResource);
@@ -140,7 +156,8 @@ export function resourcesRepository(sql: Sql) {
 
 const valuesOf = (made: Omit<NewResource, 'resource'>): unknown[] => [
   ...[made.name, made.clientId, made.scopes, made.clients, made.accessTokenLifetime],
-  ...[made.accessTokenFormat, made.accessTokenSigningAlg, made.requiredAcr, made.binding],
+  ...[made.accessTokenFormat, made.accessTokenSigningAlg, made.requiredAcr],
+  ...[made.binding, made.public, made.tokenClaims],
 ];
 
 function toResource(row: Row): Resource {
@@ -157,6 +174,8 @@ function toResource(row: Row): Resource {
     accessTokenLifetime: row.access_token_lifetime ?? undefined,
     requiredAcr: row.required_acr ?? undefined,
     binding: row.binding,
+    public: row.public,
+    tokenClaims: row.token_claims,
     createdAt: row.created_at,
   };
 }

@@ -72,6 +72,8 @@ export interface JwtFormat {
   audience: string;
   /** The client of the resource, if any. */
   server: string | null;
+  /** The claims of the user that it contains, as far as its scope releases them. */
+  claims: readonly string[];
 }
 
 /** The facts of an authorization that its tokens contain. */

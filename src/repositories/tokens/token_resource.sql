@@ -28,7 +28,7 @@ BEGIN
         -- the subject that the resource knows would be the same for two clients with pairwise subjects (RFC 9068 6)
         'binding', r.binding,
         'jwt', CASE WHEN r.access_token_format = 'jwt' AND c.metadata ->> 'subject_type' IS DISTINCT FROM 'pairwise' THEN jsonb_build_object(
-          'alg', r.access_token_signing_alg, 'audience', chosen -> 'audience' -> 0, 'server', r.client_id) END)
+          'alg', r.access_token_signing_alg, 'audience', chosen -> 'audience' -> 0, 'server', r.client_id, 'claims', r.token_claims) END)
       INTO facts
       FROM resources r
       JOIN clients c ON c.client_id = session_client

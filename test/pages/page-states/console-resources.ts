@@ -11,7 +11,7 @@ export const consoleResourcesStates: View[] = [
   { name: 'console-resource', data: { ...resource[1], done: 'resource-made' } },
   { name: 'console-resource', data: { ...resource[0], done: 'resource-changed' } },
   { name: 'console-resource', data: { ...resource[0], resource: { ...resource[0].resource, jwtAlg: 'RS256' } } },
-  ...(['taken', 'resource', 'own', 'name', 'client', 'lifetime'] as const).map((problem): View => ({
+  ...(['taken', 'resource', 'own', 'name', 'client', 'lifetime', 'claims'] as const).map((problem): View => ({
     name: 'console-resource-form',
     data: { ...form[0], problem },
   })),

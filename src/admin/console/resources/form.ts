@@ -16,6 +16,8 @@ export const emptyForm: TypedResource = {
     access_token_format: 'opaque',
     binding: 'none',
     access_token_lifetime: '',
+    token_claims: '',
+    public: '',
   },
 };
 
@@ -35,6 +37,8 @@ export const formOf = (resource: Resource): TypedResource => ({
   access_token_format: resource.accessTokenFormat,
   binding: resource.binding,
   access_token_lifetime: String(resource.accessTokenLifetime ?? ''),
+  token_claims: resource.tokenClaims.join(' '),
+  public: resource.public ? 'true' : '',
 });
 
 export const typedIn = (body: Readonly<Record<string, string>>): TypedResource => ({
@@ -52,6 +56,8 @@ export function inputOf(typed: TypedResource): Record<string, unknown> {
     clients: typed.clients === 'approved' ? 'approved' : 'listed',
     access_token_format: typed.access_token_format === 'jwt' ? 'jwt' : 'opaque',
     binding: resourceBindings.find((each) => each === typed.binding) ?? 'none',
+    token_claims: typed.token_claims.split(/\s+/).filter(Boolean),
+    public: typed.public === 'true',
     // text that is no number is left to the schema, which refuses it
     access_token_lifetime:
       lifetime.trim() === '' ? null : /^\d{1,9}$/.test(lifetime.trim()) ? Number(lifetime) : lifetime,

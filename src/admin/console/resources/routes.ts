@@ -8,7 +8,13 @@ import type { Store } from '../../../repositories/store.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { clientPath, resourcePath } from '../../client-review.ts';
 import type { OperationContext } from '../../operations/operation.ts';
-import { changeResource, createResource, deleteResource, findResource } from '../../operations/resources.ts';
+import {
+  changeResource,
+  createResource,
+  deleteResource,
+  findResource,
+  metadataOf,
+} from '../../operations/resources.ts';
 import { perform } from '../../perform.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { isTypedName } from '../typed-name.ts';
@@ -85,7 +91,9 @@ export async function consoleResourcesEndpoint(
   });
 
   console.page(app, `${path}/:resource`, async (admin, request) => {
-    const { id, clientId, clients, accessTokenLifetime, scopes, ...resource } = await find(request);
+    const found = await find(request);
+    const { id, clientId, clients, accessTokenLifetime, scopes, ...resource } = found;
+    const { uri, document } = metadataOf(operationContext.config.issuer, found);
     const server = clientId === undefined ? undefined : await store.clients.find(clientId);
     return admin.send(
       'console-resource',
@@ -99,7 +107,10 @@ export async function consoleResourcesEndpoint(
           scopes: Object.entries(scopes).map(([value, description]) => ({ value, description })),
           ...(accessTokenLifetime !== undefined && { accessTokenLifetime }),
           ...(resource.requiredAcr !== undefined && { requiredAcr: resource.requiredAcr }),
+          tokenClaims: resource.tokenClaims,
+          public: resource.public,
         },
+        ...(uri !== undefined && { metadata: { uri, document: JSON.stringify(document, null, 2) } }),
         ...(server && {
           server: { name: displayName(server.clientId, server.metadata), uri: clientPath(server.clientId) },
         }),
