@@ -7,7 +7,7 @@ import { consoleFrame } from './console.ts';
 import { form } from './parts.ts';
 
 const frame: ConsoleFrame = { ...consoleFrame, section: 'clients' };
-const kinds = ['web', 'spa', 'native', 'device', 'machine'].map((name) => ({
+const kinds = ['web', 'spa', 'native', 'device', 'machine', 'api'].map((name) => ({
   name,
   uri: `/admin/clients/new/${name}`,
 }));
@@ -27,6 +27,7 @@ export const snippetValues: SnippetValues = {
   redirectUri: 'https://harbour.example/callback',
   postLogoutRedirectUri: 'https://harbour.example/signed-out',
   scope: 'openid profile email',
+  resource: 'https://api.harbour.example/logbook',
   introspects: false,
 };
 
@@ -82,11 +83,13 @@ export const consoleClientCreateExamples: Examples<ConsoleClientCreatePages> = {
         { name: 'registration_access_token', value: 'gh_r_8sW4tZ1yLp7kRj0aBc5dEf9gHi3uJoMqTsVxYnX2vQm' },
       ],
       snippets: [
+        { name: 'api-jose', title: 'jose (Node.js)', values: snippetValues },
         { name: 'openid-client', title: 'openid-client (Node.js)', values: snippetValues },
         { name: 'spring', title: 'Spring Security', values: snippetValues },
         { name: 'apache', title: 'Apache (mod_auth_openidc)', values: snippetValues },
         { name: 'oauth2-proxy', title: 'oauth2-proxy', values: snippetValues },
       ],
+      resources: [{ resource: 'https://api.harbour.example/logbook', uri: '/admin/resources/5f2c' }],
     },
   ],
 };

@@ -15,7 +15,7 @@ import { createOfKind, credential, snippetsOf } from '../helpers/created-client.
 import { adminToken, call } from '../helpers/grants.ts';
 import { freePort } from '../helpers/server-process.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
-import { type Page, UserAgent } from '../helpers/user-agent.ts';
+import { type Page, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
 let agent: UserAgent;
@@ -53,8 +53,9 @@ const spa = { client_name: 'Lantern', redirect_uris: 'https://lantern.example/' 
 const native = { client_name: 'Buoy', redirect_uris: 'http://127.0.0.1/callback\ncom.example.buoy:/callback' };
 const device = { client_name: 'Beacon' };
 const machine = { client_name: 'Tide' };
+const api = { client_name: 'Logbook' };
 /** The least that an administrator types, by kind. */
-const least: Record<string, Record<string, string>> = { web, spa, native, device, machine };
+const least: Record<string, Record<string, string>> = { web, spa, native, device, machine, api };
 
 describe('the pages', () => {
   test('the first page asks for the kind alone: a link to the form of each (design, pages)', async () => {
@@ -67,6 +68,7 @@ describe('the pages', () => {
       ['native', 'Mobile or desktop'],
       ['device', 'Device'],
       ['machine', 'Machine to machine'],
+      ['api', 'API (resource server)'],
     ]);
     expect(controls(page.body)).toEqual([]);
     expect((await at('/new/nothing')).status).toBe(404);
@@ -78,6 +80,7 @@ describe('the pages', () => {
     ['native', ['client_name', 'redirect_uris']],
     ['device', ['client_name', 'client_uri']],
     ['machine', ['client_name', 'scope', 'introspect']],
+    ['api', ['client_name', 'resource_uris']],
   ])(
     'the form of the kind %s asks for at most three fields; the others are under Advanced (design, pages)',
     async (kind, fields) => {
@@ -175,6 +178,16 @@ describe('the new client', () => {
         scope: '',
       },
     ],
+    [
+      'api',
+      {
+        grant_types: ['client_credentials'],
+        response_types: [],
+        redirect_uris: [],
+        token_endpoint_auth_method: 'client_secret_basic',
+        scope: '',
+      },
+    ],
   ])(
     'a client of the kind %s has the defaults of the standards, whoever creates it: console, HTTP API or command line (RFC 9700 2.1, RFC 8252 8.1)',
     async (kind, metadata) => {
@@ -203,7 +216,7 @@ describe('the new client', () => {
       status: 400,
       body: {
         error: 'invalid_request',
-        error_description: expect.stringContaining('web, spa, native, device, machine'),
+        error_description: expect.stringContaining('web, spa, native, device, machine, api'),
       },
     });
     const own = {
@@ -220,7 +233,7 @@ describe('the new client', () => {
   test('the result shows a secret only to a client that has one, once, and no credential that the kind does not need (design, pages)', async () => {
     const names = ['client_id', 'issuer', 'client_secret', 'shared_secret', 'registration_access_token'];
     const shown = (page: Page) => names.filter((name) => credential(page, name) !== undefined);
-    for (const kind of ['web', 'machine']) {
+    for (const kind of ['web', 'machine', 'api']) {
       const page = await createOfKind(agent, kind, least[kind]!);
       expect(shown(page)).toEqual(['client_id', 'issuer', 'client_secret']);
       expect(page.body).toContain('You won’t be able to see it again.');
@@ -348,6 +361,83 @@ describe('the snippets', () => {
     const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
     expect({ stdout, stderr }).toEqual({ stdout: expect.stringContaining(answer) as string, stderr: '' });
     expect(stdout).toContain('"active":true');
+  });
+
+  describe('of an API', () => {
+    const resource = 'https://logbook.example/v1';
+    const admin = async (path: string, body?: object) =>
+      call(`${service.issuer}/admin/api${path}`, { token: await adminToken(service), ...(body && { body }) });
+
+    test('verify its access tokens and no others, and introspect them, with the resource that the form created (RFC 9068 4, RFC 7662 2, protocols 5.1)', async () => {
+      const page = await createOfKind(agent, 'api', { ...api, resource_uris: resource });
+      const clientId = credential(page, 'client_id')!;
+      const made = (await service.store.resources.find(resource))!;
+      expect(made).toMatchObject({ clientId, accessTokenFormat: 'jwt', clients: 'approved' });
+      expect(page.body).toContain(`href="/admin/resources/${made.id}"`);
+      const snippets = snippetsOf(page);
+      expect(Object.keys(snippets)).toEqual(['api-jose', 'api-spring', 'api-curl']);
+      for (const name of ['api-jose', 'api-spring']) expect(snippets[name]).toContain(`"${resource}"`);
+
+      const caller = await service.createClient({ redirect_uris: [], grant_types: ['client_credentials'], scope: '' });
+      const tokenFor = async (fields: Record<string, string>) => {
+        const { body } = await tokenRequest(service.issuer, caller, { grant_type: 'client_credentials', ...fields });
+        return String(body['access_token']);
+      };
+      await admin('/resources', {
+        resource: 'https://other.example',
+        name: 'Other',
+        access_token_format: 'jwt',
+        clients: 'approved',
+      });
+      const [good, ...wrong] = [
+        await tokenFor({ resource }),
+        await tokenFor({ resource: 'https://other.example' }),
+        await tokenFor({}),
+      ];
+      const port = await freePort();
+      const child = start(snippets['api-jose']!, { PORT: String(port) });
+      try {
+        const ask = (authorization: string) => fetch(`http://127.0.0.1:${port}/`, { headers: { authorization } });
+        const status = () =>
+          ask('').then(
+            (answer) => answer.status,
+            () => 0,
+          );
+        await expect.poll(status, { timeout: 20_000 }).toBe(401);
+        const answer = await ask(`Bearer ${good}`);
+        expect([answer.status, await answer.json()]).toEqual([
+          200,
+          { sub: caller.clientId, client_id: caller.clientId, scope: '' },
+        ]);
+        for (const token of wrong) expect((await ask(`Bearer ${token}`)).status).toBe(401);
+      } finally {
+        child.kill();
+        await once(child, 'close');
+      }
+      const introspected = async (token: string) => {
+        const environment = { ...process.env, ...secretOf(page), TOKEN: token };
+        const curl = spawn('bash', ['-euo', 'pipefail', '-c', snippets['api-curl']!], { env: environment });
+        return JSON.parse(await text(curl.stdout)) as Record<string, unknown>;
+      };
+      expect(await introspected(good)).toMatchObject({ active: true, aud: [resource, clientId] });
+      for (const token of wrong) expect(await introspected(token)).toEqual({ active: false });
+    }, 60_000);
+
+    test('are fewer without a resource, and the page leads to the form for one (design, pages)', async () => {
+      const page = await createOfKind(agent, 'api', api);
+      expect(Object.keys(snippetsOf(page))).toEqual(['api-curl']);
+      expect(page.body).toContain('href="/admin/resources/new"');
+    });
+
+    test('the HTTP API and the command line create the resource, too (protocols 1.1)', async () => {
+      const [first, second] = ['https://by-api.example', 'https://by-command.example'];
+      const byApi = await admin('/clients', { kind: 'api', client_name: 'By API', resource_uris: [first] });
+      expect(byApi.status).toBe(201);
+      const args = ['client', 'create', '--name', 'By command', '--kind', 'api', '--resource-uri', second];
+      expect((await runCommand(service, args)).stderr).toBe('');
+      for (const uri of [first, second])
+        expect(await service.store.resources.find(uri)).toMatchObject({ accessTokenFormat: 'jwt' });
+    });
   });
 
   test('the configurations name the issuer, the client ID, the redirect URI and the scopes of the client (design, pages)', async () => {

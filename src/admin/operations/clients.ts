@@ -28,6 +28,7 @@ import {
   secretFor,
   type ShownCredentials,
 } from '../../tokens/client-credentials.ts';
+import type { ClientKind } from './client-kinds/client-kind.ts';
 import { clientKinds, findKind } from './client-kinds/kinds.ts';
 import { clientSettingCommands, settingsOf } from './client-settings.ts';
 import { byId, operation, type OperationContext } from './operation.ts';
@@ -105,12 +106,17 @@ export async function makeClient(
   clientId: string,
   metadata: ClientMetadata,
   { status = 'enabled', ...settings }: Omit<ClientDecision, 'version'>,
+  kind?: ClientKind,
 ): Promise<{ client: Client; shown: ShownCredentials }> {
   await checkSector(metadata);
   const { stored, shown } = newCredentials(secretBox, clientId, metadata);
   const approvedBy = status === 'enabled' ? ('administrator' as const) : undefined;
   const made = { clientId, metadata, status, approvedBy, firstParty: settings.firstParty ?? false, ...stored };
-  return { client: await administration.createClient(actor, made, settings), shown };
+  const client = await administration.createClient(actor, made, settings);
+  // a client that is not enabled has no resources yet
+  if (kind?.resource && status === 'enabled')
+    for (const uri of metadata.resource_uris ?? []) await administration.changeResource(actor, uri, kind.resource);
+  return { client, shown };
 }
 
 const newClientShape = () => {
@@ -131,10 +137,11 @@ const createClient = operation({
   status: 201,
   answer: 'NewClient',
   async handler(context, { input, actor }) {
-    const given: Record<string, unknown> = { ...findKind(input.kind)?.metadata, ...input };
+    const kind = findKind(input.kind);
+    const given: Record<string, unknown> = { ...kind?.metadata, ...input };
     const apiScopes = await registrableApiScopes(context.store, given['scope'], { admin: true });
     const metadata = parseClientMetadata(given, { admin: true, apiScopes }, context.config);
-    return makeClient(context, actor, randomId(), metadata, { ...settingsOf(input), status: input.status });
+    return makeClient(context, actor, randomId(), metadata, { ...settingsOf(input), status: input.status }, kind);
   },
   view: ({ client, shown }) => ({ ...clientView(client), ...credentialsOf(shown) }),
   command: {
@@ -151,6 +158,7 @@ const createClient = operation({
       'application-type': 'application_type',
       'grant-type': 'grant_types',
       scope: 'scope',
+      'resource-uri': 'resource_uris',
       'auth-method': 'token_endpoint_auth_method',
       'id-token-claims': 'id_token_claims',
       'dpop-bound-access-tokens': 'dpop_bound_access_tokens',

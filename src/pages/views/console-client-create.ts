@@ -17,6 +17,8 @@ export interface SnippetValues {
   redirectUri: string | undefined;
   postLogoutRedirectUri: string | undefined;
   scope: string;
+  /** The URI of the first resource of the client. */
+  resource: string | undefined;
   /** Whether the client may introspect the tokens of others. */
   introspects: boolean;
 }
@@ -42,5 +44,7 @@ export interface ConsoleClientCreatePages {
         value: string;
       }[];
       snippets: SnippetView[];
+      /** Of a kind that has resources: the pages of those that were created with the client. */
+      resources?: { resource: string; uri: string }[];
     };
 }

@@ -28,6 +28,7 @@ export const consoleClientCreateStates: View[] = clientKinds.flatMap((kind): Vie
         ...created,
         kind: kind.name,
         snippets: kind.snippets.map(({ name, title }) => ({ name, title, values: snippetValues })),
+        ...(kind.resource && { resources: [] }),
       },
     },
   ];

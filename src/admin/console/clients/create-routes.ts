@@ -9,6 +9,7 @@ import { text } from '../../../oauth/text.ts';
 import type { SnippetView } from '../../../pages/views/console-client-create.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
+import { resourcePath } from '../../client-review.ts';
 import type { ClientKind } from '../../operations/client-kinds/client-kind.ts';
 import { clientKinds, findKind } from '../../operations/client-kinds/kinds.ts';
 import { makeClient } from '../../operations/clients.ts';
@@ -57,7 +58,7 @@ export async function clientCreateRoutes(
     const { metadata, settings } = read;
     let made: Awaited<ReturnType<typeof makeClient>>;
     try {
-      made = await makeClient(operationContext, admin.by, clientId, metadata, settings);
+      made = await makeClient(operationContext, admin.by, clientId, metadata, settings, kind);
     } catch (error) {
       // the form was sent twice: the first answer has shown the secret, which is no longer known
       if (isUniqueViolation(error)) return admin.done(clientPath(clientId), 'client-made-before');
@@ -76,10 +77,17 @@ export async function clientCreateRoutes(
           ...(client.selfManaged && { registrationAccessToken }),
         }),
         snippets: snippetsOf(kind, client, config.issuer),
+        ...(kind.resource && { resources: await resourcesOf(client) }),
       },
       { section: 'clients' },
     );
   });
+
+  /** The resources that the client has by its registration, for their pages. */
+  async function resourcesOf({ metadata }: Client): Promise<{ resource: string; uri: string }[]> {
+    const found = await operationContext.store.resources.findUsable(metadata.resource_uris ?? []);
+    return found.map(({ id, resource }) => ({ resource, uri: resourcePath(id) }));
+  }
 
   /** @param clientId the id that the new client gets, to which the form is bound */
   function show(
@@ -122,10 +130,21 @@ function kindOf(parameters: unknown): ClientKind {
 function snippetsOf(kind: ClientKind, { clientId, metadata, introspect }: Client, issuer: string): SnippetView[] {
   if (metadata.token_endpoint_auth_method !== kind.metadata.token_endpoint_auth_method) return [];
   const { scope, post_logout_redirect_uris: [postLogoutRedirectUri] = [] } = metadata;
-  return kind.snippets.flatMap(({ name, title, redirectUris }) => {
+  // a snippet has the URI in double quotes
+  const resource = metadata.resource_uris?.find((uri) => !/["\\$`]/.test(uri));
+  return kind.snippets.flatMap(({ name, title, redirectUris, needsResource }) => {
     const redirectUri = metadata.redirect_uris.find((uri) => redirectUris?.test(uri) ?? true);
     if (redirectUris && redirectUri === undefined) return [];
-    const values = { issuer, clientId, redirectUri, postLogoutRedirectUri, scope, introspects: introspect === 'any' };
+    if (needsResource && resource === undefined) return [];
+    const values = {
+      issuer,
+      clientId,
+      redirectUri,
+      postLogoutRedirectUri,
+      scope,
+      resource,
+      introspects: introspect === 'any',
+    };
     return [{ name, title, values }];
   });
 }

@@ -1,6 +1,7 @@
 // Defines a kind of client: what an administrator connects, and the metadata that follows from it.
 import type { z } from 'zod';
 import { type clientMetadataShape, jwtResponses } from '../../../oauth/client-metadata.ts';
+import type { ResourceMembers } from '../../../oauth/resource-shape.ts';
 
 type Metadata = z.input<typeof clientMetadataShape>;
 
@@ -17,6 +18,8 @@ export interface ClientKind {
   unused: readonly string[];
   /** The options of a field with several choices, if they are fewer than those of all clients. */
   options?: Readonly<Record<string, readonly string[]>>;
+  /** What the resources of the client have that differs from those that a client registers. */
+  resource?: ResourceMembers;
   snippets: readonly Snippet[];
 }
 
@@ -27,6 +30,8 @@ export interface Snippet {
   title: string;
   /** The redirect URIs for which it works; all, unless given. */
   redirectUris?: RegExp;
+  /** Whether it is of use only to a client with a resource. */
+  needsResource?: boolean;
 }
 
 /** Fields for keys, encryption, request objects and profiles. */
