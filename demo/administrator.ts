@@ -9,7 +9,9 @@ import { openConnection } from '../src/database/connection.ts';
 import { createPasswordHashing } from '../src/crypto/password-hashing.ts';
 import { migrate } from '../src/database/migrations.ts';
 import { type Administration, createAdministration } from '../src/domain/administration/administration.ts';
+import { newResourceShape } from '../src/oauth/resource-shape.ts';
 import { createStore, type Store } from '../src/repositories/store.ts';
+import { mcpResource } from './mcp-server.ts';
 import type { ApplicationRegistration } from './application-server.ts';
 import type { Registered } from './registration.ts';
 import type { Registration } from './relying-party.ts';
@@ -77,6 +79,15 @@ export function approveClient(config: Config, clientId: string): Promise<void> {
       );
     }
     await administration.approveClient(by, clientId, client.version);
+  });
+}
+
+/** Registers the sample server of the Model Context Protocol as a resource unless it is one, as `bin/gatehouse resource create` does. */
+export function ensureMcpResource(config: Config, resource: string): Promise<void> {
+  return withDatabase(config, async ({ store, administration }) => {
+    if (await store.resources.find(resource)) return;
+    const { resource: uri, ...members } = newResourceShape.parse({ resource, ...mcpResource });
+    await administration.createResource(by, uri, members);
   });
 }
 

@@ -1,12 +1,22 @@
-// Runs the demonstration: the service, unless it runs already, two sample applications and a sample television that use it, and two sample users.
+// Runs the demo: the service, unless it runs already, sample applications, a sample television and a sample MCP server that use it, and sample users.
 import { ConfigError, loadConfig } from '../src/config.ts';
 import { EmbeddedPostgresError } from '../src/database/embedded.ts';
 import { MigrationError } from '../src/database/migrations.ts';
 import { OAuthError } from '../src/oauth/errors.ts';
 import { startService } from '../src/start/service.ts';
-import { approveClient, DemoError, ensureUser, keepNotes, otherUser, readNotes, sampleUser } from './administrator.ts';
+import {
+  approveClient,
+  DemoError,
+  ensureMcpResource,
+  ensureUser,
+  keepNotes,
+  otherUser,
+  readNotes,
+  sampleUser,
+} from './administrator.ts';
 import { admittedGroup, startApplicationServer } from './application-server.ts';
 import { startDevice } from './device.ts';
+import { startMcpServer } from './mcp-server.ts';
 import { startRelyingParty } from './relying-party.ts';
 
 /** The started programs, in the order of their start; ended in reverse order. */
@@ -25,6 +35,7 @@ try {
   const demoPort = portSetting('DEMO_PORT', 3001);
   const applicationPort = portSetting('DEMO_APPLICATION_PORT', 3002);
   const devicePort = portSetting('DEMO_DEVICE_PORT', 3003);
+  const mcpPort = portSetting('DEMO_MCP_PORT', 3004);
   if (!['localhost', '127.0.0.1', '[::1]'].includes(new URL(config.issuer).hostname)) {
     throw new DemoError('The demonstration makes a sample user: run it without BASE_URL, on this computer only.');
   }
@@ -74,6 +85,9 @@ try {
     started.push(device);
     keep({ deviceRegistration: device.registration });
   }
+  const mcp = await startMcpServer({ issuer: config.issuer, port: mcpPort });
+  started.push(mcp);
+  await ensureMcpResource(config, mcp.resource);
   for (const user of [sampleUser, otherUser]) {
     const { username } = user;
     const password = await ensureUser(config, user, notes.passwords?.[username]);
@@ -93,6 +107,7 @@ try {
         `    ${application.url}  an application that shows the claims that it gets about a user`,
         `    ${server.url}  an application server with access for the group ${admittedGroup} only: ${sampleUser.username}, not ${otherUser.username}`,
         ...(device ? [`    ${device.url}  a television that shows a code, which you enter in a browser`] : []),
+        `    ${mcp.resource}  an MCP server: add this address to an MCP client, and approve the client at ${config.issuer}/admin`,
         '  and sign in as',
         ...users,
         `  Gatehouse ${running ? 'ran already' : 'runs'} at ${config.issuer}. Ctrl-C ends the demonstration.`,
