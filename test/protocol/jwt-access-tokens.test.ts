@@ -1,5 +1,7 @@
 // A resource that verifies tokens by itself gets them as JWTs (RFC 9068).
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose';
+import * as oauth from 'oauth4webapi';
+import * as oidc from 'openid-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, call, obtainTokens, redeem, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -234,6 +236,35 @@ describe('the token of a client itself', () => {
     for (const claim of ['auth_time', 'acr', 'amr']) expect(payload).not.toHaveProperty(claim);
     expect(await seen(String(body['access_token']))).toMatchObject({ active: true, sub: machine.clientId });
   });
+});
+
+test('of openid-client and oauth4webapi are verified by jose and by the resource server of oauth4webapi (RFC 9068 4)', async () => {
+  const machine = await service.createClient({
+    ...{ redirect_uris: [], grant_types: ['client_credentials'], scope: 'notes.read' },
+  });
+  const insecure = { [oauth.allowInsecureRequests]: true };
+  const as = await oauth
+    .discoveryRequest(new URL(service.issuer), insecure)
+    .then((answer) => oauth.processDiscoveryResponse(new URL(service.issuer), answer));
+  const parameters = { resource: notes, scope: 'notes.read' };
+  const caller = { client_id: machine.clientId };
+  const requested = await oauth.clientCredentialsGrantRequest(
+    ...([as, caller, oauth.ClientSecretBasic(machine.clientSecret)] as const),
+    ...([new URLSearchParams(parameters), insecure] as const),
+  );
+  const byOauth = await oauth.processClientCredentialsResponse(as, caller, requested);
+  const configuration = await oidc.discovery(
+    ...([new URL(service.issuer), machine.clientId, machine.clientSecret, undefined] as const),
+    { execute: [oidc.allowInsecureRequests] },
+  );
+  const byOpenid = await oidc.clientCredentialsGrant(configuration, parameters);
+  for (const { access_token: access } of [byOauth, byOpenid]) {
+    expect((await verify(access)).payload).toMatchObject({ client_id: machine.clientId, scope: 'notes.read' });
+    const request = new Request(notes, { headers: { authorization: `Bearer ${access}` } });
+    expect(await oauth.validateJwtAccessToken(as, request, notes, insecure)).toMatchObject({ aud: notes });
+    const elsewhere = oauth.validateJwtAccessToken(as, request, 'https://elsewhere.example', insecure);
+    await expect(elsewhere).rejects.toThrow();
+  }
 });
 
 test('the header has the key of the published set, and the type that no other JWT of the service has (RFC 9068 2.1, RFC 8725 3.11)', async () => {
