@@ -313,6 +313,7 @@ const events: Record<AuditEventType, string> = {
   'client.refused': 'An administrator refused a registration or a change; the detail has the reason',
   'client.look_alike_dismissed':
     'An administrator dismissed the warning that two clients have similar names; the detail has both names',
+  'client.document_gone': 'The document of a client was missing for a day: users can no longer authorize the client',
   'client.expired': 'A registration that was not approved in time was deleted',
   'client.disabled': 'A client was disabled; all its sessions and tokens ended',
   'client.deleted': 'A client was deleted',

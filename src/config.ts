@@ -18,6 +18,7 @@ import {
   count,
   domainList,
   flag,
+  hostList,
   hostPortList,
   nameList,
   passwordOf,
@@ -65,6 +66,8 @@ export const settings = {
   SUPPORT_URL: supportUrlType.optional(),
   TEMPLATES_DIR: z.string().optional(),
   REGISTRATION_APPROVAL: choice('manual', 'automatic').default('manual'),
+  CLIENT_ID_METADATA: choice('off', 'approval', 'hosts', 'automatic').default('off'),
+  CLIENT_ID_METADATA_HOSTS: hostList,
   ERROR_DELIVERY: choice('authenticate_first', 'standard').default('authenticate_first'),
   INTROSPECTION_MALFORMED: choice('error', 'inactive').default('error'),
   USERINFO_POST: flag(false),
@@ -112,6 +115,7 @@ export const settings = {
   LIMIT_REGISTRATION_PER_NETWORK: count(60),
   LIMIT_REGISTRATIONS_WAITING: count(10_000),
   LIMIT_REGISTRATION_POLLS: count(300),
+  LIMIT_METADATA_FETCHES: count(30),
   LIMIT_CLIENT_AUTH_FAILURES: count(30),
   LIMIT_INTROSPECTIONS: count(600_000),
   LIMIT_VERIFICATION_CODES: count(10),
@@ -176,6 +180,10 @@ const schema = environment.superRefine(refuseConflicts).transform((s) => {
     }),
     templatesDir: s.TEMPLATES_DIR,
     automaticApproval: s.REGISTRATION_APPROVAL === 'automatic',
+    /** How the documents of clients become clients; 'off' fetches none (draft-ietf-oauth-client-id-metadata-document). */
+    clientDocuments: s.CLIENT_ID_METADATA,
+    /** The hosts whose documents need no approval with 'hosts'. */
+    clientDocumentHosts: s.CLIENT_ID_METADATA_HOSTS,
     errorDelivery: s.ERROR_DELIVERY,
     introspectionMalformed: s.INTROSPECTION_MALFORMED,
     userinfoPost: s.USERINFO_POST,
@@ -236,6 +244,7 @@ const schema = environment.superRefine(refuseConflicts).transform((s) => {
       registrationPerNetwork: s.LIMIT_REGISTRATION_PER_NETWORK,
       registrationsWaiting: s.LIMIT_REGISTRATIONS_WAITING,
       registrationPolls: s.LIMIT_REGISTRATION_POLLS,
+      metadataFetches: s.LIMIT_METADATA_FETCHES,
       clientAuthFailures: s.LIMIT_CLIENT_AUTH_FAILURES,
       introspections: s.LIMIT_INTROSPECTIONS,
       verificationCodes: s.LIMIT_VERIFICATION_CODES,
@@ -278,6 +287,8 @@ function refuseConflicts(s: Environment, context: z.RefinementCtx): void {
     refuse('SECRET_KEY', `is missing: it is required with DATABASE_URL (${keyWords})`);
   if (s.DATABASE_DIRECT_URL && !s.DATABASE_URL)
     refuse('DATABASE_DIRECT_URL', 'requires DATABASE_URL, the address of the pooler');
+  if (s.CLIENT_ID_METADATA === 'hosts' && s.CLIENT_ID_METADATA_HOSTS.length === 0)
+    refuse('CLIENT_ID_METADATA_HOSTS', 'is missing: CLIENT_ID_METADATA=hosts requires the hosts that you trust');
   // one secret, one purpose (security R111): a secret that leaks or is guessed must not open anything else
   const secrets: [keyof Environment, string][] = [
     ...(s.SECRET_KEY ?? []).map((key): [keyof Environment, string] => ['SECRET_KEY', key]),

@@ -5,6 +5,7 @@ import type { PasswordWork } from './crypto/password-hashing.ts';
 import { digest } from './crypto/secrets.ts';
 import type { Database } from './database/database.ts';
 import { createPublicResources } from './domain/public-resources.ts';
+import { createClientDocuments } from './domain/client-documents/client-documents.ts';
 import { createAppearance } from './domain/appearance.ts';
 import { openEncryption } from './domain/encryption-at-rest.ts';
 import { declareSubscribers } from './domain/events/subscribers.ts';
@@ -34,7 +35,7 @@ import { createSecondStep } from './interaction/second-step.ts';
 import { createSectorCheck, createUnapprovedSectorCheck } from './domain/sector-check.ts';
 import { createRememberedRequests } from './interaction/remembered-request.ts';
 import { createSignIn } from './interaction/sign-in.ts';
-import { createGuardedFetch, createGuardedPost } from './outbound/guarded-fetch.ts';
+import { createGuardedFetch, createGuardedPost, createGuardedRead } from './outbound/guarded-fetch.ts';
 import { createMailTransport } from './outbound/mail-transport.ts';
 import { logEvent } from './repositories/audit/audit-events.ts';
 import { createClientCache } from './repositories/clients/client-cache.ts';
@@ -198,6 +199,10 @@ export async function buildServices({
       (error) => logger.warn({ err: error }, 'grants could not be counted'),
     ),
     clientKeys,
+    clientDocuments: createClientDocuments({
+      ...{ config, store, clients, secretBox, limits, logger },
+      readDocument: createGuardedRead(config.outboundAllow),
+    }),
     checkSector: createSectorCheck(fetchDocument),
     checkUnapprovedSector: createUnapprovedSectorCheck(createGuardedFetch([])),
     requestObjects: createRequestObjects({

@@ -183,6 +183,9 @@ export const requirements: Record<string, Record<number, string>> = {
     135: 'A DPoP proof is accepted once, for the configured address, the method, the key, the token and its minute.',
     138: 'Each JWT that the service signs or accepts has one type, and no reader takes another.',
     139: 'A token for one resource is refused by every other, those of this service included.',
+    140: 'Only a signed-in user causes the service to fetch the document of a client; no such fetch reaches a private address, follows a redirect, or repeats within its minute.',
+    141: 'The document of a client changes nothing that was approved until it is approved again.',
+    151: 'Everything that further protocols let a stranger store has a limit and an end, and is deleted by an index.',
   },
 };
 
@@ -199,7 +202,7 @@ export const attackCases = [
 /** The numbers of the attack cases P, on the protocols beyond OpenID Connect, as each is built. */
 export const protocolCases = [
   1, 4, 5, 6, 7, 9, 10, 11, 13, 15, 16, 17, 18, 29, 30, 31, 34, 35, 36, 37, 38, 39, 40, 41, 42, 44, 45, 46, 47, 48, 49,
-  62, 63, 65, 66, 93, 94, 95,
+  52, 53, 55, 56, 57, 62, 63, 65, 66, 93, 94, 95,
 ];
 
 /** The numbers of the cases F on federation, which titles cite as “federation F22”, as each is built. */

@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../crypto/secrets.ts';
 import { createInstanceLimit, type Limits } from '../domain/rate-limits/rate-limits.ts';
+import { maxClientId } from '../oauth/client-document.ts';
 import { clientDisabled, invalidClient, invalidRequest, OAuthError } from '../oauth/errors.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Store } from '../repositories/store.ts';
@@ -36,7 +37,7 @@ export type AuthenticateClient = (request: FastifyRequest, rules?: Rules) => Pro
 export type AuthenticateRegistrant = (request: FastifyRequest) => Promise<Client>;
 
 const parameters = z.object({
-  client_id: text(255).optional(),
+  client_id: text(maxClientId).optional(),
   client_secret: text(1024).optional(),
   client_assertion: text(8192).optional(),
   client_assertion_type: text(255).optional(),

@@ -55,6 +55,12 @@ export const hostPortList = lowerCaseList.refine(
   'must be a comma-separated list of host:port',
 );
 
+/** Hosts as a URL has them: with a port unless it is the usual one. */
+export const hostList = lowerCaseList.refine(
+  (list) => list.every((item) => /^[a-z0-9.-]+(:\d{1,5})?$/.test(item)),
+  'must be a comma-separated list of hosts, such as app.example.com',
+);
+
 export const domainList = lowerCaseList.refine(
   (list) => list.every((item) => /^[^\s@,]+\.[^\s@,]+$/.test(item)),
   'must be a comma-separated list of domains, such as example.com',

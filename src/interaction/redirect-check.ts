@@ -3,12 +3,15 @@ import { registeredRedirectUri } from '../oauth/redirect-uri.ts';
 import { consoleClientId } from '../domain/administration/administration.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 
+/** Whether users can authorize the client: it is enabled, and its document, if it has one, exists. */
+export function admitsUsers(client: Client): boolean {
+  return client.status === 'enabled' && !client.documentGone;
+}
+
 /** Whether the service may send a client's response to an address (security R1). */
 export function redirectUriAllowed(client: Client, redirectUri: string | undefined, localhost: boolean): boolean {
   return (
-    client.status === 'enabled' &&
-    redirectUri !== undefined &&
-    registeredUri(client, redirectUri, localhost) !== undefined
+    admitsUsers(client) && redirectUri !== undefined && registeredUri(client, redirectUri, localhost) !== undefined
   );
 }
 

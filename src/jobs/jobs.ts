@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
+import type { ClientDocuments } from '../domain/client-documents/client-documents.ts';
 import type { HourlyGrants } from '../domain/hourly-grants.ts';
 import type { AppearanceService } from '../domain/appearance.ts';
 import type { PublicResourcesService } from '../domain/public-resources.ts';
@@ -13,6 +14,7 @@ import type { Store } from '../repositories/store.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import type { TokenService } from '../tokens/token-service.ts';
 import { accessChannel } from './access-channel.ts';
+import { startDocumentRefetch } from './document-refetch.ts';
 import { eventChannel } from './event-channel.ts';
 import { startLogoutDelivery } from './logout-delivery.ts';
 import { createMailComposition } from './mail-composition.ts';
@@ -29,6 +31,7 @@ interface JobDependencies {
   keyRing: KeyRing;
   limits: Limits;
   hourlyGrants: HourlyGrants;
+  clientDocuments: ClientDocuments;
   renderer: PageRenderer;
   appearance: AppearanceService;
   publicResources: PublicResourcesService;
@@ -55,6 +58,8 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
     mail: startChannel(mailChannel({ store, composition, transport, logger }), store, logger),
     logout: startLogoutDelivery({ store, tokens, post, retention, logger }),
   };
+
+  const documents = config.clientDocuments === 'off' ? [] : [startDocumentRefetch(dependencies)];
 
   async function refreshKeys(): Promise<void> {
     try {
@@ -94,7 +99,9 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
     async stop() {
       stopping = true;
       clearInterval(timer);
-      await Promise.all([...Object.values(channels), dependencies.hourlyGrants].map((each) => each.stop()));
+      await Promise.all(
+        [...Object.values(channels), ...documents, dependencies.hourlyGrants].map((each) => each.stop()),
+      );
     },
   };
 }

@@ -11,6 +11,11 @@ export function isWebUri(uri: string): boolean {
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
 }
 
+/** Whether it is http on the user's own computer: a loopback address, or the name localhost. */
+export function isLoopbackUri(uri: string): boolean {
+  return loopback.test(uri);
+}
+
 /** Whether it is http on the name localhost, which LOOPBACK_LOCALHOST allows or forbids (security R24). */
 export function isLocalhostUri(uri: string): boolean {
   return /^http:\/\/localhost(?=[:/?#]|$)/.test(uri);

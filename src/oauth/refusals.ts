@@ -153,6 +153,20 @@ export const combinationRules = {
   'fapi2.redirect-uri': 'fapi2 requires https in redirect_uris, or http on a loopback address for a native application',
 } as const;
 
+/** Rules for the document of a client (draft-ietf-oauth-client-id-metadata-document); each sentence is whole. */
+const documentRules = {
+  'document.answer':
+    'the document must be answered with status 200 and application/json within 3 seconds, at a public https address, without a redirect, in at most 5 KiB',
+  'document.object': 'the document must be a JSON object',
+  'document.client-id': 'client_id in the document must be the address of the document, character by character',
+  'document.secret': 'the document must not contain a client secret',
+  'document.method': 'token_endpoint_auth_method must be none or private_key_jwt in a document',
+  'document.grant':
+    'grant_types in a document may be authorization_code, refresh_token and the device code, and not implicit or client_credentials',
+  'document.keys': 'jwks_uri must have the host of the document',
+  'document.members': '{member} comes from the document of the client, which alone can change it',
+} as const;
+
 /** Rules that only the database can check; each sentence is whole. */
 const storedRules = {
   // another client holds a resource that this client claims (decisions section 2); the trigger has the sentence, since plain SQL gets it too
@@ -161,7 +175,7 @@ const storedRules = {
 
 const memberRules = { ...userRules, ...requestRules, ...clientRules };
 type MemberCode = keyof typeof memberRules;
-const wholeRules = { ...combinationRules, ...storedRules };
+const wholeRules = { ...combinationRules, ...documentRules, ...storedRules };
 type Sentences = typeof memberRules & typeof wholeRules;
 export type RefusalCode = keyof Sentences;
 

@@ -4,22 +4,39 @@ import https from 'node:https';
 import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
 
 /** The request was refused or got no usable answer. The message is for the log. */
-export class FetchRefused extends Error {}
+export class FetchRefused extends Error {
+  /** Whether the document or its host no longer exists: the answer is 404 or 410, or the name has no address. */
+  readonly isGone: boolean;
+  constructor(message: string, { isGone = false, ...options }: ErrorOptions & { isGone?: boolean } = {}) {
+    super(message, options);
+    this.isGone = isGone;
+  }
+}
 
 /**
  * Gets a document. Throws FetchRefused unless the answer is 200.
  * @param types the accepted media types of the document; without them, any
  */
 export type GuardedFetch = (url: string, types?: readonly string[], options?: FetchOptions) => Promise<string>;
+/** The same, with the answer's headers; undefined if the answer to a conditional request is 304. */
+export type GuardedRead = (
+  url: string,
+  types?: readonly string[],
+  options?: FetchOptions,
+) => Promise<{ text: string; headers: http.IncomingHttpHeaders } | undefined>;
 export interface FetchOptions {
   headers?: Record<string, string>;
   /** The maximum size; 64 KiB unless given. */
   maxBytes?: number;
+  /** The maximum time of the whole request, in milliseconds; 5 s unless given. */
+  timeout?: number;
+  /** The entity tag of the known document (RFC 9110 13.1.2). */
+  etag?: string | undefined;
 }
 /** Sends a form and returns the status of the answer, whose body is not read. Throws FetchRefused. */
 export type GuardedPost = (url: string, form: Record<string, string>) => Promise<number>;
 
-const timeout = 5_000; // milliseconds, for the whole request
+const defaultTimeout = 5_000; // milliseconds, for the whole request
 const defaultMaxBytes = 64 * 1024;
 
 /**
@@ -27,19 +44,39 @@ const defaultMaxBytes = 64 * 1024;
  * 5 s, 64 KiB. `allowed` (host:port) lifts the first two rules for hosts of a test bed.
  */
 export function createGuardedFetch(allowed: readonly string[]): GuardedFetch {
+  const read = createGuardedRead(allowed);
+  // an answer without a document is refused, unless the request is conditional
+  return async (...request) => (await read(...request))!.text;
+}
+
+/** The same, with the answer's headers. A media type such as application/*+json accepts each with the suffix (RFC 6839). */
+export function createGuardedRead(allowed: readonly string[]): GuardedRead {
   const open = createRequester(allowed);
-  return (address, types, { headers: more = {}, maxBytes = defaultMaxBytes } = {}) =>
+  return (address, types, { headers: more = {}, maxBytes = defaultMaxBytes, timeout, etag } = {}) =>
     new Promise((resolve, reject) => {
-      const refuse = (reason: string, cause?: unknown) => reject(refusal(address, reason, cause));
-      const headers = { accept: types?.join(', ') ?? 'application/json, application/jwk-set+json', ...more };
-      const request = open(address, { headers }, (response) => {
-        if (response.statusCode !== 200) {
+      const refuse = (reason: string, options?: ErrorOptions & { isGone?: boolean }) =>
+        reject(refusal(address, reason, options));
+      const headers = {
+        accept: types?.join(', ') ?? 'application/json, application/jwk-set+json',
+        ...(etag !== undefined && { 'if-none-match': etag }),
+        ...more,
+      };
+      const request = open(address, { headers, timeout }, (response) => {
+        const { statusCode } = response;
+        if (statusCode === 304 && etag !== undefined) {
           response.destroy();
-          refuse(`answered ${response.statusCode}; redirects are not followed`);
+          resolve(undefined);
           return;
         }
-        const type = response.headers['content-type']?.split(';')[0]!.trim().toLowerCase();
-        if (types && !types.some((expected) => expected === type)) {
+        if (statusCode !== 200) {
+          response.destroy();
+          refuse(`answered ${statusCode}; redirects are not followed`, {
+            isGone: statusCode === 404 || statusCode === 410,
+          });
+          return;
+        }
+        const type = response.headers['content-type']?.split(';')[0]!.trim().toLowerCase() ?? '';
+        if (types && !types.some((expected) => expected === type || hasSuffix(type, expected))) {
           response.destroy();
           refuse('the document has another media type');
           return;
@@ -53,13 +90,18 @@ export function createGuardedFetch(allowed: readonly string[]): GuardedFetch {
             refuse(`longer than ${maxBytes / 1024} KiB`);
           } else chunks.push(chunk);
         });
-        response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
-        response.on('error', (error) => refuse('broke off', error));
+        response.on('end', () => resolve({ text: Buffer.concat(chunks).toString('utf8'), headers: response.headers }));
+        response.on('error', (error) => refuse('broke off', { cause: error }));
       });
-      request.on('error', (error) => refuse('cannot be reached', error));
+      request.on('error', (error: NodeJS.ErrnoException) =>
+        refuse('cannot be reached', { cause: error, isGone: error.code === 'ENOTFOUND' }),
+      );
       request.end();
     });
 }
+
+const hasSuffix = (type: string, expected: string): boolean =>
+  expected.startsWith('application/*') && type.startsWith('application/') && type.endsWith(expected.slice(13));
 
 /** The same for forms: returns the status of any answer, and does not read its body. */
 export function createGuardedPost(allowed: readonly string[]): GuardedPost {
@@ -75,7 +117,7 @@ export function createGuardedPost(allowed: readonly string[]): GuardedPost {
         resolve(response.statusCode!);
         response.destroy();
       });
-      request.on('error', (error) => reject(refusal(address, 'cannot be reached', error)));
+      request.on('error', (error) => reject(refusal(address, 'cannot be reached', { cause: error })));
       request.end(body);
     });
 }
@@ -86,7 +128,11 @@ function createRequester(allowed: readonly string[]) {
   const guarded = new RequestFilteringHttpsAgent({ keepAlive: false, denyIPAddressList: ['::/96'] });
   return (
     address: string,
-    { headers, ...more }: https.RequestOptions & { headers: Record<string, string> },
+    {
+      headers,
+      timeout = defaultTimeout,
+      ...more
+    }: { method?: string; headers: Record<string, string>; timeout?: number | undefined },
     onResponse: (response: http.IncomingMessage) => void,
   ): http.ClientRequest => {
     if (!URL.canParse(address)) throw refusal(address, 'not a URL');
@@ -105,6 +151,6 @@ function createRequester(allowed: readonly string[]) {
   };
 }
 
-function refusal(address: string, reason: string, cause?: unknown): FetchRefused {
-  return new FetchRefused(`${address}: ${reason}`, { cause });
+function refusal(address: string, reason: string, options?: ErrorOptions & { isGone?: boolean }): FetchRefused {
+  return new FetchRefused(`${address}: ${reason}`, options);
 }

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Brand } from '../domain/appearance.ts';
+import { documentName, hasOnlyLoopback } from '../oauth/client-document.ts';
 import { displayName, redirectHost } from '../oauth/client-metadata.ts';
 import type { OAuthError } from '../oauth/errors.ts';
 import type { Client } from '../repositories/clients/clients.ts';
@@ -160,6 +161,11 @@ export function clientView(client: Client, redirectUri = client.metadata.redirec
     host: redirectUri === undefined ? client.clientId : redirectHost(redirectUri),
     selfRegistered: client.approvedBy === 'automatic',
   };
+  if (client.origin === 'document') {
+    view.name = documentName(client.clientId);
+    view.document = { onlyLoopback: hasOnlyLoopback(client.metadata) };
+    if (client.metadata.client_name !== undefined) view.document.claimedName = client.metadata.client_name;
+  }
   if (client_uri !== undefined) view.homeUri = client_uri;
   if (logo_uri !== undefined) view.logoUri = logo_uri;
   if (policy_uri !== undefined) view.policyUri = policy_uri;

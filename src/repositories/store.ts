@@ -9,6 +9,7 @@ import { auditViewRepository } from './audit/audit-view.ts';
 import { authorizationCodesRepository } from './tokens/authorization-codes.ts';
 import { authorizationRequestsRepository } from './authorization-requests/authorization-requests.ts';
 import { clientAccessRepository } from './clients/client-access.ts';
+import { clientDocumentsRepository } from './client-documents/client-documents.ts';
 import { clientReviewRepository } from './clients/client-review.ts';
 import { clientSessionsRepository } from './sessions/client-sessions.ts';
 import { clientsRepository } from './clients/clients.ts';
@@ -65,6 +66,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     authorizationRequests: authorizationRequestsRepository(sql),
     clientSessionHandles: clientSessionHandlesRepository(sql),
     clientAccess: clientAccessRepository(sql),
+    clientDocuments: clientDocumentsRepository(sql),
     clientReview: clientReviewRepository(sql),
     clientSessions: clientSessionsRepository(sql),
     clients: clientsRepository(sql),

@@ -17,6 +17,9 @@ interface ServerDependencies extends Omit<PipelineOptions, 'headers'> {
   errors: FastifyInstance['errorHandler'];
 }
 
+/** The most characters of a parameter in a path: of a client_id of 512 characters, each percent-encoded. */
+const maxParameter = 3 * 512;
+
 export function createServer(dependencies: ServerDependencies): FastifyInstance {
   const { trustProxy, https, prefixHeaders, errors } = dependencies;
   const logger = dependencies.logger as FastifyBaseLogger;
@@ -41,7 +44,7 @@ export function createServer(dependencies: ServerDependencies): FastifyInstance 
       // a request without a body comes without a stream, which would cost a tenth of a small answer
       optimizeEmptyRequests: true,
     },
-    routerOptions: { maxParamLength: 255 },
+    routerOptions: { maxParamLength: maxParameter },
     exposeHeadRoutes: false,
     // a request that the framework refuses before any hook gets the same headers and form
     frameworkErrors: (error, request, reply) => {

@@ -3,7 +3,7 @@ import { parse } from 'node:querystring';
 import formbody from '@fastify/formbody';
 import type { FastifyInstance } from 'fastify';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';
-import { countMembers, hasUniqueNames } from '../oauth/json-text.ts';
+import { type JsonLimits, parseJson } from '../oauth/json-text.ts';
 import { isPercentEncoded } from './parameters.ts';
 
 /** Only application/x-www-form-urlencoded (RFC 6749 3.2, security R106). */
@@ -44,65 +44,9 @@ export function addJsonParser(app: FastifyInstance, limits: JsonLimits): void {
   app.addContentTypeParser(/^application\/json *(;.*)?$/i, { parseAs: 'string' }, (_request, body, done) => {
     if (body === '') return done(null, undefined);
     try {
-      const value: unknown = JSON.parse(body as string);
-      check(value, 1, limits);
-      if (countMembers(value) > limits.members)
-        throw new OAuthError('invalid_request', `the body has more than ${limits.members} members`);
-      if (!hasUniqueNames(body as string, value))
-        throw new OAuthError('invalid_request', 'the body contains an object with a repeated member');
-      checkNumbers(body as string);
-      done(null, value);
+      done(null, parseJson(body as string, limits, 'the body'));
     } catch (error) {
-      done(error instanceof OAuthError ? error : new OAuthError('invalid_request', 'the body is not JSON'), undefined);
+      done(error as Error, undefined);
     }
   });
-}
-
-interface JsonLimits {
-  depth: number;
-  members: number;
-}
-
-const reserved = ['__proto__', 'constructor', 'prototype']; // (security R88)
-
-function check(value: unknown, depth: number, limits: JsonLimits): void {
-  if (typeof value === 'string') checkText(value);
-  if (typeof value !== 'object' || value === null) return;
-  if (depth > limits.depth)
-    throw new OAuthError('invalid_request', `the body is nested deeper than ${limits.depth} levels`);
-  for (const [name, member] of Object.entries(value)) {
-    if (reserved.includes(name))
-      throw new OAuthError('invalid_request', `the body has a member named ${name}, which is a reserved name`);
-    checkText(name);
-    check(member, depth + 1, limits);
-  }
-}
-
-/** Refuses a number that JavaScript cannot keep: one beyond its range, or with digits beyond its precision. */
-function checkNumbers(body: string): void {
-  if (!/\d{16}|\de/i.test(body)) return;
-  JSON.parse(body, (_name, value: unknown, context?: { source?: string }) => {
-    if (typeof value === 'number' && !isKept(value, context!.source!)) {
-      throw new OAuthError(
-        'invalid_request',
-        `the body has a number that cannot be stored exactly: send whole numbers beyond ${Number.MAX_SAFE_INTEGER}, and numbers that are too large or too small, as strings`,
-      );
-    }
-    return value;
-  });
-}
-
-/** A double keeps fifteen significant digits; RFC 8259 6 promises no more for fractions. */
-function isKept(value: number, source: string): boolean {
-  const digits = source
-    .replace(/e.*$/i, '')
-    .replace(/\D/g, '')
-    .replace(/^0+|0+$/g, '');
-  if (value === 0) return digits === '';
-  return Number.isFinite(value) && (Math.abs(value) <= Number.MAX_SAFE_INTEGER || digits.length <= 15);
-}
-
-function checkText(value: string): void {
-  if (value.includes('\0') || !value.isWellFormed())
-    throw new OAuthError('invalid_request', 'the body contains text that is not well-formed');
 }

@@ -2,6 +2,7 @@
 import type { Examples } from '../../src/pages/views/parts.ts';
 import type { Pages } from '../../src/pages/views/index.ts';
 import { accountExamples } from './account.ts';
+import { applicationExamples } from './applications.ts';
 import { consoleClientCreateExamples } from './console-client-create.ts';
 import { consoleClientExamples } from './console-clients.ts';
 import { consoleDefinitionsExamples } from './console-definitions.ts';
@@ -23,6 +24,7 @@ export { mailExamples } from './mail.ts';
 
 export const examples: Examples<Pages> = {
   ...accountExamples,
+  ...applicationExamples,
   ...consoleClientExamples,
   ...consoleClientCreateExamples,
   ...consoleDefinitionsExamples,

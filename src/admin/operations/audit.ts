@@ -1,4 +1,5 @@
 // Declares the operations on the audit trail: list its events, and export them.
+import { maxClientId } from '../../oauth/client-document.ts';
 import { rule } from '../../oauth/refusals.ts';
 import { isIP } from 'node:net';
 import { z } from 'zod';
@@ -19,14 +20,14 @@ const oneOf = <const T extends readonly string[]>(types: T) =>
   z.enum(types, rule('one-of')).optional().describe('Only events of this type.');
 const filter = z.object({
   outcome: z.enum(['success', 'failure']).optional().describe('Only events with this outcome.'),
-  actor: text(255)
+  actor: text(maxClientId)
     .optional()
     .describe('Only events of this actor: the sub of a user, a client_id, or a name such as service.'),
   address: text(45)
     .refine((address) => isIP(address) !== 0, rule('ip-address'))
     .optional()
     .describe('Only events from this IP address.'),
-  client_id: text(255).optional().describe('Only events that concern this client.'),
+  client_id: text(maxClientId).optional().describe('Only events that concern this client.'),
   sub: text(255).optional().describe('Only events that concern the user with this sub.'),
   since: time.describe('Only events at this time or later.'),
   until: time.describe('Only events before this time.'),

@@ -1,4 +1,5 @@
 // Declares the operations that approve or refuse pending registrations and changes of clients, and dismiss warnings about their names.
+import { maxClientId } from '../../oauth/client-document.ts';
 import { rule } from '../../oauth/refusals.ts';
 import { z } from 'zod';
 import { clientView } from '../../domain/administrator-views.ts';
@@ -61,7 +62,7 @@ export const decideClients = operation({
         decision: z.enum(['approve', 'refuse'], rule('decision')),
         reason: text(1000).min(1).optional().describe('Required to refuse; the registrants can read it.'),
         clients: z
-          .array(approval.extend({ client_id: text(255) }))
+          .array(approval.extend({ client_id: text(maxClientId) }))
           .min(1)
           .max(100)
           .describe('Each with the version that you reviewed.'),
@@ -90,7 +91,7 @@ export const dismissLookAlike = operation({
   path: `${path}/:id/look-alikes/:other/dismiss`,
   tag,
   summary: 'Dismisses the warning that two clients have similar names, while both keep their names',
-  params: byId.extend({ other: text(255) }),
+  params: byId.extend({ other: text(maxClientId) }),
   input: () =>
     z.strictObject({
       name: text(1000).optional().describe('The name of the client that was reviewed; conflict if it has changed.'),

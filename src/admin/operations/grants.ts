@@ -1,4 +1,5 @@
 // Declares the operations on the grants of users to clients, which an administrator can withdraw (decisions section 3).
+import { maxClientId } from '../../oauth/client-document.ts';
 import { grantView } from '../../domain/administrator-views.ts';
 import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
 import { text } from '../../oauth/text.ts';
@@ -39,7 +40,7 @@ export const withdrawGrant = operation({
   path: `${path}/:client_id`,
   tag,
   summary: 'Revokes the grant of a user to a client and ends everything that was issued for it',
-  params: bySub.extend({ client_id: text(255) }),
+  params: bySub.extend({ client_id: text(maxClientId) }),
   needsRecentSignIn: false,
   handler: ({ administration }, { params: { sub, client_id: clientId }, actor }) =>
     administration.withdrawGrant(actor, sub, clientId),

@@ -1,4 +1,5 @@
 // Declares an administrative operation: one value that makes a route, its entry in the OpenAPI document, commands, and errors of console forms.
+import { maxClientId } from '../../oauth/client-document.ts';
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
 import type { PasswordHashing } from '../../crypto/password-hashing.ts';
@@ -188,5 +189,5 @@ export const fileFormat = z
   .default('jsonl')
   .describe('CSV with a header line, or JSON with one object on each line.');
 
-export const byId = z.object({ id: text(255) });
+export const byId = z.object({ id: text(maxClientId) });
 export const bySub = z.object({ sub: text(255) });

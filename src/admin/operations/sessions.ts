@@ -1,4 +1,5 @@
 // Declares the operations on browser sessions, and on the logout tokens that notify clients of their end.
+import { maxClientId } from '../../oauth/client-document.ts';
 import { z } from 'zod';
 import { logoutDeliveryView, sessionView } from '../../domain/administrator-views.ts';
 import { browserName } from '../../domain/browser-name.ts';
@@ -81,7 +82,7 @@ const listLogoutDeliveries = operation({
   summary: 'Lists the notifications to clients about ended sessions (back-channel logout), newest first',
   input: () =>
     pageShape.extend({
-      client_id: text(255).optional().describe('Only deliveries to this client.'),
+      client_id: text(maxClientId).optional().describe('Only deliveries to this client.'),
       status: z.enum(logoutDeliveryStatuses).optional().describe('Only deliveries with this status.'),
     }),
   answer: 'LogoutDeliveryPage',

@@ -16,6 +16,10 @@ const windows = {
   registrationPerNetwork: 3600,
   /** Requests for the state of a registration, by network. No refund. */
   registrationPolls: 60,
+  /** Fetches of the documents of clients, by the user who asks. No refund. */
+  metadataFetches: 60,
+  /** The same, of all users together. No refund. */
+  metadataFetchesInAll: 60,
   /** Failed client authentications, by client and network. No refund. */
   clientAuthFailures: 60,
   /** Failed client authentications, by network. No refund. */
@@ -42,6 +46,7 @@ export const windowOf = (name: LimitName): number => windows[name];
 export function attemptsOf(settings: Config['limits']): Readonly<Record<LimitName, number>> {
   return {
     ...settings,
+    metadataFetchesInAll: 10 * settings.metadataFetches,
     // of many clients together, so that invented client ids do not each get a row (security R41, R105)
     clientAuthFailuresPerNetwork: 20 * settings.clientAuthFailures,
     // a push by a public client needs only the client's name: one network must not use up the whole limit of the client

@@ -5,6 +5,7 @@ import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
+import { admitsUsers } from '../../interaction/redirect-check.ts';
 import { decide, type NextStep } from '../../interaction/next-step.ts';
 import type { SecondStep } from '../../interaction/second-step.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
@@ -117,7 +118,7 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
     const device = await store.deviceAuthorizations.find(hashesOf(code));
     // not from the cache: the user allows the version that the page shows
     const client = device && (await store.clients.find(device.clientId));
-    if (client?.status !== 'enabled') return undefined;
+    if (!client || !admitsUsers(client)) return undefined;
     const { resources, scope } = device!;
     const targets = await findTargets(store, config.issuer, { client, resource: resources?.join(' '), scope });
     return { code, device: device!, client, targets };

@@ -53,7 +53,10 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     onlyNavigation(request);
     const { transaction, problem, account } = singleValued(request.query);
     if (problem !== undefined && pageErrors.includes(problem)) {
-      return pages.send(request, reply, 'login', { problem: problem as LoginProblem }, { status: 400 });
+      const data: Pages['login'] = { problem: problem as LoginProblem };
+      // the same for everybody, whether such a client exists or not (security R2)
+      if (problem === 'client' && config.clientDocuments !== 'off') data.newApplicationUri = '/login';
+      return pages.send(request, reply, 'login', data, { status: 400 });
     }
     const { session, pending } = await findContext(request, reply, transaction);
     const isExpired = transaction !== undefined && !pending;

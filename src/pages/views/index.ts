@@ -1,5 +1,6 @@
 // Declares the data that each page shows: the contract between the routes and the templates.
 import type { AccountPages } from './account.ts';
+import type { ApplicationPages } from './applications.ts';
 import type { ConsoleClientCreatePages } from './console-client-create.ts';
 import type { ConsoleClientPages } from './console-clients.ts';
 import type { ConsoleDefinitionsPages } from './console-definitions.ts';
@@ -31,6 +32,7 @@ export interface Pages
     PasskeyPages,
     RegistrationPages,
     DevicePages,
+    ApplicationPages,
     SecondFactorPages,
     OperationsPages,
     MailPages,

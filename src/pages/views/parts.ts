@@ -6,7 +6,7 @@
 /** The client as users see it: untrusted text, and URLs that registration has validated. */
 export interface ClientView {
   clientId: string;
-  /** The client_name, or the client_id when it registered none. */
+  /** The client_name, or the client_id when it registered none; the host of its document if it is known by one. */
   name: string;
   logoUri?: string;
   policyUri?: string;
@@ -17,6 +17,13 @@ export interface ClientView {
   host: string;
   /** True when no administrator has reviewed this registration (REGISTRATION_APPROVAL=automatic). */
   selfRegistered: boolean;
+  /** Set if the client is known by its document: `name` is then the host of the document. */
+  document?: {
+    /** The client_name. */
+    claimedName?: string;
+    /** Whether each redirect URI is on the user's own computer, where any program could pretend to be the client. */
+    onlyLoopback: boolean;
+  };
 }
 
 /** A claim as users read it: its text, the date for a time, and the value of a boolean. Untrusted text. */

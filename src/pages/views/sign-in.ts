@@ -47,6 +47,8 @@ export interface SignInPages {
     destination?: ReturnTo['name'];
     /** Where a password can be reset: a path of the service or an https address. Absent: no link is shown. */
     forgottenPasswordUri?: string;
+    /** With the problem `client`: the page where a user signs in before an application that the service does not know yet. */
+    newApplicationUri?: string;
     /** The page that requests an account; absent where sign-up is off. */
     signUpUri?: string;
     /** A short reference for the operator's log. */

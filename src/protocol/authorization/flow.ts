@@ -19,6 +19,7 @@ import { jsonErrors } from '../../server/errors.ts';
 import { clientAddress } from '../../server/network.ts';
 import { createDecision, type DecisionDependencies, mayLearnErrors } from './facts.ts';
 import { createIssue, type IssueDependencies } from './issue.ts';
+import { createNewApplications, type NewApplicationDependencies } from './new-application.ts';
 import { pushedTransaction } from './pushed-request.ts';
 import { verifyRequest } from './request.ts';
 import { effectiveRequest } from './request-object.ts';
@@ -36,7 +37,8 @@ type AuthorizationFlowDependencies = VerificationDependencies &
   StoredRequestsDependencies &
   DecisionDependencies &
   IssueDependencies &
-  ResponseDependencies & {
+  ResponseDependencies &
+  NewApplicationDependencies & {
     config: Config;
     store: Pick<Store, 'authorizationRequests' | 'grants'>;
     sessions: BrowserSessions;
@@ -51,6 +53,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
   const decideNext = createDecision(options);
   const issue = createIssue(options);
   const prepareResponse = createAuthorizationResponse(options);
+  const newApplications = createNewApplications(options);
 
   /**
    * Answers the client if the next step is to issue.
@@ -110,6 +113,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     const idHash = digest('transaction', id);
     const { session, pending, grant } = await sessions.findContext(request, reply, { transaction: id });
     if (!pending) return expired(request, reply);
+    await newApplications.refresh(request, session, pending.clientId);
     try {
       const authorization = await verifyRequest(pending.parameters, verification, pending.problem, isFramed(request));
       const at = { transaction: { ...pending, idHash }, confirmed: true };
@@ -154,6 +158,8 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
         const taken = await stored.take(request, reply, pushed, parameters['client_id']);
         return taken ? resume(request, reply, pushed) : expired(request, reply);
       }
+      const page = endpoint === 'authorization' && (await newApplications.arrive(request, reply, parameters));
+      if (page) return page;
       const { reason, ...effective } = await effectiveRequest(parameters, verification, false);
       if (reason !== undefined) request.log.info({ ...effective.problem, reason }, 'request object refused');
       const framed = isFramed(request);

@@ -1,6 +1,7 @@
 // Verifies an authorization request: client and redirect URI first, then every other parameter (security R1).
 import { z } from 'zod';
-import { redirectUriAllowed, registeredUri } from '../../interaction/redirect-check.ts';
+import { admitsUsers, redirectUriAllowed, registeredUri } from '../../interaction/redirect-check.ts';
+import { maxClientId } from '../../oauth/client-document.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { AuthorizationError, invalidRequest, OAuthError, type ResponseTarget } from '../../oauth/errors.ts';
 import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
@@ -13,7 +14,7 @@ import type { RequestProblem } from './request-object.ts';
 import type { VerificationContext } from './verification-context.ts';
 import type { TrustedRequest } from './trusted-request.ts';
 
-const trusted = z.object({ client_id: text(255).optional(), redirect_uri: text(2000).optional() });
+const trusted = z.object({ client_id: text(maxClientId).optional(), redirect_uri: text(2000).optional() });
 
 /**
  * @param parameters the effective ones, single-valued
@@ -32,7 +33,7 @@ export async function verifyRequest(
     clientId === undefined
       ? undefined
       : await context.findClient(clientId, (known) => redirectUriAllowed(known, redirectUri, context.localhost));
-  if (client?.status !== 'enabled') throw untrusted('unknown or disabled client');
+  if (!client || !admitsUsers(client)) throw untrusted('unknown or disabled client, or its document is gone');
   const registered = redirectUri === undefined ? undefined : registeredUri(client, redirectUri, context.localhost);
   if (redirectUri === undefined || registered === undefined) throw untrusted('the redirect URI is not registered');
   const { state } = parameters;

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
+import { admitsUsers } from '../../interaction/redirect-check.ts';
 import { invalidScope, notFound, OAuthError, proofReused, unauthorizedClient } from '../../oauth/errors.ts';
 import { deviceGrant } from '../../oauth/registrable-values.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
@@ -51,6 +52,8 @@ export async function deviceAuthorizationEndpoint(
     const client = await authenticateClient(request, { allowPublic: true });
     if (!client.metadata.grant_types.includes(deviceGrant))
       throw unauthorizedClient(`the client is not registered for the grant type ${deviceGrant}`);
+    if (!admitsUsers(client))
+      throw unauthorizedClient('the document of this client is gone: an administrator must approve it again');
     const { clientId } = client;
     const proof = await dpop.read(request, { asksNonce: client.metadata.dpop_nonce ?? false });
     const { scope: requested, resource } = readParameters(parameters, request.body);

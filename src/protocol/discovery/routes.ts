@@ -106,7 +106,7 @@ function oauthConfiguration(
 }
 
 function openidConfiguration(
-  { config: { issuer, requirePushedRequests }, capabilities }: DiscoveryDependencies,
+  { config: { issuer, requirePushedRequests, clientDocuments }, capabilities }: DiscoveryDependencies,
   { resources, scopes }: PublicResources,
 ): Readonly<Record<string, unknown>> {
   return {
@@ -152,6 +152,8 @@ function openidConfiguration(
     // RFC 9449 5.1
     dpop_signing_alg_values_supported: dpopAlgorithms,
     authorization_response_iss_parameter_supported: true,
+    // draft-ietf-oauth-client-id-metadata-document 7
+    ...(clientDocuments !== 'off' && { client_id_metadata_document_supported: true }),
     frontchannel_logout_supported: true,
     frontchannel_logout_session_supported: true,
     backchannel_logout_supported: true,

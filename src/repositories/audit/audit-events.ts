@@ -55,6 +55,7 @@ export const auditEventTypes = [
   'client.approved',
   'client.refused',
   'client.look_alike_dismissed',
+  'client.document_gone',
   'client.expired',
   'client.disabled',
   'client.deleted',

@@ -26,6 +26,10 @@ export interface Client {
   selfManaged: boolean;
   /** The client registered itself; an administrator did not create it. */
   selfRegistered: boolean;
+  /** Where the metadata comes from: requests to this service, or the document at the client_id. */
+  origin: 'service' | 'document';
+  /** The document has been missing for a day: users cannot authorize the client until an administrator approves it again. */
+  documentGone: boolean;
   introspect: 'own' | 'any';
   /** The authentication level that the client's users must reach; undefined for any. */
   requiredAcr: string | undefined;
@@ -70,6 +74,7 @@ export interface NewClient extends ClientCredentials {
   metadata: ClientMetadata;
   firstParty: boolean;
   selfRegistered?: boolean;
+  origin?: Client['origin'];
   uncollected?: boolean;
 }
 
@@ -103,6 +108,8 @@ interface Row {
   first_party: boolean;
   self_managed: boolean;
   self_registered: boolean;
+  origin: Client['origin'];
+  document_gone: boolean;
   introspect: 'own' | 'any';
   required_acr: string | null;
   access: AccessRule;
@@ -131,8 +138,8 @@ const findByRegistrationToken = statement(
 const insert = statement(
   'clients.insert',
   `INSERT INTO clients (client_id, status, approved_by, metadata, first_party, client_secret_hash, client_secret_encrypted,
-     shared_secret_encrypted, registration_access_token_hash, uncollected, self_registered)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING *`,
+     shared_secret_encrypted, registration_access_token_hash, uncollected, self_registered, origin)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING *`,
 );
 const countWaiting = statement(
   'clients.count_waiting',
@@ -212,6 +219,10 @@ const deleteUncollected = statement(
      LIMIT 1000 FOR UPDATE SKIP LOCKED))
    RETURNING client_id`,
 );
+const closeForUsers = statement(
+  'clients.close_for_users',
+  'UPDATE clients SET document_gone = true WHERE client_id = $1 AND ever_enabled AND NOT document_gone RETURNING client_id',
+);
 const disable = statement('clients.disable', `UPDATE clients SET status = 'disabled' WHERE client_id = $1 RETURNING *`);
 const remove = statement('clients.delete', 'DELETE FROM clients WHERE client_id = $1 RETURNING client_id');
 const useAssertion = statement(
@@ -230,7 +241,7 @@ export function clientsRepository(sql: Sql) {
   return {
     find: async (clientId: string): Promise<Client | undefined> =>
       // an invalid identifier needs no query
-      /^[!-~]{1,255}$/.test(clientId) ? one(sql.query<Row>(find, [clientId])) : undefined,
+      /^[!-~]{1,512}$/.test(clientId) ? one(sql.query<Row>(find, [clientId])) : undefined,
     /** Finds and locks the row until the transaction ends. */
     lock: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(lock, [clientId])),
     findByRegistrationToken: (tokenHash: Buffer): Promise<Client | undefined> =>
@@ -253,6 +264,7 @@ export function clientsRepository(sql: Sql) {
         client.registrationTokenHash,
         client.uncollected ?? false,
         client.selfRegistered ?? false,
+        client.origin ?? 'service',
       ];
       return (await one(sql.query<Row>(insert, values)))!;
     },
@@ -325,6 +337,10 @@ export function clientsRepository(sql: Sql) {
     async deleteUncollected(): Promise<string[]> {
       return (await sql.query<{ client_id: string }>(deleteUncollected, [])).map((row) => row.client_id);
     },
+    /** Notes that the document of a client is gone; false if that is known, or no user could ever authorize the client. */
+    async closeForUsers(clientId: string): Promise<boolean> {
+      return (await sql.query(closeForUsers, [clientId])).length > 0;
+    },
     /** Disables a client and ends everything that was issued to it. */
     disable: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(disable, [clientId])),
     /** Deletes a client with its sessions, codes and tokens; false when it did not exist. */
@@ -353,6 +369,8 @@ function toClient(row: Row): Client {
     firstParty: row.first_party,
     selfManaged: row.self_managed,
     selfRegistered: row.self_registered,
+    origin: row.origin,
+    documentGone: row.document_gone,
     introspect: row.introspect,
     requiredAcr: row.required_acr ?? undefined,
     access: row.access,

@@ -49,6 +49,9 @@ const tables = [
   byExpiry('deferred_registrations', 'expires_at', `now() - interval '1 hour'`),
   // the same for a device
   byExpiry('device_authorizations', 'expires_at', `now() - interval '1 hour'`),
+  byExpiry('document_fetches', 'held_until'),
+  // as long as a registration waits by default
+  byExpiry('client_askers', 'asked_at', `now() - interval '30 days'`),
   byExpiry('signing_keys'),
   byExpiry('instances', 'seen_at', `now() - interval '1 day'`),
   byExpiry('sessions', 'idle_expires_at'),

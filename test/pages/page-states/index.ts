@@ -11,6 +11,7 @@ import { consoleSettingsStates } from './console-settings.ts';
 import { consoleUsersStates } from './console-users.ts';
 import { consoleClientCreateStates } from './console-client-create.ts';
 import { consoleClientStates } from './console-clients.ts';
+import { applicationStates } from './applications.ts';
 import { deviceStates } from './device.ts';
 import { mailStates } from './mail.ts';
 import { consoleOperationsStates } from './console-operations.ts';
@@ -33,6 +34,7 @@ export const everyView: View[] = [
   ...consoleSearchStates,
   ...consoleSettingsStates,
   ...consoleUsersStates,
+  ...applicationStates,
   ...deviceStates,
   ...mailStates,
   ...consoleOperationsStates,

@@ -1,4 +1,5 @@
 // Serves the console's page of one client and the list of what is pending, and the forms of both: they approve, refuse, and dismiss warnings.
+import { maxClientId } from '../../../oauth/client-document.ts';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { readCursor } from '../../../domain/paging.ts';
@@ -28,7 +29,7 @@ import {
   waits,
 } from './view.ts';
 
-const byId = z.object({ id: text(255) });
+const byId = z.object({ id: text(maxClientId) });
 const paged = z.object({ cursor: text(500).optional() });
 const decision = z.object({
   csrf: text(100).optional(),
@@ -40,7 +41,7 @@ const decision = z.object({
 });
 const dismissal = z.object({
   csrf: text(100).optional(),
-  other: text(255),
+  other: text(maxClientId),
   name: text(400),
   other_name: text(400),
   from: z.literal('client').optional(),

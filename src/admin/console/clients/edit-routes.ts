@@ -1,4 +1,5 @@
 // Serves the console's form that changes a client, with every member of the metadata.
+import { maxClientId } from '../../../oauth/client-document.ts';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
@@ -14,7 +15,7 @@ import { type FormProblem, problemOf, shownSecrets, validated } from './form.ts'
 import { clientPath, listPath, named } from './view.ts';
 import type { Config } from '../../../config.ts';
 
-const byId = z.object({ id: text(255) });
+const byId = z.object({ id: text(maxClientId) });
 const bound = z.object({
   csrf: text(100).optional(),
   version: z

@@ -1,4 +1,5 @@
 // Serves the console's pages that renew the secrets of a client, disable it or delete it, after a page that names the consequences.
+import { maxClientId } from '../../../oauth/client-document.ts';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
@@ -16,14 +17,14 @@ import { clientPath, figuresOf, listPath, maxCounted, named } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
 
-const byId = z.object({ id: text(255) });
+const byId = z.object({ id: text(maxClientId) });
 const sent = z.object({
   csrf: text(100).optional(),
   version: z
     .string()
     .regex(/^\d{1,9}$/)
     .optional(),
-  typed: text(255).optional(),
+  typed: text(maxClientId).optional(),
 });
 
 interface EndRoutesDependencies {

@@ -1,4 +1,5 @@
 // Serves the console's "Try it": runs a real code flow with PKCE for a client, and shows each request and response to a developer.
+import { maxClientId } from '../../../oauth/client-document.ts';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { equalSecrets, randomSecret } from '../../../crypto/secrets.ts';
@@ -35,7 +36,7 @@ const lifetime = 15 * 60; // seconds
 
 const beginning = z.object({
   csrf: text(100),
-  client_id: text(255),
+  client_id: text(maxClientId),
   scope: text(1000).optional(),
   prompt: text(100).optional(),
   max_age: text(20).optional(),
@@ -44,7 +45,7 @@ const beginning = z.object({
   login_hint: text(320).optional(),
   end: text(10).optional(),
 });
-const redirectChange = z.object({ csrf: text(100), client_id: text(255), change: z.enum(['add', 'remove']) });
+const redirectChange = z.object({ csrf: text(100), client_id: text(maxClientId), change: z.enum(['add', 'remove']) });
 const redeeming = z.object({ csrf: text(100), client_secret: text(1000).optional() });
 
 /** A flow in progress, which the browser keeps in a sealed cookie. */
@@ -82,7 +83,10 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
   const cookie = { httpOnly: true, sameSite: 'lax', secure: config.secureCookies, path: basePath + path } as const;
 
   console.page(app, path, (admin, request) => {
-    const { client_id: clientId = '' } = readParameters(z.object({ client_id: text(255).optional() }), request.query);
+    const { client_id: clientId = '' } = readParameters(
+      z.object({ client_id: text(maxClientId).optional() }),
+      request.query,
+    );
     return show(admin, clientId);
   });
 

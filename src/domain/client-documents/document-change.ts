@@ -1,0 +1,45 @@
+// Decides what a new version of a client's document changes, at once or after an administrator's approval, and how long a version is fresh.
+import { isDeepStrictEqual } from 'node:util';
+import type { Config } from '../../config.ts';
+import type { ClientMetadata } from '../../oauth/client-metadata.ts';
+import { widens } from '../../oauth/widening-change.ts';
+import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
+
+/** Whether a new document needs no approval. */
+export function isTrusted(
+  { clientDocuments: mode, clientDocumentHosts: hosts }: Pick<Config, 'clientDocuments' | 'clientDocumentHosts'>,
+  clientId: string,
+): boolean {
+  return mode === 'automatic' || (mode === 'hosts' && hosts.includes(new URL(clientId).host));
+}
+
+/**
+ * What a document changes that was read again. It follows the rule of updates (security R45): what an administrator approved stays until
+ * it is approved again (security R141). A document that comes back after a day may have another author: it waits, changed or not.
+ * @param trusted whether new documents of this address need no approval
+ */
+export function documentChange(
+  current: Pick<Client, 'metadata' | 'pendingMetadata' | 'everEnabled' | 'selfManaged' | 'approvedBy' | 'documentGone'>,
+  next: ClientMetadata,
+  trusted: boolean,
+): ClientChange {
+  if (current.documentGone) return { pendingMetadata: next };
+  const isReviewed = current.everEnabled && !current.selfManaged && !(trusted && current.approvedBy === 'automatic');
+  if (isReviewed && widens(current.metadata, next)) return { pendingMetadata: next };
+  if (isDeepStrictEqual(current.metadata, next) && !current.pendingMetadata) return {};
+  return { metadata: next, pendingMetadata: null };
+}
+
+const least = 300;
+const most = 86_400;
+
+/** For how many seconds a document is not read again: as its server says (RFC 9111 5.2.2), within bounds. */
+export function freshness(cacheControl: string | undefined): number {
+  const directives = (cacheControl ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((directive) => directive.trim());
+  if (directives.some((directive) => directive === 'no-store' || directive === 'no-cache')) return least;
+  const [, age] = directives.map((directive) => /^max-age="?(\d{1,10})"?$/.exec(directive)).find(Boolean) ?? [];
+  return Math.min(most, Math.max(least, Number(age ?? 0)));
+}

@@ -1,0 +1,131 @@
+// Stores what a document says about its client: a new client in the queue of registrations, a change, or that the document is missing.
+import type { Config } from '../../config.ts';
+import type { SecretBox } from '../../crypto/secret-box.ts';
+import { documentMetadata } from '../../oauth/client-document.ts';
+import type { AuditLog } from '../../repositories/audit/audit-events.ts';
+import { clientEvent } from '../../repositories/audit/audit-diff.ts';
+import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
+import type { ReadDocument } from '../../repositories/client-documents/client-documents.ts';
+import type { Repositories, Store } from '../../repositories/store.ts';
+import { newCredentials } from '../../tokens/client-credentials.ts';
+import { registrableApiScopes } from '../api-scopes.ts';
+import { documentChange, isTrusted } from './document-change.ts';
+
+/** The signed-in user who asks for a client. */
+export interface Asker {
+  sub: string;
+  address: string | undefined;
+  log: AuditLog;
+}
+
+interface DocumentStoreDependencies {
+  config: Config;
+  store: Store;
+  clients: ClientCache;
+  secretBox: SecretBox;
+}
+
+export function createDocumentStore({ config, store, clients, secretBox }: DocumentStoreDependencies) {
+  /** Inserts a client; false if too many registrations wait (security R49). */
+  async function insert(
+    repositories: Repositories,
+    clientId: string,
+    metadata: Client['metadata'],
+    by: Asker | undefined,
+  ): Promise<boolean> {
+    const trusted = isTrusted(config, clientId);
+    const cap = config.limits.registrationsWaiting;
+    if (!trusted && cap > 0) {
+      // the lock lets concurrent registrations count each other
+      await repositories.clients.lockWaiting();
+      if ((await repositories.clients.countWaiting(cap)) >= cap) return false;
+    }
+    const inserted = await repositories.clients.insert({
+      clientId,
+      metadata,
+      status: trusted ? 'enabled' : 'disabled',
+      approvedBy: trusted ? 'automatic' : undefined,
+      firstParty: false,
+      selfRegistered: true,
+      origin: 'document',
+      // nobody ever sees these credentials, and there is no token for its registration
+      ...newCredentials(secretBox, clientId, metadata).stored,
+      registrationTokenHash: undefined,
+    });
+    await repositories.auditEvents.insert(
+      {
+        ...{ type: 'client.registered', outcome: 'success', actor: by?.sub ?? 'service', clientId },
+        address: by?.address,
+        detail: { status: inserted.status, name: metadata.client_name, document: true },
+      },
+      by?.log,
+    );
+    return true;
+  }
+
+  return {
+    /** Stores a document that was read; false if too many registrations wait. @throws OAuthError for a document that is refused */
+    async keep(
+      clientId: string,
+      document: Record<string, unknown>,
+      read: ReadDocument,
+      by: Asker | undefined,
+    ): Promise<boolean> {
+      const apiScopes = await registrableApiScopes(store, document['scope'], { admin: false });
+      const stored = await store.transaction(async (repositories) => {
+        const current = await repositories.clients.lock(clientId);
+        const metadata = documentMetadata(clientId, document, { apiScopes, kept: current?.metadata.scope }, config);
+        if (!current) {
+          if (!(await insert(repositories, clientId, metadata, by))) return false;
+        } else {
+          const change = documentChange(current, metadata, isTrusted(config, clientId));
+          const updated = (await repositories.clients.update(clientId, change))!;
+          await recordChange(repositories, current, updated);
+        }
+        await repositories.clientDocuments.store(clientId, read);
+        return true;
+      });
+      clients.forget(clientId);
+      return stored;
+    },
+    /** Notes that a document is the known one. If it was missing for a day, its client waits for an approval. */
+    async unchanged(clientId: string, fresh: number): Promise<true> {
+      await store.transaction(async (repositories) => {
+        const current = await repositories.clients.lock(clientId);
+        const known = await repositories.clientDocuments.find(clientId);
+        if (current?.documentGone && known?.wasMissing) {
+          const pendingMetadata = current.pendingMetadata ?? current.metadata;
+          await recordChange(
+            repositories,
+            current,
+            (await repositories.clients.update(clientId, { pendingMetadata }))!,
+          );
+        }
+        await repositories.clientDocuments.unchanged(clientId, fresh);
+      });
+      clients.forget(clientId);
+      return true;
+    },
+    /** Notes that a document is missing. After a day users can no longer authorize its client. */
+    async missing(clientId: string): Promise<void> {
+      if (!(await store.clientDocuments.missing(clientId))) return;
+      await store.transaction(async (repositories) => {
+        if (!(await repositories.clients.closeForUsers(clientId))) return;
+        const event = { type: 'client.document_gone', outcome: 'success', actor: 'service', clientId } as const;
+        await repositories.auditEvents.insert(event);
+      });
+      clients.forget(clientId);
+    },
+  };
+}
+
+async function recordChange({ auditEvents }: Repositories, before: Client, after: Client): Promise<void> {
+  const event = clientEvent(before, after);
+  if (!event) return;
+  const detail = { ...event.detail, document: true, waits_for_approval: after.pendingMetadata !== undefined };
+  await auditEvents.insert({
+    ...event,
+    ...{ type: 'client.updated', outcome: 'success', actor: before.clientId, detail },
+  });
+}
