@@ -1,9 +1,10 @@
 // Collects the facts by which an administrator reviews a client: redirect hosts, similar names, and resources that other clients hold.
+import { documentName, hasOnlyLoopback, otherHosts } from '../oauth/client-document.ts';
 import { redirectHost } from '../oauth/client-metadata.ts';
 import type { HeldResource, KnownHost, LookAlike } from '../repositories/clients/client-review.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Store } from '../repositories/store.ts';
-import type { ReviewFacts } from '../pages/views/console-clients.ts';
+import type { DocumentFacts, ReviewFacts } from '../pages/views/console-clients.ts';
 import type { FormView } from '../pages/views/parts.ts';
 
 export const clientPath = (clientId: string): string => `/admin/clients/${encodeURIComponent(clientId)}`;
@@ -14,16 +15,20 @@ export const hostsOf = (uris: readonly string[]): string[] => [
   ...new Set(uris.map((uri) => redirectHost(uri).slice(0, 255))),
 ];
 
+/** How many of the users who asked for a client are named. */
+const shownAskers = 5;
+
 /** Review facts about all clients of a page, from one query each. */
 export interface ReviewLookup {
   hosts: Map<string, KnownHost>;
   lookAlikes: Map<string, LookAlike[]>;
   heldResources: Map<string, HeldResource[]>;
   origins: Awaited<ReturnType<Store['clientReview']['origins']>>;
+  askers: Awaited<ReturnType<Store['clientDocuments']['askers']>>;
 }
 
 export async function lookUpReviews(
-  { clientReview }: Pick<Store, 'clientReview'>,
+  { clientReview, clientDocuments }: Pick<Store, 'clientReview' | 'clientDocuments'>,
   clients: readonly Client[],
 ): Promise<ReviewLookup> {
   const asked = clients.map(({ pendingMetadata, metadata, clientId }) => ({
@@ -32,13 +37,15 @@ export async function lookUpReviews(
     all: [...metadata.redirect_uris, ...(pendingMetadata?.redirect_uris ?? [])],
   }));
   const claims = clients.flatMap((client) => claimsOf(client).map((uri) => ({ clientId: client.clientId, uri })));
-  const [hosts, lookAlikes, origins, heldResources] = await Promise.all([
+  const described = clients.filter(({ origin }) => origin === 'document').map(({ clientId }) => clientId);
+  const [hosts, lookAlikes, origins, heldResources, askers] = await Promise.all([
     clientReview.hosts(hostsOf(asked.flatMap(({ all }) => all))),
     clientReview.lookAlikes(asked.map(({ clientId, metadata }) => ({ clientId, name: metadata.client_name }))),
     clientReview.origins(asked.map(({ clientId }) => clientId)),
     clientReview.heldResources(claims),
+    clientDocuments.askers(described, shownAskers),
   ]);
-  return { hosts: new Map(hosts.map((host) => [host.host, host])), lookAlikes, origins, heldResources };
+  return { hosts: new Map(hosts.map((host) => [host.host, host])), lookAlikes, origins, heldResources, askers };
 }
 
 const isLocal = (host: string): boolean => /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/.test(host);
@@ -69,6 +76,23 @@ export const alike = (
     same: other.same,
     ...(dismissal && { dismissal: dismissal(client, other) }),
   }));
+
+/** What an administrator reviews of a client that is known by its document; undefined for any other. */
+export function documentFacts(
+  { clientId, origin, metadata, pendingMetadata, documentGone }: Client,
+  { askers }: ReviewLookup,
+): DocumentFacts | undefined {
+  if (origin !== 'document') return undefined;
+  const wanted = pendingMetadata ?? metadata;
+  return {
+    name: documentName(clientId),
+    uri: clientId,
+    askers: askers.get(clientId) ?? { count: 0, usernames: [] },
+    otherHosts: hostsOf(otherHosts(clientId, wanted)),
+    onlyLoopback: hasOnlyLoopback(wanted),
+    gone: documentGone,
+  };
+}
 
 /** The resources that a client would additionally hold if an administrator enabled it or approved its change. */
 function claimsOf({ status, metadata, pendingMetadata }: Client): string[] {

@@ -34,6 +34,8 @@ export function clientView(client: Client): Record<string, unknown> {
     first_party: client.firstParty,
     self_managed: client.selfManaged,
     self_registered: client.selfRegistered,
+    origin: client.origin,
+    document_gone: client.documentGone || undefined,
     introspect: client.introspect,
     required_acr: client.requiredAcr,
     access: client.access,

@@ -41,8 +41,9 @@ export const clientSecrets = ['client_secret', 'shared_secret', 'registration_ac
 export type ClientSecret = (typeof clientSecrets)[number];
 
 /** The secrets that a client has. It has none before it collected its credentials. */
-export function secretsOf(client: Pick<Client, 'metadata' | 'uncollected'>): ClientSecret[] {
-  if (client.uncollected) return [];
+export function secretsOf(client: Pick<Client, 'metadata' | 'uncollected' | 'origin'>): ClientSecret[] {
+  // a client that is known by its document has none either
+  if (client.uncollected || client.origin === 'document') return [];
   return clientSecrets.filter((secret) => secret !== 'client_secret' || needsSecret(client.metadata));
 }
 
@@ -58,6 +59,7 @@ export function renewedSecrets(
 ): { credentials: Partial<ClientCredentials>; shown: Partial<ShownCredentials> } {
   const had = secretsOf(client);
   if (client.uncollected) throw conflict('the client has no secrets until it collects its credentials');
+  if (client.origin === 'document') throw conflict('this client has no secrets: it is known by its document');
   const foreign = wanted?.find((secret) => !had.includes(secret));
   if (foreign !== undefined) throw invalidRequest(`this client has no ${foreign}`);
   const renewed = wanted ?? had;

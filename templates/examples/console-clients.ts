@@ -55,6 +55,25 @@ export const consoleReviews: ReviewFacts[] = [
     changes: [{ member: 'scope', added: ['openid', 'profile', 'email'], removed: [], kept: [] }],
     awaitsCollection: true,
   },
+  {
+    ...change,
+    clientId: 'https://editor.example/client.json',
+    uri: '/admin/clients/https%3A%2F%2Feditor.example%2Fclient.json',
+    name: 'Harbour Editor',
+    kind: 'registration',
+    document: {
+      name: 'editor.example',
+      uri: 'https://editor.example/client.json',
+      askers: { count: 7, usernames: ['ada', 'grace', 'katherine@example.org'] },
+      otherHosts: ['callback.example'],
+      onlyLoopback: true,
+      gone: true,
+    },
+    hosts: [{ host: 'callback.example', clients: 0, local: false, fresh: true }],
+    lookAlikes: [],
+    heldResources: [],
+    changes: [{ member: 'scope', added: ['openid', 'profile', 'email'], removed: [], kept: [] }],
+  },
 ];
 const figures = (['sessions', 'accessTokens', 'refreshTokens', 'grants', 'settings'] as const).map((name, index) => ({
   name,

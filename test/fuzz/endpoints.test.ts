@@ -28,6 +28,7 @@ beforeAll(async () => {
       LIMIT_VERIFICATION_CODES: '0',
       LIMIT_USER_CODES: '0',
       DEVICE_GRANT: 'on',
+      CLIENT_ID_METADATA: 'approval',
       LIMIT_PUSHED_REQUESTS: '50',
       // longer than any run
       ACCESS_TOKEN_LIFETIME: '86400',

@@ -443,9 +443,14 @@ export const routes: Record<string, Route> = {
     statuses: [200, 302, 303, 403, 409],
   },
   'GET /authorize': {
-    query: { ...authorizationRequest, ...moreOfAuthorization },
+    query: {
+      ...authorizationRequest,
+      ...moreOfAuthorization,
+      // the address of a document that cannot be fetched
+      client_id: [...authorizationRequest.client_id, 'https://127.0.0.1:1/client.json'],
+    },
     cookies: byCookie,
-    statuses: [200, 302, 303, 403, 409],
+    statuses: [200, 302, 303, 400, 403, 409],
   },
   'GET /check-session': readOnly,
   'GET /consent': {

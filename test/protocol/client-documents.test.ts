@@ -1,8 +1,9 @@
 // A client whose client_id is the address of its document: it is fetched for a signed-in user, and waits for an administrator
 // (draft-ietf-oauth-client-id-metadata-document).
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type DocumentServer, startDocumentServer } from '../helpers/document-server.ts';
-import { adminToken, approveClient, call, eventually, withoutLimits } from '../helpers/grants.ts';
+import { adminToken, approveClient, call, eventually, obtainCode, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import {
   authorizationUrl,
@@ -482,4 +483,30 @@ describe('a document that is gone', () => {
     );
     expect((await agent.follow(page)).body).toContain('id="allow"');
   });
+});
+
+test('a client with keys at the host of its document authenticates by private_key_jwt (protocols 5.5)', async () => {
+  const pair = await generateKeyPair('ES256', { extractable: true });
+  server.documents.set('/keys.json', { body: { keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'one' }] } });
+  const clientId = await approved('/with-keys.json', {
+    ...{ token_endpoint_auth_method: 'private_key_jwt', jwks_uri: `${server.origin}/keys.json` },
+  });
+  expect(server.requests).toEqual(['/with-keys.json']);
+  const code = await obtainCode(service, { clientId, redirectUri }, undefined, challenge, agent);
+  const assertion = await new SignJWT({ sub: clientId, iss: clientId, aud: service.issuer, jti: 'document-1' })
+    .setProtectedHeader({ alg: 'ES256', kid: 'one' })
+    .setIssuedAt()
+    .setExpirationTime('1m')
+    .sign(pair.privateKey);
+  const parameters = {
+    ...{ grant_type: 'authorization_code', code, redirect_uri: redirectUri },
+    ...{ code_verifier: verifier, client_id: clientId },
+  };
+  expect(await tokenRequest(service.issuer, undefined, parameters)).toMatchObject({ status: 401 });
+  const tokens = await tokenRequest(service.issuer, undefined, {
+    ...parameters,
+    client_assertion: assertion,
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+  });
+  expect(tokens).toMatchObject({ status: 200, body: { access_token: expect.any(String) } });
 });

@@ -25,6 +25,15 @@ const client = metadata.extend({
   first_party: z.boolean(),
   self_managed: z.boolean(),
   self_registered: z.boolean().describe('Whether the client registered itself; otherwise an administrator created it.'),
+  origin: z
+    .enum(['service', 'document'])
+    .describe('Where the metadata comes from: requests to this service, or the document at the client_id.'),
+  document_gone: z
+    .literal(true)
+    .optional()
+    .describe(
+      'Present if the document was missing for a day: users cannot authorize the client until it is approved again.',
+    ),
   introspect: z.enum(['own', 'any']),
   required_acr: z.string().optional(),
   access: z.enum(accessRules).describe('Who may use the client: everyone, or members of one of access_groups.'),

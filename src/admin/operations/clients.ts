@@ -1,5 +1,5 @@
 // Declares the operations on clients: list, create, show, change, disable, delete, renew secrets.
-import { rule } from '../../oauth/refusals.ts';
+import { refusal, rule } from '../../oauth/refusals.ts';
 import { z } from 'zod';
 import { randomId } from '../../crypto/secrets.ts';
 import type { ClientDecision } from '../../domain/administration/administration.ts';
@@ -13,7 +13,8 @@ import {
   parseClientMetadata,
   registrableFields,
 } from '../../oauth/client-metadata.ts';
-import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import { metadataDifference } from '../../oauth/metadata-difference.ts';
+import { conflict, invalidClientMetadata, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import { oneOf } from '../../oauth/registrable-values.ts';
@@ -224,6 +225,7 @@ export async function reviseClient(
     const decision = decide(current);
     if (!metadataOf) return decision;
     const metadata = metadataOf(current);
+    refuseDocumentMembers(current, metadata);
     if (needsSectorCheck(metadata, current.metadata) && needsSectorCheck(metadata, foreseen))
       throw conflict('the client has changed in the meantime: try again');
     const issued = secretFor(secretBox, current, metadata);
@@ -232,6 +234,13 @@ export async function reviseClient(
   });
   clients.forget(clientId);
   return { client, newSecret };
+}
+
+/** Only its document changes a client that is known by one, except for the scope. @throws OAuthError invalid_client_metadata */
+function refuseDocumentMembers({ origin, metadata }: Client, next: ClientMetadata): void {
+  const changed = origin === 'document' ? metadataDifference(metadata, next) : [];
+  const member = changed.map((change) => change.member).find((name) => name !== 'scope');
+  if (member !== undefined) throw invalidClientMetadata(refusal('document.members', member, { member }));
 }
 
 // each member of the metadata may be absent, or null, which removes it

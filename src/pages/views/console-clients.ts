@@ -31,6 +31,7 @@ export interface ReviewFacts {
   heldResources: { uri: string; holder: string; holderUri: string }[];
   /** The difference of each member; for a registration all members. */
   changes: { member: string; added: string[]; removed: string[]; kept: string[] }[];
+  document?: DocumentFacts;
   contacts: string[];
   address?: string;
   at: Date;
@@ -38,6 +39,22 @@ export interface ReviewFacts {
   awaitsCollection: boolean;
   /** The client is disabled: approval only enables it, and the change stays pending. */
   disabled: boolean;
+}
+
+/** The facts about a client that is known by its document. All text is untrusted. */
+export interface DocumentFacts {
+  /** The host of the document, as users see it. */
+  name: string;
+  /** The address of the document, which is the client_id. */
+  uri: string;
+  /** The users who asked for the client: their number, and the first names. */
+  askers: { count: number; usernames: string[] };
+  /** Redirect hosts that are neither that of the document nor the user's own computer. */
+  otherHosts: string[];
+  /** Whether each redirect URI is on the user's own computer. */
+  onlyLoopback: boolean;
+  /** The document was missing for a day. */
+  gone: boolean;
 }
 
 /** The fault of a field: a key of the catalogue under `console.fault.`, and the values of its sentence. */
@@ -51,6 +68,7 @@ export const faultCodes = [
   'algorithm',
   'characters',
   'choice',
+  'document',
   'dpop',
   'encryption-key',
   'entries',
@@ -128,7 +146,7 @@ export interface ConsoleClientPages {
       state: ClientState;
       enabled: boolean;
       refusalReason?: string;
-      facts: Pick<ReviewFacts, 'hosts' | 'lookAlikes' | 'heldResources'>;
+      facts: Pick<ReviewFacts, 'hosts' | 'lookAlikes' | 'heldResources' | 'document'>;
       review?: ReviewFacts;
       /** Approves or refuses the pending registration or change, or enables a disabled client. */
       decision?: FormView;

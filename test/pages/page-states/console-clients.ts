@@ -15,16 +15,20 @@ const end = examples['console-client-end'][1];
 
 const fieldNames = fieldsOf({}, {}).flatMap(({ fields }) => fields.map(({ name }) => name));
 const everyFault = Object.fromEntries(
-  faultCodes.map((code, index) => [
-    fieldNames[index],
-    { code, values: { least: '1', most: '100', grant: 'implicit' } },
-  ]),
+  // the form of such a client has no other fault at the same time
+  faultCodes
+    .filter((code) => code !== 'document')
+    .map((code, index) => [fieldNames[index], { code, values: { least: '1', most: '100', grant: 'implicit' } }]),
 );
 
 export const consoleClientStates: View[] = [
   {
     name: 'console-client-edit',
     data: { ...edit, problem: undefined, changed: undefined, groups: fieldsOf(formOfKind(web), everyFault) } as never,
+  },
+  {
+    name: 'console-client-edit',
+    data: { ...edit, problem: undefined, groups: fieldsOf({}, { client_name: { code: 'document' } }) },
   },
   { name: 'console-clients', data: { ...list, pending: { count: 3, more: false } } },
   { name: 'console-clients', data: { ...emptyList, filtered: true } },

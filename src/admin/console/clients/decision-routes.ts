@@ -33,7 +33,8 @@ const byId = z.object({ id: text(maxClientId) });
 const paged = z.object({ cursor: text(500).optional() });
 const decision = z.object({
   csrf: text(100).optional(),
-  shown: text(10_000),
+  // each client_id of 20, percent-encoded, with its version
+  shown: text(20 * (3 * maxClientId + 12)),
   decision: z.enum(['approve', 'refuse']),
   reason: text(1000).optional(),
   // the page of a client, or one entry of the list; otherwise the form for the selected entries
@@ -74,7 +75,10 @@ export async function clientDecisionRoutes(
   app.post(decidePath, async (request, reply) => {
     const sent = singleValued(request.body);
     const form = readParameters(decision, request.body);
-    const shown = form.shown.split(',').map((client) => client.split(' '));
+    const shown = form.shown
+      .split(',')
+      .map((client) => client.split(' '))
+      .map(([id = '', version]) => [readId(id), version] as const);
     const back = form.from === 'client' ? clientPath(shown[0]?.[0] ?? '') : waitingPath;
     const bound = { csrf: form.csrf, action: decidePath, shown: form.shown };
     const admin = await console.submitted(request, reply, { ...bound, back, fresh: true });
@@ -143,7 +147,8 @@ export async function clientDecisionRoutes(
 
   /** A form that decides about these clients, each at the shown version. @param from for the form of one client, which is selected */
   function decisionForm(admin: AdminSession, shown: readonly Client[], from?: 'client' | 'entry'): FormView {
-    const bound = shown.map(({ clientId, version }) => `${clientId} ${version}`).join(',');
+    // an address may contain a comma
+    const bound = shown.map(({ clientId, version }) => `${encodeURIComponent(clientId)} ${version}`).join(',');
     const form = admin.form(decidePath, bound);
     return { ...form, hidden: { ...form.hidden, shown: bound, ...(from && { 'client.0': 'on', from }) } };
   }
@@ -194,5 +199,14 @@ export async function clientDecisionRoutes(
       },
       { section: 'clients', status: status ?? 200 },
     );
+  }
+}
+
+/** Reads an id of the form; a form that was written by hand may hold anything. */
+function readId(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return '';
   }
 }

@@ -4,6 +4,7 @@ import type { Pages } from '../../../pages/views/index.ts';
 import {
   alike,
   clientPath,
+  documentFacts,
   heldBy,
   hostFacts,
   hostsOf,
@@ -81,6 +82,8 @@ export function reviewFactsOf(client: Client, lookup: ReviewLookup, dismissal: D
     awaitsCollection: client.uncollected,
     disabled: pendingMetadata !== undefined && client.status === 'disabled',
   };
+  const document = documentFacts(client, lookup);
+  if (document) facts.document = document;
   if (origin?.address !== undefined) facts.address = origin.address;
   return facts;
 }
@@ -93,6 +96,7 @@ type ClientPage = Pages['console-client'];
 /** The facts about one client. */
 export function factsOf(client: Client, lookup: ReviewLookup, dismissal: Dismissal) {
   const { metadata, approvedBy, refusalReason } = client;
+  const document = documentFacts(client, lookup);
   return {
     ...named(client),
     state: stateOf(client),
@@ -101,6 +105,7 @@ export function factsOf(client: Client, lookup: ReviewLookup, dismissal: Dismiss
       hosts: hostFacts(metadata.redirect_uris, metadata.redirect_uris, lookup),
       lookAlikes: alike(client, lookup, dismissal),
       heldResources: heldBy(client, lookup),
+      ...(document && { document }),
     },
     ...(waits(client) && { review: reviewFactsOf(client, lookup, dismissal) }),
     ...(approvedBy && { approvedBy }),
