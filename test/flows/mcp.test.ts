@@ -8,16 +8,21 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type McpSample, mcpResource, startMcpServer } from '../../demo/mcp-server.ts';
-import { adminToken, approveClient, call, redeem, withoutLimits } from '../helpers/grants.ts';
+import { type DocumentServer, startDocumentServer } from '../helpers/document-server.ts';
+import { adminToken, approveClient, call, eventually, redeem, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
+let documents: DocumentServer;
 let server: McpSample;
 let token: string;
 const stops: (() => Promise<unknown>)[] = [];
 beforeAll(async () => {
-  service = await startTestService({ environment: withoutLimits });
+  documents = await startDocumentServer();
+  service = await startTestService({
+    environment: { ...withoutLimits, CLIENT_ID_METADATA: 'approval', OUTBOUND_ALLOW: documents.allow },
+  });
   server = await startMcpServer({ issuer: service.issuer, port: 0 });
   token = await adminToken(service);
   const made = await call(`${service.issuer}/admin/api/resources`, {
@@ -32,6 +37,7 @@ afterEach(async () => {
 afterAll(async () => {
   await server?.stop();
   await service?.stop();
+  await documents?.stop();
 });
 
 /** The address at which a client waits for the browser: any free port of localhost (RFC 8252 7.3). */
@@ -47,12 +53,16 @@ async function listenForBrowser(): Promise<{ redirectUri: string; code: Promise<
 }
 
 /** What a client stores, in memory, and the page that it opens in the browser. */
-function provider(redirectUri: string): OAuthClientProvider & { opened: URL | undefined; stored: Stored } {
+function provider(
+  redirectUri: string,
+  clientMetadataUrl?: string,
+): OAuthClientProvider & { opened: URL | undefined; stored: Stored } {
   const stored: Stored = {};
   return {
     stored,
     opened: undefined,
     redirectUrl: redirectUri,
+    ...(clientMetadataUrl !== undefined && { clientMetadataUrl }),
     clientMetadata: {
       ...{ client_name: 'Tool Box', redirect_uris: ['http://localhost/callback'], token_endpoint_auth_method: 'none' },
       ...{ grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] },
@@ -135,6 +145,41 @@ describe('a client that registers itself', () => {
     expect(await (await connect(auth)).callTool({ name: 'read_log' })).toMatchObject({ content: answer.content });
     expect(auth.opened).toBeUndefined();
     expect(auth.stored.tokens.refresh_token).not.toBe(first.refresh_token);
+    expect(await approvals()).toHaveLength(before + 1);
+  });
+});
+
+describe('a client whose client_id is the address of its document', () => {
+  test('signs in with one approval and a localhost address at any port, and calls the tool (MCP Authorization, draft-ietf-oauth-client-id-metadata-document, protocols 5.4, 5.5)', async () => {
+    const user = await service.createUser();
+    const { redirectUri, code } = await listenForBrowser();
+    const clientId = documents.serve('/tool-box.json', { client_name: 'Tool Box' });
+    const auth = provider(redirectUri, clientId);
+    const before = (await approvals()).length;
+    const transport = transportFor(auth);
+    const first = new Client({ name: 'tool-box', version: '1.0.0' }).connect(transport);
+    await expect(first).rejects.toThrow(UnauthorizedError);
+    expect(Object.fromEntries(auth.opened!.searchParams)).toMatchObject({
+      ...{ client_id: clientId, resource: server.resource, scope: 'log.read', redirect_uri: redirectUri },
+    });
+    // nobody has registered it, and a signed-in user asks for it
+    const browser = new UserAgent(service);
+    await browser.signIn(user);
+    const waiting = await browser.follow(await browser.get(auth.opened!.href));
+    expect(waiting.body).toContain('waiting for an administrator');
+    await approveClient(service.issuer, token, encodeURIComponent(clientId));
+    // the page loads itself again, and goes on to the consent
+    const consent = await eventually(
+      async () => browser.follow(await browser.get(waiting.url)),
+      ({ body }) => body.includes('id="allow"'),
+    );
+    expect(consent.body).toContain('Read your logbook');
+    await fetch((await browser.submit(consent, { decision: 'allow' })).location!);
+    await transport.finishAuth(await code);
+    const claims = decodeJwt(auth.stored.tokens!.access_token);
+    expect(claims).toMatchObject({ aud: server.resource, client_id: clientId, scope: 'log.read' });
+    const answer = await (await connect(auth)).callTool({ name: 'read_log' });
+    expect(JSON.stringify(answer.content)).toContain(`The logbook of ${user.sub}`);
     expect(await approvals()).toHaveLength(before + 1);
   });
 });
