@@ -8,6 +8,8 @@ import { createPublicResources } from './domain/public-resources.ts';
 import { createClientDocuments } from './domain/client-documents/client-documents.ts';
 import { createAppearance } from './domain/appearance.ts';
 import { openEncryption } from './domain/encryption-at-rest.ts';
+import { createConnectionKinds } from './domain/connections/kinds.ts';
+import { createLinkIdentity } from './domain/connections/link-identity.ts';
 import { declareSubscribers } from './domain/events/subscribers.ts';
 import { startHeartbeat } from './domain/instance-heartbeat.ts';
 import { createPasswordQueue } from './domain/rate-limits/password-queue.ts';
@@ -29,15 +31,23 @@ import { createPasswordPolicy } from './domain/password-policy.ts';
 import { createCodeAttempts } from './authenticators/code-attempts.ts';
 import { createCountTry } from './authenticators/count-try.ts';
 import { createSecondFactorEnrolment } from './authenticators/enrolment.ts';
+import { createElsewhere } from './authenticators/connection/elsewhere.ts';
+import { createConnectionSteps } from './authenticators/connection/steps.ts';
 import { authenticators } from './authenticators/list.ts';
 import { createTotpEnrolment } from './authenticators/totp/enrolment.ts';
 import { createSecondStep } from './interaction/second-step.ts';
 import { createSectorCheck, createUnapprovedSectorCheck } from './domain/sector-check.ts';
 import { createRememberedRequests } from './interaction/remembered-request.ts';
 import { createSignIn } from './interaction/sign-in.ts';
-import { createGuardedFetch, createGuardedPost, createGuardedRead } from './outbound/guarded-fetch.ts';
+import {
+  createGuardedExchange,
+  createGuardedFetch,
+  createGuardedPost,
+  createGuardedRead,
+} from './outbound/guarded-fetch.ts';
 import { createMailTransport } from './outbound/mail-transport.ts';
 import { logEvent } from './repositories/audit/audit-events.ts';
+import { createConnectionDirectory } from './repositories/connections/connection-directory.ts';
 import { createClientCache } from './repositories/clients/client-cache.ts';
 import { createStore } from './repositories/store.ts';
 import { createDpop } from './sender-constraint/dpop.ts';
@@ -129,6 +139,15 @@ export async function buildServices({
     perUser: config.limits.sessionsPerUser,
   });
   const secondStep = createSecondStep({ store, secretBox, sessions, basePath, secure: config.secureCookies });
+  const connectionKinds = createConnectionKinds({
+    ...{ store, secretBox, fetchDocument, allowed: config.outboundAllow, now: tokens.now },
+    exchange: createGuardedExchange(config.outboundAllow),
+  });
+  const connectionSteps = createConnectionSteps({
+    ...{ store, secretBox, sessions, basePath, secure: config.secureCookies, lifetime: lifetimes.form },
+    perNetwork: config.limits.pendingSignInsPerNetwork,
+  });
+  const connections = createConnectionDirectory(store);
   const freeFailures = config.limits.signInPerAccount;
   const { now } = tokens;
   const countTry = createCountTry({ store, deviceCookies, limits, freeFailures });
@@ -165,8 +184,16 @@ export async function buildServices({
     sessions,
     passkeys,
     authenticators: authenticators.map((create) =>
-      create({ store, secretBox, audit, countTry, attemptCode, checkPassword, passkeys, totpEnrolment }),
+      create({
+        ...{ store, secretBox, audit, countTry, attemptCode, checkPassword, passkeys, totpEnrolment },
+        ...{ connections, connectionKinds },
+      }),
     ),
+    connections,
+    connectionKinds,
+    connectionSteps,
+    elsewhere: createElsewhere({ store, kinds: connectionKinds, steps: connectionSteps, limits, issuer }),
+    linkIdentity: createLinkIdentity({ store, config, kinds: connectionKinds }),
     secondFactorEnrolment,
     totpEnrolment,
     secondStep,

@@ -35,7 +35,7 @@ const soleImporters: Record<string, (file: string) => boolean> = {
     file === 'app.ts' ||
     file === 'services.ts' ||
     !/^(domain|tokens|repositories|database|oauth|crypto|outbound|jobs|command-line|start)\//.test(file),
-  '@fastify/cookie': (file) => file === 'app.ts' || /^(browser|interaction|login|admin)\//.test(file),
+  '@fastify/cookie': (file) => file === 'app.ts' || /^(browser|authenticators|interaction|login|admin)\//.test(file),
   '@fastify/cors': (file) => file.startsWith('server/'),
   '@fastify/formbody': (file) => file.startsWith('server/') || file.endsWith('/routes.ts'),
   pg: (file) => file.startsWith('database/'),

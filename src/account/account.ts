@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { servePages } from '../pages/page-response.ts';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import { accountApplicationsEndpoint } from './applications/routes.ts';
+import { accountConnectionsEndpoint } from './connections/routes.ts';
 import { accountDataEndpoint } from './data/routes.ts';
 import { accountDeleteEndpoint } from './delete/routes.ts';
 import { accountEmailEndpoint } from './email/routes.ts';
@@ -20,6 +21,7 @@ const endpoints = [
   accountEmailEndpoint,
   accountPasskeysEndpoint,
   accountSecondFactorsEndpoint,
+  accountConnectionsEndpoint,
   accountSessionsEndpoint,
   accountApplicationsEndpoint,
   accountDataEndpoint,

@@ -17,6 +17,7 @@ import { clientEndRoutes } from './console/clients/end-routes.ts';
 import { consoleClientsEndpoint } from './console/clients/routes.ts';
 import { groupPageRoutes } from './console/groups/page-routes.ts';
 import { consoleGroupsEndpoint } from './console/groups/routes.ts';
+import { consoleConnectionsEndpoint } from './console/connections/routes.ts';
 import { consoleResourcesEndpoint } from './console/resources/routes.ts';
 import { auditRoutes } from './console/operations/audit-routes.ts';
 import { keyRoutes } from './console/operations/key-routes.ts';
@@ -44,7 +45,8 @@ const pages = [
   ...[consoleClientsEndpoint, clientCreateRoutes, clientDecisionRoutes, clientEditRoutes, clientEndRoutes],
   ...[consoleUsersEndpoint, userConfirmRoutes, userEditRoutes, userPasswordRoutes, userFactorRoutes],
   ...[userExportRoutes, userImportRoutes],
-  ...[consoleGroupsEndpoint, groupPageRoutes, consoleResourcesEndpoint, consoleAttributesEndpoint],
+  ...[consoleGroupsEndpoint, groupPageRoutes, consoleResourcesEndpoint, consoleConnectionsEndpoint],
+  ...[consoleAttributesEndpoint],
   ...[sessionRoutes, keyRoutes, auditRoutes],
   ...[appearanceRoutes, settingsRoutes],
   consoleSearchEndpoint,

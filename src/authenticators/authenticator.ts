@@ -5,6 +5,7 @@ import type { SecondFactorMethod } from '../pages/views/second-factors.ts';
 import type { FirstFactorMethod } from '../pages/views/sign-in.ts';
 import type { AuditEvent } from '../repositories/audit/audit-events.ts';
 import type { SecondFactor as EnrolledFactor } from '../repositories/second-factors/second-factors.ts';
+import type { UpstreamSession } from '../repositories/sessions/sessions.ts';
 import type { User } from '../repositories/users/users.ts';
 
 export interface Authenticator {
@@ -16,6 +17,8 @@ export interface Authenticator {
   first?: FirstFactor;
   /** Present if it can follow another factor. */
   second?: SecondFactor;
+  /** Present if a sign-in can begin with it at another site, from which the browser comes back with an answer. */
+  elsewhere?: Elsewhere;
   /** Absent for a second factor that comes with others. */
   enrolment?: Enrolment;
 }
@@ -59,6 +62,22 @@ export interface FirstFactorRefused {
   event?: Pick<AuditEvent, 'sub' | 'detail'>;
 }
 
+/** A first step that the user takes at another site. */
+export interface Elsewhere {
+  /** The ways that the sign-in page offers, in order; the form of each posts no fields of its own. */
+  ways(context: StepContext): Promise<ElsewhereWay[]>;
+}
+
+export interface ElsewhereWay {
+  id: string;
+  /** The name on its button. */
+  name: string;
+  /** Where its form posts. */
+  path: string;
+  /** Where the browser is then sent, for the policy of the page. */
+  target: string | undefined;
+}
+
 /** A user who has shown a factor that is sufficient to begin a sign-in. */
 export interface VerifiedUser {
   sub: string;
@@ -68,6 +87,8 @@ export interface VerifiedUser {
   amr: string[];
   /** When the first factor was shown, if the sign-in counts from then; the default is now. */
   authTime?: Date | undefined;
+  /** The session at the connection by which the user signed in; its lifetime in seconds, if the connection has one. */
+  upstream?: (UpstreamSession & { lifetime?: number | undefined }) | undefined;
   /** Whether the sign-in resets the count of wrong passwords of the account. */
   resetsFailures?: boolean;
 }

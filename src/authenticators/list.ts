@@ -1,5 +1,6 @@
 // Lists the authenticators, in the order in which the pages of the sign-in offer them.
 import type { Authenticator } from './authenticator.ts';
+import { type ConnectionAuthenticatorOptions, createConnectionAuthenticator } from './connection/connection.ts';
 import { createPasskeyAuthenticator, type PasskeyAuthenticatorOptions } from './passkey/passkey.ts';
 import { createPasswordAuthenticator, type PasswordAuthenticatorOptions } from './password/password.ts';
 import { createRecoveryCodeAuthenticator, type RecoveryCodeOptions } from './recovery-code/recovery-code.ts';
@@ -10,6 +11,7 @@ import { createTotpAuthenticator, type TotpOptions } from './totp/totp.ts';
 export type AuthenticatorOptions = PasswordAuthenticatorOptions &
   PasskeyAuthenticatorOptions &
   TotpOptions &
+  ConnectionAuthenticatorOptions &
   RecoveryCodeOptions & { countTry: CountTry };
 
 /** One line for each. */
@@ -18,4 +20,5 @@ export const authenticators: ((options: AuthenticatorOptions) => Authenticator)[
   createPasskeyAuthenticator,
   createTotpAuthenticator,
   createRecoveryCodeAuthenticator,
+  createConnectionAuthenticator,
 ];

@@ -4,7 +4,7 @@ import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, equalSecrets, randomSecret } from '../crypto/secrets.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
-import type { NewSession, Session } from '../repositories/sessions/sessions.ts';
+import type { NewSession, Session, UpstreamSession } from '../repositories/sessions/sessions.ts';
 import type { NewSignIn } from '../repositories/sessions/sign-ins.ts';
 import type { Store } from '../repositories/store.ts';
 import type { SignInContext } from '../repositories/sessions/sign-in-context.ts';
@@ -45,7 +45,9 @@ export interface FormBinding {
 }
 
 /** A user whose factors were verified. */
-type Verified = Pick<NewSession, 'sub' | 'passwordHash' | 'amr' | 'authTime'>;
+type Verified = Pick<NewSession, 'sub' | 'passwordHash' | 'amr' | 'authTime'> & {
+  upstream?: (UpstreamSession & { lifetime?: number | undefined }) | undefined;
+};
 
 export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
 
@@ -109,7 +111,9 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       previous: Session | undefined,
       stored: Pick<NewSignIn, 'browser' | 'notice' | 'event' | 'resetsFailures'>,
     ): Promise<boolean> {
-      const { token, session } = newSession(request, user);
+      const { token, session: shown } = newSession(request, user);
+      // a sign-in here replaces one by a connection
+      const session = { ...shown, upstream: shown.upstream ?? null };
       const signIn: NewSignIn = { ...stored, session, renews: undefined, perUser: options.perUser };
       if (!previous) return setSessionCookie(reply, token, await store.signIns.insert(signIn, request.log));
       // the same user: the session keeps the tokens of its clients under a new cookie
@@ -171,14 +175,19 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     },
   };
 
-  function newSession(request: FastifyRequest, user: Verified): { token: string; session: NewSession } {
+  function newSession(
+    request: FastifyRequest,
+    { upstream, ...user }: Verified,
+  ): { token: string; session: NewSession } {
     const { token, hash } = newOpaqueToken('session');
+    const { lifetime = options.lifetime, ...at } = upstream ?? {};
     const session = {
       ...user,
+      upstream: upstream && (at as UpstreamSession),
       tokenHash: hash,
       sid: randomSecret(),
       idleLifetime: options.idleLifetime,
-      lifetime: options.lifetime,
+      lifetime: Math.min(options.lifetime, lifetime),
       userAgent: request.headers['user-agent']?.slice(0, maxUserAgent),
       address: clientAddress(request),
     };

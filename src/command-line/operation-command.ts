@@ -12,11 +12,12 @@ import type { Config } from '../config.ts';
 import { createPasswordHashing } from '../crypto/password-hashing.ts';
 import { createAppearance } from '../domain/appearance.ts';
 import { createPasswordPolicy } from '../domain/password-policy.ts';
+import { createConnectionKinds } from '../domain/connections/kinds.ts';
 import { createLimits } from '../domain/rate-limits/rate-limits.ts';
 import { createSectorCheck } from '../domain/sector-check.ts';
 import { firstRefusal } from '../oauth/refusals.ts';
 import { invalidRequest } from '../oauth/errors.ts';
-import { createGuardedFetch } from '../outbound/guarded-fetch.ts';
+import { createGuardedExchange, createGuardedFetch } from '../outbound/guarded-fetch.ts';
 import { createMailTransport } from '../outbound/mail-transport.ts';
 import { openKeyRing } from '../tokens/key-ring.ts';
 import {
@@ -105,6 +106,10 @@ function contextOf({ config, store, secretBox, administration }: Context, { stde
     passwords: createPasswordHashing(),
     passwordPolicy: createPasswordPolicy(config.passwordBreachCheck, fetchDocument, log),
     checkSector: createSectorCheck(fetchDocument),
+    connectionKinds: createConnectionKinds({
+      ...{ store, secretBox, fetchDocument, allowed: config.outboundAllow, now: () => new Date() },
+      exchange: createGuardedExchange(config.outboundAllow),
+    }),
     limits: createLimits(store, config.limits),
     mailTransport: createMailTransport(config),
     async appearance() {

@@ -82,7 +82,7 @@ function fieldOf(name: string, rule: z.ZodType, option: string | undefined): Omi
     option,
     kind: isFlag
       ? 'flag'
-      : name === 'password'
+      : name === 'password' || name === 'secret'
         ? 'input'
         : item.format === 'date-time'
           ? 'time'

@@ -4,6 +4,8 @@ import { type Attribute, attributesOf, standardClaimsOf } from '../oauth/attribu
 import type { ViewedEvent } from '../repositories/audit/audit-view.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { ListedGrant } from '../repositories/clients/grants.ts';
+import type { Connection } from '../repositories/connections/connections.ts';
+import type { LinkedIdentity } from '../repositories/connections/linked-identities.ts';
 import type { Group } from '../repositories/groups/groups.ts';
 import type { LogoutDeliverySummary } from '../repositories/logout-deliveries/logout-deliveries.ts';
 import type { Resource } from '../repositories/resources/resources.ts';
@@ -150,6 +152,44 @@ export const resourceView = ({ scopes, ...resource }: Resource) => ({
     'createdAt',
   ),
   scopes: Object.entries(scopes).map(([value, description]) => ({ value, description })),
+});
+
+/** Without the secret: only whether it is set, and since when. */
+export const connectionView = ({ claimRules, groupRules, secretSince, ...connection }: Connection) => ({
+  ...shown(
+    connection,
+    'id',
+    'kind',
+    'preset',
+    'displayName',
+    'status',
+    'position',
+    'hidden',
+    'domains',
+    'subdomains',
+    'authoritativeDomains',
+    'linking',
+    'provisioning',
+    'usernameFrom',
+    'defaultGroups',
+    'sync',
+    'trustMfa',
+    'mfaValues',
+    'sessionLifetime',
+    'settings',
+    'discoveredAt',
+    'version',
+    'createdAt',
+    'updatedAt',
+  ),
+  claim_rules: claimRules,
+  group_rules: groupRules,
+  secret: secretSince ? { set: true, since: secretSince.toISOString() } : { set: false },
+});
+
+export const connectionLinkView = ({ connectionId, ...link }: LinkedIdentity) => ({
+  connection: connectionId,
+  ...shown(link, 'issuer', 'subject', 'how', 'createdAt', 'lastUsedAt'),
 });
 
 export const secondFactorView = (factor: SecondFactor) => shown(factor, 'id', 'kind', 'name', 'createdAt', 'usedAt');

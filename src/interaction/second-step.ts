@@ -2,6 +2,7 @@
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest } from '../crypto/secrets.ts';
+import type { VerifiedUser } from '../authenticators/authenticator.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
 import type { Repositories } from '../repositories/store.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
@@ -22,6 +23,8 @@ export interface FirstStep {
   amr: string[];
   /** When the first factor was shown, by the database's clock. */
   shownAt: Date;
+  /** The session at the connection by which the first step was shown. */
+  upstream?: VerifiedUser['upstream'];
   /** True if the first step was the sign-in of a session, which the second one strengthens. */
   stepUp: boolean;
 }
@@ -31,6 +34,7 @@ interface Content {
   amr: string[];
   /** The digest of the password's hash, or null without a password: a new password ends the step. */
   password: string | null;
+  upstream?: VerifiedUser['upstream'];
   /** When the first factor was shown, in milliseconds of the database's clock. */
   at: number;
   until: number;
@@ -61,11 +65,11 @@ export function createSecondStep(options: {
     open(
       request: FastifyRequest,
       reply: FastifyReply,
-      first: { sub: string; passwordHash: string | undefined; amr: string[]; shownAt: Date },
+      first: Pick<VerifiedUser, 'sub' | 'passwordHash' | 'amr' | 'upstream'> & { shownAt: Date },
     ): void {
-      const { sub, amr, passwordHash } = first;
+      const { sub, amr, passwordHash, upstream } = first;
       const [at, until] = [first.shownAt.getTime(), Date.now() + lifetime * 1000];
-      const content: Content = { sub, amr, password: digestOf(passwordHash), at, until };
+      const content: Content = { sub, amr, password: digestOf(passwordHash), upstream, at, until };
       const sealed = secretBox.seal(JSON.stringify(content), dataOf(sessions.ensureBrowserHash(request, reply)));
       reply.setCookie(secondStepCookie, sealed.toString('base64url'), { ...cookie, maxAge: lifetime });
     },
@@ -82,8 +86,11 @@ export function createSecondStep(options: {
       if (begun) return begun;
       if (!session || !signedInRecently(session)) return undefined;
       const { user, amr, authTime } = session;
-      if (!amr.includes('pwd') || amr.includes('mfa')) return undefined;
-      return { user, passwordHash: user.passwordHash, amr, shownAt: authTime, stepUp: true };
+      if (!(amr.includes('pwd') || amr.includes('fed')) || amr.includes('mfa')) return undefined;
+      const { upstream } = session;
+      // a sign-in elsewhere is no proof of the password
+      const passwordHash = amr.includes('pwd') ? user.passwordHash : undefined;
+      return { user, passwordHash, amr, upstream, shownAt: authTime, stepUp: true };
     },
   };
 
@@ -103,6 +110,7 @@ export function createSecondStep(options: {
     if (user?.status !== 'enabled') return undefined;
     const passwordHash = content.password === null ? undefined : user.passwordHash;
     if (digestOf(passwordHash) !== content.password) return undefined;
-    return { user, passwordHash, amr: content.amr, shownAt: new Date(content.at), stepUp: false };
+    const { amr, upstream, at } = content;
+    return { user, passwordHash, amr, upstream, shownAt: new Date(at), stepUp: false };
   }
 }

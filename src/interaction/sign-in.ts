@@ -4,6 +4,7 @@ import type { VerifiedUser } from '../authenticators/authenticator.ts';
 import type { Repositories } from '../repositories/store.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
 import { securityNotification } from '../browser/security-notification.ts';
+import type { AuditEvent } from '../repositories/audit/audit-events.ts';
 import type { AuditTrail } from '../server/audit.ts';
 import type { BrowserSessions } from '../browser/session.ts';
 import type { ReturnTo } from '../pages/return-to.ts';
@@ -45,12 +46,13 @@ export function createSignIn({ store, sessions, deviceCookies, audit, secondStep
     const { sub, amr, resetsFailures = false } = user;
     const { clientId } = continuation;
     secondStep.close(request, reply);
-    const device = deviceCookies.renew(request, amr.includes('pwd') ? undefined : 'passkey');
+    const isPasskey = !amr.includes('pwd') && !amr.includes('fed');
+    const device = deviceCookies.renew(request, isPasskey ? 'passkey' : undefined);
     const address = clientAddress(request);
     const made = await sessions.signIn(request, reply, user, continuation.previous, {
       browser: device.stored,
       notice: securityNotification('new-sign-in', request, sub),
-      event: { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId, address, detail: { amr } },
+      event: { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId, address, detail: detailOf(user) },
       resetsFailures: resetsFailures,
     });
     if (!made) return undefined;
@@ -80,8 +82,10 @@ export function createSignIn({ store, sessions, deviceCookies, audit, secondStep
       if (user.resetsFailures) await store.signInFailures.forget({ sub, name: '' });
       // the event shows administrators a sign-in that stops here: another person may know the password (security R101)
       const event = { type: 'user.first_factor_shown', outcome: 'success', sub } as const;
-      await audit(request, { ...event, clientId: continuation.clientId, detail: { amr } });
-      secondStep.open(request, reply, { ...user, shownAt: status.now });
+      await audit(request, { ...event, clientId: continuation.clientId, detail: detailOf(user) });
+      // a sign-in elsewhere has the time that its answer asserts (federation FR10)
+      const shownAt = user.upstream ? (user.authTime ?? status.now) : status.now;
+      secondStep.open(request, reply, { ...user, shownAt });
       return signInPath('/login/second-factor', continuation);
     },
     complete,
@@ -97,6 +101,11 @@ export function createSignIn({ store, sessions, deviceCookies, audit, secondStep
     },
   };
 }
+
+const detailOf = ({ amr, upstream }: VerifiedUser): AuditEvent['detail'] => ({
+  amr,
+  ...(upstream && { connection: upstream.connectionId }),
+});
 
 /** The page after a sign-in: for a request the consent page, which redirects at once if no consent is needed. */
 export function continuationPath({ transaction, returnTo }: Pick<Continuation, 'transaction' | 'returnTo'>): string {

@@ -57,6 +57,7 @@ const paths: Record<LinkPurpose, string> = {
 const buttonPaths: Partial<Record<MailName, string>> = {
   'password-changed': '/account',
   'second-factor-changed': '/account',
+  'identity-linked': '/account/connections',
   'new-sign-in': '/account',
   'second-step-failed': '/account/password',
   'sign-up-known': '/login',

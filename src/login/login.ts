@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import { accessDeniedEndpoint } from './access-denied/routes.ts';
 import { accountChooserEndpoint } from './accounts/routes.ts';
+import { loginConnectionsEndpoint } from './connections/routes.ts';
 import { consentEndpoint } from './consent/routes.ts';
 import { deviceEndpoint } from './device/routes.ts';
 import { invitationEndpoint } from './invitation/routes.ts';
@@ -16,6 +17,7 @@ const endpoints = [
   loginEndpoint,
   accountChooserEndpoint,
   loginSecondFactorEndpoint,
+  loginConnectionsEndpoint,
   consentEndpoint,
   accessDeniedEndpoint,
   deviceEndpoint,

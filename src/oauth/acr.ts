@@ -10,7 +10,8 @@ interface Level {
 
 /** From the weakest to the strongest. A sign-in that reaches a level also reaches the weaker ones. */
 const levels: readonly Level[] = [
-  { acr: 'urn:gatehouse:acr:password', amr: [['pwd'], ['mfa']] },
+  // `fed` is our word for a sign-in by a connection
+  { acr: 'urn:gatehouse:acr:password', amr: [['pwd'], ['fed'], ['mfa']] },
   { acr: 'urn:gatehouse:acr:mfa', amr: [['mfa']] },
   // a passkey that verified the user, or a passkey beside a password: a phishing site cannot use the response
   {

@@ -67,6 +67,7 @@ const requestRules = {
   'attribute.large': 'is larger than the attribute allows',
   'attribute.choice': 'is not one of the choices',
   'token-claim': 'must have claims that a scope of this service releases, each once',
+  domain: 'must contain only domains such as example.com, without @, and {domain} is none',
   language: 'must have language tags as its members, such as en',
   'standard-claims': `must contain only standard claims: ${storableClaims.join(', ')}`,
 } as const;
@@ -167,6 +168,23 @@ const documentRules = {
   'document.members': '{member} comes from the document of the client, which alone can change it',
 } as const;
 
+/** Rules for the settings of connections; each sentence is whole. */
+const connectionRules = {
+  'connection.issuer-address': 'the issuer must be an https URL with a public host, without query and fragment',
+  'connection.discovery':
+    'the discovery document of the issuer could not be read: it must be JSON at /.well-known/openid-configuration below the issuer, over https and from a public address',
+  'connection.discovery-form':
+    'the discovery document has no authorization_endpoint, token_endpoint or jwks_uri: this is no OpenID Provider',
+  'connection.other-issuer':
+    'the discovery document names another issuer: enter the issuer exactly as the document says, with or without its last slash',
+  'connection.inward-address':
+    'the discovery document names an address that is not https, or not public: this service will not ask it',
+  'connection.secret': 'the connection needs a secret before it can be enabled',
+  'connection.kind': 'this kind of connection is not built in',
+  'connection.domain-held': 'a domain belongs to one connection, and {connection} has one of these',
+  'connection.version': 'the connection has changed since you looked at it: look at it again, then save',
+} as const;
+
 /** Rules that only the database can check; each sentence is whole. */
 const storedRules = {
   // another client holds a resource that this client claims (decisions section 2); the trigger has the sentence, since plain SQL gets it too
@@ -175,7 +193,7 @@ const storedRules = {
 
 const memberRules = { ...userRules, ...requestRules, ...clientRules };
 type MemberCode = keyof typeof memberRules;
-const wholeRules = { ...combinationRules, ...documentRules, ...storedRules };
+const wholeRules = { ...combinationRules, ...documentRules, ...connectionRules, ...storedRules };
 type Sentences = typeof memberRules & typeof wholeRules;
 export type RefusalCode = keyof Sentences;
 

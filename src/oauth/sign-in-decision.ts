@@ -9,6 +9,8 @@ export interface SignInFacts {
   enrolled: boolean;
   /** Whether the user has signed in in this browser with the current password. */
   knownBrowser: boolean;
+  /** The enabled connections that the user is linked to. */
+  connections: readonly string[];
   /** The user's live sessions, the newest sign-in first. */
   sessions: readonly string[];
 }
@@ -20,6 +22,8 @@ export interface SignInRequest {
   amr: readonly string[];
   /** The session to renew under a new cookie. */
   renews: string | undefined;
+  /** The connection by which the user signs in; undefined for a sign-in here. */
+  connection: string | undefined;
   /** How many sessions a user may have; 0 for no limit. */
   maxSessions: number;
 }
@@ -28,6 +32,7 @@ export type SignInRefusal =
   | 'user' // deleted or disabled
   | 'password' // changed since it was checked
   | 'second-factor' // added since the policy was read, or forgotten (security R127)
+  | 'connection' // disabled, or no longer linked to the user (federation FR5)
   | 'session'; // the session to renew is over
 
 export type SignInOutcome =
@@ -44,6 +49,8 @@ export function decideSignIn(facts: SignInFacts | undefined, request: SignInRequ
   if (!facts?.enabled) return { refusal: 'user' };
   if (request.passwordHash !== undefined && request.passwordHash !== facts.passwordHash) return { refusal: 'password' };
   if (facts.enrolled && !request.amr.includes('mfa')) return { refusal: 'second-factor' };
+  if (request.connection !== undefined && !facts.connections.includes(request.connection))
+    return { refusal: 'connection' };
   if (request.renews !== undefined && !facts.sessions.includes(request.renews)) return { refusal: 'session' };
   const isLimited = request.renews === undefined && request.maxSessions > 0;
   return { notifies: !facts.knownBrowser, ends: isLimited ? facts.sessions.slice(request.maxSessions - 1) : [] };

@@ -36,6 +36,19 @@ export interface FetchOptions {
 /** Sends a form and returns the status of the answer, whose body is not read. Throws FetchRefused. */
 export type GuardedPost = (url: string, form: Record<string, string>) => Promise<number>;
 
+/** An answer of another service, whatever its status. */
+export interface ExchangeAnswer {
+  status: number;
+  /** The media type, without parameters. */
+  type: string | undefined;
+  body: string;
+}
+/** Sends a form, or a GET without one, and reads the answer. Throws FetchRefused without an answer, and for one that is too long. */
+export type GuardedExchange = (
+  url: string,
+  options?: { form?: Record<string, string>; headers?: Record<string, string>; maxBytes?: number },
+) => Promise<ExchangeAnswer>;
+
 const defaultTimeout = 5_000; // milliseconds, for the whole request
 const defaultMaxBytes = 64 * 1024;
 
@@ -118,6 +131,44 @@ export function createGuardedPost(allowed: readonly string[]): GuardedPost {
         response.destroy();
       });
       request.on('error', (error) => reject(refusal(address, 'cannot be reached', { cause: error })));
+      request.end(body);
+    });
+}
+
+/** The same for a conversation with another service: it reads the body of any answer, and follows no redirect. */
+export function createGuardedExchange(allowed: readonly string[]): GuardedExchange {
+  const open = createRequester(allowed);
+  return (address, { form, headers: more = {}, maxBytes = defaultMaxBytes } = {}) =>
+    new Promise((resolve, reject) => {
+      const body = form && new URLSearchParams(form).toString();
+      const headers = {
+        accept: 'application/json',
+        ...(body !== undefined && {
+          'content-type': 'application/x-www-form-urlencoded',
+          'content-length': String(Buffer.byteLength(body)),
+        }),
+        ...more,
+      };
+      const request = open(address, { method: body === undefined ? 'GET' : 'POST', headers }, (response) => {
+        const chunks: Buffer[] = [];
+        let size = 0;
+        response.on('data', (chunk: Buffer) => {
+          size += chunk.length;
+          if (size > maxBytes) {
+            response.destroy();
+            reject(refusal(address, `longer than ${maxBytes / 1024} KiB`));
+          } else chunks.push(chunk);
+        });
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode!,
+            type: response.headers['content-type']?.split(';')[0]!.trim().toLowerCase(),
+            body: Buffer.concat(chunks).toString('utf8'),
+          }),
+        );
+        response.on('error', (error) => reject(refusal(address, 'broke off', error)));
+      });
+      request.on('error', (error) => reject(refusal(address, 'cannot be reached', error)));
       request.end(body);
     });
 }

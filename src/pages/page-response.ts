@@ -17,6 +17,8 @@ export interface PageOptions {
   status?: number;
   /** The validated redirect URI that a form on the page may finally lead to, beside the service itself. */
   formTarget?: string | undefined;
+  /** Where forms of the page lead at other sites, which may redirect further. */
+  formTargets?: readonly string[];
   /** ui_locales of the request. */
   uiLocales?: string | undefined;
   /** The page's own address below the base path: the page then offers the other languages. */
@@ -56,7 +58,8 @@ export function createPageResponses(
     const locale = pages.chooseLocale(wishes.join(' '), request.headers['accept-language']);
     const logo = linkTarget('client' in data ? (data.client as ClientView | undefined)?.logoUri : undefined);
     const frames = 'frames' in data ? (data.frames ?? []).map((frame) => new URL(frame).origin) : [];
-    const target = options.formTarget === undefined ? '' : ` ${formTargets(options.formTarget)}`;
+    const targets = [options.formTarget, ...(options.formTargets ?? [])].filter((uri) => uri !== undefined);
+    const target = [...new Set(targets.flatMap((uri) => formTargets(uri).split(' ')))].map((one) => ` ${one}`).join('');
     noStore(reply)
       .code(options.status ?? 200)
       .header(

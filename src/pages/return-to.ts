@@ -13,7 +13,9 @@ export interface ReturnTo {
     | 'password'
     | 'passkeys'
     | 'second-factors'
-    | 'authenticator';
+    | 'authenticator'
+    | 'connect'
+    | 'connections';
   /** The value of the sign-in page's parameter `destination`. */
   value: string;
   /** Path and query of the page. */
@@ -36,7 +38,14 @@ export const newAuthenticator: ReturnTo = {
   path: '/account/authenticator',
 };
 
-const ownPages = [ownData, ownAddress, ownDeletion, ownPassword, ownPasskeys, secondFactors, newAuthenticator];
+/** Where a user proves an account, to link an identity of a connection to it. */
+export const connectAccount: ReturnTo = { name: 'connect', value: 'connect', path: '/login/connect' };
+export const ownConnections: ReturnTo = { name: 'connections', value: 'connections', path: '/account/connections' };
+
+const ownPages = [
+  ...[ownData, ownAddress, ownDeletion, ownPassword, ownPasskeys, secondFactors, newAuthenticator],
+  ...[connectAccount, ownConnections],
+];
 
 /** The page on which an administrator decides about a registration. @param code its verification code, if known */
 export function registrationPage(code: string | undefined): ReturnTo {
@@ -54,7 +63,7 @@ export function devicePage(code: string | undefined): ReturnTo {
 }
 
 /** The page that a value of the parameter names; undefined for any other value. */
-function readReturnTo(value: string | undefined): ReturnTo | undefined {
+export function readReturnTo(value: string | undefined): ReturnTo | undefined {
   const own = ownPages.find((page) => page.value === value);
   if (own) return own;
   const [, name, code] = /^(registration|device)(?:\.([A-Z]{4}-[A-Z]{4}))?$/.exec(value ?? '') ?? [];

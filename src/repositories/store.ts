@@ -52,6 +52,9 @@ import { userImportsRepository } from './users/user-imports.ts';
 import { userSearchRepository } from './users/user-search.ts';
 import { userSettingsRepository } from './users/user-settings.ts';
 import { usersRepository } from './users/users.ts';
+import { connectionStepsRepository } from './connections/connection-steps.ts';
+import { connectionsRepository } from './connections/connections.ts';
+import { linkedIdentitiesRepository } from './connections/linked-identities.ts';
 import { databaseStatusRepository } from './database-status/database-status.ts';
 
 function repositories(sql: Sql, onEvent: EventListener) {
@@ -70,6 +73,8 @@ function repositories(sql: Sql, onEvent: EventListener) {
     clientReview: clientReviewRepository(sql),
     clientSessions: clientSessionsRepository(sql),
     clients: clientsRepository(sql),
+    connectionSteps: connectionStepsRepository(sql),
+    connections: connectionsRepository(sql),
     deferredRegistrations: deferredRegistrationsRepository(sql),
     deviceAuthorizations: deviceAuthorizationsRepository(sql),
     dpopProofs: dpopProofsRepository(sql),
@@ -80,6 +85,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     hourlyCounts: hourlyCountsRepository(sql),
     instances: instancesRepository(sql),
     knownBrowsers: knownBrowsersRepository(sql),
+    linkedIdentities: linkedIdentitiesRepository(sql),
     logoutDeliveries: logoutDeliveriesRepository(sql),
     mailedLinks: mailedLinksRepository(sql),
     mails: mailsRepository(sql),

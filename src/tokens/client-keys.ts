@@ -4,17 +4,22 @@ import type { ClientMetadata } from '../oauth/client-metadata.ts';
 import { hasAcceptableSize, maxKeys } from '../oauth/json-web-key.ts';
 import { FetchRefused, type GuardedFetch } from '../outbound/guarded-fetch.ts';
 
-export type ClientKeys = (metadata: ClientMetadata, fresh: boolean) => Promise<JSONWebKeySet>;
+export type ClientKeys = (
+  metadata: Pick<ClientMetadata, 'jwks' | 'jwks_uri'>,
+  fresh: boolean,
+) => Promise<JSONWebKeySet>;
 
-const maxAge = 60_000; // milliseconds: a rotated key is read within a minute
-const minAge = 5_000; // milliseconds between two fetches, whatever requests arrive
 const maxEntries = 1_000;
 
 /**
+ * @param age in milliseconds: a set is read again after `maxAge`, and `minAge` lies between two fetches, whatever requests arrive
  * @returns a reader that throws FetchRefused when the document cannot be fetched or is no key set. All returned keys have accepted sizes. A
  * set that is registered, or was not fetched again, is the same object.
  */
-export function createClientKeys(fetchDocument: GuardedFetch): ClientKeys {
+export function createClientKeys(
+  fetchDocument: GuardedFetch,
+  { maxAge, minAge }: { maxAge: number; minAge: number } = { maxAge: 60_000, minAge: 5_000 },
+): ClientKeys {
   const cache = new Map<string, { at: number; keys: Promise<JSONWebKeySet> }>();
   const registered = new WeakMap<object, JSONWebKeySet>();
   return async (metadata, fresh) => {

@@ -3,6 +3,7 @@ import type { Examples } from '../../src/pages/views/parts.ts';
 import type { Pages } from '../../src/pages/views/index.ts';
 import { accountExamples } from './account.ts';
 import { applicationExamples } from './applications.ts';
+import { connectionExamples } from './connections.ts';
 import { consoleClientCreateExamples } from './console-client-create.ts';
 import { consoleClientExamples } from './console-clients.ts';
 import { consoleDefinitionsExamples } from './console-definitions.ts';
@@ -25,6 +26,7 @@ export { mailExamples } from './mail.ts';
 export const examples: Examples<Pages> = {
   ...accountExamples,
   ...applicationExamples,
+  ...connectionExamples,
   ...consoleClientExamples,
   ...consoleClientCreateExamples,
   ...consoleDefinitionsExamples,

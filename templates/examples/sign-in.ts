@@ -12,6 +12,9 @@ export const signInExamples: Examples<SignInPages> = {
         { id: 'password', form: form('/login') },
         { id: 'passkey', form: form('/login/passkey'), script: 'passkey.js', options: '{"challenge":"AAAA"}' },
       ],
+      elsewhere: ['Corporate', 'Partners & Friends', 'GitHub', 'Apple', 'Google', 'Microsoft'].map((name, index) => ({
+        ...{ id: `c${index}`, name, form: form(`/connections/c${index}`) },
+      })),
       username: 'ada',
       problem: 'credentials',
       fields: ['username', 'password'],

@@ -9,6 +9,7 @@ import { openEncryption } from '../../src/domain/encryption-at-rest.ts';
 import { adminToken, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
 import { png } from '../helpers/images.ts';
 import { routesOf } from '../helpers/route-map.ts';
+import { type Provider, startProvider } from '../helpers/provider.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 interface Operation {
@@ -34,14 +35,21 @@ interface Document {
 }
 
 let service: TestService;
+let provider: Provider;
 let token: string;
 let document: Document;
 beforeAll(async () => {
-  service = await startTestService({ environment: { ...withoutLimits, PASSWORD_MIN_LENGTH: '14' } });
+  provider = await startProvider();
+  service = await startTestService({
+    environment: { ...withoutLimits, PASSWORD_MIN_LENGTH: '14', OUTBOUND_ALLOW: provider.host },
+  });
   token = await adminToken(service);
   document = (await call(`${service.issuer}/admin/api/openapi.json`, { token })).body as unknown as Document;
 });
-afterAll(() => service?.stop());
+afterAll(async () => {
+  await service?.stop();
+  await provider?.stop();
+});
 
 const operations = () =>
   Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -240,6 +248,34 @@ describe('the answers of real requests', () => {
     const user = await service.createUser();
     await check('PATCH', `/users/${user.sub}`, '/users/{sub}', { attributes: { floor: 3 } });
     await check('DELETE', '/attributes/floor', '/attributes/{attribute}');
+  });
+
+  test('the answers about connections and links match their schemas, and show no secret (federation 4, FR17)', async () => {
+    const secret = 'canary of the secret';
+    const made = {
+      id: 'honest',
+      kind: 'oidc',
+      display_name: 'Honest',
+      settings: provider.settings,
+      secret,
+      status: 'enabled',
+    };
+    await check('POST', '/connections', '/connections', made);
+    const listed = [
+      await check('GET', '/connections', '/connections'),
+      await check('GET', '/connections/honest', '/connections/{id}'),
+      await check('PATCH', '/connections/honest', '/connections/{id}', { provisioning: 'on', version: 1 }),
+    ];
+    expect(JSON.stringify(listed)).not.toContain(secret);
+    expect(listed[2]).toMatchObject({ secret: { set: true }, version: 2 });
+    const { sub } = await service.createUser();
+    await check('POST', `/users/${sub}/connections`, '/users/{sub}/connections', {
+      connection: 'honest',
+      subject: 'x',
+    });
+    await check('GET', `/users/${sub}/connections`, '/users/{sub}/connections');
+    await check('DELETE', `/users/${sub}/connections/honest`, '/users/{sub}/connections/{connection}');
+    await check('DELETE', '/connections/honest', '/connections/{id}');
   });
 
   test('the answers about groups match their schemas (issue 6)', async () => {

@@ -57,6 +57,13 @@ test.each<[string, Partial<RecordedEvent>, Partial<MailFacts>, unknown[]]>([
   ],
   ['a new second factor', { type: 'user.second_factor_added' }, {}, [toAda('second-factor-changed')]],
   ['a removed second factor', { type: 'user.second_factor_removed' }, {}, [toAda('second-factor-changed')]],
+  [
+    'a connected sign-in (federation FR6)',
+    { type: 'identity.linked', detail: { how: 'person' } },
+    {},
+    [toAda('identity-linked')],
+  ],
+  ['the first sign-in of a new account', { type: 'identity.linked', detail: { how: 'provisioned' } }, {}, []],
   ['new recovery codes', { type: 'user.recovery_codes_renewed' }, {}, [toAda('second-factor-changed')]],
   ['a change of a user', { type: 'user.changed' }, {}, []],
 ])(

@@ -45,6 +45,8 @@ const auditFilter = {
 export const adminRoutes: Record<string, Route> = {
   'DELETE /admin/api/attributes/:attribute': admin(204, { path: { attribute: ['department'] } }),
   'DELETE /admin/api/clients/:id': admin(204, victim),
+  'DELETE /admin/api/connections/:id': admin(204, { path: { id: ['none'] } }),
+  'DELETE /admin/api/users/:sub/connections/:connection': admin(204, { path: { sub: ['@sub'], connection: ['none'] } }),
   'DELETE /admin/api/groups/:name': admin(204, group),
   'DELETE /admin/api/keys/:kid': admin(204, { path: { kid: ['none'] } }),
   'DELETE /admin/api/resources/:resource': admin(204, { path: { resource: ['https://api.example/'] } }),
@@ -91,6 +93,9 @@ export const adminRoutes: Record<string, Route> = {
   'GET /admin/api/attributes': admin(200),
   'GET /admin/api/resources': admin(200, { query: page }),
   'GET /admin/api/resources/:resource': admin(200, { path: { resource: ['https://api.example/'] } }),
+  'GET /admin/api/connections': admin(200),
+  'GET /admin/api/connections/:id': admin(200, { path: { id: ['none'] } }),
+  'GET /admin/api/users/:sub/connections': admin(200, person),
   'GET /admin/api/groups': admin(200, { query: { ...page, 'q?': ['staff'] } }),
   'GET /admin/api/groups/:name': admin(200, group),
   'GET /admin/api/users': admin(200, {
@@ -115,6 +120,14 @@ export const adminRoutes: Record<string, Route> = {
   'PATCH /admin/api/attributes/:attribute': admin(200, {
     path: { attribute: ['department'] },
     json: { 'label?': [{ en: 'Department' }], 'choices?': [['a'], null], 'max?': [5, null], 'person?': ['read'] },
+  }),
+  'PATCH /admin/api/connections/:id': admin(200, {
+    path: { id: ['none'] },
+    json: {
+      'display_name?': ['Honest'],
+      'status?': ['enabled', 'disabled'],
+      'settings?': [{ issuer: 'https://id.example' }],
+    },
   }),
   'PATCH /admin/api/resources/:resource': admin(200, {
     path: { resource: ['https://api.example/'] },
@@ -148,6 +161,18 @@ export const adminRoutes: Record<string, Route> = {
       'unique?': [false],
     },
   }),
+  'POST /admin/api/connections': admin(201, {
+    json: {
+      id: ['honest', 'manual'],
+      kind: ['oidc', 'saml'],
+      display_name: ['Honest'],
+      'settings?': [{ issuer: 'http://127.0.0.1:1', client_id: 'x' }],
+      'authoritative_domains?': [['corp.example']],
+      'group_rules?': [[{ equals: 'a', group: 'b' }]],
+      'secret?': ['secret', null],
+    },
+  }),
+  'POST /admin/api/users/:sub/connections': admin(204, { ...person, json: { connection: ['none'], subject: ['x'] } }),
   'POST /admin/api/resources': admin(201, {
     json: {
       resource: ['https://api.example/', 'urn:example:api'],

@@ -8,10 +8,18 @@ const usual: SignInFacts = {
   passwordHash: 'hash',
   enrolled: false,
   knownBrowser: true,
+  connections: ['honest'],
   sessions: ['newer', 'older'],
 };
-const byPassword: SignInRequest = { passwordHash: 'hash', amr: ['pwd'], renews: undefined, maxSessions: 0 };
+const byPassword: SignInRequest = {
+  passwordHash: 'hash',
+  amr: ['pwd'],
+  connection: undefined,
+  renews: undefined,
+  maxSessions: 0,
+};
 const byPasskey = { ...byPassword, passwordHash: undefined, amr: ['swk', 'user', 'mfa'] };
+const byConnection = { ...byPasskey, amr: ['fed'], connection: 'honest' };
 const withBoth = { ...byPassword, amr: ['pwd', 'otp', 'mfa'] };
 const signedIn = { notifies: false, ends: [] };
 const refused = (refusal: string) => ({ refusal });
@@ -27,6 +35,13 @@ test.each<[string, Partial<SignInFacts>, SignInRequest, object]>([
   ['a user who showed the second factor is signed in', { enrolled: true }, withBoth, signedIn],
   ['a passkey is both factors', { enrolled: true }, byPasskey, signedIn],
   ['the user gets a mail about an unknown browser', { knownBrowser: false }, byPassword, { notifies: true, ends: [] }],
+  ['an enabled connection that the user is linked to signs in (federation FR5)', {}, byConnection, signedIn],
+  [
+    'one that is disabled, or no longer linked, does not (federation FR5)',
+    { connections: [] },
+    byConnection,
+    refused('connection'),
+  ],
   ['a session less than the limit ends none', {}, { ...byPassword, maxSessions: 3 }, signedIn],
   ['the oldest session ends at the limit', {}, { ...byPassword, maxSessions: 2 }, { notifies: false, ends: ['older'] }],
   [

@@ -10,6 +10,9 @@ let service: TestService;
 beforeAll(async () => {
   // no instance sends the mails, so that each order stays
   service = await startTestService({ instances: 0 });
+  await service.database.sql(
+    `INSERT INTO connections (id, kind, display_name, status) VALUES ('honest', 'oidc', 'Honest', 'enabled'), ('closed', 'oidc', 'Closed', 'disabled')`,
+  );
 });
 afterAll(() => service?.stop());
 
@@ -28,18 +31,20 @@ async function storeSessions(sub: string, count: number): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R127)', async () => {
+test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R127, federation FR5)', async () => {
   const stored = fc.record({
     // mostly good, so that what comes after is reached
     enabled: fc.constantFrom(true, true, true, true, false),
     passwordHash: optional('hash', 'hash', 'changed'),
     enrolled: fc.boolean(),
     knownBrowser: fc.boolean(),
+    connections: fc.constantFrom<string[][]>(['honest'], ['honest'], []),
     sessions: fc.integer({ min: 0, max: 5 }),
   });
   const request = fc.record({
     passwordHash: optional('hash'),
     amr: fc.constantFrom<string[][]>(['pwd'], ['pwd', 'otp', 'mfa']),
+    connection: optional('honest', 'closed'),
     renews: fc.constantFrom('none', 'none', 'own', 'gone'),
     maxSessions: fc.integer({ min: 0, max: 4 }),
   });
@@ -64,6 +69,11 @@ test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R
           `INSERT INTO known_browsers (token_hash, sub, expires_at) VALUES ($1, $2, now() + interval '1 hour')`,
           [...[previousHash, sub]],
         );
+      for (const connection of [...facts.connections, 'closed'])
+        await sql(
+          `INSERT INTO linked_identities (connection_id, issuer, subject, sub, how) VALUES ($1, 'i', $2, $2, 'person')`,
+          [connection, sub],
+        );
       const sessions = await storeSessions(sub, count);
       const renews = which === 'none' ? undefined : which === 'own' ? (sessions[0] ?? '0') : '0';
       const outcome = decideSignIn({ ...facts, sessions }, { ...asked, renews });
@@ -72,8 +82,9 @@ test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R
         { tokenHash: randomBytes(32), sid: randomBytes(16).toString('hex'), sub, passwordHash: asked.passwordHash },
         3600,
       );
+      const upstream = asked.connection && { connectionId: asked.connection, issuer: 'i', subject: sub };
       const made = await service.store.signIns.insert({
-        ...{ ...rest, session: { ...session, amr: asked.amr }, renews },
+        ...{ ...rest, session: { ...session, amr: asked.amr, upstream: upstream || null }, renews },
         ...{ browser: { ...browser, previousHash }, perUser: asked.maxSessions },
       });
       reached.add('refusal' in outcome ? outcome.refusal : `${outcome.notifies} ${outcome.ends.length > 0}`);
@@ -104,6 +115,16 @@ test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R
   );
   // no rule was left out
   expect([...reached].sort()).toEqual([
-    ...['false false', 'false true', 'password', 'second-factor', 'session', 'true false', 'true true', 'user'],
+    ...[
+      'connection',
+      'false false',
+      'false true',
+      'password',
+      'second-factor',
+      'session',
+      'true false',
+      'true true',
+      'user',
+    ],
   ]);
 });

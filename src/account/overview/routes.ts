@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { createAccountPages, firstPage } from '../account-pages.ts';
 import { browserAndSystem } from '../../domain/browser-name.ts';
 import { isUnprotected, signInMethods } from './methods.ts';
+import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
@@ -16,12 +17,13 @@ const enoughRecoveryCodes = 3;
 
 interface AccountDependencies {
   store: Store;
+  connections: ConnectionDirectory;
   sessions: BrowserSessions;
   pages: PageResponses;
 }
 
 export async function accountEndpoint(app: FastifyInstance, options: AccountDependencies): Promise<void> {
-  const { store } = options;
+  const { store, connections } = options;
   const account = createAccountPages(options);
 
   account.page(app, '/account', async (own) => {
@@ -29,7 +31,7 @@ export async function accountEndpoint(app: FastifyInstance, options: AccountDepe
     const [grants, live, methods] = await Promise.all([
       store.grants.list(user.sub, firstPage),
       store.sessions.list({ sub: user.sub }, firstPage),
-      signInMethods(store, user),
+      signInMethods(store, user, connections),
     ]);
     const recent = [...live].sort((a, b) => b.usedAt.getTime() - a.usedAt.getTime());
     return own.send('account', {
@@ -56,7 +58,7 @@ export async function accountEndpoint(app: FastifyInstance, options: AccountDepe
   });
 
   account.page(app, '/account/security', async (own) => {
-    const methods = await signInMethods(store, own.session.user);
+    const methods = await signInMethods(store, own.session.user, connections);
     return own.send('account-security', { methods, unprotected: isUnprotected(methods) });
   });
 }

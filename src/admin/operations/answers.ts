@@ -4,10 +4,12 @@ import { clientMetadataShape } from '../../oauth/client-metadata.ts';
 import { accessRules } from '../../oauth/access.ts';
 import { claimsShape } from '../../oauth/administration.ts';
 import { newAttributeShape } from '../../oauth/attributes.ts';
+import { newConnectionShape } from '../../oauth/connection-shape.ts';
 import { newResourceShape } from '../../oauth/resource-shape.ts';
 import { errorCodes } from '../../oauth/errors.ts';
 import { auditEventTypes } from '../../repositories/audit/audit-events.ts';
 import { tokenIssued } from '../../repositories/audit/audit-view.ts';
+import { linkKinds } from '../../repositories/connections/linked-identities.ts';
 import { logoutDeliveryStatuses } from '../../repositories/logout-deliveries/logout-deliveries.ts';
 import { keyStates } from '../../tokens/key-ring.ts';
 
@@ -108,6 +110,30 @@ const resource = newResourceShape
       .describe('Whether a client registered it in resource_uris, and no administrator has changed it.'),
     created_at: time,
   });
+const connection = z
+  .object(newConnectionShape.omit({ secret: true }).shape)
+  .extend({
+    preset: z.string().optional(),
+    domains: z.array(z.string()),
+    authoritative_domains: z.array(z.string()),
+    session_lifetime: lifetime,
+  })
+  .required({ status: true, linking: true, provisioning: true, settings: true, claim_rules: true, group_rules: true })
+  .extend({
+    secret: z.object({ set: z.boolean(), since: time.optional() }),
+    discovered_at: time.optional().describe('When the other side’s own description was last read.'),
+    version: z.int().describe('Increases with every change; a change may name it.'),
+    created_at: time,
+    updated_at: time,
+  });
+const link = z.object({
+  connection: z.string(),
+  issuer: z.string(),
+  subject: z.string(),
+  how: z.enum(linkKinds),
+  created_at: time,
+  last_used_at: time.optional(),
+});
 const secondFactor = z.object({
   id: z.string(),
   kind: z.string().describe('Such as authenticator (an authenticator app) or passkey.'),
@@ -256,6 +282,9 @@ export const answers = {
       .describe('Where the host of the resource publishes the document; absent for a URI that is no web address.'),
     document: z.looseObject({ resource: z.string(), authorization_servers: z.array(z.string()) }),
   }),
+  Connection: connection,
+  ConnectionList: z.object({ connections: z.array(connection) }),
+  LinkList: z.object({ links: z.array(link) }),
   MembersChange: z.object({
     added: z.array(z.string()),
     removed: z.array(z.string()),

@@ -9,6 +9,7 @@ import { groupOperations } from './groups.ts';
 import { invitationOperations } from './invitations.ts';
 import { keyOperations } from './keys.ts';
 import { mailOperations } from './mail.ts';
+import { connectionOperations } from './connections.ts';
 import type { Operation } from './operation.ts';
 import { resourceOperations } from './resources.ts';
 import { sessionOperations } from './sessions.ts';
@@ -27,6 +28,7 @@ export const operations: Operation[] = [
   ...groupOperations,
   ...resourceOperations,
   ...attributeOperations,
+  ...connectionOperations,
   ...grantOperations,
   ...auditOperations,
   ...keyOperations,

@@ -9,6 +9,7 @@ import type { AppearanceService } from '../../domain/appearance.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import type { PasswordPolicy } from '../../domain/password-policy.ts';
 import { transferFormats } from '../../domain/user-records.ts';
+import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
 import type { CheckSector } from '../../domain/sector-check.ts';
 import { firstRefusal } from '../../oauth/refusals.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
@@ -30,6 +31,7 @@ export interface OperationContext {
   passwords: Pick<PasswordHashing, 'hash'>;
   passwordPolicy: PasswordPolicy;
   checkSector: CheckSector;
+  connectionKinds: ConnectionKinds;
   /** The service has opened the key ring; a command opens it only for an operation that needs it. */
   keyRing(): Promise<KeyRing>;
   /** As with the key ring: the stored part is read. */

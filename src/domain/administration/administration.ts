@@ -8,6 +8,7 @@ import { requireGroups } from './client-access.ts';
 import { type AttributeValues, checkedAttributes, keepUnique, withoutNulls } from '../attributes.ts';
 import { appearanceOperations } from './appearance.ts';
 import { attributeOperations } from './attributes.ts';
+import { connectionOperations } from './connections.ts';
 import { groupOperations } from './groups.ts';
 import { resourceOperations } from './resources.ts';
 import { invitationOperations, invite, type InvitationDelivery } from './invitations.ts';
@@ -117,6 +118,7 @@ export function createAdministration(store: Store) {
     ...attributeOperations(store),
     ...groupOperations(store),
     ...resourceOperations(store),
+    ...connectionOperations(store),
     ...invitationOperations(store),
     importUsers: importUsers(store),
     /**

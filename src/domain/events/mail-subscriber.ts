@@ -35,6 +35,9 @@ export function mailsAbout(event: RecordedEvent, { contacts, hasVerifiedAddress 
     case 'user.second_factor_removed':
     case 'user.recovery_codes_renewed':
       return hasVerifiedAddress ? [aboutAccount('second-factor-changed', event)] : [];
+    case 'identity.linked':
+      // a new account has nobody to warn
+      return hasVerifiedAddress && detail['how'] !== 'provisioned' ? [aboutAccount('identity-linked', event)] : [];
     default:
       return [];
   }
@@ -57,6 +60,7 @@ export const mailSubscriber: EventSubscriber = {
     'user.second_factor_added',
     'user.second_factor_removed',
     'user.recovery_codes_renewed',
+    'identity.linked',
   ],
   async handle(event, { clients, users, mails }) {
     const { type, clientId, sub } = event;

@@ -32,6 +32,8 @@ const windows = {
   pushedPerNetwork: 60,
   /** Pending sign-ins of a network. Their rows are the count; here an instance only remembers that the limit is passed. */
   pendingSignInsPerNetwork: 60,
+  /** Answers of connections, by network. No refund. */
+  connectionAnswers: 60,
   /** Mails with a link, by address, or by user for a change of the address. No refund. */
   mailedLinks: 3600,
   /** Requests for a mail with a link, by network. No refund. */

@@ -127,11 +127,12 @@ export async function loginSecondFactorEndpoint(
     step: Step,
     methods: readonly string[],
   ): Promise<string | undefined> {
-    const { user, passwordHash, continuation, pending, shownAt, stepUp } = step;
+    const { user, passwordHash, upstream, continuation, pending, shownAt, stepUp } = step;
     const amr = withMethods(step.amr, ...methods);
-    const apart = stepUp || (pending !== undefined && shownAt <= pending.createdAt);
+    // a sign-in elsewhere freshens nothing by itself, so that the factor shown here is what counts (federation FR10)
+    const apart = stepUp || (upstream === undefined && pending !== undefined && shownAt <= pending.createdAt);
     const authTime = apart ? shownAt : undefined;
-    return signIn.complete(request, reply, { sub: user.sub, passwordHash, amr, authTime }, continuation);
+    return signIn.complete(request, reply, { sub: user.sub, passwordHash, amr, authTime, upstream }, continuation);
   }
 
   /**

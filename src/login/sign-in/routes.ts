@@ -45,6 +45,7 @@ interface SignInPage {
 
 export async function loginEndpoint(app: FastifyInstance, options: LoginDependencies): Promise<void> {
   const { config, signIn, sessions, deviceCookies, pages, audit, rememberedRequests } = options;
+  const elsewhere = options.authenticators.flatMap((one) => one.elsewhere ?? []);
   const factors = options.authenticators.flatMap(({ id, first }) => (first ? [{ id, ...first }] : []));
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
@@ -136,6 +137,8 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     const last = deviceCookies.lastFactor(request);
     methods.sort((a, b) => Number(b.id === last) - Number(a.id === last));
     const data: Pages['login'] = { methods, forgottenPasswordUri: signInPath('/password/forgotten', { transaction }) };
+    const ways = (await Promise.all(elsewhere.map((one) => one.ways({ request, reply })))).flat();
+    if (ways.length > 0) data.elsewhere = ways.map(({ id, name, path }) => ({ id, name, form: formOf(path) }));
     if (session || deviceCookies.hash(request))
       data.accountsUri = signInPath('/login/accounts', { transaction, returnTo });
     if (config.signUp) data.signUpUri = signInPath('/sign-up', { transaction });
@@ -154,6 +157,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     return pages.send(request, reply, 'login', data, {
       status: refused ? statusOf(refused) : 200,
       formTarget: pending?.redirectUri,
+      formTargets: ways.flatMap(({ target }) => target ?? []),
       uiLocales: pending?.uiLocales,
       here: signInPath('/login', { transaction, returnTo }),
     });

@@ -12,6 +12,8 @@ export const accountNotices = [
   'profile-saved',
   'password-changed',
   'welcome',
+  'connection-linked',
+  'connection-removed',
 ] as const;
 export type AccountNotice = (typeof accountNotices)[number];
 
@@ -24,7 +26,7 @@ export interface AccountFrame extends Footer {
 
 /** A sign-in method: keys of the catalogue under `account.method.`, each with `.set` and `.unset`. */
 export interface SignInMethod {
-  method: 'password' | 'passkeys' | 'second-factors' | 'recovery-codes';
+  method: 'password' | 'passkeys' | 'second-factors' | 'recovery-codes' | 'connections';
   /** The page that sets it up. */
   uri: string;
   set: boolean;

@@ -20,6 +20,11 @@ export const consoleSections = [
     icon: 'M7.5 9.5a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2 16c.5-2.8 2.6-4 5.5-4s5 1.2 5.5 4M13 3.8a3 3 0 0 1 0 5.4M15 12.3c1.7.5 2.7 1.7 3 3.7',
   },
   { name: 'attributes', uri: '/admin/attributes', icon: 'M3 4h14v12H3zM6 8h3M6 12h3M12 8h2M12 12h2' },
+  {
+    name: 'connections',
+    uri: '/admin/connections',
+    icon: 'M8 12l4-4M9 6l1.5-1.5a3.5 3.5 0 0 1 5 5L14 11M11 14l-1.5 1.5a3.5 3.5 0 0 1-5-5L6 9',
+  },
   { name: 'sessions', uri: '/admin/sessions', icon: 'M2.5 3.5h15v10h-15zM7 17h6M10 13.5V17' },
   {
     name: 'keys',

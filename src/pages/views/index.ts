@@ -1,6 +1,7 @@
 // Declares the data that each page shows: the contract between the routes and the templates.
 import type { AccountPages } from './account.ts';
 import type { ApplicationPages } from './applications.ts';
+import type { ConnectionPages } from './connections.ts';
 import type { ConsoleClientCreatePages } from './console-client-create.ts';
 import type { ConsoleClientPages } from './console-clients.ts';
 import type { ConsoleDefinitionsPages } from './console-definitions.ts';
@@ -29,6 +30,7 @@ export interface Pages
   extends
     SignInPages,
     AccountPages,
+    ConnectionPages,
     PasskeyPages,
     RegistrationPages,
     DevicePages,

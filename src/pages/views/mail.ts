@@ -6,6 +6,7 @@ export const mailNames = [
   'reset-password',
   'password-changed',
   'second-factor-changed',
+  'identity-linked',
   'new-sign-in',
   'second-step-failed',
   'sign-up',

@@ -31,6 +31,8 @@ export interface SignInPages {
   login: Footer & {
     client?: ClientView;
     methods?: FirstFactorMethod[];
+    /** Connections, each with the form that leads there. */
+    elsewhere?: { id: string; name: string; form: FormView }[];
     /** The typed name, or login_hint. */
     username?: string;
     /** A LoginProblem, or a key of the authenticator that refused. */

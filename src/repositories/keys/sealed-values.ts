@@ -7,6 +7,8 @@ const columns = [
   { name: 'clients.shared_secret_encrypted', table: 'clients', column: 'shared_secret_encrypted', key: 'client_id' },
   { name: 'clients.client_secret_encrypted', table: 'clients', column: 'client_secret_encrypted', key: 'client_id' },
   { name: 'authenticators.secret_encrypted', table: 'authenticators', column: 'secret_encrypted', key: 'id' },
+  { name: 'connections.secret_encrypted', table: 'connections', column: 'secret_encrypted', key: 'id' },
+  { name: 'connection_steps.sealed_encrypted', table: 'connection_steps', column: 'sealed_encrypted', key: 'id' },
 ] as const;
 export type SealedColumn = (typeof columns)[number]['name'];
 
@@ -23,13 +25,13 @@ export interface SealedValue {
 
 const statements = columns.map(({ table, column, key }) => ({
   others: statement(
-    `sealed_values.others.${column}`,
+    `sealed_values.others.${table}.${column}`,
     `SELECT ${key} AS id, ${column} AS sealed FROM ${table}
       WHERE ${key} > $1 AND ${column} IS NOT NULL AND sealed_key_id(${column}) <> $2 ORDER BY ${key} LIMIT $3`,
   ),
   // a value that a request changed meanwhile stays; a re-encrypted secret makes no new version of its client
   replace: statement(
-    `sealed_values.replace.${column}`,
+    `sealed_values.replace.${table}.${column}`,
     `UPDATE ${table} t SET ${column} = n.after FROM unnest($1::text[], $2::bytea[], $3::bytea[]) AS n (id, before, after)
       WHERE t.${key} = n.id AND t.${column} = n.before AND set_config('gatehouse.reencrypt', 'on', true) = 'on' RETURNING 1 AS done`,
   ),

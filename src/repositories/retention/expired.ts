@@ -32,6 +32,7 @@ const beyond = (table: string, column: string, filter: string) =>
   );
 // pushed requests have a limit for each client instead
 const surplusPending = beyond('authorization_requests', 'expires_at', 'browser_hash IS NOT NULL');
+const surplusSteps = beyond('connection_steps', 'expires_at', 'true');
 // only names without an account: the failures of a user are deleted with the user
 const surplusNames = beyond('sign_in_failures', 'expires_at', 'sub IS NULL');
 const surplusLimits = beyond('rate_limits', 'expire', `split_part(key, ':', 1) = $2`);
@@ -40,6 +41,7 @@ const surplusLimits = beyond('rate_limits', 'expire', `split_part(key, ':', 1) =
 const tables = [
   byExpiry('access_tokens'),
   byExpiry('authorization_requests'),
+  byExpiry('connection_steps'),
   byExpiry('client_sessions'),
   byExpiry('used_assertions'),
   byExpiry('used_challenges'),
@@ -86,6 +88,7 @@ export function expiredRepository(sql: Sql, most = maxKept) {
   const kinds = [
     ...tables.map((table) => [table, []] as const),
     [surplusPending, [most.pendingSignIns]] as const,
+    [surplusSteps, [most.pendingSignIns]] as const,
     [surplusNames, [most.unknownNames]] as const,
   ];
   return {

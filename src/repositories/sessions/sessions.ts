@@ -20,6 +20,8 @@ export interface Session {
   user: User;
   /** Whether its user now has a second factor, shown in this session or not. */
   enrolled: boolean;
+  /** The session at the connection by which the user signed in. */
+  upstream: UpstreamSession | undefined;
 }
 
 /** A session to store; lifetimes in seconds. */
@@ -36,6 +38,17 @@ export interface NewSession {
   lifetime: number;
   userAgent: string | undefined;
   address: string | undefined;
+  /** The connection by which the user signed in; null for a sign-in here, and undefined to keep that of a renewed session. */
+  upstream?: UpstreamSession | null | undefined;
+}
+
+/** The session of a user at a connection, as its answer named it. */
+export interface UpstreamSession {
+  connectionId: string;
+  issuer: string;
+  subject: string;
+  /** The session's name there. */
+  sid?: string | undefined;
 }
 
 export interface SessionSummary {
@@ -63,11 +76,13 @@ export interface SessionRow extends UserRow {
   now: Date;
   stale: boolean;
   enrolled: boolean;
+  connection_id: string | null;
+  upstream: Omit<UpstreamSession, 'connectionId'> | null;
 }
 
 /** Selects the live session of a token, with its user. @param idleLifetime in seconds */
 export const foundSession = (tokenHash: string, idleLifetime: string) => `
-   SELECT ${userColumns}, s.id AS session_id, s.sid, s.auth_time, s.amr, clock_timestamp() AS now,
+   SELECT ${userColumns}, s.id AS session_id, s.sid, s.auth_time, s.amr, s.connection_id, s.upstream, clock_timestamp() AS now,
           s.used_at < now() - make_interval(secs => ${idleLifetime}::float8 / 20) AS stale,
           EXISTS (${remaining}) AS enrolled
      FROM sessions s JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
@@ -94,7 +109,7 @@ const endFamilies = statement('sessions.end_families', 'DELETE FROM client_sessi
 const list = (name: string, condition: string) =>
   statement(
     `sessions.list${name}`,
-    `SELECT s.id, s.sid, s.sub, u.username, s.created_at, s.auth_time, s.amr, s.used_at, s.expires_at,
+    `SELECT s.id, s.sid, s.sub, u.username, s.created_at, greatest(s.auth_time, s.created_at) AS auth_time, s.amr, s.used_at, s.expires_at,
           host(s.address) AS address, s.user_agent,
           ARRAY(SELECT jsonb_build_object('clientId', c.client_id,
                          'clientName', coalesce(c.metadata ->> 'client_name', c.client_id))
@@ -202,7 +217,12 @@ export function sessionsRepository(sql: Sql) {
 /** The parameters of store_session(). @param renews the id of the session to renew */
 export function sessionMembers(session: NewSession, renews: string | undefined) {
   return {
-    expected: { sub: session.sub, password_hash: session.passwordHash, session: renews },
+    expected: {
+      sub: session.sub,
+      password_hash: session.passwordHash,
+      session: renews,
+      connection: session.upstream?.connectionId,
+    },
     issue: {
       token_hash: session.tokenHash.toString('hex'),
       sid: session.sid,
@@ -212,8 +232,16 @@ export function sessionMembers(session: NewSession, renews: string | undefined) 
       lifetime_seconds: session.lifetime,
       user_agent: session.userAgent,
       address: session.address,
+      ...upstreamMembers(session.upstream),
     },
   };
+}
+
+function upstreamMembers(upstream: NewSession['upstream']) {
+  if (upstream === undefined) return {};
+  if (upstream === null) return { connection: null };
+  const { connectionId, ...at } = upstream;
+  return { connection: connectionId, upstream: at };
 }
 
 export function toSession(row: SessionRow): Session {
@@ -225,6 +253,7 @@ export function toSession(row: SessionRow): Session {
     now: row.now,
     stale: row.stale,
     enrolled: row.enrolled,
+    upstream: row.connection_id === null ? undefined : { connectionId: row.connection_id, ...row.upstream! },
     user: toUser(row),
   };
 }

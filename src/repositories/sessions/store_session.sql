@@ -1,7 +1,7 @@
 -- Stores a session, or renews one of the same user, which keeps its sid. It locks the user's row first, which serializes the user's sign-ins and
 -- changes of the password and of second factors: each sees what the earlier ones stored. `refusal` is NULL if the session was stored.
---   expected: sub, password_hash (null without a password), session (the id of the one to renew, or null)
---   issue: token_hash (hex), sid, amr, auth_time (null for now), idle_seconds, lifetime_seconds, user_agent, address
+--   expected: sub, password_hash (null without a password), session (the id of the one to renew, or null), connection (null without one)
+--   issue: token_hash (hex), sid, amr, auth_time (null for now), idle_seconds, lifetime_seconds, user_agent, address, connection and upstream (absent to keep those of a renewed one)
 CREATE FUNCTION {{store_session}}(expected jsonb, issue jsonb, OUT refusal text, OUT session_id bigint) LANGUAGE plpgsql AS $$
 DECLARE
   user_sub text := expected ->> 'sub';
@@ -19,13 +19,21 @@ BEGIN
     WHEN expected ->> 'password_hash' IS NOT NULL AND expected ->> 'password_hash' IS DISTINCT FROM current_hash THEN 'password'
     -- a second factor of any kind (security R127)
     WHEN ('mfa' = ANY (methods)) IS NOT TRUE AND EXISTS (SELECT FROM second_factors WHERE sub = user_sub) THEN 'second-factor' END;
+  IF refusal IS NULL AND expected ->> 'connection' IS NOT NULL THEN
+    -- a connection that is disabled meanwhile, or a link that is removed, signs no user in (federation FR5)
+    PERFORM FROM connections c JOIN linked_identities l ON l.connection_id = c.id
+      WHERE c.id = expected ->> 'connection' AND c.status = 'enabled' AND l.sub = user_sub FOR SHARE OF c, l;
+    IF NOT FOUND THEN
+      refusal := 'connection';
+    END IF;
+  END IF;
   IF refusal IS NOT NULL THEN
     RETURN;
   END IF;
   IF renewed_id IS NULL THEN
-    INSERT INTO sessions (token_hash, sid, sub, auth_time, amr, idle_expires_at, expires_at, user_agent, address)
+    INSERT INTO sessions (token_hash, sid, sub, auth_time, amr, idle_expires_at, expires_at, user_agent, address, connection_id, upstream)
       VALUES (token, issue ->> 'sid', user_sub, coalesce(authenticated_at, clock_timestamp()), methods, idle_end, absolute_end,
-              issue ->> 'user_agent', (issue ->> 'address')::inet)
+              issue ->> 'user_agent', (issue ->> 'address')::inet, issue ->> 'connection', nullif(issue -> 'upstream', 'null'))
       RETURNING id INTO session_id;
     RETURN;
   END IF;
@@ -33,7 +41,9 @@ BEGIN
   UPDATE sessions SET token_hash = token, auth_time = coalesce(authenticated_at, clock_timestamp()), amr = methods, used_at = now(),
          idle_expires_at = CASE WHEN authenticated_at IS NULL THEN idle_end ELSE least(idle_end, expires_at) END,
          expires_at = CASE WHEN authenticated_at IS NULL THEN absolute_end ELSE expires_at END,
-         user_agent = issue ->> 'user_agent', address = (issue ->> 'address')::inet
+         user_agent = issue ->> 'user_agent', address = (issue ->> 'address')::inet,
+         connection_id = CASE WHEN issue ? 'connection' THEN issue ->> 'connection' ELSE connection_id END,
+         upstream = CASE WHEN issue ? 'connection' THEN nullif(issue -> 'upstream', 'null') ELSE upstream END
    WHERE id = renewed_id AND sub = user_sub
   RETURNING id INTO session_id;
   IF NOT FOUND THEN

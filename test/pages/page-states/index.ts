@@ -4,6 +4,7 @@ import { examples } from '../../../templates/examples/index.ts';
 import { accountStates } from './account.ts';
 import { commonStates } from './common.ts';
 import { consoleDefinitionsStates } from './console-definitions.ts';
+import { connectionStates } from './connections.ts';
 import { consoleGroupsStates } from './console-groups.ts';
 import { consoleResourcesStates } from './console-resources.ts';
 import { consoleSearchStates } from './console-search.ts';
@@ -26,6 +27,7 @@ export { catalogueOf, translation, type View } from './state.ts';
 export const everyView: View[] = [
   ...(Object.keys(examples) as PageName[]).flatMap((name) => examples[name].map((data) => ({ name, data }) as View)),
   ...commonStates,
+  ...connectionStates,
   ...consoleClientStates,
   ...consoleClientCreateStates,
   ...consoleDefinitionsStates,

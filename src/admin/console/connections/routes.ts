@@ -1,0 +1,157 @@
+// Serves the console's pages about connections: the list, one connection, and the forms that create, change and delete one.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Config } from '../../../config.ts';
+import type { ConnectionPages, TypedConnection } from '../../../pages/views/connections.ts';
+import type { FormView } from '../../../pages/views/index.ts';
+import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Store } from '../../../repositories/store.ts';
+import { singleValued } from '../../../server/parameters.ts';
+import { changeConnection, createConnection, deleteConnection, findConnection } from '../../operations/connections.ts';
+import type { OperationContext } from '../../operations/operation.ts';
+import { perform } from '../../perform.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
+import { isTypedName } from '../typed-name.ts';
+import { emptyForm, formOf, inputOf, typedIn } from './form.ts';
+
+const path = '/admin/connections';
+const newPath = `${path}/new`;
+const pathOf = (id: string) => `${path}/${id}`;
+
+type FormPage = ConnectionPages['console-connection-form'];
+
+interface ConsoleConnectionsDependencies {
+  config: Config;
+  store: Store;
+  console: Console;
+  operationContext: OperationContext;
+}
+
+export async function consoleConnectionsEndpoint(
+  app: FastifyInstance,
+  { config, store, console, operationContext }: ConsoleConnectionsDependencies,
+): Promise<void> {
+  const find = (request: FastifyRequest) => findConnection(store, (request.params as { id: string }).id);
+  const redirectUriOf = (id: string) => `${config.issuer}/connections/${id}/callback`;
+
+  /** Reads a form; undefined after an answer was sent. */
+  async function submitted(request: FastifyRequest, reply: FastifyReply, action: string) {
+    const body = singleValued(request.body);
+    const admin = await console.submitted(request, reply, { csrf: body['csrf'], action, back: action, fresh: true });
+    return admin && { admin, body };
+  }
+
+  console.page(app, path, async (admin) => {
+    const connections = await store.connections.list();
+    return admin.send(
+      'console-connections',
+      {
+        connections: connections.map(({ id, displayName, kind, status }) => ({
+          ...{ id, name: displayName, kind, status, uri: pathOf(id) },
+        })),
+        newUri: newPath,
+      },
+      { section: 'connections' },
+    );
+  });
+
+  const showForm = (admin: AdminSession, typed: TypedConnection, of?: Connection, problem?: FormPage['problem']) =>
+    admin.send(
+      'console-connection-form',
+      {
+        typed,
+        redirectUri: redirectUriOf(of?.id ?? (/^[a-z][a-z0-9-]{1,39}$/.test(typed.id) ? typed.id : 'ID')),
+        form: withVersion(admin.form(of ? `${pathOf(of.id)}/edit` : newPath), of?.version),
+        ...(of && {
+          of: {
+            id: of.id,
+            name: of.displayName,
+            uri: pathOf(of.id),
+            ...(of.secretSince && { secretSince: of.secretSince }),
+          },
+        }),
+        ...(problem && { problem }),
+      },
+      { section: 'connections', status: problem ? 400 : 200 },
+    );
+
+  console.page(app, newPath, (admin) => showForm(admin, emptyForm));
+
+  app.post(newPath, async (request, reply) => {
+    const sent = await submitted(request, reply, newPath);
+    if (!sent) return reply;
+    const { admin, body } = sent;
+    const typed = typedIn(body);
+    const input = { ...inputOf(typed), id: typed.id.trim(), kind: 'oidc' } as never;
+    const made = await perform(createConnection, operationContext, { params: {}, input, actor: admin.by });
+    if ('refused' in made) return showForm(admin, typed, undefined, made.refused as FormPage['problem']);
+    return admin.done(pathOf(made.done.id), 'connection-made');
+  });
+
+  console.page(app, `${path}/:id`, async (admin, request) => {
+    const { settings, ...connection } = await find(request);
+    const text = (name: string) => (typeof settings[name] === 'string' ? settings[name] : '');
+    return admin.send(
+      'console-connection',
+      {
+        connection: {
+          ...{ id: connection.id, name: connection.displayName, kind: connection.kind, status: connection.status },
+          ...{ issuer: text('issuer'), clientId: text('client_id'), createdAt: connection.createdAt },
+          ...{ linking: connection.linking, provisioning: connection.provisioning, trustMfa: connection.trustMfa },
+          authoritativeDomains: connection.authoritativeDomains,
+          ...(connection.secretSince && { secretSince: connection.secretSince }),
+          ...(connection.discoveredAt && { discoveredAt: connection.discoveredAt }),
+        },
+        redirectUri: redirectUriOf(connection.id),
+        editUri: `${pathOf(connection.id)}/edit`,
+        deleteUri: `${pathOf(connection.id)}/delete`,
+      },
+      { section: 'connections' },
+    );
+  });
+
+  console.page(app, `${path}/:id/edit`, async (admin, request) => {
+    const connection = await find(request);
+    return showForm(admin, formOf(connection), connection);
+  });
+
+  app.post(`${path}/:id/edit`, async (request, reply) => {
+    const connection = await find(request);
+    const { id } = connection;
+    const sent = await submitted(request, reply, `${pathOf(id)}/edit`);
+    if (!sent) return reply;
+    const { admin, body } = sent;
+    const typed = typedIn({ ...body, id });
+    const input = { ...inputOf(typed), version: Number(body['version']) } as never;
+    const changed = await perform(changeConnection, operationContext, { params: { id }, input, actor: admin.by });
+    if ('refused' in changed) return showForm(admin, typed, connection, changed.refused as FormPage['problem']);
+    return admin.done(pathOf(id), 'connection-changed');
+  });
+
+  const showDeletion = async (admin: AdminSession, { id, displayName }: Connection, typed?: string) =>
+    admin.send(
+      'console-connection-delete',
+      {
+        ...{ id, name: displayName, uri: pathOf(id), people: await store.connections.withoutOtherWay(id) },
+        form: admin.form(`${pathOf(id)}/delete`),
+        ...(typed !== undefined && { typed: typed.slice(0, 255), problem: 'typed' as const }),
+      },
+      { section: 'connections', status: typed === undefined ? 200 : 400 },
+    );
+
+  console.page(app, `${path}/:id/delete`, async (admin, request) => showDeletion(admin, await find(request)));
+
+  app.post(`${path}/:id/delete`, async (request, reply) => {
+    const connection = await find(request);
+    const { id } = connection;
+    const sent = await submitted(request, reply, `${pathOf(id)}/delete`);
+    if (!sent) return reply;
+    const { admin, body } = sent;
+    if (!isTypedName(body['typed'], id)) return showDeletion(admin, connection, body['typed'] ?? '');
+    await deleteConnection.handler(operationContext, { params: { id }, input: {}, actor: admin.by });
+    return admin.done(path, 'connection-deleted');
+  });
+}
+
+/** The form is for the version that its page showed. */
+const withVersion = (form: FormView, version: number | undefined): FormView =>
+  version === undefined ? form : { ...form, hidden: { ...form.hidden, version: String(version) } };

@@ -1,0 +1,215 @@
+// Declares the operations on connections, and on the links of users to them.
+import { z } from 'zod';
+import { connectionLinkView, connectionView } from '../../domain/administrator-views.ts';
+import { connectionChangeShape, newConnectionShape } from '../../oauth/connection-shape.ts';
+import { invalidRequest, notFound } from '../../oauth/errors.ts';
+import { refusal } from '../../oauth/refusals.ts';
+import { text } from '../../oauth/text.ts';
+import { isSubject } from '../../oauth/connection-answer.ts';
+import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Store } from '../../repositories/store.ts';
+import { operation } from './operation.ts';
+import { facts, table } from './text-table.ts';
+
+const path = '/admin/api/connections';
+const tag = 'connections';
+const byConnection = z.object({ id: text(40) });
+const ofUser = z.object({ sub: text(255) });
+const oneOfUser = z.object({ sub: text(255), connection: text(40) });
+
+/** @throws OAuthError not_found */
+export async function findConnection({ connections }: Pick<Store, 'connections'>, id: string): Promise<Connection> {
+  const found = id.includes('\0') ? undefined : await connections.find(id);
+  if (!found) throw notFound('there is no such connection');
+  return found;
+}
+
+const refusals = {
+  ...{ id: 'id', display_name: 'name', secret: 'secret', domains: 'domains', authoritative_domains: 'domains' },
+  ...{ 'connection.domain-held': 'held', 'connection.version': 'changed', 'connection.secret': 'secret' },
+  ...{ 'connection.issuer-address': 'issuer', 'connection.discovery': 'discovery' },
+  ...{ 'connection.discovery-form': 'discovery-form', 'connection.other-issuer': 'other-issuer' },
+  ...{ 'connection.inward-address': 'inward', conflict: 'taken', settings: 'settings' },
+  ...{ empty: 'settings', group_rules: 'rules', claim_rules: 'rules', default_groups: 'rules' },
+} as const;
+
+/** Members that a command sets by options of their own names. */
+const options = {
+  'display-name': 'display_name',
+  status: 'status',
+  domain: 'domains',
+  'authoritative-domain': 'authoritative_domains',
+  linking: 'linking',
+  provisioning: 'provisioning',
+  'default-group': 'default_groups',
+  'trust-mfa': 'trust_mfa',
+  settings: 'settings',
+  secret: 'secret',
+};
+
+const listConnections = operation({
+  method: 'GET',
+  path,
+  tag,
+  summary: 'Lists connections in the order of the sign-in page',
+  answer: 'ConnectionList',
+  handler: ({ store }) => store.connections.list(),
+  view: (connections) => ({ connections: connections.map(connectionView) }),
+  command: {
+    name: 'connection list',
+    text: (connections) =>
+      table(
+        ['ID', 'KIND', 'STATUS', 'NAME', 'DOMAINS'],
+        connections.map((one) => [one.id, one.kind, one.status, one.displayName, one.domains.join(' ')]),
+      ),
+    json: (connections) => connections.map(connectionView),
+  },
+});
+
+export const createConnection = operation({
+  method: 'POST',
+  path,
+  tag,
+  summary: 'Creates a connection, disabled unless the status says otherwise',
+  input: () => newConnectionShape,
+  status: 201,
+  answer: 'Connection',
+  refusals,
+  handler: ({ administration, connectionKinds: kinds, secretBox }, { input, actor }) =>
+    administration.createConnection(actor, input, { kinds, secretBox }),
+  view: connectionView,
+  command: {
+    name: 'connection create',
+    arguments: ['id', 'kind'],
+    options,
+    text: ({ id }, { config }) =>
+      `Created the connection ${id}. Enter this redirect URI at the other side: ${config.issuer}/connections/${id}/callback`,
+  },
+});
+
+const showConnection = operation({
+  method: 'GET',
+  path: `${path}/:id`,
+  tag,
+  summary: 'Shows a connection, without its secret',
+  params: byConnection,
+  answer: 'Connection',
+  handler: ({ store }, { params: { id } }) => findConnection(store, id),
+  view: connectionView,
+  command: {
+    name: 'connection show',
+    text: (connection, { config }) =>
+      facts({
+        ...connectionView(connection),
+        redirect_uri: `${config.issuer}/connections/${connection.id}/callback`,
+      }),
+  },
+});
+
+export const changeConnection = operation({
+  method: 'PATCH',
+  path: `${path}/:id`,
+  tag,
+  summary: 'Changes a connection; its id and its kind stay',
+  params: byConnection,
+  input: () => connectionChangeShape,
+  answer: 'Connection',
+  refusals,
+  handler: ({ administration, connectionKinds: kinds, secretBox }, { params: { id }, input, actor }) =>
+    administration.changeConnection(actor, id, input, { kinds, secretBox }),
+  view: connectionView,
+  command: {
+    name: 'connection change',
+    options: { ...options, 'end-sessions': 'end_sessions' },
+    text: ({ id, status }) =>
+      `Changed the connection ${id}: it is ${status === 'link_only' ? 'for linking only' : status}.`,
+  },
+});
+
+export const deleteConnection = operation({
+  method: 'DELETE',
+  path: `${path}/:id`,
+  tag,
+  summary: 'Deletes a connection with its links, its memberships and the sessions that came by it',
+  params: byConnection,
+  handler: ({ administration }, { params: { id }, actor }) => administration.deleteConnection(actor, id),
+  command: {
+    name: 'connection delete',
+    text: (people, { params: { id } }) =>
+      `Deleted the connection ${id}. ${people === 0 ? 'Every user has another way to sign in.' : `${people} users had no other way to sign in.`}`,
+    json: (people, { params: { id } }) => ({ connection: id, people }),
+  },
+});
+
+const listLinks = operation({
+  method: 'GET',
+  path: '/admin/api/users/:sub/connections',
+  tag: 'users',
+  summary: 'Lists the links of a user to connections',
+  params: ofUser,
+  answer: 'LinkList',
+  handler: ({ store }, { params: { sub } }) =>
+    sub.includes('\0') ? Promise.resolve([]) : store.linkedIdentities.ofUser(sub),
+  view: (links) => ({ links: links.map(connectionLinkView) }),
+  command: {
+    name: 'user links',
+    text: (links) =>
+      table(
+        ['CONNECTION', 'SUBJECT', 'HOW', 'SINCE'],
+        links.map((link) => [link.connectionId, link.subject, link.how, link.createdAt.toISOString()]),
+      ),
+    json: (links) => links.map(connectionLinkView),
+  },
+});
+
+const linkUser = operation({
+  method: 'POST',
+  path: '/admin/api/users/:sub/connections',
+  tag: 'users',
+  summary: 'Links an identity of a connection to a user, by its subject there',
+  params: ofUser,
+  input: () =>
+    z.strictObject({
+      connection: text(40),
+      subject: z
+        .string()
+        .refine(isSubject)
+        .describe('What the connection calls the user, byte for byte; never an address.'),
+    }),
+  async handler({ store, administration }, { params: { sub }, input: { connection: id, subject }, actor }) {
+    const { settings } = await findConnection(store, id);
+    const { issuer } = settings;
+    // a kind without an issuer has one source of subjects only
+    const key = { connectionId: id, issuer: typeof issuer === 'string' ? issuer : id, subject };
+    if (sub.includes('\0')) throw invalidRequest(refusal('unknown', 'sub'));
+    await administration.linkIdentity(actor, sub, key);
+  },
+  command: {
+    name: 'user link',
+    arguments: ['connection', 'subject'],
+    text: (_done, { input }) => `Linked the user to ${input.connection}.`,
+    json: (_done, { params: { sub }, input }) => ({ sub, connection: input.connection }),
+  },
+});
+
+export const unlinkUser = operation({
+  method: 'DELETE',
+  path: '/admin/api/users/:sub/connections/:connection',
+  tag: 'users',
+  summary: 'Removes the link of a user to a connection, and ends the sessions that came by it',
+  // it only ends something
+  needsRecentSignIn: false,
+  params: oneOfUser,
+  handler: ({ administration }, { params: { sub, connection }, actor }) =>
+    administration.unlinkIdentity(actor, sub, connection),
+  command: {
+    name: 'user unlink',
+    text: (_done, { params: { connection } }) => `Removed the link to ${connection}.`,
+    json: (_done, { params: { sub, connection } }) => ({ sub, connection }),
+  },
+});
+
+export const connectionOperations = [
+  ...[listConnections, createConnection, showConnection, changeConnection, deleteConnection],
+  ...[listLinks, linkUser, unlinkUser],
+];

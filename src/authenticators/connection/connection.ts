@@ -1,0 +1,35 @@
+// Signs users in by a connection: the sign-in page has a button for each, which leads to the other site.
+import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
+import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
+import type { Authenticator } from '../authenticator.ts';
+
+export interface ConnectionAuthenticatorOptions {
+  connections: ConnectionDirectory;
+  connectionKinds: ConnectionKinds;
+}
+
+export const connectionPath = (id: string): string => `/connections/${id}`;
+
+export function createConnectionAuthenticator({
+  connections,
+  connectionKinds,
+}: ConnectionAuthenticatorOptions): Authenticator {
+  return {
+    id: 'connection',
+    factors: 1,
+    elsewhere: {
+      async ways() {
+        const open = (await connections.list()).filter(
+          ({ kind, status, hidden }) => status === 'enabled' && !hidden && connectionKinds.get(kind) !== undefined,
+        );
+        return open.map(({ id, displayName, discovery }) => {
+          const target = discovery?.['authorization_endpoint'];
+          return {
+            ...{ id, name: displayName, path: connectionPath(id) },
+            target: typeof target === 'string' ? target : undefined,
+          };
+        });
+      },
+    },
+  };
+}

@@ -1,0 +1,86 @@
+// Sends a browser to a connection, and verifies the answer with which it comes back.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { randomSecret } from '../../crypto/secrets.ts';
+import { ConnectionFailure, type VerifiedIdentity, type Wishes } from '../../domain/connections/kind.ts';
+import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
+import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
+import { OAuthError } from '../../oauth/errors.ts';
+import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Store } from '../../repositories/store.ts';
+import { clientAddress, networkOf } from '../../server/network.ts';
+import type { ConnectionSteps, RequestStep } from './steps.ts';
+import { connectionPath } from './connection.ts';
+
+export interface Answered {
+  connection: Connection;
+  /** The request that it answers. */
+  step: RequestStep;
+  /** Who the user is; or why that is not known. */
+  identity: VerifiedIdentity | ConnectionFailure;
+}
+
+export type Elsewhere = ReturnType<typeof createElsewhere>;
+
+export function createElsewhere(options: {
+  store: Pick<Store, 'connections'>;
+  kinds: ConnectionKinds;
+  steps: ConnectionSteps;
+  limits: Limits;
+  issuer: string;
+}) {
+  const { store, kinds, steps, limits, issuer } = options;
+  const redirectUriOf = (id: string) => `${issuer}${connectionPath(id)}/callback`;
+
+  return {
+    /** The connection with this id, if it is open for the purpose. */
+    async find(id: string, purpose: RequestStep['purpose']): Promise<Connection | undefined> {
+      const found = /^[a-z][a-z0-9-]{1,39}$/.test(id) ? await store.connections.find(id) : undefined;
+      const isOpen = found?.status === 'enabled' || (purpose === 'link' && found?.status === 'link_only');
+      return isOpen && kinds.get(found.kind) ? found : undefined;
+    },
+    /** Stores the request and returns the address to which the browser goes. @throws ConnectionFailure, OAuthError */
+    async begin(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      connection: Connection,
+      content: Omit<RequestStep, 'nonce' | 'verifier'>,
+      wishes: Wishes,
+    ): Promise<string> {
+      const [nonce, verifier] = [randomSecret(), randomSecret()];
+      const state = await steps.begin(request, reply, 'request', connection.id, { ...content, nonce, verifier });
+      if (state === undefined)
+        throw new OAuthError('temporarily_unavailable', 'too many sign-ins wait in this network: try again soon', 429);
+      const attempt = { redirectUri: redirectUriOf(connection.id), state, nonce, verifier };
+      return kinds.get(connection.kind)!.begin(connection, attempt, wishes);
+    },
+    /**
+     * Verifies an answer. Undefined if this browser has no such request to this connection, or has used it.
+     * @throws OAuthError if the network sends too many
+     */
+    async answer(
+      request: FastifyRequest,
+      id: string,
+      answer: Readonly<Record<string, string>>,
+    ): Promise<Answered | undefined> {
+      const wait = await limits.consume('connectionAnswers', networkOf(clientAddress(request)));
+      if (wait > 0)
+        throw new OAuthError('temporarily_unavailable', 'too many answers from this network: try again soon', 429, {
+          headers: { 'retry-after': String(wait) },
+        });
+      const { state } = answer;
+      const step = await steps.take(request, 'request', id, state);
+      const connection = step && (await this.find(id, step.purpose));
+      if (!step || !connection) return undefined;
+      const { nonce, verifier } = step;
+      const attempt = { redirectUri: redirectUriOf(id), state: state!, nonce, verifier };
+      const identity = await kinds
+        .get(connection.kind)!
+        .finish(connection, attempt, answer)
+        .catch((error: unknown) => {
+          if (!(error instanceof ConnectionFailure)) throw error;
+          return error;
+        });
+      return { connection, step, identity };
+    },
+  };
+}

@@ -1,0 +1,145 @@
+// Keeps a sign-in by a connection from step to step: sealed, bound to one browser and one connection, and used once (federation FR4).
+import type { CookieSerializeOptions } from '@fastify/cookie';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { carries, single } from '../../browser/cookies.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import { digest, randomSecret } from '../../crypto/secrets.ts';
+import type { SecretBox } from '../../crypto/secret-box.ts';
+import type { VerifiedIdentity } from '../../domain/connections/kind.ts';
+import type { StepName } from '../../repositories/connections/connection-steps.ts';
+import { associatedDataOf } from '../../repositories/keys/sealed-values.ts';
+import type { Store } from '../../repositories/store.ts';
+import { clientAddress, networkOf } from '../../server/network.ts';
+
+/** Names the step that waits for the user, beside its connection. It grants nothing without the browser's own cookie. */
+const stepCookie = 'GATEHOUSE_CONNECTION';
+
+/** Where a sign-in continues when it is complete. */
+export interface StepContinuation {
+  transaction?: string | undefined;
+  destination?: string | undefined;
+}
+
+/** The request that an answer has to fit. */
+export interface RequestStep extends StepContinuation {
+  purpose: 'sign-in' | 'link';
+  nonce: string;
+  verifier: string;
+  /** For the purpose `link`: the user who began it. */
+  sub?: string | undefined;
+}
+
+/** A verified identity that waits for the user. */
+export interface IdentityStep extends StepContinuation {
+  identity: VerifiedIdentity;
+  /** The account that the identity may be linked to. */
+  sub?: string | undefined;
+}
+
+interface Contents {
+  request: RequestStep;
+  prove: IdentityStep;
+  name: IdentityStep;
+  link: IdentityStep;
+}
+/** The steps at which a page of ours waits. */
+export type WaitingStep = 'prove' | 'name' | 'link';
+
+export type ConnectionSteps = ReturnType<typeof createConnectionSteps>;
+
+export function createConnectionSteps(options: {
+  store: Pick<Store, 'connectionSteps'>;
+  secretBox: SecretBox;
+  sessions: BrowserSessions;
+  basePath: string;
+  secure: boolean;
+  /** FORM_LIFETIME, in seconds. */
+  lifetime: number;
+  /** LIMIT_PENDING_SIGN_INS */
+  perNetwork: number;
+}) {
+  const { store, secretBox, sessions, lifetime } = options;
+  const cookie: CookieSerializeOptions = {
+    ...{ httpOnly: true, sameSite: 'lax', secure: options.secure, path: options.basePath || '/' },
+  };
+  const idOf = (secret: string) => digest('connection step', secret).toString('hex');
+  const dataOf = (id: string) => associatedDataOf('connection_steps.sealed_encrypted', id);
+
+  function open<S extends StepName>(id: string, sealed: Buffer): Contents[S] {
+    const read = JSON.parse(secretBox.open(sealed, dataOf(id)).toString()) as Contents[S];
+    if ('identity' in read && typeof read.identity.authTime === 'string')
+      read.identity.authTime = new Date(read.identity.authTime as unknown as string);
+    return read;
+  }
+
+  return {
+    /** Stores a step. @returns its secret; undefined if the network has too many pending sign-ins */
+    async begin<S extends keyof Contents>(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      step: S,
+      connectionId: string,
+      content: Contents[S],
+    ): Promise<string | undefined> {
+      const secret = randomSecret();
+      const id = idOf(secret);
+      const stored = await store.connectionSteps.insert(
+        {
+          ...{ id, step, connectionId, lifetime, network: networkOf(clientAddress(request)) },
+          browserHash: sessions.ensureBrowserHash(request, reply),
+          sealed: secretBox.seal(JSON.stringify(content), dataOf(id)),
+        },
+        // only a new sign-in is counted: a step of a counted one goes on
+        step === 'request' ? options.perNetwork : 0,
+      );
+      return stored ? secret : undefined;
+    },
+    /** The step of this browser and connection, which is used up. */
+    async take<S extends StepName>(
+      request: FastifyRequest,
+      step: S,
+      connectionId: string,
+      secret: string | undefined,
+    ): Promise<Contents[S] | undefined> {
+      const browserHash = sessions.browserHash(request);
+      if (secret === undefined || !browserHash || !/^[A-Za-z0-9_-]{43}$/.test(secret)) return undefined;
+      const id = idOf(secret);
+      const found = await store.connectionSteps.take(id, step, connectionId, browserHash);
+      return found && open<S>(id, found.sealed);
+    },
+    /** Lets a page of ours wait for the user. */
+    async wait(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      step: WaitingStep,
+      connectionId: string,
+      content: IdentityStep,
+    ): Promise<void> {
+      const secret = (await this.begin(request, reply, step, connectionId, content))!;
+      reply.setCookie(stepCookie, `${connectionId}.${secret}`, { ...cookie, maxAge: lifetime });
+    },
+    /** The step that waits in this browser, and when it began to. */
+    async waiting(
+      request: FastifyRequest,
+      step: WaitingStep,
+    ): Promise<{ connectionId: string; content: IdentityStep; since: Date } | undefined> {
+      const [connectionId = '', secret] = partsOf(request);
+      const browserHash = sessions.browserHash(request);
+      if (secret === undefined || !browserHash) return undefined;
+      const id = idOf(secret);
+      const found = await store.connectionSteps.find(id, step, connectionId, browserHash);
+      return found && { connectionId, content: open<typeof step>(id, found.sealed), since: found.createdAt };
+    },
+    /** Uses up the step that waits; of two requests at once, one gets it. */
+    async finish(request: FastifyRequest, reply: FastifyReply, step: WaitingStep): Promise<IdentityStep | undefined> {
+      const [connectionId = '', secret] = partsOf(request);
+      if (carries(request, stepCookie)) reply.clearCookie(stepCookie, cookie);
+      return this.take(request, step, connectionId, secret);
+    },
+  };
+
+  function partsOf(request: FastifyRequest): string[] {
+    const value = single(request, stepCookie) ?? '';
+    return /^[a-z][a-z0-9-]{1,39}\.[A-Za-z0-9_-]{43}$/.test(value) ? value.split('.') : [];
+  }
+}

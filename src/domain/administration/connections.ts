@@ -1,0 +1,265 @@
+// Creates, changes and deletes connections and links, a part of administration.ts.
+import { isDeepStrictEqual } from 'node:util';
+import { associatedDataOf } from '../../repositories/keys/sealed-values.ts';
+import type { SecretBox } from '../../crypto/secret-box.ts';
+import type { ConnectionInput } from '../../oauth/connection-shape.ts';
+import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import { firstRefusal, refusal } from '../../oauth/refusals.ts';
+import type { Actor } from '../../repositories/audit/actor.ts';
+import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
+import type { Connection, ConnectionMembers } from '../../repositories/connections/connections.ts';
+import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
+import type { Repositories, Store } from '../../repositories/store.ts';
+import type { ConnectionKind } from '../connections/kind.ts';
+import type { ConnectionKinds } from '../connections/kinds.ts';
+
+/** The names of the members in the admin routes and in the audit trail. */
+const names = {
+  displayName: 'display_name',
+  status: 'status',
+  position: 'position',
+  hidden: 'hidden',
+  domains: 'domains',
+  subdomains: 'subdomains',
+  authoritativeDomains: 'authoritative_domains',
+  linking: 'linking',
+  provisioning: 'provisioning',
+  usernameFrom: 'username_from',
+  claimRules: 'claim_rules',
+  groupRules: 'group_rules',
+  defaultGroups: 'default_groups',
+  sync: 'sync',
+  trustMfa: 'trust_mfa',
+  mfaValues: 'mfa_values',
+  sessionLifetime: 'session_lifetime',
+  settings: 'settings',
+} as const satisfies Partial<Record<keyof ConnectionMembers, string>>;
+
+const start: ConnectionMembers = {
+  displayName: '',
+  status: 'disabled',
+  position: 0,
+  hidden: false,
+  domains: [],
+  subdomains: false,
+  enforced: false,
+  authoritativeDomains: [],
+  linking: 'ask',
+  provisioning: 'off',
+  usernameFrom: 'preferred_username',
+  claimRules: [],
+  groupRules: [],
+  defaultGroups: [],
+  sync: 'always',
+  trustMfa: false,
+  mfaValues: [],
+  sessionLifetime: undefined,
+  logout: 'local',
+  storeTokens: false,
+  settings: {},
+};
+
+/** The members after a change; undefined keeps one. */
+function changed(before: ConnectionMembers, change: ConnectionInput): ConnectionMembers {
+  const after = { ...before };
+  for (const [member, name] of Object.entries(names) as [keyof typeof names, keyof ConnectionInput][]) {
+    const value = change[name];
+    if (value !== undefined && member !== 'settings')
+      Object.assign(after, { [member]: value === null ? undefined : value });
+  }
+  if (change.settings) {
+    // null removes a setting of the kind, and an absent one stays
+    const settings = { ...before.settings, ...change.settings };
+    after.settings = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null));
+  }
+  return after;
+}
+
+export function connectionOperations(store: Store) {
+  const record = ({ auditEvents }: Repositories, by: Actor, type: AuditEvent['type'], detail: AuditEvent['detail']) =>
+    auditEvents.insert({ ...by, type, outcome: 'success', detail });
+  const found = <T>(thing: T | undefined, what: string): T => {
+    if (thing === undefined) throw notFound(`there is no such ${what}`);
+    return thing;
+  };
+
+  /** Checks the settings of the kind. @throws OAuthError invalid_request */
+  function checked(kind: ConnectionKind | undefined, members: ConnectionMembers): ConnectionMembers {
+    if (!kind) throw invalidRequest(refusal('connection.kind', 'kind'));
+    const parsed = kind.settings.safeParse(members.settings, { reportInput: true });
+    if (parsed.success) return { ...members, settings: parsed.data };
+    const wrong = firstRefusal(parsed.error, 'settings');
+    throw invalidRequest({ ...wrong, member: wrong.member === 'settings' ? 'settings' : `settings.${wrong.member}` });
+  }
+
+  /** @throws OAuthError conflict: a domain belongs to one connection */
+  async function claimDomains({ connections }: Repositories, id: string, members: ConnectionMembers): Promise<void> {
+    const holder = await connections.holder(id, members.domains, members.authoritativeDomains);
+    if (holder !== undefined) throw conflict(refusal('connection.domain-held', 'domains', { connection: holder }));
+  }
+
+  async function keepSecret(
+    repositories: Repositories,
+    secretBox: SecretBox,
+    id: string,
+    secret: string | null | undefined,
+  ): Promise<void> {
+    if (secret === undefined) return;
+    const sealed =
+      secret === null ? undefined : secretBox.seal(secret, associatedDataOf('connections.secret_encrypted', id));
+    await repositories.connections.setSecret(id, sealed);
+  }
+
+  function requireSecret(kind: ConnectionKind | undefined, members: ConnectionMembers, hasSecret: boolean): void {
+    if (members.status !== 'disabled' && kind?.needsSecret(members.settings) && !hasSecret)
+      throw invalidRequest(refusal('connection.secret', 'secret'));
+  }
+
+  /** In a transaction that holds the user's row: removes a link, with the sessions and memberships that came by it. */
+  async function removeLink(repositories: Repositories, by: Actor, sub: string, id: string): Promise<void> {
+    found(await repositories.linkedIdentities.remove(id, sub), 'link');
+    const ended = await repositories.connections.endSessions(id, sub);
+    await repositories.memberships.set(sub, id, [], []);
+    await repositories.auditEvents.insert({
+      ...by,
+      ...{ type: 'identity.unlinked', outcome: 'success', sub, detail: { connection: id, sessions: ended.length } },
+    });
+  }
+
+  return {
+    /** @throws OAuthError invalid_request, conflict */
+    async createConnection(
+      by: Actor,
+      { id, kind: name, secret, ...input }: ConnectionInput & Pick<Connection, 'id' | 'kind'>,
+      { kinds, secretBox }: { kinds: ConnectionKinds; secretBox: SecretBox },
+    ): Promise<Connection> {
+      const kind = kinds.get(name);
+      const members = checked(kind, changed(start, input));
+      requireSecret(kind, members, typeof secret === 'string');
+      const discovery = await kind!.discover(members.settings);
+      return store.transaction(async (repositories) => {
+        await claimDomains(repositories, id, members);
+        const made = await repositories.connections.insert({ id, kind: name, preset: undefined, ...members });
+        if (!made) throw conflict('a connection with this id exists already');
+        await keepSecret(repositories, secretBox, id, secret);
+        if (discovery) await repositories.connections.setDiscovery(id, discovery, members.settings);
+        await record(repositories, by, 'connection.created', {
+          connection: id,
+          kind: name,
+          ...trustOf(kind!, members),
+        });
+        return (await repositories.connections.find(id))!;
+      });
+    },
+    /** @throws OAuthError not_found, invalid_request, conflict */
+    async changeConnection(
+      by: Actor,
+      id: string,
+      {
+        version,
+        end_sessions: ends = false,
+        secret,
+        ...input
+      }: ConnectionInput & { version?: number | undefined; end_sessions?: boolean | undefined },
+      { kinds, secretBox }: { kinds: ConnectionKinds; secretBox: SecretBox },
+    ): Promise<Connection> {
+      const looked = found(await store.connections.find(id), 'connection');
+      const kind = kinds.get(looked.kind);
+      const members = checked(kind, changed(looked, input));
+      requireSecret(kind, members, secret === undefined ? looked.secretEncrypted !== undefined : secret !== null);
+      const isOther = !isDeepStrictEqual(members.settings, looked.settings);
+      const discovery = isOther ? await kind!.discover(members.settings) : undefined;
+      return store.transaction(async (repositories) => {
+        await claimDomains(repositories, id, members);
+        const before = found(await repositories.connections.lock(id), 'connection');
+        if (before.version !== looked.version || (version !== undefined && version !== before.version))
+          throw conflict(refusal('connection.version', 'version'));
+        const which = (Object.keys(names) as (keyof typeof names)[]).filter(
+          (member) => !isDeepStrictEqual(before[member], members[member]),
+        );
+        if (which.length > 0) await repositories.connections.update(id, members);
+        await keepSecret(repositories, secretBox, id, secret);
+        if (discovery) await repositories.connections.setDiscovery(id, discovery, members.settings);
+        const ended = ends && members.status !== 'enabled' ? await repositories.connections.endSessions(id) : [];
+        if (which.length > 0 || secret !== undefined || ended.length > 0)
+          await record(repositories, by, 'connection.changed', {
+            connection: id,
+            members: [...which.map((member) => names[member]), ...(secret === undefined ? [] : ['secret'])],
+            ...differences(trustOf(kind!, before), trustOf(kind!, members)),
+            ...(ended.length > 0 && { sessions: ended.length }),
+          });
+        return (await repositories.connections.find(id))!;
+      });
+    },
+    /** Deletes a connection with its links, sessions and memberships. @returns how many users had no other way to sign in @throws OAuthError not_found */
+    deleteConnection: async (by: Actor, id: string): Promise<number> => {
+      found(await store.connections.find(id), 'connection');
+      // in steps: a directory may have given very many memberships
+      for (let left = true; left;) {
+        const subs = await store.memberships.usersOf(id, 500);
+        for (const sub of subs) await store.transaction(({ memberships }) => memberships.set(sub, id, [], []));
+        left = subs.length > 0;
+      }
+      return store.transaction(async (repositories) => {
+        found(await repositories.connections.lock(id), 'connection');
+        const people = await repositories.connections.withoutOtherWay(id);
+        const ended = await repositories.connections.endSessions(id);
+        await repositories.connections.delete(id);
+        await record(repositories, by, 'connection.deleted', { connection: id, sessions: ended.length, people });
+        return people;
+      });
+    },
+    /** Links an identity to a user, whatever the user has. @throws OAuthError not_found, conflict */
+    linkIdentity: (
+      by: Actor,
+      sub: string,
+      { connectionId, issuer, subject }: Pick<LinkedIdentity, 'connectionId' | 'issuer' | 'subject'>,
+    ): Promise<void> =>
+      store.transaction(async (repositories) => {
+        await repositories.linkedIdentities.claim({ connectionId, issuer, subject });
+        found(await repositories.users.lock(sub), 'user');
+        const link = { connectionId, issuer, subject, sub, how: 'administrator', emailThen: undefined } as const;
+        if (!(await repositories.linkedIdentities.insert(link, false)))
+          throw conflict('this identity is linked already, or the user has another link to this connection');
+        const detail = { connection: connectionId, how: 'administrator' };
+        await repositories.auditEvents.insert({ ...by, type: 'identity.linked', outcome: 'success', sub, detail });
+      }),
+    /**
+     * Removes the link of a user to a connection, with the sessions that came by it (federation FR8).
+     * @param keepWayIn refuses to remove the last way to sign in
+     * @throws OAuthError not_found, conflict
+     */
+    unlinkIdentity: (by: Actor, sub: string, id: string, keepWayIn = false): Promise<void> =>
+      store.transaction(async (repositories) => {
+        const { passwordHash } = found(await repositories.users.lock(sub), 'user');
+        if (keepWayIn && passwordHash === undefined && (await repositories.passkeys.list(sub)).length === 0) {
+          const others = (await repositories.linkedIdentities.ofUser(sub)).filter(
+            ({ connectionId }) => connectionId !== id,
+          );
+          const open = (await repositories.connections.list()).filter(({ status }) => status === 'enabled');
+          if (!others.some(({ connectionId }) => open.some((one) => one.id === connectionId)))
+            throw conflict('this link is the only way to sign in to this account');
+        }
+        await removeLink(repositories, by, sub, id);
+      }),
+  };
+}
+
+/** What moves trust, as text for the trail: never a secret (federation FR14). */
+function trustOf(kind: ConnectionKind, members: ConnectionMembers): Record<string, string | boolean | string[]> {
+  const { authoritativeDomains, trustMfa, mfaValues, subdomains, linking, settings } = members;
+  return {
+    ...{ authoritative_domains: authoritativeDomains, trust_mfa: trustMfa, mfa_values: mfaValues, subdomains, linking },
+    ...Object.fromEntries(kind.trusted.map((name) => [name, String(settings[name] ?? '')])),
+  };
+}
+
+function differences(
+  before: ReturnType<typeof trustOf>,
+  after: ReturnType<typeof trustOf>,
+): Record<string, string | boolean | string[]> {
+  const which = Object.keys(after).filter((name) => !isDeepStrictEqual(before[name], after[name]));
+  return Object.fromEntries(
+    which.flatMap((name) => [[`${name}_before`, before[name]!] as const, [name, after[name]!] as const]),
+  );
+}

@@ -1,0 +1,230 @@
+// Finds, links or makes the user whom a verified identity is: the one routine that links, for every kind of connection (federation 4).
+import type { Config } from '../../config.ts';
+import { isUniqueViolation } from '../../database/database.ts';
+import { name as usernameShape } from '../../oauth/administration.ts';
+import { mappedClaims, valueAt, vouching } from '../../oauth/connection-answer.ts';
+import { decideLink, type LinkRefusal } from '../../oauth/linking.ts';
+import { domainOf, isOfDomains } from '../../oauth/mail-domain.ts';
+import type { Actor } from '../../repositories/audit/actor.ts';
+import type { Connection } from '../../repositories/connections/connections.ts';
+import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
+import type { Repositories, Store } from '../../repositories/store.ts';
+import type { User } from '../../repositories/users/users.ts';
+import { guardedGroups } from '../administration/guarded-groups.ts';
+import type { ConnectionKinds } from './kinds.ts';
+import type { VerifiedIdentity } from './kind.ts';
+import { syncUser } from './sync-user.ts';
+
+/** Where the identity arrived, and for whom. */
+export interface LinkRequest {
+  /** `link` if a signed-in user began it to link the account. */
+  purpose: 'sign-in' | 'link';
+  /** The session in this browser, for the purpose `link`. */
+  session?: { sub: string; recent: boolean } | undefined;
+  /** The user name that the user chose for a new account. */
+  username?: string | undefined;
+  /** The account that the user has just proven, or whose page the user has just confirmed. */
+  agreed?: string | undefined;
+  /** Where the request comes from, for the events. */
+  by: Pick<Actor, 'address' | 'languages'>;
+}
+
+export type LinkOutcome =
+  | { outcome: 'sign-in'; sub: string }
+  | { outcome: 'prove'; sub: string; address: string }
+  | { outcome: 'confirm'; sub: string }
+  /** A name for the new account is missing; `taken` if another account has it. */
+  | { outcome: 'name'; suggested: string | undefined; taken: boolean }
+  /** `leadsTo` is the connection with authority over the domain. */
+  | { outcome: 'refused'; reason: LinkRefusal | 'closed'; leadsTo?: string | undefined };
+
+/** Presets whose word makes an address confirmed for applications, too (federation 4). */
+const confirmingPresets: readonly (string | undefined)[] = ['google', 'github', 'apple'];
+
+export type LinkIdentity = (id: string, identity: VerifiedIdentity, request: LinkRequest) => Promise<LinkOutcome>;
+
+export function createLinkIdentity({
+  store,
+  config,
+  kinds,
+}: {
+  store: Store;
+  config: Pick<Config, 'secondFactor'>;
+  kinds: ConnectionKinds;
+}): LinkIdentity {
+  const guarded = guardedGroups(config);
+
+  return async (id, identity, request) => {
+    for (let tries = 0; ; tries++) {
+      try {
+        return await store.transaction((repositories) => resolve(repositories, id, identity, request));
+      } catch (error) {
+        // another request took the name or the address meanwhile: the next look finds it
+        if (!isUniqueViolation(error) || tries === 2) throw error;
+      }
+    }
+  };
+
+  async function resolve(
+    repositories: Repositories,
+    id: string,
+    identity: VerifiedIdentity,
+    request: LinkRequest,
+  ): Promise<LinkOutcome> {
+    const { linkedIdentities, users } = repositories;
+    const { issuer, subject } = identity;
+    const key = { connectionId: id, issuer, subject };
+    await linkedIdentities.claim(key);
+    const all = await repositories.connections.list();
+    const connection = all.find((one) => one.id === id);
+    const opensTo = request.purpose === 'link' ? ['enabled', 'link_only'] : ['enabled'];
+    if (!connection || !opensTo.includes(connection.status)) return refuse('closed');
+
+    const facts = await factsOf(repositories, all, connection, identity, request);
+    const decision = decideLink(facts.facts);
+    const { address } = identity;
+    const vouched = facts.facts.vouches === 'no' ? undefined : address?.value;
+    switch (decision.decision) {
+      case 'sign-in': {
+        const user = await users.lock(decision.sub);
+        await linkedIdentities.touch(key);
+        await sync(user!, false);
+        return { outcome: 'sign-in', sub: decision.sub };
+      }
+      case 'confirm':
+      case 'prove':
+        if (request.agreed === decision.sub) return link(decision.sub, 'person');
+        return decision.decision === 'confirm'
+          ? { outcome: 'confirm', sub: decision.sub }
+          : { outcome: 'prove', sub: decision.sub, address: address!.value };
+      case 'link':
+        return link(decision.sub, decision.how);
+      case 'provision':
+        return provision();
+      case 'refuse':
+        return refuse(decision.reason);
+    }
+
+    async function refuse(reason: LinkRefusal | 'closed'): Promise<LinkOutcome> {
+      const sub = facts?.facts.linked?.sub;
+      await repositories.auditEvents.insert({
+        ...{
+          type: 'identity.refused',
+          outcome: 'failure',
+          actor: `connection:${id}`,
+          sub,
+          address: request.by.address,
+        },
+        detail: { connection: id, reason },
+      });
+      return { outcome: 'refused', reason, ...(reason === 'elsewhere' && { leadsTo: facts?.owner }) };
+    }
+
+    async function link(sub: string, how: LinkedIdentity['how']): Promise<LinkOutcome> {
+      const user = await users.lock(sub);
+      if (user?.status !== 'enabled') return refuse('disabled');
+      const made = await linkedIdentities.insert(
+        { ...key, sub, how, emailThen: vouched },
+        request.purpose === 'sign-in',
+      );
+      // two identities of one connection at once (federation F9)
+      if (!made) return refuse('linked-otherwise');
+      await repositories.auditEvents.insert({
+        ...{ type: 'identity.linked', outcome: 'success', sub, ...request.by },
+        actor: how === 'person' ? sub : `connection:${id}`,
+        detail: { connection: id, how },
+      });
+      await sync(user, true);
+      return { outcome: 'sign-in', sub };
+    }
+
+    async function provision(): Promise<LinkOutcome> {
+      const said = valueAt(identity.claims, connection!.usernameFrom);
+      const suggested = typeof said === 'string' ? said.trim() : undefined;
+      const wanted = request.username ?? suggested;
+      const usable = wanted !== undefined && isUsable(wanted, vouched);
+      // a name that is the address of another account would sign in before that account
+      const taken = usable && (await users.findByLogin(wanted)) !== undefined;
+      if (!usable || taken) return { outcome: 'name', suggested, taken };
+      const first = connection!.sync !== 'never';
+      const user = await users.insert({
+        username: wanted,
+        email: vouched,
+        emailVerified:
+          vouched !== undefined &&
+          (facts.facts.vouches === 'authority' || confirmingPresets.includes(connection!.preset)),
+        claims: first ? mappedClaims(connection!.claimRules, identity.claims) : {},
+      });
+      await linkedIdentities.insert({ ...key, sub: user.sub, how: 'provisioned', emailThen: vouched }, true);
+      const event = {
+        outcome: 'success',
+        actor: `connection:${id}`,
+        sub: user.sub,
+        address: request.by.address,
+      } as const;
+      await repositories.auditEvents.insert({ ...event, type: 'user.created', detail: { connection: id } });
+      await repositories.auditEvents.insert({
+        ...event,
+        type: 'identity.linked',
+        detail: { connection: id, how: 'provisioned' },
+      });
+      await sync(user, true);
+      return { outcome: 'sign-in', sub: user.sub };
+    }
+
+    function sync(user: User, first: boolean): Promise<void> {
+      return syncUser(repositories, {
+        connection: connection!,
+        identity,
+        user,
+        first,
+        guarded,
+        vouches: facts.facts.vouches,
+      });
+    }
+  }
+
+  /** Reads what the rule needs; the account with the address only if the connection vouches for it (federation FR2). */
+  async function factsOf(
+    { linkedIdentities, users }: Repositories,
+    all: readonly Connection[],
+    connection: Connection,
+    identity: VerifiedIdentity,
+    { purpose, session }: LinkRequest,
+  ): Promise<{ facts: Parameters<typeof decideLink>[0]; owner: string | undefined }> {
+    const { id, linking, provisioning, authoritativeDomains, subdomains } = connection;
+    const { issuer, subject, address } = identity;
+    const found = await linkedIdentities.find({ connectionId: id, issuer, subject });
+    const linkedUser = found && (await users.find(found.sub));
+    const wordCounts = kinds.get(connection.kind)?.wordCounts(connection) ?? false;
+    const vouches = vouching({ authoritativeDomains, subdomains, wordCounts }, address);
+    const domain = address && domainOf(address.value);
+    const owner = all.find(
+      (one) => one.id !== id && domain !== undefined && isOfDomains(domain, one.authoritativeDomains, one.subdomains),
+    );
+    const account = found || vouches === 'no' || owner ? undefined : await users.findByEmail(address!.value);
+    const hasLink = async (sub: string) =>
+      (await linkedIdentities.ofUser(sub)).some(({ connectionId }) => connectionId === id);
+    return {
+      owner: owner?.id,
+      facts: {
+        ...{ purpose, linking, provisioning, vouches, expected: undefined, ownedElsewhere: owner !== undefined },
+        linked: found && { sub: found.sub, enabled: linkedUser?.status === 'enabled' },
+        session: session && { ...session, hasLink: await hasLink(session.sub) },
+        account: account && {
+          sub: account.sub,
+          enabled: account.status === 'enabled',
+          confirmed: account.emailVerified,
+          powerful: account.admin || account.groups.some((group) => guarded.includes(group)),
+          hasLink: await hasLink(account.sub),
+          removedLink: await linkedIdentities.isRemoved(id, account.sub),
+        },
+      },
+    };
+  }
+}
+
+/** Whether a name can be that of a new user. One that reads as an address must be the vouched address of the user. */
+function isUsable(name: string, vouched: string | undefined): boolean {
+  return usernameShape.safeParse(name).success && (!name.includes('@') || name === vouched);
+}

@@ -1,0 +1,80 @@
+// Reads the discovery document of a provider, at saving and each hour; the last good one serves for a day (federation 5).
+import { OAuthError } from '../../../oauth/errors.ts';
+import { refusal } from '../../../oauth/refusals.ts';
+import { FetchRefused, type GuardedFetch } from '../../../outbound/guarded-fetch.ts';
+import { isOutwardAddress } from '../../../outbound/outward-address.ts';
+import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Store } from '../../../repositories/store.ts';
+import { ConnectionFailure } from '../kind.ts';
+import { discoveryShape, type OidcDiscovery, type OidcSettings } from './settings.ts';
+
+const hour = 3_600_000; // milliseconds
+const lastGood = 24 * hour;
+/** Between two tries while the provider does not answer. */
+const pause = 60_000;
+
+export interface DiscoveryOptions {
+  store: Pick<Store, 'connections'>;
+  fetchDocument: GuardedFetch;
+  /** OUTBOUND_ALLOW */
+  allowed: readonly string[];
+}
+
+export function createDiscovery({ store, fetchDocument, allowed }: DiscoveryOptions) {
+  /** When the last try of each connection failed. */
+  const failures = new Map<string, number>();
+
+  /** @throws OAuthError invalid_request, which says to an administrator what is wrong */
+  async function read({ issuer }: Pick<OidcSettings, 'issuer'>): Promise<OidcDiscovery> {
+    if (!isOutwardAddress(issuer, allowed) || new URL(issuer).search !== '') throw refused('connection.issuer-address');
+    let document: unknown;
+    try {
+      document = JSON.parse(await fetchDocument(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`));
+    } catch (error) {
+      if (!(error instanceof FetchRefused) && !(error instanceof SyntaxError)) throw error;
+      throw refused('connection.discovery', error);
+    }
+    const parsed = discoveryShape.safeParse(document);
+    if (!parsed.success) throw refused('connection.discovery-form', parsed.error);
+    // octet by octet (OpenID Connect Discovery 4.3)
+    if (parsed.data.issuer !== issuer) throw refused('connection.other-issuer');
+    const { data } = parsed;
+    const addresses = [
+      ...[data.authorization_endpoint, data.token_endpoint, data.jwks_uri, data.userinfo_endpoint],
+      ...[data.end_session_endpoint, data.pushed_authorization_request_endpoint],
+    ];
+    if (!addresses.every((one) => one === undefined || isOutwardAddress(one, allowed)))
+      throw refused('connection.inward-address');
+    return data;
+  }
+
+  return {
+    read,
+    /** What the provider publishes, read at most once an hour. @throws ConnectionFailure */
+    async current({ id, settings, discovery, discoveredAt }: Connection, now: Date): Promise<OidcDiscovery> {
+      const age = discovery && discoveredAt ? now.getTime() - discoveredAt.getTime() : Infinity;
+      const stored = discovery as unknown as OidcDiscovery;
+      if (age < hour) return stored;
+      const failedAt = failures.get(id);
+      const waits = failedAt !== undefined && performance.now() - failedAt < pause;
+      if (!waits) {
+        try {
+          const fresh = await read(settings as unknown as OidcSettings);
+          failures.delete(id);
+          await store.connections.setDiscovery(id, { ...fresh }, settings);
+          return fresh;
+        } catch (error) {
+          if (!(error instanceof OAuthError)) throw error;
+          failures.set(id, performance.now());
+          if (age >= lastGood) throw new ConnectionFailure('unreachable', `discovery: ${error.message}`, error);
+        }
+      }
+      if (age < lastGood) return stored;
+      throw new ConnectionFailure('unreachable', 'discovery failed a moment ago');
+    },
+  };
+}
+
+type Code = `connection.${'issuer-address' | 'discovery' | 'discovery-form' | 'other-issuer' | 'inward-address'}`;
+const refused = (code: Code, cause?: unknown) =>
+  new OAuthError('invalid_request', refusal(code, 'settings.issuer'), 400, { cause });

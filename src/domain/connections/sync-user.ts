@@ -1,0 +1,99 @@
+// Takes over what a connection says of a linked user: claims by its rules, groups by its rules, and an address that it owns (federation 4).
+import { isDeepStrictEqual } from 'node:util';
+import { mappedClaims, mappedGroups, valueAt } from '../../oauth/connection-answer.ts';
+import { domainOf, isOfDomains } from '../../oauth/mail-domain.ts';
+import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Repositories } from '../../repositories/store.ts';
+import type { User, UserChange } from '../../repositories/users/users.ts';
+import type { VerifiedIdentity } from './kind.ts';
+
+export interface Sync {
+  connection: Connection;
+  identity: Pick<VerifiedIdentity, 'claims' | 'address'>;
+  /** Locked. */
+  user: User;
+  /** Whether the identity has just been linked. */
+  first: boolean;
+  /** The groups that only an administrator changes. */
+  guarded: readonly string[];
+  vouches: 'authority' | 'word' | 'no';
+}
+
+export async function syncUser(repositories: Repositories, sync: Sync): Promise<void> {
+  const { connection, first } = sync;
+  if (connection.sync === 'never' || (connection.sync === 'first' && !first)) return;
+  await syncMembers(repositories, sync);
+  await syncGroups(repositories, sync);
+}
+
+/** Without rules of its own, a connection gives claims to the users that it makes, and changes none later. */
+async function syncMembers({ users, auditEvents }: Repositories, sync: Sync): Promise<void> {
+  const { connection, identity, user } = sync;
+  const change: UserChange = {};
+  const members: string[] = [];
+  const said = connection.claimRules.length > 0 ? mappedClaims(connection.claimRules, identity.claims) : {};
+  const claims = { ...user.claims, ...said };
+  if (!isDeepStrictEqual(claims, user.claims)) {
+    change.claims = claims;
+    members.push(...Object.keys(said).filter((name) => !isDeepStrictEqual(said[name], user.claims[name])));
+  }
+  const address = await ownedAddress(users, sync);
+  if (address !== undefined) {
+    if (address !== user.email) change.email = address;
+    change.emailVerified = true;
+    members.push('email');
+  }
+  if (members.length === 0) return;
+  await users.update(user.sub, change);
+  await auditEvents.insert({
+    ...{ type: 'user.changed', outcome: 'success', actor: `connection:${connection.id}`, sub: user.sub },
+    detail: { members, connection: connection.id },
+  });
+}
+
+/** The address to store as confirmed: only by authority, only in place of one of the same domains, and never that of another account. */
+async function ownedAddress(users: Repositories['users'], sync: Sync): Promise<string | undefined> {
+  const { connection, identity, user, vouches } = sync;
+  const address = identity.address?.value;
+  if (vouches !== 'authority' || address === undefined) return undefined;
+  if (address === user.email) return user.emailVerified ? undefined : address;
+  const domain = user.email === undefined ? undefined : domainOf(user.email);
+  const isOurs =
+    user.email === undefined ||
+    (domain !== undefined && isOfDomains(domain, connection.authoritativeDomains, connection.subdomains));
+  const holder = isOurs ? await users.findByEmail(address) : undefined;
+  return isOurs && (holder === undefined || holder.sub === user.sub) ? address : undefined;
+}
+
+async function syncGroups({ memberships, auditEvents }: Repositories, sync: Sync): Promise<void> {
+  const { connection, identity, user, guarded } = sync;
+  const { id, groupRules, defaultGroups, settings } = connection;
+  if (groupRules.length === 0 && defaultGroups.length === 0) return;
+  const path = typeof settings['groups_claim'] === 'string' ? settings['groups_claim'] : 'groups';
+  const said = groupRules.length === 0 ? [] : mappedGroups(groupRules, valueAt(identity.claims, path));
+  const event = { outcome: 'success', actor: `connection:${id}`, sub: user.sub } as const;
+  // an answer that says nothing of groups takes none away (federation FR15)
+  if (said === undefined) {
+    await auditEvents.insert({ ...event, type: 'groups.unknown', detail: { connection: id } });
+    return;
+  }
+  const { joined, departed, skipped } = await memberships.set(
+    user.sub,
+    id,
+    [...new Set([...said, ...defaultGroups])],
+    guarded,
+  );
+  if (joined.length > 0 || departed.length > 0)
+    await auditEvents.insert({
+      ...event,
+      type: 'user.changed',
+      detail: { members: ['groups'], connection: id, joined: joined.slice(0, 20), departed: departed.slice(0, 20) },
+    });
+  if (skipped.length > 0)
+    await auditEvents.insert({
+      ...event,
+      type: 'group.guarded',
+      outcome: 'failure',
+      detail: { connection: id, groups: skipped.slice(0, 20) },
+    });
+}

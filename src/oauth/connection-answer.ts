@@ -1,0 +1,135 @@
+// Reads what the answer of a connection says of a user: address, claims, groups, level and time. Nothing of it is an address to call (federation FR13).
+import { claimRules as claimShapes, email as emailShape, groupName } from './administration.ts';
+import { domainOf, isOfDomains } from './mail-domain.ts';
+
+/** A rule for a claim: `from` is a path of names in the answer. */
+interface ClaimRule {
+  to: string;
+  from: string;
+  default?: string | undefined;
+}
+type GroupRule =
+  { equals: string; group: string } | { starts_with: string; group: string } | { all: true; prefix: string };
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** What a connection without rules of its own takes over. */
+const usualClaims = ['name', 'given_name', 'family_name', 'middle_name', 'nickname', 'locale', 'zoneinfo'] as const;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The value at a path of names, such as `realm_access.roles`; undefined where there is none. A name with dots is taken whole first. */
+export function valueAt(claims: Claims, path: string): unknown {
+  if (Object.hasOwn(claims, path)) return claims[path];
+  let value: unknown = claims;
+  for (const name of path.split('.')) {
+    if (!isObject(value) || !Object.hasOwn(value, name)) return undefined;
+    value = value[name];
+  }
+  return value;
+}
+
+/** The address of an answer, and whether the answer says that it is verified. */
+export interface AnsweredAddress {
+  value: string;
+  verified: boolean;
+}
+
+/** Joins an ID Token and UserInfo. What the ID Token says is signed, so it goes first; a false email_verified wins wherever it is (federation F12). */
+export function joinedClaims(idToken: Claims, userInfo: Claims): Claims {
+  const joined = { ...userInfo, ...idToken };
+  const isOther =
+    idToken['email'] !== undefined && userInfo['email'] !== undefined && idToken['email'] !== userInfo['email'];
+  const said = [idToken['email_verified'], ...(isOther ? [] : [userInfo['email_verified']])].filter(
+    (one) => one !== undefined,
+  );
+  return { ...joined, email_verified: said.length > 0 && said.every((one) => one === true) };
+}
+
+/** Only a well-formed address with one readable domain counts; a verified one says so as a boolean. */
+export function addressOf(claims: Claims): AnsweredAddress | undefined {
+  const read = emailShape.safeParse(claims['email']);
+  if (!read.success || domainOf(read.data) === undefined) return undefined;
+  return { value: read.data, verified: claims['email_verified'] === true };
+}
+
+/** How far a connection vouches for an address (federation 4). */
+export function vouching(
+  connection: { authoritativeDomains: readonly string[]; subdomains: boolean; wordCounts: boolean },
+  address: AnsweredAddress | undefined,
+): 'authority' | 'word' | 'no' {
+  const domain = address && domainOf(address.value);
+  if (domain === undefined) return 'no';
+  if (isOfDomains(domain, connection.authoritativeDomains, connection.subdomains)) return 'authority';
+  return connection.wordCounts && address!.verified ? 'word' : 'no';
+}
+
+/** The standard claims that an answer gives a user; what breaks the rule of its claim is left out (federation F15). */
+export function mappedClaims(rules: readonly ClaimRule[], claims: Claims): Record<string, unknown> {
+  const used = rules.length > 0 ? rules : usualClaims.map((name): ClaimRule => ({ to: name, from: name }));
+  const mapped: Record<string, unknown> = {};
+  for (const { to, from, default: otherwise } of used) {
+    if (!Object.hasOwn(claimShapes, to)) continue;
+    const value = valueAt(claims, from) ?? otherwise;
+    const read = claimShapes[to as keyof typeof claimShapes].safeParse(value);
+    if (value !== undefined && read.success) mapped[to] = read.data;
+  }
+  return mapped;
+}
+
+/** The most values of groups that an answer may have. */
+const maxValues = 5_000;
+
+/**
+ * The groups that an answer gives a user; undefined if it says nothing of groups, which is not the same as none (federation FR15).
+ * @param value what the answer has at the path of the groups
+ */
+export function mappedGroups(rules: readonly GroupRule[], value: unknown): string[] | undefined {
+  if (!Array.isArray(value) || value.length > maxValues || !value.every((one) => typeof one === 'string'))
+    return undefined;
+  const groups = new Set<string>();
+  for (const said of value as string[])
+    for (const rule of rules) {
+      const name =
+        'all' in rule
+          ? `${rule.prefix}${said}`
+          : ('equals' in rule ? said === rule.equals : said.startsWith(rule.starts_with))
+            ? rule.group
+            : undefined;
+      const read = name === undefined ? undefined : groupName.safeParse(name);
+      if (read?.success) groups.add(read.data);
+    }
+  return [...groups].sort();
+}
+
+/**
+ * The methods of a sign-in by a connection: our own word, and `mfa` if the connection is trusted for it and its answer says so. Nothing from
+ * outside is a passkey (federation FR11).
+ */
+export function methodsOf(connection: { trustMfa: boolean; mfaValues: readonly string[] }, claims: Claims): string[] {
+  const { amr, acr } = claims;
+  const hasTwo =
+    (Array.isArray(amr) && amr.includes('mfa')) || (typeof acr === 'string' && connection.mfaValues.includes(acr));
+  return connection.trustMfa && hasTwo ? ['fed', 'mfa'] : ['fed'];
+}
+
+/** Seconds by which clocks may differ. */
+export const clockTolerance = 60;
+
+/** When the user authenticated there; undefined if the answer does not say, so that it freshens nothing (federation FR10). */
+export function authenticatedAt(claims: Claims, now: Date): Date | undefined {
+  const seconds = claims['auth_time'];
+  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds <= 0) return undefined;
+  const at = seconds * 1000;
+  if (at > now.getTime() + clockTolerance * 1000) return undefined;
+  return new Date(Math.min(at, now.getTime()));
+}
+
+/** Whether a subject can be one: 1 to 255 bytes, byte for byte what the other side says (federation FR1). */
+export const isSubject = (value: unknown): value is string =>
+  typeof value === 'string' &&
+  value.length > 0 &&
+  Buffer.byteLength(value) <= 255 &&
+  value.isWellFormed() &&
+  !value.includes('\0');

@@ -1,0 +1,29 @@
+// Decides by its text alone whether an address may be stored to be asked later: the guarded fetcher still checks each connection (security R47).
+import { BlockList, isIP } from 'node:net';
+
+const inward = new BlockList();
+const ranges4 =
+  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.168.0.0/16 198.18.0.0/15 224.0.0.0/4 240.0.0.0/4';
+const ranges6 = '::/96 ::ffff:0:0/96 64:ff9b::/96 2002::/16 fc00::/7 fe80::/10 ff00::/8';
+for (const [type, ranges] of [
+  ['ipv4', ranges4],
+  ['ipv6', ranges6],
+] as const)
+  for (const range of ranges.split(' ')) {
+    const [network, length] = range.split('/');
+    inward.addSubnet(network!, Number(length), type);
+  }
+
+/** @param allowed host:port of services of a test bed, as in OUTBOUND_ALLOW */
+export function isOutwardAddress(address: string, allowed: readonly string[]): boolean {
+  if (!URL.canParse(address)) return false;
+  const { protocol, hostname, port, username, password, hash } = new URL(address);
+  if (username !== '' || password !== '' || hash !== '') return false;
+  if (allowed.includes(`${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`))
+    return protocol === 'https:' || protocol === 'http:';
+  if (protocol !== 'https:') return false;
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const version = isIP(host);
+  if (version !== 0) return !inward.check(host, version === 4 ? 'ipv4' : 'ipv6');
+  return host !== 'localhost' && !host.endsWith('.localhost');
+}

@@ -1,0 +1,155 @@
+// Declares what the pages of sign-in by a connection show.
+import type { AccountFrame } from './account.ts';
+import type { ConsoleFrame } from './console.ts';
+import type { ClientView, Footer, FormView } from './parts.ts';
+
+/** Why a sign-in by a connection ended; each is a key of the catalogue under `connections.problem.`. */
+export const connectionProblems = [
+  'unreachable',
+  'settings',
+  'answer',
+  'cancelled',
+  'expired',
+  'closed',
+  'disabled',
+  'linked-elsewhere',
+  'linked-otherwise',
+  'not-signed-in',
+  'own-session',
+  'address-taken',
+  'not-admitted',
+  'elsewhere',
+] as const;
+export type ConnectionProblem = (typeof connectionProblems)[number];
+
+/** What an administrator types; lists are texts with one entry on each line. */
+export interface TypedConnection {
+  id: string;
+  display_name: string;
+  issuer: string;
+  client_id: string;
+  secret: string;
+  token_endpoint_auth_method: string;
+  scope: string;
+  status: string;
+  linking: string;
+  provisioning: string;
+  authoritative_domains: string;
+  groups_claim: string;
+  group_rules: string;
+  default_groups: string;
+  trust_mfa: string;
+}
+
+export interface ConnectionPages {
+  /** Says in our words why a sign-in ended, and where to go on. */
+  'connection-problem': Footer & {
+    problem: ConnectionProblem;
+    /** The name of the connection. */
+    name?: string;
+    client?: ClientView;
+    /** The sign-in page, with the request that waits. */
+    signInUri: string;
+    /** The connection that owns the domain of the address. */
+    leadsTo?: { id: string; name: string; form: FormView };
+    reference: string;
+  };
+  /** Asks the user to prove an account, and then to connect it. */
+  'login-connect': Footer & {
+    name: string;
+    client?: ClientView;
+    /** The address that both have. */
+    address: string;
+    /** Present once the user has signed in to the account. */
+    form?: FormView;
+    /** Signs in to the account. */
+    signInUri: string;
+    /** Whether another user than that of the account has signed in. */
+    other?: boolean;
+  };
+  /** Asks for the user name of a new account; posts `username`. */
+  'login-name': Footer & {
+    name: string;
+    client?: ClientView;
+    form: FormView;
+    username: string;
+    fault?: 'taken' | 'unusable';
+  };
+  /** Lists the links of the user. Posts `act`: "begin" or "remove" with `connection`, or "confirm" or "leave". */
+  'account-connections': AccountFrame & {
+    links: { connection: string; name: string; since: Date; usedAt?: Date }[];
+    /** Connections that can be linked. */
+    open: { connection: string; name: string }[];
+    form: FormView;
+    /** An identity that waits to be linked: what it calls itself. */
+    waiting?: { connection: string; name: string; identity: string };
+    problem?: 'only-way' | ConnectionProblem;
+    /** The connection that the problem is about. */
+    name?: string;
+  };
+  'console-connections': ConsoleFrame & {
+    connections: {
+      name: string;
+      id: string;
+      kind: string;
+      status: 'enabled' | 'disabled' | 'link_only';
+      uri: string;
+    }[];
+    newUri: string;
+  };
+  'console-connection': ConsoleFrame & {
+    connection: {
+      id: string;
+      name: string;
+      kind: string;
+      status: 'enabled' | 'disabled' | 'link_only';
+      issuer: string;
+      clientId: string;
+      linking: 'never' | 'ask' | 'domain';
+      provisioning: 'off' | 'invited' | 'on';
+      authoritativeDomains: string[];
+      trustMfa: boolean;
+      secretSince?: Date;
+      discoveredAt?: Date;
+      createdAt: Date;
+    };
+    /** To enter at the other side. */
+    redirectUri: string;
+    editUri: string;
+    deleteUri: string;
+  };
+  /** Posts every member under its name. */
+  'console-connection-form': ConsoleFrame & {
+    /** The connection that is changed. */
+    of?: { id: string; name: string; uri: string; secretSince?: Date };
+    /** The redirect URI of a connection whose id is known. */
+    redirectUri: string;
+    typed: TypedConnection;
+    form: FormView;
+    problem?:
+      | 'id'
+      | 'name'
+      | 'secret'
+      | 'domains'
+      | 'held'
+      | 'changed'
+      | 'issuer'
+      | 'discovery'
+      | 'discovery-form'
+      | 'other-issuer'
+      | 'inward'
+      | 'taken'
+      | 'settings'
+      | 'rules';
+  };
+  'console-connection-delete': ConsoleFrame & {
+    id: string;
+    name: string;
+    uri: string;
+    /** How many users have no other way to sign in. */
+    people: number;
+    form: FormView;
+    typed?: string;
+    problem?: 'typed';
+  };
+}

@@ -1,0 +1,69 @@
+// Reads and writes the table connection_steps: sign-ins by a connection that are on their way, each bound to one browser and used once.
+import { type Sql, statement } from '../../database/database.ts';
+import { storedFunction } from '../../database/stored-functions.ts';
+
+/** `request` waits for the answer; the others keep what an answer said until the user has done what it needs. */
+export type StepName = 'request' | 'prove' | 'name' | 'link';
+
+export interface NewStep {
+  /** The digest of the id, in hex. */
+  id: string;
+  step: StepName;
+  connectionId: string;
+  browserHash: Buffer;
+  network: string | undefined;
+  sealed: Buffer;
+  /** In seconds. */
+  lifetime: number;
+}
+
+export interface StoredStep {
+  sealed: Buffer;
+  createdAt: Date;
+}
+
+interface Row {
+  sealed_encrypted: Buffer;
+  created_at: Date;
+}
+
+/** Steps that a browser may have at a time, beside a new one. */
+const maxOthers = 19;
+
+const storeStep = storedFunction(new URL('store_step.sql', import.meta.url));
+const insert = statement(
+  'connection_steps.insert',
+  `SELECT ${storeStep.name}($1, $2, $3, $4, $5, $6, $7, ${maxOthers}, $8) AS stored`,
+);
+const ofBrowser = 'id = $1 AND step = $2 AND connection_id = $3 AND browser_hash = $4 AND expires_at > now()';
+const find = statement(
+  'connection_steps.find',
+  `SELECT sealed_encrypted, created_at FROM connection_steps WHERE ${ofBrowser}`,
+);
+// of two requests at once, one gets the row
+const take = statement(
+  'connection_steps.take',
+  `DELETE FROM connection_steps WHERE ${ofBrowser} RETURNING sealed_encrypted, created_at`,
+);
+
+export function connectionStepsRepository(sql: Sql) {
+  const one = async (rows: Promise<Row[]>): Promise<StoredStep | undefined> => {
+    const [row] = await rows;
+    return row && { sealed: row.sealed_encrypted, createdAt: row.created_at };
+  };
+  return {
+    /** False if the network has too many pending sign-ins. @param perNetwork the most of them; 0 for no limit */
+    async insert(made: NewStep, perNetwork: number): Promise<boolean> {
+      const { id, step, connectionId, browserHash, network, sealed, lifetime } = made;
+      const values = [id, step, connectionId, browserHash, network, sealed, lifetime, perNetwork];
+      const [row] = await sql.query<{ stored: boolean }>(insert, values);
+      return row!.stored;
+    },
+    /** The step, if it is of this connection and this browser and has not expired. */
+    find: (id: string, step: StepName, connectionId: string, browserHash: Buffer): Promise<StoredStep | undefined> =>
+      one(sql.query<Row>(find, [id, step, connectionId, browserHash])),
+    /** The same, and uses it up (federation FR4). */
+    take: (id: string, step: StepName, connectionId: string, browserHash: Buffer): Promise<StoredStep | undefined> =>
+      one(sql.query<Row>(take, [id, step, connectionId, browserHash])),
+  };
+}

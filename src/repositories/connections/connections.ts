@@ -1,0 +1,253 @@
+// Reads and writes the table connections: places outside that say who a user is.
+import { isUniqueViolation, type Sql, statement } from '../../database/database.ts';
+
+export const connectionKinds = ['oidc', 'oauth', 'saml', 'ldap'] as const;
+export const connectionStatuses = ['enabled', 'disabled', 'link_only'] as const;
+export const linkings = ['never', 'ask', 'domain'] as const;
+export const provisionings = ['off', 'invited', 'on'] as const;
+export const syncs = ['first', 'always', 'never'] as const;
+export const logouts = ['local', 'propagate'] as const;
+
+/** Where a claim of the user comes from: a path of names in the answer. */
+export interface ClaimRule {
+  to: string;
+  from: string;
+  default?: string | undefined;
+}
+
+/** The group for a value that the answer names. With `all`, each value is a group, after the prefix. */
+export type GroupRule =
+  { equals: string; group: string } | { starts_with: string; group: string } | { all: true; prefix: string };
+
+/** The members that an administrator sets, beside the secret. */
+export interface ConnectionMembers {
+  displayName: string;
+  status: (typeof connectionStatuses)[number];
+  position: number;
+  hidden: boolean;
+  domains: string[];
+  subdomains: boolean;
+  enforced: boolean;
+  authoritativeDomains: string[];
+  linking: (typeof linkings)[number];
+  provisioning: (typeof provisionings)[number];
+  usernameFrom: string;
+  claimRules: ClaimRule[];
+  groupRules: GroupRule[];
+  defaultGroups: string[];
+  sync: (typeof syncs)[number];
+  trustMfa: boolean;
+  mfaValues: string[];
+  /** In seconds; undefined for that of the service. */
+  sessionLifetime: number | undefined;
+  logout: (typeof logouts)[number];
+  storeTokens: boolean;
+  settings: Record<string, unknown>;
+}
+
+export interface Connection extends ConnectionMembers {
+  id: string;
+  kind: (typeof connectionKinds)[number];
+  preset: string | undefined;
+  secretEncrypted: Buffer | undefined;
+  secretSince: Date | undefined;
+  /** What the other side last published. */
+  discovery: Record<string, unknown> | undefined;
+  discoveredAt: Date | undefined;
+  version: number;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+interface Row {
+  id: string;
+  kind: Connection['kind'];
+  preset: string | null;
+  display_name: string;
+  status: Connection['status'];
+  position: number;
+  hidden: boolean;
+  domains: string[];
+  subdomains: boolean;
+  enforced: boolean;
+  authoritative_domains: string[];
+  linking: Connection['linking'];
+  provisioning: Connection['provisioning'];
+  username_from: string;
+  claim_rules: ClaimRule[];
+  group_rules: GroupRule[];
+  default_groups: string[];
+  sync: Connection['sync'];
+  trust_mfa: boolean;
+  mfa_values: string[];
+  session_lifetime: number | null;
+  logout: Connection['logout'];
+  store_tokens: boolean;
+  settings: Record<string, unknown>;
+  secret_encrypted: Buffer | null;
+  secret_since: Date | null;
+  discovery: Record<string, unknown> | null;
+  discovered_at: Date | null;
+  version: number;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const list = statement('connections.list', 'SELECT * FROM connections ORDER BY position, id LIMIT 1000');
+const find = statement('connections.find', 'SELECT * FROM connections WHERE id = $1');
+const lock = statement('connections.lock', 'SELECT * FROM connections WHERE id = $1 FOR UPDATE');
+// one change of domains at a time, so that no two connections get the same domain
+const lockTable = statement('connections.lock_table', 'LOCK TABLE connections IN SHARE ROW EXCLUSIVE MODE');
+const holders = statement(
+  'connections.holders',
+  `SELECT id FROM connections WHERE id <> $1 AND (domains && $2::text[] OR authoritative_domains && $3::text[]) ORDER BY id LIMIT 1`,
+);
+const insert = statement(
+  'connections.insert',
+  `INSERT INTO connections (id, display_name, status, position, hidden, domains, subdomains, enforced, authoritative_domains, linking,
+     provisioning, username_from, claim_rules, group_rules, default_groups, sync, trust_mfa, mfa_values, session_lifetime, logout,
+     store_tokens, settings, kind, preset)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24) RETURNING *`,
+);
+const update = statement(
+  'connections.update',
+  `UPDATE connections SET display_name = $2, status = $3, position = $4, hidden = $5, domains = $6, subdomains = $7, enforced = $8,
+     authoritative_domains = $9, linking = $10, provisioning = $11, username_from = $12, claim_rules = $13, group_rules = $14,
+     default_groups = $15, sync = $16, trust_mfa = $17, mfa_values = $18, session_lifetime = $19, logout = $20, store_tokens = $21,
+     settings = $22, version = version + 1, updated_at = date_trunc('milliseconds', clock_timestamp())
+    WHERE id = $1 RETURNING *`,
+);
+const setSecret = statement(
+  'connections.set_secret',
+  `UPDATE connections SET secret_encrypted = $2, secret_since = CASE WHEN $2::bytea IS NULL THEN NULL ELSE now() END WHERE id = $1`,
+);
+// what was read for another version of the settings is not kept
+const setDiscovery = statement(
+  'connections.set_discovery',
+  `UPDATE connections SET discovery = $2, discovered_at = now() WHERE id = $1 AND settings = $3`,
+);
+const remove = statement('connections.delete', 'DELETE FROM connections WHERE id = $1');
+// those that came by the connection, of one user or of all
+const endSessions = statement(
+  'connections.end_sessions',
+  `DELETE FROM sessions WHERE id IN (
+     SELECT id FROM sessions WHERE connection_id = $1 AND ($2::text IS NULL OR sub = $2) ORDER BY id FOR UPDATE)
+   RETURNING sid, sub`,
+);
+const endFamilies = statement(
+  'connections.end_families',
+  `DELETE FROM client_sessions c USING unnest($1::text[], $2::text[]) AS ended (sub, sid) WHERE c.sub = ended.sub AND c.sid = ended.sid`,
+);
+const withoutOtherWay = statement(
+  'connections.without_other_way',
+  `SELECT count(*)::int AS people FROM linked_identities l JOIN users u ON u.sub = l.sub
+    WHERE l.connection_id = $1 AND u.password_hash IS NULL AND NOT EXISTS (SELECT FROM passkeys p WHERE p.sub = u.sub)
+      AND NOT EXISTS (SELECT FROM linked_identities o JOIN connections c ON c.id = o.connection_id AND c.status = 'enabled'
+                       WHERE o.sub = u.sub AND o.connection_id <> $1)`,
+);
+
+export function connectionsRepository(sql: Sql) {
+  const one = async (rows: Promise<Row[]>): Promise<Connection | undefined> => {
+    const [row] = await rows;
+    return row && toConnection(row);
+  };
+  return {
+    /** In the order of the sign-in page. */
+    async list(): Promise<Connection[]> {
+      return (await sql.query<Row>(list)).map(toConnection);
+    },
+    find: (id: string): Promise<Connection | undefined> => one(sql.query<Row>(find, [id])),
+    /** Finds the row and locks it until the transaction ends. */
+    lock: (id: string): Promise<Connection | undefined> => one(sql.query<Row>(lock, [id])),
+    /** In a transaction, before the connection's own lock: another connection that has one of these domains. */
+    async holder(
+      id: string,
+      domains: readonly string[],
+      authoritative: readonly string[],
+    ): Promise<string | undefined> {
+      await sql.query(lockTable);
+      const [row] = await sql.query<{ id: string }>(holders, [id, domains, authoritative]);
+      return row?.id;
+    },
+    /** Undefined when the id is taken. */
+    insert(made: Pick<Connection, 'id' | 'kind' | 'preset'> & ConnectionMembers): Promise<Connection | undefined> {
+      return one(sql.query<Row>(insert, [made.id, ...valuesOf(made), made.kind, made.preset])).catch(
+        (error: unknown) => {
+          if (isUniqueViolation(error)) return undefined;
+          throw error;
+        },
+      );
+    },
+    update: (id: string, members: ConnectionMembers): Promise<Connection | undefined> =>
+      one(sql.query<Row>(update, [id, ...valuesOf(members)])),
+    /** @param sealed undefined removes the secret */
+    async setSecret(id: string, sealed: Buffer | undefined): Promise<void> {
+      await sql.query(setSecret, [id, sealed]);
+    },
+    /** Keeps what the other side publishes, if the settings are still those with which it was read. */
+    async setDiscovery(
+      id: string,
+      discovery: Record<string, unknown>,
+      settings: Record<string, unknown>,
+    ): Promise<void> {
+      await sql.query(setDiscovery, [id, discovery, settings]);
+    },
+    async delete(id: string): Promise<void> {
+      await sql.query(remove, [id]);
+    },
+    /** In a transaction: ends the sessions that came by a connection, with everything that was issued in them. */
+    async endSessions(id: string, sub?: string): Promise<{ sid: string; sub: string }[]> {
+      const ended = await sql.query<{ sid: string; sub: string }>(endSessions, [id, sub]);
+      await sql.query(endFamilies, [ended.map((session) => session.sub), ended.map(({ sid }) => sid)]);
+      return ended;
+    },
+    /** How many users have no other way to sign in. */
+    async withoutOtherWay(id: string): Promise<number> {
+      const [row] = await sql.query<{ people: number }>(withoutOtherWay, [id]);
+      return row!.people;
+    },
+  };
+}
+
+const valuesOf = (made: ConnectionMembers): unknown[] => [
+  ...[made.displayName, made.status, made.position, made.hidden, made.domains, made.subdomains, made.enforced],
+  ...[made.authoritativeDomains, made.linking, made.provisioning, made.usernameFrom, JSON.stringify(made.claimRules)],
+  ...[JSON.stringify(made.groupRules), made.defaultGroups, made.sync, made.trustMfa, made.mfaValues],
+  ...[made.sessionLifetime, made.logout, made.storeTokens, made.settings],
+];
+
+function toConnection(row: Row): Connection {
+  return {
+    id: row.id,
+    kind: row.kind,
+    preset: row.preset ?? undefined,
+    displayName: row.display_name,
+    status: row.status,
+    position: row.position,
+    hidden: row.hidden,
+    domains: row.domains,
+    subdomains: row.subdomains,
+    enforced: row.enforced,
+    authoritativeDomains: row.authoritative_domains,
+    linking: row.linking,
+    provisioning: row.provisioning,
+    usernameFrom: row.username_from,
+    claimRules: row.claim_rules,
+    groupRules: row.group_rules,
+    defaultGroups: row.default_groups,
+    sync: row.sync,
+    trustMfa: row.trust_mfa,
+    mfaValues: row.mfa_values,
+    sessionLifetime: row.session_lifetime ?? undefined,
+    logout: row.logout,
+    storeTokens: row.store_tokens,
+    settings: row.settings,
+    secretEncrypted: row.secret_encrypted ?? undefined,
+    secretSince: row.secret_since ?? undefined,
+    discovery: row.discovery ?? undefined,
+    discoveredAt: row.discovered_at ?? undefined,
+    version: row.version,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

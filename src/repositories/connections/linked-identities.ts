@@ -1,0 +1,125 @@
+// Reads and writes the tables linked_identities and removed_links: the user whom an identity of a connection is.
+import { type Sql, statement } from '../../database/database.ts';
+
+export const linkKinds = ['person', 'administrator', 'domain', 'provisioned', 'imported'] as const;
+
+/** What a connection knows a user by, byte for byte (federation FR1). */
+export interface IdentityKey {
+  connectionId: string;
+  issuer: string;
+  subject: string;
+}
+
+export interface LinkedIdentity extends IdentityKey {
+  sub: string;
+  how: (typeof linkKinds)[number];
+  emailThen: string | undefined;
+  createdAt: Date;
+  lastUsedAt: Date | undefined;
+}
+
+interface Row {
+  connection_id: string;
+  issuer: string;
+  subject: string;
+  sub: string;
+  how: LinkedIdentity['how'];
+  email_then: string | null;
+  created_at: Date;
+  last_used_at: Date | null;
+}
+
+const columns = 'connection_id, issuer, subject, sub, how, email_then, created_at, last_used_at';
+// one decision about an identity at a time, before any other lock
+const claim = statement(
+  'linked_identities.claim',
+  `SELECT pg_advisory_xact_lock(51, hashtext($1 || chr(10) || $2 || chr(10) || $3))`,
+);
+const find = statement(
+  'linked_identities.find',
+  `SELECT ${columns} FROM linked_identities WHERE connection_id = $1 AND issuer = $2 AND subject = $3`,
+);
+const ofUser = statement(
+  'linked_identities.of_user',
+  `SELECT ${columns} FROM linked_identities WHERE sub = $1 ORDER BY created_at, id`,
+);
+const isRemoved = statement(
+  'linked_identities.is_removed',
+  'SELECT FROM removed_links WHERE connection_id = $1 AND sub = $2',
+);
+const insert = statement(
+  'linked_identities.insert',
+  `INSERT INTO linked_identities (connection_id, issuer, subject, sub, how, email_then, last_used_at)
+   VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $7 THEN now() END) ON CONFLICT DO NOTHING RETURNING id`,
+);
+const forgive = statement(
+  'linked_identities.forgive',
+  'DELETE FROM removed_links WHERE connection_id = $1 AND sub = $2',
+);
+// one write for each user and hour at most
+const touch = statement(
+  'linked_identities.touch',
+  `UPDATE linked_identities SET last_used_at = now()
+    WHERE connection_id = $1 AND issuer = $2 AND subject = $3 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`,
+);
+const remove = statement(
+  'linked_identities.remove',
+  `DELETE FROM linked_identities WHERE connection_id = $1 AND sub = $2 RETURNING ${columns}`,
+);
+const remember = statement(
+  'linked_identities.remember',
+  'INSERT INTO removed_links (connection_id, sub) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+);
+
+export function linkedIdentitiesRepository(sql: Sql) {
+  const keyOf = ({ connectionId, issuer, subject }: IdentityKey) => [connectionId, issuer, subject];
+  return {
+    /** Until the transaction ends, no other one decides about this identity. It is taken before any other lock. */
+    async claim(key: IdentityKey): Promise<void> {
+      await sql.query(claim, keyOf(key));
+    },
+    async find(key: IdentityKey): Promise<LinkedIdentity | undefined> {
+      const [row] = await sql.query<Row>(find, keyOf(key));
+      return row && toLinkedIdentity(row);
+    },
+    /** The oldest first. */
+    async ofUser(sub: string): Promise<LinkedIdentity[]> {
+      return (await sql.query<Row>(ofUser, [sub])).map(toLinkedIdentity);
+    },
+    /** Whether the user, or an administrator, removed a link of the user to the connection. */
+    async isRemoved(connectionId: string, sub: string): Promise<boolean> {
+      return (await sql.query(isRemoved, [connectionId, sub])).length > 0;
+    },
+    /**
+     * In a transaction that holds the user's row; false if the identity, or the user at this connection, is linked already.
+     * @param used whether the identity signs in with it
+     */
+    async insert(link: Omit<LinkedIdentity, 'createdAt' | 'lastUsedAt'>, used: boolean): Promise<boolean> {
+      const rows = await sql.query(insert, [...keyOf(link), link.sub, link.how, link.emailThen, used]);
+      if (rows.length > 0) await sql.query(forgive, [link.connectionId, link.sub]);
+      return rows.length > 0;
+    },
+    /** Notes that the identity signed in. */
+    async touch(key: IdentityKey): Promise<void> {
+      await sql.query(touch, keyOf(key));
+    },
+    /** In a transaction that holds the user's row: removes the link, which no address brings back (federation FR8). */
+    async remove(connectionId: string, sub: string): Promise<LinkedIdentity | undefined> {
+      const [row] = await sql.query<Row>(remove, [connectionId, sub]);
+      if (!row) return undefined;
+      await sql.query(remember, [connectionId, sub]);
+      return toLinkedIdentity(row);
+    },
+  };
+}
+
+const toLinkedIdentity = (row: Row): LinkedIdentity => ({
+  connectionId: row.connection_id,
+  issuer: row.issuer,
+  subject: row.subject,
+  sub: row.sub,
+  how: row.how,
+  emailThen: row.email_then ?? undefined,
+  createdAt: row.created_at,
+  lastUsedAt: row.last_used_at ?? undefined,
+});

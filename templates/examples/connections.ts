@@ -1,0 +1,123 @@
+// Gives example data of the pages about sign-in by a connection.
+import type { ConnectionPages } from '../../src/pages/views/connections.ts';
+import type { Examples } from '../../src/pages/views/parts.ts';
+import { consoleFrame } from './console.ts';
+import { account as ada, client, form, languages } from './parts.ts';
+
+const account = { account: ada, accountUri: '/account' };
+const frame = { ...consoleFrame, section: 'connections' as const };
+const since = new Date('2026-03-14T09:26:53Z');
+const uri = '/admin/connections/corporate';
+const redirectUri = 'https://id.example.com/connections/corporate/callback';
+const longName = 'Donaudampfschifffahrtsgesellschaft, Abteilung Elektrizität';
+const leadsTo = { id: 'corporate', name: longName, form: form('/connections/corporate') };
+const typed = {
+  ...{ id: 'corporate', display_name: longName, issuer: 'https://login.example.com/tenant', client_id: 'gatehouse' },
+  ...{ secret: '', scope: 'openid profile email', token_endpoint_auth_method: 'client_secret_basic' },
+  ...{ status: 'enabled', linking: 'domain', provisioning: 'on', authoritative_domains: 'example.com' },
+  ...{ groups_claim: 'groups', group_rules: 'Staff = staff', default_groups: 'guests', trust_mfa: 'true' },
+};
+
+export const connectionExamples: Examples<ConnectionPages> = {
+  'connection-problem': [
+    { problem: 'expired', signInUri: '/login', reference: '0a1b2c3d' },
+    { problem: 'elsewhere', name: longName, client, signInUri: '/login?transaction=x', leadsTo, reference: '0a1b2c3d' },
+  ],
+  'login-connect': [
+    { name: 'Corporate', address: 'ada@example.com', signInUri: '/login?destination=connect' },
+    {
+      ...{ name: longName, client, address: 'ada.lovelace@a-very-long-name-of-a-domain.example.com', other: true },
+      ...{
+        form: form('/login/connect'),
+        signInUri: '/login?destination=connect',
+        languages: languages('/login/connect'),
+      },
+    },
+  ],
+  'login-name': [
+    { name: 'Corporate', form: form('/login/name'), username: '' },
+    {
+      name: longName,
+      client,
+      form: form('/login/name'),
+      username: 'ada',
+      fault: 'taken',
+      languages: languages('/login/name'),
+    },
+  ],
+  'account-connections': [
+    { ...account, links: [], open: [], form: form('/account/connections') },
+    {
+      ...account,
+      links: [
+        { connection: 'corporate', name: longName, since, usedAt: since },
+        { connection: 'github', name: 'GitHub', since },
+      ],
+      open: [{ connection: 'partners', name: 'Partners' }],
+      form: form('/account/connections'),
+      waiting: { connection: 'partners', name: longName, identity: 'ada.lovelace@partners.example.com' },
+      problem: 'only-way',
+      name: longName,
+    },
+  ],
+  'console-connections': [
+    { ...frame, connections: [], newUri: '/admin/connections/new' },
+    {
+      ...frame,
+      connections: [
+        { name: longName, id: 'corporate', kind: 'oidc', status: 'enabled', uri },
+        { name: 'Partners', id: 'partners', kind: 'oidc', status: 'link_only', uri },
+        { name: 'Old', id: 'old', kind: 'oidc', status: 'disabled', uri },
+      ],
+      newUri: '/admin/connections/new',
+    },
+  ],
+  'console-connection': [
+    {
+      ...frame,
+      connection: {
+        ...{
+          id: 'corporate',
+          name: 'Corporate',
+          kind: 'oidc',
+          status: 'disabled',
+          issuer: 'https://login.example.com',
+        },
+        ...{ clientId: 'x', linking: 'ask', provisioning: 'off', authoritativeDomains: [], trustMfa: false },
+        createdAt: since,
+      },
+      ...{ redirectUri, editUri: `${uri}/edit`, deleteUri: `${uri}/delete` },
+    },
+    {
+      ...frame,
+      connection: {
+        ...{ id: 'corporate', name: longName, kind: 'oidc', status: 'enabled', clientId: 'gatehouse' },
+        ...{ issuer: 'https://login.example.com/3f2504e0-4f89-11d3-9a0c-0305e82c3301/v2.0', linking: 'domain' },
+        ...{ provisioning: 'on', authoritativeDomains: ['example.com', 'example.org'], trustMfa: true },
+        ...{ secretSince: since, discoveredAt: since, createdAt: since },
+      },
+      ...{ redirectUri, editUri: `${uri}/edit`, deleteUri: `${uri}/delete` },
+    },
+  ],
+  'console-connection-form': [
+    { ...frame, redirectUri, typed: { ...typed, id: '' }, form: form('/admin/connections/new') },
+    {
+      ...frame,
+      ...{ of: { id: 'corporate', name: longName, uri, secretSince: since }, redirectUri, typed },
+      ...{ form: form(`${uri}/edit`), problem: 'other-issuer' },
+    },
+  ],
+  'console-connection-delete': [
+    { ...frame, id: 'corporate', name: 'Corporate', uri, people: 0, form: form(`${uri}/delete`) },
+    {
+      ...frame,
+      id: 'corporate',
+      name: longName,
+      uri,
+      people: 1234,
+      form: form(`${uri}/delete`),
+      typed: 'x',
+      problem: 'typed',
+    },
+  ],
+};

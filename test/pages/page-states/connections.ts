@@ -1,0 +1,41 @@
+// Lists states of the pages about sign-in by a connection, beside the examples.
+import { connectionProblems } from '../../../src/pages/views/connections.ts';
+import { examples } from '../../../templates/examples/index.ts';
+import type { View } from './state.ts';
+
+const problem = examples['connection-problem'][0];
+const form = examples['console-connection-form'][1];
+const newForm = examples['console-connection-form'][0];
+const login = { ...examples.login[1] };
+delete login.client;
+const security = examples['account-security'][1];
+const own = { ...examples['account-connections'][1] };
+delete own.waiting;
+const formProblems = [
+  ...(['name', 'secret', 'domains', 'held', 'changed', 'issuer', 'discovery', 'discovery-form'] as const),
+  ...(['inward', 'settings', 'rules'] as const),
+];
+
+export const connectionStates: View[] = [
+  ...connectionProblems.map((one): View => ({ name: 'connection-problem', data: { ...problem, problem: one } })),
+  ...connectionProblems.map((one): View => ({
+    name: 'connection-problem',
+    data: { ...problem, problem: one, name: 'Corporate' },
+  })),
+  ...connectionProblems.map((one): View => ({ name: 'account-connections', data: { ...own, problem: one } })),
+  ...formProblems.map((one): View => ({ name: 'console-connection-form', data: { ...form, problem: one } })),
+  { name: 'console-connection-form', data: { ...newForm, problem: 'id' } },
+  { name: 'console-connection-form', data: { ...newForm, problem: 'taken' } },
+  { name: 'login', data: { ...login, destination: 'connect' } },
+  { name: 'login', data: { ...login, destination: 'connections' } },
+  ...[true, false].map((set): View => ({
+    name: 'account-security',
+    data: { ...security, methods: [...security.methods, { method: 'connections', uri: '/account/connections', set }] },
+  })),
+  { name: 'login-name', data: { ...examples['login-name'][1], fault: 'unusable' } },
+  { name: 'account-connections', data: { ...examples['account-connections'][0], done: 'connection-linked' } },
+  { name: 'account-connections', data: { ...examples['account-connections'][0], done: 'connection-removed' } },
+  { name: 'console-connections', data: { ...examples['console-connections'][0], done: 'connection-deleted' } },
+  { name: 'console-connection', data: { ...examples['console-connection'][0], done: 'connection-made' } },
+  { name: 'console-connection', data: { ...examples['console-connection'][0], done: 'connection-changed' } },
+];
