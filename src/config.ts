@@ -77,6 +77,7 @@ export const settings = {
   REQUIRE_PUSHED_AUTHORIZATION_REQUESTS: flag(false),
   REFRESH_TOKEN_ROTATION: choice('all', 'public').default('all'),
   DEVICE_GRANT: choice('off', 'on').default('off'),
+  FAPI2: choice('off', 'security', 'message_signing').default('off'),
   DPOP_NONCE: choice('off', 'required').default('off'),
   DPOP_PROOF_LIFETIME: seconds(60, 300, 10),
   PUSHED_REQUEST_LIFETIME: seconds(60, 600),
@@ -196,6 +197,8 @@ const schema = environment.superRefine(refuseConflicts).transform((s) => {
     rotateConfidential: s.REFRESH_TOKEN_ROTATION === 'all',
     /** Whether devices without a browser may ask for tokens (RFC 8628). */
     deviceGrant: s.DEVICE_GRANT === 'on',
+    /** The profile that every client must follow. */
+    fapi2: s.FAPI2 === 'off' ? undefined : s.FAPI2,
     dpop: { nonceRequired: s.DPOP_NONCE === 'required', proofLifetime: s.DPOP_PROOF_LIFETIME },
     /** All in seconds. */
     lifetimes: Object.freeze({

@@ -207,6 +207,7 @@ export async function buildServices({
       failures: config.limits.clientAuthFailures,
       clientKeys,
       issuer,
+      fapi2: config.fapi2,
       // RFC 7523 3, RFC 9126 2, RFC 8628 3.1
       audiencePaths: ['/token', '/par', '/device_authorization'],
     }),

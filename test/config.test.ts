@@ -11,7 +11,9 @@ const [secretKey, otherKey] = [newKey(), newKey()];
 
 test('.env.example lists every setting with its default (decisions section 8)', () => {
   const text = readFileSync(join(import.meta.dirname, '../.env.example'), 'utf8');
-  const listed = Object.fromEntries([...text.matchAll(/^# ?([A-Z_]+)=(.*)$/gm)].map((match) => [match[1], match[2]]));
+  const listed = Object.fromEntries(
+    [...text.matchAll(/^# ?([A-Z0-9_]+)=(.*)$/gm)].map((match) => [match[1], match[2]]),
+  );
   expect(Object.keys(listed).sort()).toEqual(Object.keys(settings).sort());
   for (const [name, rule] of Object.entries(settings)) {
     const parsed = rule.safeParse(undefined);

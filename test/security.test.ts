@@ -32,8 +32,7 @@ test('the lists have every requirement, case and fault of the rules', () => {
   const numbers = Object.values(requirements).flatMap((group) => Object.keys(group).map(Number));
   expect(numbers.slice(0, 127)).toEqual(Array.from({ length: 127 }, (_, index) => index + 1));
   // those of the protocols beyond OpenID Connect, as each is built
-  const later = numbers.slice(127);
-  expect(later).toEqual([...new Set(later)].filter((number) => number >= 133 && number <= 152).sort((a, b) => a - b));
+  expect(numbers.slice(127)).toEqual([133, 134, 135, 137, 138, 139, 140, 141, 151]);
   expect(new Set(attackCases).size).toBe(88);
   expect(Object.keys(faults)).toHaveLength(21);
 });
@@ -65,9 +64,8 @@ test('citations are found in comments, in titles within groups, in titles with v
 
 test('a requirement, case or fault without a citation is missing', () => {
   const none = gaps({ rows: new Map(), attacks: [] });
-  const all = Object.values(requirements).flatMap((group) => Object.keys(group));
-  expect(none['requirements without a place']).toHaveLength(all.length);
-  expect(none['requirements without a test']).toHaveLength(all.length);
+  expect(none['requirements without a place']).toHaveLength(136);
+  expect(none['requirements without a test']).toHaveLength(136);
   expect(none['attack cases without a test']).toHaveLength(
     [...attackCases, ...protocolCases, ...federationCases].length,
   );

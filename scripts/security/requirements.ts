@@ -181,6 +181,7 @@ export const requirements: Record<string, Record<number, string>> = {
     133: 'Nothing is issued unless the user, the client at its epoch, the consent, the session and the access of the user allow it in the very transaction that stores it.',
     134: 'A token, handle, code or refresh token that is bound to a key is worth nothing without a proof of the key, at every address and by every scheme.',
     135: 'A DPoP proof is accepted once, for the configured address, the method, the key, the token and its minute.',
+    137: 'A client with a FAPI 2.0 profile cannot, by any parameter, grant, address or update, get what the profile forbids.',
     138: 'Each JWT that the service signs or accepts has one type, and no reader takes another.',
     139: 'A token for one resource is refused by every other, those of this service included.',
     140: 'Only a signed-in user causes the service to fetch the document of a client; no such fetch reaches a private address, follows a redirect, or repeats within its minute.',
@@ -201,8 +202,8 @@ export const attackCases = [
 
 /** The numbers of the attack cases P, on the protocols beyond OpenID Connect, as each is built. */
 export const protocolCases = [
-  1, 4, 5, 6, 7, 9, 10, 11, 13, 15, 16, 17, 18, 29, 30, 31, 34, 35, 36, 37, 38, 39, 40, 41, 42, 44, 45, 46, 47, 48, 49,
-  52, 53, 55, 56, 57, 62, 63, 65, 66, 93, 94, 95,
+  1, 4, 5, 6, 7, 9, 10, 11, 13, 15, 16, 17, 18, 19, 29, 30, 31, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 44, 45, 46, 47,
+  48, 49, 52, 53, 55, 56, 57, 62, 63, 65, 66, 93, 94, 95,
 ];
 
 /** The numbers of the cases F on federation, which titles cite as “federation F22”, as each is built. */

@@ -5,7 +5,16 @@ import { z } from 'zod';
 import { digest } from '../crypto/secrets.ts';
 import { createInstanceLimit, type Limits } from '../domain/rate-limits/rate-limits.ts';
 import { maxClientId } from '../oauth/client-document.ts';
-import { clientDisabled, invalidClient, invalidRequest, OAuthError } from '../oauth/errors.ts';
+import { consoleClientId } from '../oauth/console-client.ts';
+import {
+  clientDisabled,
+  invalidClient,
+  invalidRequest,
+  OAuthError,
+  profileMissing,
+  unauthorizedClient,
+} from '../oauth/errors.ts';
+import { type Fapi2Profile, follows } from '../oauth/fapi2.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Store } from '../repositories/store.ts';
 import { clientAddress, networkOf } from '../server/network.ts';
@@ -21,6 +30,8 @@ export interface ClientAuthenticationOptions extends Omit<MethodDependencies, 'a
   /** Failures a minute of one client in one network. */
   failures: number;
   issuer: string;
+  /** The profile that every client must follow. */
+  fapi2: Fapi2Profile | undefined;
   /** Paths below the issuer whose addresses are valid audiences of assertions, beside the issuer. */
   audiencePaths: readonly string[];
 }
@@ -102,6 +113,9 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       if (method.isPublic && (!allowPublic || client.status !== 'enabled'))
         throw invalidClient('a public client that is disabled or not allowed here');
       if (client.status !== 'enabled') throw clientDisabled(disabledStatus);
+      const { fapi2 } = options;
+      if (fapi2 !== undefined && client.clientId !== consoleClientId && !follows(client.metadata, fapi2))
+        throw unauthorizedClient(profileMissing, disabledStatus);
       return client;
     });
   }

@@ -19,7 +19,7 @@ export function settingGroups(): SettingGroup[] {
   let comment: string[] = [];
   for (const line of readFileSync(new URL('../../.env.example', import.meta.url), 'utf8').split('\n')) {
     const title = /^# --- (.*)$/.exec(line)?.[1];
-    const [, name, fallback] = /^# ([A-Z_]+)=(.*)$/.exec(line) ?? [];
+    const [, name, fallback] = /^# ([A-Z0-9_]+)=(.*)$/.exec(line) ?? [];
     if (title !== undefined) groups.push({ title, settings: [] });
     else if (name !== undefined)
       groups.at(-1)!.settings.push({ name, fallback: fallback!, meaning: comment.join(' ') });

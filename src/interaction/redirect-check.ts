@@ -1,6 +1,6 @@
 // Checks that a client is registered for a redirect URI.
 import { registeredRedirectUri } from '../oauth/redirect-uri.ts';
-import { consoleClientId } from '../domain/administration/administration.ts';
+import { consoleClientId } from '../oauth/console-client.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 
 /** Whether users can authorize the client: it is enabled, and its document, if it has one, exists. */

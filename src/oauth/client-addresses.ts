@@ -1,5 +1,6 @@
 // Checks the addresses in client metadata by the standards and the settings (security R24, R25, R115).
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
+import type { Fapi2Profile } from './fapi2.ts';
 import { isAtIssuer } from './own-resource.ts';
 import { isLocalhostUri, isRedirectUri, isRequestUri, isResourceUri, redirectRefusal } from './redirect-uri.ts';
 import { refusal } from './refusals.ts';
@@ -10,6 +11,8 @@ export interface MetadataSettings {
   readonly issuer?: string;
   /** Whether http is allowed on the name localhost, and not only on loopback addresses. */
   readonly loopbackLocalhost?: boolean;
+  /** The FAPI 2.0 profile that every client follows at least. */
+  readonly fapi2?: Fapi2Profile | undefined;
 }
 
 /** The members with a single web address (security R25). */

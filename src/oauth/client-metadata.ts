@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { checkAddresses, type MetadataSettings } from './client-addresses.ts';
 import { isPrivateUseUri, isSameOrigin, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
-import { applyProfile, fapi2Profiles } from './fapi2.ts';
+import { applyProfile, fapi2Profiles, follows } from './fapi2.ts';
 import { canVerify, isKnownKey, isPrivateOrSymmetric, isValidKey, maxKeys } from './json-web-key.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { firstRefusal, refusal, rule } from './refusals.ts';
@@ -223,6 +223,7 @@ export function parseClientMetadata(
   }
   if (metadata.dpop_bound_access_tokens && metadata.response_types.some((type) => parts(type).token))
     throw invalidClientMetadata(refusal('dpop.response', 'response_types'));
+  if (!follows(metadata, settings.fapi2)) metadata.fapi2 = settings.fapi2;
   applyProfile(metadata, input);
   checkAddresses(metadata, settings);
   const frontchannel = metadata.frontchannel_logout_uri;

@@ -5,10 +5,16 @@ import { type Profile, profileOf } from './fapi2.ts';
 export interface ClientRules extends Profile {
   readonly isPublic: boolean;
   readonly hasSecret: boolean;
+  /** Whether it gets no unbound access token: by its own wish, or by its profile (security R137). */
+  readonly needsBoundTokens: boolean;
 }
 
-export const rulesOf = (metadata: ClientMetadata): ClientRules => ({
-  ...profileOf(metadata),
-  isPublic: isPublicClient(metadata),
-  hasSecret: needsSecret(metadata),
-});
+export function rulesOf(metadata: ClientMetadata): ClientRules {
+  const profile = profileOf(metadata);
+  return {
+    ...profile,
+    isPublic: isPublicClient(metadata),
+    hasSecret: needsSecret(metadata),
+    needsBoundTokens: profile.needsBoundTokens || metadata.dpop_bound_access_tokens === true,
+  };
+}

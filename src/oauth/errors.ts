@@ -159,6 +159,10 @@ export const invalidClient = (cause?: string) =>
     },
   );
 
+/** Why a client is not served that follows no profile, or a lower one than the setting FAPI2 demands. */
+export const profileMissing =
+  'this service serves only clients that follow its FAPI 2.0 profile: register the client metadata fapi2';
+
 /** A disabled client authenticated with valid credentials (decisions section 2). */
 export const clientDisabled = (status = 400) =>
   unauthorizedClient('this client is registered but not enabled: an administrator must approve it first', status);

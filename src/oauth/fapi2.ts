@@ -25,6 +25,8 @@ export interface Profile {
   readonly retrySeconds: number;
   /** Whether refresh tokens may rotate (5.3.2.1-9). */
   readonly mayRotate: boolean;
+  /** Whether the client gets only access tokens that are bound to a key (5.3.2.1-4). */
+  readonly needsBoundTokens: boolean;
 }
 
 const common: Profile = {
@@ -35,6 +37,7 @@ const common: Profile = {
   needsJwtResponses: false,
   retrySeconds: 5,
   mayRotate: true,
+  needsBoundTokens: false,
 };
 
 const security: Profile = {
@@ -45,6 +48,7 @@ const security: Profile = {
   needsJwtResponses: false,
   retrySeconds: 0,
   mayRotate: false,
+  needsBoundTokens: true,
 };
 
 const profiles: Readonly<Record<Fapi2Profile, Profile>> = {
@@ -52,13 +56,17 @@ const profiles: Readonly<Record<Fapi2Profile, Profile>> = {
   message_signing: { ...security, needsJwtResponses: true },
 };
 
-/** The rules for a client: those of its profile, or of the service (protocols R137). */
+/** The rules for a client: those of its profile, or of the service (security R137). */
 export const profileOf = ({ fapi2 }: { fapi2?: Fapi2Profile | undefined }): Profile =>
   fapi2 === undefined ? common : profiles[fapi2];
 
 /** How much a profile demands, for comparisons. */
 export const rankOf = (profile: Fapi2Profile | undefined): number =>
   profile === undefined ? 0 : fapi2Profiles.indexOf(profile) + 1;
+
+/** Whether a client follows the profile that the service demands of all its clients, if it demands one. */
+export const follows = ({ fapi2 }: { fapi2?: Fapi2Profile | undefined }, demanded: Fapi2Profile | undefined): boolean =>
+  rankOf(fapi2) >= rankOf(demanded);
 
 /** Of the service's grant types, those that the profile describes (5.3.2.1). */
 const grants: readonly string[] = ['authorization_code', 'refresh_token', 'client_credentials'];

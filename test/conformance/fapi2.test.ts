@@ -12,6 +12,7 @@ import {
 } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newProofKey, present, proofFor, type ProofKey } from '../helpers/dpop.ts';
 import { adminToken, type Answer, approveClient, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, type Page, pkce, responseParameters, UserAgent } from '../helpers/user-agent.ts';
@@ -29,6 +30,9 @@ let agent: UserAgent;
 /** Those of every client of this file, by algorithm. */
 let keys: Record<string, CryptoKey>;
 let byKey: Record<string, unknown>;
+/** Of the DPoP proofs. */
+let proofKey: ProofKey;
+let otherKey: ProofKey;
 
 beforeAll(async () => {
   service = await startTestService({ environment: { ...withoutLimits, REQUEST_OBJECT_UNSIGNED: 'true' } });
@@ -49,6 +53,7 @@ beforeAll(async () => {
   client = await create({ fapi2: 'security' });
   signing = await create({ fapi2: 'message_signing' });
   common = await create({});
+  [proofKey, otherKey] = [await newProofKey('ES256'), await newProofKey('PS256')];
   agent = new UserAgent(service);
   await agent.signIn(user);
 });
@@ -74,18 +79,33 @@ const assertion = (rp: TestClient, change: JWTPayload = {}, alg = 'ES256') =>
     { alg },
   );
 
-async function send(path: string, form: Record<string, string>): Promise<Answer> {
-  const response = await fetch(service.issuer + path, { method: 'POST', body: new URLSearchParams(form) });
+async function send(path: string, form: Record<string, string>, dpop?: string): Promise<Answer> {
+  const headers: Record<string, string> = dpop === undefined ? {} : { dpop };
+  const response = await fetch(service.issuer + path, { method: 'POST', body: new URLSearchParams(form), headers });
   const body = (await response.json()) as Record<string, unknown>;
   return { status: response.status, headers: response.headers, body };
 }
 
-const post = async (path: string, form: Record<string, string>, rp = client, proof?: string): Promise<Answer> =>
-  send(path, {
-    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-    client_assertion: proof ?? (await assertion(rp)),
-    ...form,
-  });
+/** Sends a form with a client assertion; a token request also with a DPoP proof, as a profile demands. */
+const post = async (
+  path: string,
+  form: Record<string, string>,
+  rp = client,
+  signed?: string,
+  dpop?: string | 'none',
+): Promise<Answer> => {
+  const proof =
+    dpop ?? (path === '/token' && rp !== common ? await proofFor(proofKey, `${service.issuer}/token`) : 'none');
+  return send(
+    path,
+    {
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: signed ?? (await assertion(rp)),
+      ...form,
+    },
+    proof === 'none' ? undefined : proof,
+  );
+};
 
 const challenge = pkce();
 const requestOf = (rp: TestClient, change: Record<string, string | undefined> = {}): Record<string, string> => {
@@ -116,8 +136,8 @@ const requestObject = (
     header,
   );
 
-const push = (change: Record<string, string | undefined> = {}, rp = client, proof?: string) =>
-  post('/par', requestOf(rp, change), rp, proof);
+const push = (change: Record<string, string | undefined> = {}, rp = client, signed?: string, dpop?: string) =>
+  post('/par', requestOf(rp, change), rp, signed, dpop);
 const pushObject = async (object: string, rp = signing, beside: Record<string, string> = {}) =>
   post('/par', { client_id: rp.clientId, request: object, ...beside }, rp);
 
@@ -127,7 +147,7 @@ function open(pushed: Answer, browser = agent, rp = client): Promise<Page> {
 }
 
 const codeOf = async (rp = client) => responseParameters(await open(await push({}, rp), agent, rp))['code']!;
-const redeem = (code: string, rp = client, change: Record<string, string> = {}) =>
+const redeem = (code: string, rp = client, change: Record<string, string> = {}, dpop?: string) =>
   post(
     '/token',
     {
@@ -136,9 +156,11 @@ const redeem = (code: string, rp = client, change: Record<string, string> = {}) 
       ...change,
     },
     rp,
+    undefined,
+    dpop,
   );
-const refresh = (token: unknown, rp = client) =>
-  post('/token', { grant_type: 'refresh_token', refresh_token: token as string }, rp);
+const refresh = (token: unknown, rp = client, dpop?: string) =>
+  post('/token', { grant_type: 'refresh_token', refresh_token: token as string }, rp, undefined, dpop);
 
 /** The JWT of a response. */
 async function responseJwt(page: Page): Promise<JWTPayload> {
@@ -279,7 +301,11 @@ describe('tokens', () => {
       const code = await codeOf(rp);
       const { access_token: token } = (await redeem(code, rp)).body as { access_token: string };
       expect(await redeem(code, rp)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
-      expect(await call(`${service.issuer}/user/info`, { token })).toMatchObject({ status });
+      const answer =
+        rp === common
+          ? await call(`${service.issuer}/user/info`, { token })
+          : await present(service, '/user/info', token, proofKey);
+      expect(answer).toMatchObject({ status });
     }
   });
 
@@ -309,6 +335,92 @@ describe('tokens', () => {
     const rp = await create({ fapi2: 'security', id_token_signed_response_alg: 'PS256' });
     const { id_token: idToken } = (await redeem(await codeOf(rp), rp)).body as { id_token: string };
     await jwtVerify(idToken, createRemoteJWKSet(new URL(`${service.issuer}/jwks`)), { algorithms: ['PS256'] });
+  });
+});
+
+describe('DPoP', () => {
+  const atToken = (options: Parameters<typeof proofFor>[2] = {}, key = proofKey) =>
+    proofFor(key, `${service.issuer}/token`, options);
+  const credentials = (dpop: string) => post('/token', { grant_type: 'client_credentials' }, client, undefined, dpop);
+
+  test('is needed at every token request: without a proof the code and the refresh token stay good (FAPI 2.0 SP 5.3.2.1-4, protocols P33)', async () => {
+    const refused = { status: 400, body: { error: 'invalid_dpop_proof' } };
+    const code = await codeOf();
+    expect(await redeem(code, client, {}, 'none')).toMatchObject(refused);
+    const { status, body } = await redeem(code);
+    expect([status, body['token_type']]).toEqual([200, 'DPoP']);
+    expect(await refresh(body['refresh_token'], client, 'none')).toMatchObject(refused);
+    expect(await refresh(body['refresh_token'])).toMatchObject({ status: 200, body: { token_type: 'DPoP' } });
+    expect(await credentials('none')).toMatchObject(refused);
+    expect(await credentials(await atToken())).toMatchObject({ status: 200, body: { token_type: 'DPoP' } });
+  });
+
+  test('binds the code where the request names a key, and another key or none gets invalid_grant (FAPI 2.0 SP 5.3.2.1-12, RFC 9449 10)', async () => {
+    for (const [change, dpop] of [
+      [{ dpop_jkt: proofKey.jkt }, undefined],
+      [{}, await proofFor(proofKey, `${service.issuer}/par`)],
+      [{ dpop_jkt: proofKey.jkt }, await proofFor(proofKey, `${service.issuer}/par`)],
+    ] as const) {
+      const pushed = await push(change, client, undefined, dpop);
+      const code = responseParameters(await open(pushed))['code']!;
+      const byOther = await redeem(code, client, {}, await atToken({}, otherKey));
+      expect(byOther).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+      expect(await redeem(code)).toMatchObject({ status: 200 });
+    }
+    const disagreeing = await push(
+      { dpop_jkt: otherKey.jkt },
+      client,
+      undefined,
+      await proofFor(proofKey, `${service.issuer}/par`),
+    );
+    expect(disagreeing).toMatchObject({ status: 400, body: { error: 'invalid_dpop_proof' } });
+  });
+
+  test.each<[string, () => Record<string, unknown>]>([
+    ['made 10 seconds ago', () => ({ iat: now() - 10 })],
+    ['from 10 seconds ahead', () => ({ iat: now() + 10 })],
+    ['with nbf and exp', () => ({ nbf: now() + 3600, exp: now() - 3600 })],
+    ['with htu in upper case', () => ({ htu: `${service.issuer.toUpperCase()}/token` })],
+    ['with a query in htu', () => ({ htu: `${service.issuer}/token?a=b#c` })],
+  ])('accepts a proof %s (RFC 9449 4.3)', async (_what, claims) => {
+    expect(await credentials(await atToken({ claims: claims() }))).toMatchObject({ status: 200 });
+  });
+
+  test.each<[string, () => Promise<string>]>([
+    ['made an hour ago', () => atToken({ claims: { iat: now() - 3600 } })],
+    ['from an hour ahead', () => atToken({ claims: { iat: now() + 3600 } })],
+    ['without iat', () => atToken({ claims: { iat: undefined } })],
+    ['without jti', () => atToken({ claims: { jti: undefined } })],
+    ['for another method', () => atToken({ method: 'GET' })],
+    ['for another address', () => proofFor(proofKey, `${service.issuer}/par`)],
+    ['of another typ', () => atToken({ header: { typ: 'jwt' } })],
+    ['by RS256', async () => atToken({}, await newProofKey('RS256'))],
+    ['with another key than that of its signature', () => atToken({ header: { jwk: otherKey.jwk } })],
+    ['with a private key', () => atToken({ header: { jwk: { ...proofKey.jwk, d: 'AAAA' } } })],
+    ['twice', async () => `${await atToken()}, ${await atToken()}`],
+  ])('refuses a proof %s (RFC 9449 4.3)', async (_what, dpop) => {
+    expect(await credentials(await dpop())).toMatchObject({ status: 400, body: { error: 'invalid_dpop_proof' } });
+  });
+
+  test('refuses a proof that was used before, at the token endpoint and at a resource (RFC 9449 11.1)', async () => {
+    const dpop = await atToken();
+    expect(await credentials(dpop)).toMatchObject({ status: 200 });
+    expect(await credentials(dpop)).toMatchObject({ status: 400, body: { error: 'invalid_dpop_proof' } });
+    const { access_token: token } = (await redeem(await codeOf())).body as { access_token: string };
+    const options = { claims: { jti: crypto.randomUUID() } };
+    expect(await present(service, '/user/info', token, proofKey, options)).toMatchObject({ status: 200 });
+    expect(await present(service, '/user/info', token, proofKey, options)).toMatchObject({ status: 401 });
+  });
+
+  test('is needed at a resource, under the scheme in any case, and with the digest of the token (RFC 9449 7.1, FAPI 2.0 SP 5.3.4)', async () => {
+    const { access_token: token } = (await redeem(await codeOf())).body as { access_token: string };
+    for (const scheme of ['DPoP', 'dpop', 'DPOP'])
+      expect(await present(service, '/user/info', token, proofKey, { scheme }), scheme).toMatchObject({ status: 200 });
+    for (const claims of [{ ath: undefined }, { ath: 'AAAA' }])
+      expect(await present(service, '/user/info', token, proofKey, { claims })).toMatchObject({ status: 401 });
+    expect(await present(service, '/user/info', token, otherKey)).toMatchObject({ status: 401 });
+    expect(await call(`${service.issuer}/user/info`, { token })).toMatchObject({ status: 401 });
+    expect(await present(service, '/user/info', token, proofKey, { scheme: 'Bearer' })).toMatchObject({ status: 401 });
   });
 });
 
@@ -495,6 +607,7 @@ test('oauth4webapi signs in with a pushed request, a signed request object, and 
     id_token_signed_response_alg: 'ES256',
     authorization_signed_response_alg: 'ES256',
   };
+  const DPoP = oauth.DPoP(rp, await oauth.generateKeyPair('ES256'));
   const authentication = oauth.PrivateKeyJwt({ key: keys['ES256']!, kid: 'ES256' });
   const verifier = oauth.generateRandomCodeVerifier();
   const request = await oauth.issueRequestObject(
@@ -510,7 +623,7 @@ test('oauth4webapi signs in with a pushed request, a signed request object, and 
   const pushed = await oauth.processPushedAuthorizationResponse(
     as,
     rp,
-    await oauth.pushedAuthorizationRequest(as, rp, authentication, { request }, insecure),
+    await oauth.pushedAuthorizationRequest(as, rp, authentication, { request }, { ...insecure, DPoP }),
   );
   const query = new URLSearchParams({ client_id: rp.client_id, request_uri: pushed.request_uri });
   const page = await agent.get(`${as.authorization_endpoint}?${query.toString()}`);
@@ -522,7 +635,7 @@ test('oauth4webapi signs in with a pushed request, a signed request object, and 
     callback,
     signing.redirectUri,
     verifier,
-    insecure,
+    { ...insecure, DPoP },
   );
   const tokens = await oauth.processAuthorizationCodeResponse(as, rp, response, { requireIdToken: true });
   expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ sub: user.sub });

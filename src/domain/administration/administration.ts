@@ -1,5 +1,6 @@
 // Performs administrative operations on users and clients for routes and commands, each with its audit event in one transaction.
 // An operation that changes nothing has no event (security R91).
+import { consoleClientId } from '../../oauth/console-client.ts';
 import { conflict, invalidRequest, notFound, OAuthError } from '../../oauth/errors.ts';
 import { isUniqueViolation } from '../../database/database.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
@@ -48,9 +49,6 @@ export interface DecisionOutcome {
   clientId: string;
   outcome: 'decided' | 'changed' | 'held' | 'gone';
 }
-
-/** The client by which administrators sign in to the console. Their first sign-in creates it; disabling it closes the console. */
-export const consoleClientId = 'gatehouse-console';
 
 /** Refuses changes of the console's own client: another redirect URI would give its owner access to the console. */
 function refuseConsoleClient({ actor }: Actor, clientId: string): void {

@@ -2,7 +2,9 @@
 import { acrValues } from '../../oauth/acr.ts';
 import { parseClaimsRequest, singleClaims } from '../../oauth/claims-request.ts';
 import { isPublicClient } from '../../oauth/client-metadata.ts';
-import { type ErrorCode, OAuthError } from '../../oauth/errors.ts';
+import { consoleClientId } from '../../oauth/console-client.ts';
+import { type ErrorCode, OAuthError, profileMissing } from '../../oauth/errors.ts';
+import { follows } from '../../oauth/fapi2.ts';
 import { isCodeChallenge } from '../../oauth/pkce.ts';
 import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
 import { neededGrantTypes, parseResponseMode, parseResponseType, parts } from '../../oauth/response-type.ts';
@@ -16,13 +18,14 @@ import type { TrustedRequest } from './trusted-request.ts';
 const maxOpaque = 2048;
 const maxScope = 1024;
 
-export type CheckRules = Pick<VerificationContext, 'findTargets' | 'requirePkce' | 'prompts'>;
+export type CheckRules = Pick<VerificationContext, 'findTargets' | 'requirePkce' | 'prompts' | 'fapi2'>;
 
 /** Refuses a request, or stores the values that it has read in it. @throws OAuthError */
 type Check = (request: TrustedRequest, parameters: Record<string, string>, rules: CheckRules) => void | Promise<void>;
 
 export const checks: readonly Check[] = [
   checkState,
+  checkProfile,
   checkRegistration,
   checkResponseMode,
   checkResponseType,
@@ -47,6 +50,11 @@ function refuse(code: ErrorCode, description: string): never {
 function checkState({ target }: TrustedRequest, { state }: Record<string, string>): void {
   if (state !== target.state)
     refuse('invalid_request', `state must be well-formed text of at most ${maxOpaque} characters`);
+}
+
+function checkProfile({ client }: TrustedRequest, _parameters: Record<string, string>, { fapi2 }: CheckRules): void {
+  if (fapi2 !== undefined && client.clientId !== consoleClientId && !follows(client.metadata, fapi2))
+    refuse('unauthorized_client', profileMissing);
 }
 
 function checkRegistration(_request: TrustedRequest, { registration }: Record<string, string>): void {

@@ -3,6 +3,7 @@ import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { RequestObjects } from '../../tokens/request-object.ts';
 import { findTargets, type Target, type TargetRequest } from '../../sender-constraint/audience.ts';
+import type { Fapi2Profile } from '../../oauth/fapi2.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
@@ -19,6 +20,8 @@ export interface VerificationContext {
   localhost: boolean;
   /** The values that `prompt` may hold. */
   prompts: readonly string[];
+  /** The profile that every client must follow. */
+  fapi2: Fapi2Profile | undefined;
   /** Whether every request has to be pushed. */
   requirePushed: boolean;
 }
@@ -46,6 +49,7 @@ export function verificationContext({
     requirePkce: config.requirePkce,
     localhost: config.loopbackLocalhost,
     prompts: promptValues(config),
+    fapi2: config.fapi2,
     requirePushed: config.requirePushedRequests,
   };
 }

@@ -65,7 +65,7 @@ export async function tokenEndpoint(
       request.headers['dpop'] !== undefined
         ? await dpop.read(request, { asksNonce: client.metadata.dpop_nonce ?? false })
         : undefined;
-    if (!proof && client.metadata.dpop_bound_access_tokens) throw proofMissing('client');
+    if (!proof && client.rules.needsBoundTokens) throw proofMissing('client');
     const binding: Binding = proof ? proof.binding : 'none';
     // find the grant
     if (!grantType) throw unsupportedGrantType('this grant_type is not supported');

@@ -23,8 +23,9 @@ export type ProofUse = 'used' | 'replayed' | 'needs nonce' | 'of another key';
 /** The number of tables in the ring. */
 const slots = 16;
 
+const proofIsKnown = storedFunction(new URL('proof_is_known.sql', import.meta.url));
 /** Returns true for a proof that was not used before. It is called where everything else allows the request. */
-export const useProof = storedFunction(new URL('use_proof.sql', import.meta.url));
+export const useProof = storedFunction(new URL('use_proof.sql', import.meta.url), [proofIsKnown]);
 
 /** The parameter of use_proof(). */
 export const usedProof = (proof: UsedProof | undefined) =>

@@ -1,5 +1,5 @@
 -- Empties the tables of dpop_proofs whose minute is over for good. Proofs of five minutes around now can be accepted, and some seconds may pass until they
--- are stored: at any time 12 of the 16 tables can be in use, and the next four are free.
+-- are stored: at any time 12 of the 16 tables can be in use, and the next four are free (security R151).
 CREATE FUNCTION {{empty_old_proofs}}() RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   minute bigint := floor(extract(epoch FROM clock_timestamp()) / 60);
