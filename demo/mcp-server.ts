@@ -119,6 +119,8 @@ export async function startMcpServer({ issuer, port }: McpServerOptions): Promis
     try {
       const options = { issuer, audience: resource, typ: 'at+jwt', requiredClaims: ['exp', 'sub', 'client_id'] };
       const { payload } = await jwtVerify<{ sub: string; client_id: string; scope?: string }>(token, keys, options);
+      // a bound token is worth nothing without a proof, and this server takes only Bearer tokens (RFC 9449 7.1)
+      if (payload['cnf'] !== undefined) return undefined;
       const { sub, client_id: clientId, scope = '' } = payload;
       return { token, sub, clientId, scopes: scope.split(' ').filter(Boolean) };
     } catch (error) {

@@ -430,6 +430,17 @@ attack(
     expect(await push({ dpop_jkt: other.jkt })).toMatchObject({ status: 400 });
     expect(await push({}, other)).toMatchObject(refused);
     expect((await push({})).status).toBe(201);
+    // outside an object that has none, it would be dropped
+    const unbound = await new SignJWT(asked)
+      .setProtectedHeader({ alg: 'ES256', typ: 'oauth-authz-req+jwt' })
+      .setIssuer(signed.clientId)
+      .setAudience(service.issuer)
+      .setIssuedAt()
+      .setNotBefore('0s')
+      .setExpirationTime('5m')
+      .sign(signing.privateKey);
+    const beside = { request: unbound, dpop_jkt: key.jkt };
+    expect(await post(`${service.issuer}/par`, signed, beside)).toMatchObject({ status: 400 });
   },
 );
 

@@ -9,6 +9,7 @@ import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type McpSample, mcpResource, startMcpServer } from '../../demo/mcp-server.ts';
 import { type DocumentServer, startDocumentServer } from '../helpers/document-server.ts';
+import { newProofKey, postWithProof } from '../helpers/dpop.ts';
 import { adminToken, approveClient, call, eventually, redeem, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
@@ -230,6 +231,17 @@ describe('the protected server', () => {
     expect((await post({ authorization: `Bearer ${await machineToken({ resource: server.resource })}` })).status).toBe(
       200,
     );
+  });
+
+  test('refuses a token that is bound to a key, since it reads no proof (RFC 9449 7.1, security R134)', async () => {
+    const key = await newProofKey();
+    const machine = await service.createClient({
+      ...{ redirect_uris: [], grant_types: ['client_credentials'], scope: 'log.read' },
+    });
+    const form = { grant_type: 'client_credentials', resource: server.resource };
+    const { body } = await postWithProof(service, '/token', machine, form, key);
+    expect(body['token_type']).toBe('DPoP');
+    expect((await post({ authorization: `Bearer ${String(body['access_token'])}` })).status).toBe(401);
   });
 
   test('asks for the scope of a tool that the token lacks (RFC 6750 3.1)', async () => {

@@ -222,6 +222,10 @@ describe('the loss of access', () => {
       const code = await obtainCode(service, client, user, {}, agent);
       const logouts = () => receiver.received.filter(({ path }) => path === '/out').length;
       const before = logouts();
+      const data = await fetch(`${service.issuer}/user/${user.sub}/settings`, {
+        headers: { authorization: client.basic },
+      });
+      expect(data.status).toBe(200);
       const answer = (await lose(user, client)) as { status?: number };
       if (answer.status !== undefined) expect(answer.status).toBeLessThan(300);
       // from the moment of the change, at each instance
@@ -230,6 +234,10 @@ describe('the loss of access', () => {
         expect((await introspect(instance, client, tokens.access_token)).body['active']).toBe(false);
         expect((await refresh(instance, client, tokens.refresh_token)).body['error']).toBe('invalid_grant');
         expect((await redeem(instance, client, code)).body['error']).toBe('invalid_grant');
+        const data = (init: RequestInit) => fetch(`${instance}/user/${user.sub}/settings`, init);
+        const headers = { authorization: client.basic, 'content-type': 'application/json' };
+        expect((await data({ headers })).status).toBe(403);
+        expect((await data({ method: 'PUT', headers, body: '{"settings":{}}' })).status).toBe(403);
       }
       expect((await userinfo(service.issuer, others.access_token)).status).toBe(200);
       // and then the rows

@@ -1,4 +1,5 @@
 // GET and POST /authenticate answer the short form of an authorization request, and ask the user before they trust a link of another site.
+import { newProofKey, postWithProof } from '../helpers/dpop.ts';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
@@ -55,6 +56,17 @@ async function rows(): Promise<number[]> {
     ),
   );
 }
+
+test('the code is bound to the key of dpop_jkt, as at /authorize (RFC 9449 10)', async () => {
+  const client = await service.createClient();
+  const agent = await signedIn(client);
+  const key = await newProofKey();
+  const page = await agent.get(address(client, { dpop_jkt: key.jkt, ...challenge }), typedAddress);
+  const code = responseParameters(page)['code']!;
+  const form = { grant_type: 'authorization_code', code, redirect_uri: client.redirectUri, code_verifier };
+  expect((await tokenRequest(service.issuer, client, form)).body['error']).toBe('invalid_grant');
+  expect((await postWithProof(service, '/token', client, form, key)).status).toBe(200);
+});
 
 test('a browser with a live session is redirected with a code for the scopes of the registration (specification 4.2, decisions section 3)', async () => {
   const client = await service.createClient({ scope: 'openid email phone' });

@@ -3,7 +3,7 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { deviceGrant } from '../../src/oauth/registrable-values.ts';
 import { allowPolls, askForCodes, decide, deviceCodes, deviceMetadata, poll } from '../helpers/device.ts';
-import { call, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
+import { adminToken, call, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
@@ -89,6 +89,27 @@ describe('the device authorization endpoint', () => {
       status: 400,
       body: { error: 'invalid_target' },
     });
+  });
+
+  test('a JWT for a resource ends when its row ends: after five minutes unless the resource says otherwise (RFC 9068 4)', async () => {
+    const resource = 'https://jwt.example.com/';
+    const made = await call(`${service.issuer}/admin/api/resources`, {
+      token: await adminToken(service),
+      body: {
+        resource,
+        name: 'Notebook',
+        clients: 'approved',
+        access_token_format: 'jwt',
+        scopes: [{ value: 'notes' }],
+      },
+    });
+    expect(made.status).toBe(201);
+    const given = await codes({ scope: 'notes', resource });
+    await decide(agent, given);
+    const { body } = await poll(service.issuer, client, given);
+    expect(body['expires_in']).toBe(300);
+    const { exp, iat } = decodeJwt(String(body['access_token']));
+    expect(exp! - iat!).toBe(300);
   });
 
   test('a public client has at most 100 undecided requests from one network, any client 1000, and each decision makes room (RFC 8628 5.1)', async () => {

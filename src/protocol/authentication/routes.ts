@@ -14,7 +14,11 @@ import type { AuthorizationFlow } from '../../interaction/authorization-flow.ts'
 import { redirectUriAllowed } from '../../interaction/redirect-check.ts';
 
 /** The parameters of the short form. */
-const honoured = ['client_id', 'redirect_uri', 'state', 'nonce', 'code_challenge', 'code_challenge_method'];
+const honoured = [
+  ...['client_id', 'redirect_uri', 'state', 'nonce', 'code_challenge', 'code_challenge_method'],
+  // without it the code would be bound to no key although the client asks for it (RFC 9449 10)
+  'dpop_jkt',
+];
 const confirmation = z.object({ csrf: text(100), transaction: text(100) });
 
 interface AuthenticationDependencies {

@@ -108,6 +108,9 @@ export async function effectiveRequest(
       ? requestObjects.fetch(requestUri!, signing)
       : requestObjects.read(request, signing));
     const inside = parametersOf(payload);
+    // outside it would be dropped, and the code be bound to no key
+    if (outside['dpop_jkt'] !== undefined && inside['dpop_jkt'] === undefined)
+      return refused('invalid_request_object', 'dpop_jkt stands outside the request object: put it into the object');
     for (const name of ['client_id', 'response_type', 'dpop_jkt']) {
       if (inside[name] !== undefined && outside[name] !== undefined && inside[name] !== outside[name])
         return refused('invalid_request_object', `${name} differs from that of the request object`);

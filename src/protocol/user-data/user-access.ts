@@ -14,6 +14,7 @@ import type { Store } from '../../repositories/store.ts';
 import type { AccessToken } from '../../repositories/tokens/access-tokens.ts';
 import { accessDenied, insufficientScope, invalidRequest } from '../../oauth/errors.ts';
 import type { Subject } from '../../oauth/claims.ts';
+import { mayUse } from '../../oauth/access.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
 
@@ -52,7 +53,7 @@ export async function access(
   return umaAccess(options, request, reply, sub);
 }
 
-/** The client-authenticated variant: an enabled client, and a user who has a live grant to it. */
+/** The client-authenticated variant: an enabled client, and a user who may use it and has a live grant to it (federation FR42). */
 async function clientAccess(
   { store, authenticateBasic }: UserAccessDependencies,
   request: FastifyRequest,
@@ -61,8 +62,8 @@ async function clientAccess(
   const client = await authenticateBasic(request, { disabledStatus: 403 });
   const user = sub === 'me' ? undefined : await store.pairwiseSubjects.findUser(client.metadata, sub);
   const grant = user && (await store.grants.find(user.sub, client.clientId));
-  // the answer is the same for a user who does not exist, is disabled, or has granted nothing
-  if (!user || !grant || user.status !== 'enabled')
+  // the answer is the same for a user who does not exist, is disabled, may not use the client, or has granted nothing
+  if (!user || !grant || mayUse(user, client) !== 'yes')
     throw accessDenied('there is no such user with a grant to this client');
   return { variant: 'client', clientId: client.clientId, user, subject: sub, scopes: grant.scope };
 }

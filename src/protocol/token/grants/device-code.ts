@@ -7,6 +7,7 @@ import type { AuditEventType } from '../../../repositories/audit/audit-events.ts
 import type { PollFailure } from '../../../repositories/device-authorizations/device-authorizations.ts';
 import type { Store } from '../../../repositories/store.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
+import { withLifetimeOf } from '../../../tokens/token-issuer.ts';
 import { bindingRefusals, type GrantType } from '../grant-type.ts';
 
 const parameters = z.object({ device_code: text(512) });
@@ -78,7 +79,8 @@ export function deviceCodeGrant({
         },
         slowDown,
       );
-      if (!('failure' in result)) return { ...result, tokens, refreshToken: tokens.refreshToken?.token };
+      if (!('failure' in result))
+        return { ...result, tokens: withLifetimeOf(result, tokens), refreshToken: tokens.refreshToken?.token };
       const { failure, sub, clientId } = result;
       const type = events[failure];
       const refusal = refusalOf(failure);
