@@ -137,16 +137,17 @@ describe('refresh tokens', () => {
     }
   });
 
-  test('one that a public client got without a proof stays unbound, and its access tokens can be bound (RFC 9449 5)', async () => {
+  test('one that a public client got without a proof is bound at its first use with one (RFC 9449 5)', async () => {
     const { body } = await post(`${service.issuer}/token`, browserClient, await newGrant(browserClient));
     const bound = await token(browserClient, refreshWith(body['refresh_token'] as string));
     expect(bound).toMatchObject({ status: 200, body: { token_type: 'DPoP' } });
-    const later = await post(
-      `${service.issuer}/token`,
-      browserClient,
-      refreshWith(bound.body['refresh_token'] as string),
-    );
-    expect(later).toMatchObject({ status: 200, body: { token_type: 'Bearer' } });
+    const next = refreshWith(bound.body['refresh_token'] as string);
+    for (const answer of [
+      await post(`${service.issuer}/token`, browserClient, next),
+      await token(browserClient, next, other),
+    ])
+      expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+    expect(await token(browserClient, next)).toMatchObject({ status: 200, body: { token_type: 'DPoP' } });
   });
 
   test('those of a confidential client are bound to its authentication, and not to the key (RFC 9449 5)', async () => {

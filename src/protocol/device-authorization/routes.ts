@@ -92,7 +92,9 @@ export async function deviceAuthorizationEndpoint(
       });
       if (stored === 'full') throw full();
       if (stored === 'replayed') {
-        await audit(request, { type: 'dpop.replayed', outcome: 'failure', actor: clientId, clientId });
+        // a stranger can send the requests of a public client, and must not fill the audit trail (security R151)
+        if (!client.rules.isPublic)
+          await audit(request, { type: 'dpop.replayed', outcome: 'failure', actor: clientId, clientId });
         throw proofReused();
       }
       if (stored === 'taken') continue;

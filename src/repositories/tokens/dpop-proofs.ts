@@ -29,7 +29,7 @@ export const useProof = storedFunction(new URL('use_proof.sql', import.meta.url)
 
 /** The parameter of use_proof(). */
 export const usedProof = (proof: UsedProof | undefined) =>
-  proof && { slot: Math.floor(proof.iat / 60) % slots, hash: proof.hash.toString('hex') };
+  proof && { slot: Math.floor(proof.iat / 60) % slots, hash: proof.hash.toString('hex'), iat: proof.iat };
 
 /** The columns that a statement returns which uses a proof. */
 export interface ProofUseRow {

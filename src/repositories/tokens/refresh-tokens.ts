@@ -14,6 +14,8 @@ export interface Refresh extends RefreshRequest {
   tokenHash: Buffer;
   accessTokenHash: Buffer;
   refreshTokenHash: Buffer;
+  /** Whether the refresh tokens are bound to the key from now on, if they have none: those of a public client (RFC 9449 5). */
+  binds?: boolean;
   /** The proof of the request, which counts once; `binding` names its key. */
   proof: UsedProof | undefined;
   /** Where the client acts, which must be in a network of the client; undefined if it is unknown. */
@@ -83,6 +85,7 @@ export function refreshTokensRepository(sql: Sql) {
           access_token: refresh.accessTokenHash.toString('hex'),
           refresh_token: refresh.refreshTokenHash.toString('hex'),
           cnf: confirmationOf(refresh.binding),
+          binds: refresh.binds,
           access_seconds: refresh.accessTokenLifetime,
           refresh_seconds: refresh.refreshTokenLifetime,
           client_session_seconds: refresh.refreshTokenAbsoluteLifetime,

@@ -3,7 +3,7 @@
 -- token. A test compares it with decideRefresh() in src/oauth/refresh-rotation.ts.
 --   expected: client_id, scope (a narrower one; null for the whole), resource, grace_seconds, grace_uses, proof (as for use_proof(); null without one)
 --   issue: rotates, access_token, refresh_token (hashes in hex), access_seconds, refresh_seconds, client_session_seconds,
---     cnf (the key that the client proved to hold; null for none)
+--     cnf (the key that the client proved to hold; null for none), binds (whether the refresh tokens are bound to it from now on)
 --
 -- The refresh tokens of a client session form a tree: each names its parent, and a parent that was used again has several children. During the grace
 -- period of a parent all its children are valid. The first use after that keeps only the child from which the used token comes (security R121):
@@ -129,6 +129,10 @@ BEGIN
   IF token.uses > (expected -> 'grace_uses')::integer + 1 THEN
     answer.failure := 'grace';
     RETURN answer;
+  END IF;
+  -- those of a public client (RFC 9449 5); a key that they have stays
+  IF (issue -> 'binds')::boolean AND client_session.cnf IS NULL AND issue -> 'cnf' IS NOT NULL THEN
+    UPDATE client_sessions SET cnf = issue -> 'cnf' WHERE id = client_session.id;
   END IF;
   IF new_line IS NOT NULL AND new_line IS DISTINCT FROM client_session.line THEN
     UPDATE client_sessions SET line = new_line WHERE id = client_session.id;

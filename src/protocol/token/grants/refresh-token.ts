@@ -63,6 +63,7 @@ export function refreshTokenGrant({
         accessTokenHash: tokens.accessToken.hash,
         refreshTokenHash: tokens.refreshToken!.hash,
         binding: tokens.bindings.binding,
+        binds: client.rules.isPublic,
         proof,
         address,
         accessTokenLifetime: tokens.lifetimes.accessToken,
