@@ -66,7 +66,8 @@ async function flood({ service: { base, pid }, settings, connection, stops }: Be
     void work.finally(() => open.delete(work));
   };
   const start = performance.now();
-  let next = 0;
+  // after the first answers
+  let next = every;
   const row = (cells: (string | number)[]) =>
     process.stdout.write(`${cells.map((cell) => String(cell).padStart(12)).join('')}\n`);
   row(['seconds', 'proofs sent', 'rows', 'tables MiB', 'service MB', 'p50 ms', 'p95 ms']);
