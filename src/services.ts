@@ -11,6 +11,7 @@ import { openEncryption } from './domain/encryption-at-rest.ts';
 import { createConnectionKinds } from './domain/connections/kinds.ts';
 import { createLinkIdentity } from './domain/connections/link-identity.ts';
 import { declareSubscribers } from './domain/events/subscribers.ts';
+import { createOmissionNotes } from './domain/groups-omitted.ts';
 import { startHeartbeat } from './domain/instance-heartbeat.ts';
 import { createPasswordQueue } from './domain/rate-limits/password-queue.ts';
 import { createLimits } from './domain/rate-limits/rate-limits.ts';
@@ -98,6 +99,7 @@ export async function buildServices({
   const { secretBox, keys } = await openEncryption(store, secretKeys);
   const stopHeartbeat = await startHeartbeat(store, keys[0].id, logger);
   const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken, newKeyPair });
+  const noteOmission = createOmissionNotes(store, logger);
   const { issuer, basePath, lifetimes } = config;
   const fetchDocument = createGuardedFetch(config.outboundAllow);
   const clientKeys = createClientKeys(fetchDocument);
@@ -109,6 +111,8 @@ export async function buildServices({
     clientKeys,
     lifetimes,
     rotateConfidential: config.rotateConfidential,
+    rolesOf: store.clientRoles.ofUser,
+    groupsOmitted: noteOmission,
   });
   const limits = createLimits(store, config.limits);
   const audit = createAuditTrail(store);

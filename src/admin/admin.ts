@@ -10,6 +10,7 @@ import { adminEndpoint } from './api/routes.ts';
 import { type ConsoleDependencies, createConsole } from './console/admin-session.ts';
 import { consoleAttributesEndpoint } from './console/attributes/routes.ts';
 import { appearanceRoutes } from './console/appearance/routes.ts';
+import { clientClaimsRoutes } from './console/clients/claims-routes.ts';
 import { clientCreateRoutes } from './console/clients/create-routes.ts';
 import { clientDecisionRoutes } from './console/clients/decision-routes.ts';
 import { clientEditRoutes } from './console/clients/edit-routes.ts';
@@ -19,6 +20,7 @@ import { groupPageRoutes } from './console/groups/page-routes.ts';
 import { consoleGroupsEndpoint } from './console/groups/routes.ts';
 import { consoleConnectionsEndpoint } from './console/connections/routes.ts';
 import { consoleResourcesEndpoint } from './console/resources/routes.ts';
+import { consoleScopesEndpoint } from './console/scopes/routes.ts';
 import { auditRoutes } from './console/operations/audit-routes.ts';
 import { keyRoutes } from './console/operations/key-routes.ts';
 import { overviewRoutes } from './console/operations/overview-routes.ts';
@@ -42,11 +44,18 @@ const apis = [adminEndpoint, metricsEndpoint];
 const pages = [
   consoleEndpoint,
   overviewRoutes,
-  ...[consoleClientsEndpoint, clientCreateRoutes, clientDecisionRoutes, clientEditRoutes, clientEndRoutes],
+  ...[
+    consoleClientsEndpoint,
+    clientCreateRoutes,
+    clientDecisionRoutes,
+    clientEditRoutes,
+    clientEndRoutes,
+    clientClaimsRoutes,
+  ],
   ...[consoleUsersEndpoint, userConfirmRoutes, userEditRoutes, userPasswordRoutes, userFactorRoutes],
   ...[userExportRoutes, userImportRoutes],
   ...[consoleGroupsEndpoint, groupPageRoutes, consoleResourcesEndpoint, consoleConnectionsEndpoint],
-  ...[consoleAttributesEndpoint],
+  ...[consoleAttributesEndpoint, consoleScopesEndpoint],
   ...[sessionRoutes, keyRoutes, auditRoutes],
   ...[appearanceRoutes, settingsRoutes],
   consoleSearchEndpoint,

@@ -45,6 +45,7 @@ export function clientView(client: Client): Record<string, unknown> {
     networks: client.networks,
     start_uri: client.startUri,
     start_hidden: client.startHidden,
+    ...(client.claimRules.length > 0 && { claim_rules: client.claimRules }),
     approved_by: client.approvedBy,
     awaits_collection: client.uncollected || undefined,
     refusal_reason: client.refusalReason,

@@ -70,3 +70,8 @@ export async function keepUnique(
 export function withoutNulls(claims: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null && value !== undefined));
 }
+
+/** Whether an object of a change has no defined member. */
+export function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.values(value).every((member) => member === undefined);
+}

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { accessRules } from './access.ts';
 import { acrValues } from './acr.ts';
+import { claimRulesShape } from './claim-rules.ts';
 import type { storableClaims } from './claims.ts';
 import { isNetwork } from './networks.ts';
 import { isWebUri } from './redirect-uri.ts';
@@ -186,6 +187,9 @@ export const clientChangeShape = z.looseObject({
     'The level of authentication (acr) that users must reach to sign in to the client.',
   ),
   ...clientAccessShape.partial().shape,
+  claim_rules: claimRulesShape
+    .optional()
+    .describe('Rules that make claims for the client, at most 50, instead of the present ones.'),
   authorization_code_lifetime: lifetime,
   access_token_lifetime: lifetime,
   refresh_token_lifetime: lifetime,

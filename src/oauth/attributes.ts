@@ -36,7 +36,7 @@ export const maxEntries = 100;
 export const isAttributeName = (name: string): boolean =>
   /^[a-z][a-z0-9_]{0,49}$/.test(name) &&
   mayMakeClaim(name) &&
-  ![...storableClaims, ...supportedClaims, 'roles', 'organization', 'organization_roles'].includes(name);
+  ![...storableClaims, ...supportedClaims, 'roles', 'organization', 'organization_roles', 'constant'].includes(name);
 
 /** Why a value does not fit: a key of the catalogue under `attribute.fault.`. */
 export type AttributeFault = 'unknown' | 'type' | 'date' | 'text' | 'long' | 'many' | 'large' | 'choice';

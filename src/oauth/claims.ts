@@ -1,5 +1,5 @@
 // Builds the End-User's claims that a set of scopes or names releases, without empty values (OpenID Connect Core 5.1).
-import { claimsOfScopes, scopeClaims } from './scope.ts';
+import { claimsOfScopes, type OwnScopes, scopeClaims } from './scope.ts';
 
 /** The data of a user from which claims are built. */
 export interface Subject {
@@ -11,6 +11,8 @@ export interface Subject {
   /** Stored standard claims by name. */
   claims: Record<string, unknown>;
   updatedAt: Date;
+  /** The roles at the client that gets the claims; undefined if they were not asked for. */
+  roles?: readonly string[] | undefined;
 }
 
 /** The claims that an administrator may store for a user. A new one also takes a scope, a rule and a field: see CONTRIBUTING.md. */
@@ -40,8 +42,8 @@ export const releasableClaims = [...new Set(Object.values(scopeClaims).flat())];
 export const supportedClaims: readonly string[] = ['sub', ...releasableClaims];
 
 /** Returns the claims that `scopes` release, without `sub`. A claim without a value is left out; `email` brings `email_verified`. */
-export function releasedClaims(user: Subject, scopes: readonly string[]): Record<string, unknown> {
-  return namedClaims(user, claimsOfScopes(scopes));
+export function releasedClaims(user: Subject, scopes: readonly string[], own?: OwnScopes): Record<string, unknown> {
+  return namedClaims(user, claimsOfScopes(scopes, own));
 }
 
 /** Returns the claims of these names, without those that have no value. */
@@ -66,12 +68,14 @@ function claimValue(user: Subject, claim: string): unknown {
       return present(user.claims['phone_number']) === undefined ? undefined : user.claims[claim] === true;
     case 'groups':
       return user.groups;
+    case 'roles':
+      return user.roles && user.roles.length > 0 ? user.roles : undefined;
     case 'updated_at':
       return Math.floor(user.updatedAt.getTime() / 1000);
     case 'address':
       return address(user.claims[claim]);
     default:
-      return present(user.claims[claim]);
+      return Object.hasOwn(user.claims, claim) ? present(user.claims[claim]) : undefined;
   }
 }
 

@@ -54,6 +54,14 @@ const requestRules = {
   network: 'must contain only IP addresses and networks, such as 192.0.2.0/24, without bits beside the prefix',
   'access-groups': 'must name at least one group where access is groups',
   positive: 'must be a whole number from 1 to 2147483647',
+  'claim-name':
+    'must be 1 to 255 printable ASCII characters without spaces and quotation marks, and not the name of a claim that only the service makes, such as sub, iss or email_verified',
+  'claim-source': 'must be an attribute, a standard claim, groups, roles or constant',
+  'claim-constant': 'must be given for a constant, and for nothing else',
+  'claim-places': 'must name id_token, userinfo or introspection, each once',
+  'claim-twice': 'make the same claim twice at one place',
+  'claims-known': 'must name attributes and standard claims, such as groups, and not sub',
+  'role-name': 'must have 1 to 100 characters, without control characters and commas',
   'attribute-name':
     'must be 1 to 50 lower-case letters, digits and underscores, begin with a letter, and not be the name of a standard or reserved claim',
   'attribute-type':

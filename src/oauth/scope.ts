@@ -24,13 +24,20 @@ export const scopeClaims: Record<string, readonly string[]> = {
   phone: ['phone_number', 'phone_number_verified'],
   scope: ['preferred_username', 'groups'],
   groups: ['groups'],
+  roles: ['roles'],
   offline_access: [],
 };
 
-/** Returns the names of the claims that these scopes release. */
-export function claimsOfScopes(scopes: readonly string[]): string[] {
+/** Scopes that an operator defined and gave to a client: what they release, and what users read, by language. */
+export type OwnScopes = Readonly<Record<string, { claims: readonly string[]; text: Record<string, string> }>>;
+
+/** Returns the names of the claims that these scopes release. @param own the client's scopes that an operator defined */
+export function claimsOfScopes(scopes: readonly string[], own: OwnScopes = {}): string[] {
   const claims: string[] = [];
-  for (const scope of scopes) if (Object.hasOwn(scopeClaims, scope)) claims.push(...scopeClaims[scope]!);
+  for (const scope of scopes) {
+    if (Object.hasOwn(scopeClaims, scope)) claims.push(...scopeClaims[scope]!);
+    else if (Object.hasOwn(own, scope)) claims.push(...own[scope]!.claims);
+  }
   return claims;
 }
 
@@ -41,9 +48,15 @@ export type AdministratorScope = (typeof administratorScopes)[number];
 /** The scopes that a client may register. */
 export const registrableScopes = (): string[] => Object.keys(scopeClaims);
 
-/** Whether it is a scope of this service. All others belong to resources (RFC 8707). */
+/** Whether it is a scope that the service has by itself. */
 export const isServiceScope = (scope: string): boolean =>
   Object.hasOwn(scopeClaims, scope) || isAdministratorScope(scope);
+
+/** Whether it is a scope of this service for a client. All others belong to resources (RFC 8707). */
+export const isServiceScopeOf =
+  ({ ownScopes }: { ownScopes: OwnScopes }) =>
+  (scope: string): boolean =>
+    isServiceScope(scope) || Object.hasOwn(ownScopes, scope);
 
 /** The scopes of OpenID Connect (Core 3.1.2.1, 5.4, 11); a client has to name the others. */
 export const standardScopes = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'];

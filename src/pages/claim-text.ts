@@ -1,6 +1,6 @@
 // Writes the values of claims as users read them.
-import { releasedClaims } from '../oauth/claims.ts';
-import type { User } from '../repositories/users/users.ts';
+import { releasedClaims, type Subject } from '../oauth/claims.ts';
+import type { OwnScopes } from '../oauth/scope.ts';
 import type { ClaimText } from './views/index.ts';
 
 /** A claim with its text, which is empty without a value; pages write a boolean in words, and a day as a date. */
@@ -11,11 +11,16 @@ export function legible(claim: string, value: unknown): ClaimText {
   return { claim, value: day.toISOString().slice(0, 10), day };
 }
 
-/** The values that a scope would release; those without a value are left out. */
-export function releasedValues(user: User, scope: string): ClaimText[] {
-  return Object.entries(releasedClaims(user, [scope]))
+/** A scope with the values that it would release; those without a value are left out. */
+export function scopeView(
+  user: Subject,
+  { ownScopes }: { ownScopes: OwnScopes },
+  scope: string,
+): { scope: string; claims: ClaimText[]; text?: Record<string, string> } {
+  const claims = Object.entries(releasedClaims(user, [scope], ownScopes))
     .map(([claim, value]) => legible(claim, value))
     .filter(({ value }) => value !== '');
+  return { scope, claims, ...(Object.hasOwn(ownScopes, scope) && { text: ownScopes[scope]!.text }) };
 }
 
 function readable(value: unknown): string {

@@ -165,8 +165,9 @@ function capabilitiesOf(config: Config, locales: readonly string[]): Capabilitie
     responseModes,
     grantTypes: registrableGrantTypes.filter((name) => isOffered(config, name)),
     prompts: promptValues(config),
-    scopes: registrableScopes(),
-    claims: supportedClaims,
+    // roles mean something to the clients that have some, and to no other (federation 7)
+    scopes: registrableScopes().filter((scope) => scope !== 'roles'),
+    claims: supportedClaims.filter((claim) => claim !== 'roles'),
     clientAuthenticationMethods,
     assertionAlgorithms: assertionSigningAlgorithms,
     signingAlgorithms: idTokenSigningAlgorithms,

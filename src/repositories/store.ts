@@ -12,6 +12,7 @@ import { clientAccessRepository } from './clients/client-access.ts';
 import { clientDocumentsRepository } from './client-documents/client-documents.ts';
 import { clientReviewRepository } from './clients/client-review.ts';
 import { clientSessionsRepository } from './sessions/client-sessions.ts';
+import { clientRolesRepository } from './claims/client-roles.ts';
 import { clientsRepository } from './clients/clients.ts';
 import { clientSessionHandlesRepository } from './sessions/client-session-handles.ts';
 import { deferredRegistrationsRepository } from './registrations/deferred-registrations.ts';
@@ -39,6 +40,7 @@ import { registrationTokensRepository } from './registrations/registration-token
 import { resourcesRepository } from './resources/resources.ts';
 import { revocationRepository } from './tokens/revocation.ts';
 import { sealedValuesRepository } from './keys/sealed-values.ts';
+import { scopesRepository } from './claims/scopes.ts';
 import { secondFactorsRepository } from './second-factors/second-factors.ts';
 import { sessionsRepository } from './sessions/sessions.ts';
 import { signInContextsRepository } from './sessions/sign-in-context.ts';
@@ -72,6 +74,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     clientDocuments: clientDocumentsRepository(sql),
     clientReview: clientReviewRepository(sql),
     clientSessions: clientSessionsRepository(sql),
+    clientRoles: clientRolesRepository(sql),
     clients: clientsRepository(sql),
     connectionSteps: connectionStepsRepository(sql),
     connections: connectionsRepository(sql),
@@ -101,6 +104,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     resources: resourcesRepository(sql),
     revocation: revocationRepository(sql),
     sealedValues: sealedValuesRepository(sql),
+    scopes: scopesRepository(sql),
     secondFactors: secondFactorsRepository(sql),
     sessions: sessionsRepository(sql),
     signInContexts: signInContextsRepository(sql),

@@ -2,7 +2,7 @@
 import { invalidScope, invalidTarget } from '../oauth/errors.ts';
 import { type Audience, isAtIssuer, isForeign, isOwnResource } from '../oauth/own-resource.ts';
 import { resourceKey } from '../oauth/resource-key.ts';
-import { isAdministratorScope, isServiceScope, splitScope, withoutAdministration } from '../oauth/scope.ts';
+import { isAdministratorScope, isServiceScopeOf, splitScope, withoutAdministration } from '../oauth/scope.ts';
 import type { ResourceGrants } from '../repositories/clients/grants.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Resource } from '../repositories/resources/resources.ts';
@@ -23,7 +23,7 @@ export interface Target {
 
 /** The request, as far as it decides about resources. */
 export interface TargetRequest {
-  client: Pick<Client, 'metadata'>;
+  client: Pick<Client, 'metadata' | 'ownScopes'>;
   /** The resources that the request names, separated by spaces. */
   resource: string | undefined;
   /** The requested scope. */
@@ -50,7 +50,7 @@ export async function findTargets(
 ): Promise<Target[]> {
   const named = distinct(splitScope(resource ?? ''));
   if (named.length > maxResources) throw invalidTarget(`name at most ${maxResources} resources`);
-  const apiScope = scope.filter((value) => !isServiceScope(value));
+  const apiScope = scope.filter((value) => !isServiceScopeOf(client)(value));
   const registered = splitScope(client.metadata.scope);
   const mayHave = ({ clients }: Resource, value: string) => clients === 'approved' || registered.includes(value);
   const target = (api: Resource): Target => ({
@@ -143,16 +143,17 @@ export const resourceGrants = (targets: readonly Target[]): ResourceGrants =>
  * @throws OAuthError invalid_scope
  */
 export function permittedScope(
-  { metadata }: Pick<Client, 'metadata'>,
+  client: Pick<Client, 'metadata' | 'ownScopes'>,
   targets: readonly Target[],
   scope: readonly string[],
   asked: boolean,
 ): string[] {
+  const { metadata } = client;
   const registered = splitScope(metadata.scope);
   const offline = metadata.grant_types.includes('refresh_token');
   const ofApis = targets.flatMap((target) => target.scope);
   const permitted = (value: string) =>
-    isServiceScope(value)
+    isServiceScopeOf(client)(value)
       ? registered.includes(value) && (offline || value !== 'offline_access')
       : ofApis.includes(value);
   if (asked) scopeFor(targets, [...scope], true);

@@ -2,8 +2,9 @@
 import { acrOf } from '../oauth/acr.ts';
 import { type Binding, tokenTypeOf } from '../oauth/binding.ts';
 import { confirmationOf } from '../repositories/confirmation.ts';
-import { namedClaims, releasedClaims } from '../oauth/claims.ts';
+import { namedClaims, type Subject } from '../oauth/claims.ts';
 import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
+import { idTokenClaims, needsRoles } from '../oauth/issued-claims.ts';
 import { claimsOfScopes, splitScope } from '../oauth/scope.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Authorization } from '../repositories/tokens/authorization-codes.ts';
@@ -107,6 +108,10 @@ export interface TokenIssuerOptions {
   clientSecret: (client: Client) => Buffer | undefined;
   /** Those of clients without their own. */
   lifetimes: Lifetimes;
+  /** The roles of a user at a client. */
+  rolesOf: (user: Subject, clientId: string) => Promise<string[]>;
+  /** Called when the groups were too many for an ID Token. */
+  groupsOmitted: (user: Subject, clientId: string) => void;
   /** Whether the refresh tokens of confidential clients rotate too. */
   rotateConfidential: boolean;
 }
@@ -251,11 +256,13 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
     const { user, amr } = authorization;
     const scopes = splitScope(authorization.scope);
     const all = (!accessToken && !code) || (direct && metadata.id_token_claims);
-    const carried = all ? scopes : scopes.filter((scope) => scope === 'scope');
-    const asked = authorization.requested?.id_token ?? [];
-    // only for scopes that the client is still registered for
-    const registered = asked.length > 0 ? claimsOfScopes(splitScope(metadata.scope)) : [];
-    const requested = asked.filter((claim) => registered.includes(claim));
+    const roles = needsRoles(client, scopes) ? await options.rolesOf(user, clientId) : undefined;
+    const granted = {
+      ...{ user: roles ? { ...user, roles } : user, scopes },
+      ...{ requested: authorization.requested?.id_token, registered: metadata.scope },
+    };
+    const { claims, groupsOmitted } = idTokenClaims(client, granted, all === true);
+    if (groupsOmitted) options.groupsOmitted(user, clientId);
     const key = responseKey(client, metadata.id_token_signed_response_alg);
     return mintIdToken(keyRing, key, {
       issuer,
@@ -270,7 +277,7 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
       code: code?.token,
       issuedAt: Math.floor(authorization.issuedAt.getTime() / 1000),
       lifetime,
-      claims: { ...releasedClaims(user, carried), ...namedClaims(user, requested) },
+      claims,
     });
   }
 

@@ -6,6 +6,7 @@ import { applicationExamples } from './applications.ts';
 import { connectionExamples } from './connections.ts';
 import { consoleClientCreateExamples } from './console-client-create.ts';
 import { consoleClientExamples } from './console-clients.ts';
+import { consoleClaimsExamples } from './console-claims.ts';
 import { consoleDefinitionsExamples } from './console-definitions.ts';
 import { consoleGroupsExamples } from './console-groups.ts';
 import { consoleResourcesExamples } from './console-resources.ts';
@@ -29,6 +30,7 @@ export const examples: Examples<Pages> = {
   ...connectionExamples,
   ...consoleClientExamples,
   ...consoleClientCreateExamples,
+  ...consoleClaimsExamples,
   ...consoleDefinitionsExamples,
   ...consoleGroupsExamples,
   ...consoleResourcesExamples,

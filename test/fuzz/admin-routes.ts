@@ -43,6 +43,24 @@ const auditFilter = {
 };
 
 export const adminRoutes: Record<string, Route> = {
+  'DELETE /admin/api/scopes/:scope': admin(204, { path: { scope: ['staff'] } }),
+  'DELETE /admin/api/clients/:id/roles/:role': admin(204, { path: { ...victim.path, role: ['admin'] } }),
+  'GET /admin/api/scopes': admin(200),
+  'GET /admin/api/clients/:id/roles': admin(200, victim),
+  'PATCH /admin/api/scopes/:scope': admin(200, {
+    path: { scope: ['staff'] },
+    json: { 'text?': [{ en: 'See your department' }], 'claims?': [['department']] },
+  }),
+  'POST /admin/api/scopes': admin(201, { json: { name: ['staff'], claims: [['department', 'groups']] } }),
+  'POST /admin/api/clients/:id/roles': admin(201, { ...victim, json: { name: ['admin'], 'description?': ['All'] } }),
+  'POST /admin/api/clients/:id/roles/:role/give': admin(200, {
+    path: { ...victim.path, role: ['admin'] },
+    json: { 'groups?': [['staff']], 'users?': [['@sub']] },
+  }),
+  'POST /admin/api/clients/:id/roles/:role/take': admin(200, {
+    path: { ...victim.path, role: ['admin'] },
+    json: { 'groups?': [['staff']], 'users?': [['@sub']] },
+  }),
   'DELETE /admin/api/attributes/:attribute': admin(204, { path: { attribute: ['department'] } }),
   'DELETE /admin/api/clients/:id': admin(204, victim),
   'DELETE /admin/api/connections/:id': admin(204, { path: { id: ['none'] } }),

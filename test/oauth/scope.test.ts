@@ -49,6 +49,7 @@ test('clients may register the scopes of decisions, and never admin (decisions s
     'openid',
     'phone',
     'profile',
+    'roles',
     'scope',
   ]);
 });

@@ -27,7 +27,7 @@ export interface Definitions<T extends { name: string }> {
   fields(one: T | undefined, typed?: Typed): DefinitionField[];
   create(by: Actor, typed: Typed): Promise<Outcome>;
   change(by: Actor, one: T, typed: Typed): Promise<Outcome>;
-  remove(by: Actor, one: T): Promise<unknown>;
+  remove(by: Actor, one: T): Promise<Outcome>;
   /** @throws OAuthError not_found */
   find(name: string): Promise<T>;
 }
@@ -97,8 +97,8 @@ export function definitionPages<T extends { name: string }>(
     if (!admin) return reply;
     const { typed = '' } = singleValued(request.body);
     if (!isTypedName(typed, one.name)) return showDeletion(admin, one, typed);
-    await of.remove(admin.by, one);
-    return admin.done(path, 'definition-deleted');
+    const removed = await of.remove(admin.by, one);
+    return 'refused' in removed ? show(admin, one, undefined, removed.refused) : admin.done(path, 'definition-deleted');
   });
 }
 

@@ -2,6 +2,8 @@
 import { z } from 'zod';
 import { clientMetadataShape } from '../../oauth/client-metadata.ts';
 import { accessRules } from '../../oauth/access.ts';
+import { newScopeShape } from '../../oauth/claim-shapes.ts';
+import { claimRulesShape } from '../../oauth/claim-rules.ts';
 import { claimsShape } from '../../oauth/administration.ts';
 import { newAttributeShape } from '../../oauth/attributes.ts';
 import { newConnectionShape } from '../../oauth/connection-shape.ts';
@@ -43,6 +45,7 @@ const client = metadata.extend({
   networks: z.array(z.string()).describe('The networks from which browsers and clients may act; empty for all.'),
   start_uri: z.string().optional(),
   start_hidden: z.boolean(),
+  claim_rules: claimRulesShape.optional().describe('Present if the client has rules for claims.'),
   approved_by: z.enum(['administrator', 'initial_access_token', 'automatic']).optional(),
   awaits_collection: z
     .literal(true)
@@ -95,6 +98,12 @@ const group = z.object({
 const attribute = newAttributeShape
   .required({ label: true, person: true, unique: true })
   .extend({ choices: z.array(z.string()).optional(), max: z.int().optional() });
+const role = z.object({
+  name: z.string(),
+  description: z.string(),
+  groups: z.array(z.string()).describe('The groups whose members have the role.'),
+  users: z.int().describe('How many users have it by themselves.'),
+});
 const resource = newResourceShape
   .required({
     ...{ scopes: true, clients: true, access_token_format: true, access_token_signing_alg: true },
@@ -273,6 +282,11 @@ export const answers = {
   GroupPage: page('groups', group),
   Attribute: attribute,
   Attributes: z.object({ attributes: z.array(attribute) }),
+  Scope: newScopeShape,
+  Scopes: z.object({ scopes: z.array(newScopeShape) }),
+  Role: role,
+  Roles: z.object({ roles: z.array(role) }),
+  HoldersChange: z.object({ count: z.int().describe('How many groups and users got or lost the role.') }),
   Resource: resource,
   ResourcePage: page('resources', resource),
   ResourceMetadata: z.object({

@@ -15,6 +15,7 @@ export function settingsOf(settings: z.infer<typeof clientChangeShape>): ClientC
     networks: settings.networks,
     startUri: settings.start_uri,
     startHidden: settings.start_hidden,
+    claimRules: settings.claim_rules,
     lifetimes: {
       authorizationCode: settings.authorization_code_lifetime,
       accessToken: settings.access_token_lifetime,
@@ -68,4 +69,27 @@ const access: Command = {
   },
 };
 
-export const clientSettingCommands = [requireAcr, access];
+const claims: Command = {
+  name: 'client claims',
+  summary: 'Sets the rules that make claims for a client, each as a JSON object; --rule none removes all',
+  options: { rule: 'claim_rules' },
+  required: ['claim_rules'],
+  prepare: (given) => ({
+    ...given,
+    claim_rules: isNone(given['claim_rules'])
+      ? []
+      : (given['claim_rules'] as unknown[]).map((rule) => (typeof rule === 'string' ? objectOf(rule) : rule)),
+  }),
+  text: ({ client }) => `The client ${client.clientId} has ${client.claimRules.length} rules for claims.`,
+};
+
+/** A rule that is no JSON stays text, which the schema refuses. */
+function objectOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+export const clientSettingCommands = [requireAcr, access, claims];

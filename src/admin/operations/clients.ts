@@ -251,7 +251,7 @@ const metadataChange = Object.fromEntries(
   ]),
 );
 
-const changeClient = operation({
+export const changeClient = operation({
   method: 'PATCH',
   path: `${path}/:id`,
   tag,

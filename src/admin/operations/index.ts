@@ -2,6 +2,7 @@
 import { appearanceOperations } from './appearance.ts';
 import { attributeOperations } from './attributes.ts';
 import { auditOperations } from './audit.ts';
+import { claimOperations } from './claims.ts';
 import { clientDecisionOperations } from './client-decisions.ts';
 import { clientOperations } from './clients.ts';
 import { grantOperations } from './grants.ts';
@@ -29,6 +30,7 @@ export const operations: Operation[] = [
   ...resourceOperations,
   ...attributeOperations,
   ...connectionOperations,
+  ...claimOperations,
   ...grantOperations,
   ...auditOperations,
   ...keyOperations,

@@ -6,10 +6,11 @@ import { isUniqueViolation } from '../../database/database.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
 import { requireGroups } from './client-access.ts';
-import { type AttributeValues, checkedAttributes, keepUnique, withoutNulls } from '../attributes.ts';
+import { type AttributeValues, checkedAttributes, isEmpty, keepUnique, withoutNulls } from '../attributes.ts';
 import { appearanceOperations } from './appearance.ts';
 import { attributeOperations } from './attributes.ts';
 import { connectionOperations } from './connections.ts';
+import { claimOperations } from './claims.ts';
 import { groupOperations } from './groups.ts';
 import { resourceOperations } from './resources.ts';
 import { invitationOperations, invite, type InvitationDelivery } from './invitations.ts';
@@ -114,6 +115,7 @@ export function createAdministration(store: Store) {
   return {
     ...appearanceOperations(store),
     ...attributeOperations(store),
+    ...claimOperations(store),
     ...groupOperations(store),
     ...resourceOperations(store),
     ...connectionOperations(store),
@@ -389,9 +391,4 @@ export function createAdministration(store: Store) {
       ]);
     },
   };
-}
-
-/** Whether an object of a change has no defined member. */
-function isEmpty(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.values(value).every((member) => member === undefined);
 }

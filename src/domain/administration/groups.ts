@@ -123,12 +123,14 @@ export function groupOperations(store: Store) {
       const names = { group_before: name, group: to };
       const moved = await emptied(by, name, gradual, {
         async begin(repositories, first) {
-          const { groups, clientAccess } = repositories;
+          const { groups, clientAccess, clientRoles } = repositories;
           const there = await groups.lock(name, to);
           const before = there.includes(name) ? await groups.find(name) : undefined;
           if (!before) throw notFound('there is no such group');
           const made = await groups.insert(to, description ?? before.description);
           // an earlier step may have created the group
+          // the members keep the roles that the group gives; a group that exists already keeps its own
+          if (made) await clientRoles.copyGroup(name, to);
           if (!made && first && !into) throw conflict('a group with this name already exists');
           // clients admit both until the last member has moved, so that no user loses one meanwhile
           await recordAccess(repositories, by, await clientAccess.addGroup(name, to));

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import type { ResourceMembers } from '../../oauth/resource-shape.ts';
+import { requireFreeWords } from './claims.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { NewResource, Resource } from '../../repositories/resources/resources.ts';
@@ -83,6 +84,7 @@ export function resourceOperations(store: Store) {
         };
         const wanted = changed(start, members);
         await requireClient(repositories, wanted.clientId);
+        await requireFreeWords(repositories, Object.keys(wanted.scopes));
         const made = await repositories.resources.insert({ resource, ...wanted });
         if (!made) throw conflict('a resource with this URI, or an equal one, exists already');
         await record(repositories, by, 'resource.created', made, { name: made.name });
@@ -97,6 +99,7 @@ export function resourceOperations(store: Store) {
           (member) => !isDeepStrictEqual(before[member], after[member]),
         );
         if (members.length === 0) return before;
+        if (members.includes('scopes')) await requireFreeWords(repositories, Object.keys(after.scopes));
         if (members.includes('clientId')) await requireClient(repositories, after.clientId);
         const made = (await repositories.resources.update(before.id, after))!;
         await record(repositories, by, 'resource.changed', made, { members: members.map((member) => names[member]) });

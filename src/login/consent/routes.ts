@@ -6,7 +6,7 @@ import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/autho
 import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { apiView } from '../../pages/api-view.ts';
-import { legible, releasedValues } from '../../pages/claim-text.ts';
+import { legible, scopeView } from '../../pages/claim-text.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { clientAddress } from '../../server/network.ts';
 import { accountView, clientView } from '../../pages/page-response.ts';
@@ -112,10 +112,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
       switchAccountUri: signInPath('/login/accounts', { transaction }),
       claims: asked.claims.map((claim) => legible(claim, namedClaims(session.user, [claim])[claim])),
       apis: asked.apis.map(({ api, scope }) => apiView(api, scope)),
-      scopes: asked.scopes.map((scope) => ({
-        scope,
-        claims: releasedValues(session.user, scope),
-      })),
+      scopes: asked.scopes.map((scope) => scopeView(session.user, question.client, scope)),
     };
     if (problem) data.problem = problem;
     return pages.send(request, reply, 'consent', data, {

@@ -2,7 +2,7 @@
 import type { Config } from '../../config.ts';
 import type { ResponseRefusal } from '../../oauth/authorization-response.ts';
 import { conflict, OAuthError } from '../../oauth/errors.ts';
-import { isServiceScope } from '../../oauth/scope.ts';
+import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { authorizedFor, resourceGrants, type Target } from '../../sender-constraint/audience.ts';
 import { deviceGrant } from '../../oauth/registrable-values.ts';
 import type { AuditLog } from '../../repositories/audit/audit-events.ts';
@@ -50,7 +50,7 @@ export async function decideDevice(
     if (device?.clientId !== clientId) throw new NotIssued('answered');
     const { deviceCodeHash, scope, lifetime, binding } = device;
     if (approved) {
-      await grants.add(sub, clientId, scope.filter(isServiceScope), undefined, [], resourceGrants(targets));
+      await grants.add(sub, clientId, scope.filter(isServiceScopeOf(client)), undefined, [], resourceGrants(targets));
       const issued = await authorizationCodes.issue({
         codeHash: deviceCodeHash,
         accessTokenHash: undefined,

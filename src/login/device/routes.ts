@@ -12,12 +12,12 @@ import { signInPath } from '../../interaction/sign-in.ts';
 import { type AccessRefusal, mayUse } from '../../oauth/access.ts';
 import { redirectHost } from '../../oauth/client-metadata.ts';
 import { notFound } from '../../oauth/errors.ts';
-import { isServiceScope } from '../../oauth/scope.ts';
+import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { refusedReason } from '../../pages/access-reason.ts';
 import { apiView } from '../../pages/api-view.ts';
 import { findTargets, resourceGrants, type Target } from '../../sender-constraint/audience.ts';
 import { text } from '../../oauth/text.ts';
-import { releasedValues } from '../../pages/claim-text.ts';
+import { scopeView } from '../../pages/claim-text.ts';
 import { accountView, clientView, type PageResponses } from '../../pages/page-response.ts';
 import { devicePage } from '../../pages/return-to.ts';
 import type { ClientView, Pages } from '../../pages/views/index.ts';
@@ -206,9 +206,7 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
       client: shownClient(client),
       account: accountView(session.user),
       userCode: code,
-      scopes: device.scope
-        .filter(isServiceScope)
-        .map((scope) => ({ scope, claims: releasedValues(session.user, scope) })),
+      scopes: device.scope.filter(isServiceScopeOf(client)).map((scope) => scopeView(session.user, client, scope)),
       apis: targets.flatMap(({ api, scope }) => (api && scope.length > 0 ? [apiView(api, scope)] : [])),
       requestedAt: device.createdAt,
       isSameNetwork: networkOf(device.address) === networkOf(clientAddress(request)),
@@ -244,7 +242,7 @@ function nextStep(
       prompts: [],
       maxAge: client.metadata.default_max_age,
       expectedSubs: undefined,
-      scope: device.scope.filter(isServiceScope),
+      scope: device.scope.filter(isServiceScopeOf(client)),
       resources: resourceGrants(targets),
       resourceAcrs: targets.flatMap(({ api }) => api?.requiredAcr ?? []),
       claims: [],

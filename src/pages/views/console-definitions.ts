@@ -4,7 +4,7 @@ import type { ConsoleFrame } from './console.ts';
 import type { FormView } from './parts.ts';
 
 /** The kinds of definitions: keys of the catalogue under `console.definitions.`. */
-export type DefinitionKind = 'attributes';
+export type DefinitionKind = 'attributes' | 'scopes';
 
 /** A field of the form: `console.definitions.field.NAME`, with a hint `console.definitions.hint.NAME`. */
 export interface DefinitionField {

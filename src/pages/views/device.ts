@@ -22,7 +22,8 @@ export interface DevicePages {
     /** The user compares it with the code that the device shows. */
     userCode: string;
     /** The requested scopes, each with the claims that it would release. */
-    scopes: { scope: string; claims: ClaimText[] }[];
+    /** `text` has the words of a scope of the operator, by language. */
+    scopes: { scope: string; claims: ClaimText[]; text?: Record<string, string> }[];
     /** The APIs with the requested scopes of each. */
     apis: ApiView[];
     requestedAt: Date;

@@ -4,6 +4,7 @@ import type { ApplicationPages } from './applications.ts';
 import type { ConnectionPages } from './connections.ts';
 import type { ConsoleClientCreatePages } from './console-client-create.ts';
 import type { ConsoleClientPages } from './console-clients.ts';
+import type { ConsoleClaimsPages } from './console-claims.ts';
 import type { ConsoleDefinitionsPages } from './console-definitions.ts';
 import type { ConsoleGroupsPages } from './console-groups.ts';
 import type { ConsoleResourcesPages } from './console-resources.ts';
@@ -41,6 +42,7 @@ export interface Pages
     TryItPages,
     ConsoleClientPages,
     ConsoleClientCreatePages,
+    ConsoleClaimsPages,
     ConsoleDefinitionsPages,
     ConsoleGroupsPages,
     ConsoleResourcesPages,

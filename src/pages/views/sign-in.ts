@@ -75,7 +75,8 @@ export interface SignInPages {
     /** The page on which the user chooses another account, and which returns to this page. */
     switchAccountUri: string;
     /** The requested scopes, each with the claims that it would release. */
-    scopes: { scope: string; claims: ClaimText[] }[];
+    /** `text` has the words of a scope of the operator, by language. */
+    scopes: { scope: string; claims: ClaimText[]; text?: Record<string, string> }[];
     /** The APIs that the client wants to use as the user. */
     apis: ApiView[];
     /** Single claims beside those of the scopes; the text is empty if there is no value yet. */

@@ -3,7 +3,7 @@ import type { Passkeys } from '../../authenticators/passkey/passkeys.ts';
 import type { Config } from '../../config.ts';
 import { type Asked, decide, type Facts, type NextStep, wantsPasskey } from '../../interaction/next-step.ts';
 import { mayUse } from '../../oauth/access.ts';
-import { isServiceScope } from '../../oauth/scope.ts';
+import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { sectorIdentifier } from '../../oauth/subject-type.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
@@ -71,7 +71,7 @@ export function createDecision({ config, store, clients, tokens, passkeys }: Dec
       prompts: request.prompts,
       maxAge: request.maxAge,
       expectedSubs: await expectedSubs(request, named, session),
-      scope: request.scope.filter(isServiceScope),
+      scope: request.scope.filter(isServiceScopeOf(request.client)),
       resources: resourceGrants(request.targets),
       resourceAcrs: request.targets.flatMap(({ api }) => api?.requiredAcr ?? []),
       claims: request.claims.beside,

@@ -9,7 +9,7 @@ import type { NextStep } from '../../interaction/next-step.ts';
 import type { SecondStep } from '../../interaction/second-step.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
 import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
-import { isServiceScope } from '../../oauth/scope.ts';
+import { isServiceScopeOf } from '../../oauth/scope.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
 import type { SignInContext } from '../../repositories/sessions/sign-in-context.ts';
@@ -79,7 +79,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     if (next.step === 'error') throw new AuthorizationError(target, next.code, next.description);
     if (next.step !== 'issue' || !session || !confirmed) return next.step;
     const { claims, registeredUri, targets } = authorization;
-    const scope = authorization.scope.filter(isServiceScope);
+    const scope = authorization.scope.filter(isServiceScopeOf(client));
     if (next.recordGrant)
       await store.grants.add(
         session.user.sub,
@@ -214,7 +214,7 @@ const questionOf = ({
   uiLocales,
 }: TrustedRequest): ConsentQuestion => ({
   ...{ client, redirectUri: target.redirectUri, registeredUri, claims: claims.beside, uiLocales },
-  scope: scope.filter(isServiceScope),
+  scope: scope.filter(isServiceScopeOf(client)),
   apis: targets.flatMap(({ api, scope: values }) => (api && values.length > 0 ? [{ api, scope: values }] : [])),
 });
 

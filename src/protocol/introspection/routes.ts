@@ -8,10 +8,12 @@ import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { acrOf } from '../../oauth/acr.ts';
 import { type Binding, tokenTypeOf } from '../../oauth/binding.ts';
-import { releasedClaims, type Subject } from '../../oauth/claims.ts';
+import type { Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { OAuthError } from '../../oauth/errors.ts';
-import { splitScope } from '../../oauth/scope.ts';
+import { introspectionClaims, needsRoles, plainClient } from '../../oauth/issued-claims.ts';
+import { isServiceScope, splitScope } from '../../oauth/scope.ts';
+import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import { confirmationOf } from '../../repositories/confirmation.ts';
 import { isAccessToken } from '../../tokens/jwt-access-token.ts';
@@ -42,6 +44,8 @@ interface Known {
   /** The key whose holder may use it. */
   binding: Binding;
   requested?: RequestedClaims | undefined;
+  /** Whether its client has rules for claims; undefined if that is not known. */
+  hasClaimRules?: boolean;
   /** Whether its own client could have made it, such as an ID Token signed by HS256: then it proves nothing to other clients. */
   byClient?: boolean;
 }
@@ -55,13 +59,14 @@ const jwtType = 'application/token-introspection+jwt';
 
 interface IntrospectionDependencies {
   config: Config;
-  store: Pick<Store, 'accessTokens' | 'clientSessionHandles' | 'clientSessions' | 'pairwiseSubjects'>;
+  clients: ClientCache;
+  store: Pick<Store, 'clientRoles' | 'accessTokens' | 'clientSessionHandles' | 'clientSessions' | 'pairwiseSubjects'>;
   tokens: TokenService;
   authenticateClient: AuthenticateClient;
 }
 
 export async function introspectionEndpoint(app: FastifyInstance, options: IntrospectionDependencies): Promise<void> {
-  const { config, store, tokens, authenticateClient } = options;
+  const { config, store, clients, tokens, authenticateClient } = options;
   // a client must not try tokens without limit (security R80)
   const countCall = createInstanceLimit(config.limits.introspections);
   await onlyForms(app);
@@ -81,7 +86,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
       return jsonRefusal(malformed, request, reply);
     noStore(reply);
     const isShown = found !== undefined && found !== 'malformed' && mayKnow(caller, found);
-    const response = isShown ? describe(found, await subjectFor(caller, found)) : inactive;
+    const response = isShown ? await describe(caller, found) : inactive;
     if (!wantsJwt(caller, request.headers.accept)) return response;
     return reply.type(jwtType).send(await tokens.introspection(caller, response));
   });
@@ -144,14 +149,30 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
     return (await store.pairwiseSubjects.obtain(caller.metadata, user.sub)) ?? user.sub;
   }
 
-  function describe(token: Known, sub: string): Record<string, unknown> {
+  /** The claims of the user; most clients have neither rules nor scopes of an operator, and cost nothing more. */
+  async function claimsFor(caller: Client, { clientId, user, scope, hasClaimRules = true, kind }: Known) {
+    if (!user) return { released: {}, made: {} };
+    const scopes = splitScope(scope);
+    const isPlain = !hasClaimRules && scopes.every(isServiceScope);
+    const client = (isPlain ? undefined : await clients.find(clientId)) ?? plainClient;
+    // the row of an access token has the roles already
+    const roles =
+      kind !== 'access_token' && needsRoles(client, scopes)
+        ? await store.clientRoles.ofUser(user, clientId)
+        : user.roles;
+    return introspectionClaims(client, { user: { ...user, roles }, scopes }, caller.clientId === clientId);
+  }
+
+  async function describe(caller: Client, token: Known): Promise<Record<string, unknown>> {
     const { user } = token;
-    const released = user ? releasedClaims(user, splitScope(token.scope)) : {};
+    const sub = await subjectFor(caller, token);
+    const { released, made } = await claimsFor(caller, token);
     const authentication = token.authTime && {
       auth_time: Math.floor(token.authTime.getTime() / 1000),
       acr: token.requested?.acr ?? acrOf(token.amr ?? []),
     };
     return {
+      ...made,
       active: true,
       client_id: token.clientId,
       // the user name is the same for all clients: a client with pairwise subjects gets it only with a scope that releases it

@@ -24,7 +24,7 @@ import { onlyForms } from '../../server/form-body.ts';
 import type { Metrics } from '../../server/metrics.ts';
 import { clientAddress } from '../../server/network.ts';
 import { readParameters } from '../../server/parameters.ts';
-import { isServiceScope } from '../../oauth/scope.ts';
+import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { text } from '../../oauth/text.ts';
 import { type TokenResponse, withLifetimeOf } from '../../tokens/token-issuer.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
@@ -131,7 +131,7 @@ export async function tokenEndpoint(
     const targets = await findTargets(store, config.issuer, { client, resource, scope });
     const [target, ...others] = targets;
     if (others.length > 0) oneResource(targets.map(({ audience: [uri] }) => uri).join(' '));
-    const permitted = scope.filter((value) => isServiceScope(value) || target?.scope.includes(value));
+    const permitted = scope.filter((value) => isServiceScopeOf(client)(value) || target?.scope.includes(value));
     if (isScopeNamed && permitted.length < scope.length) throw invalidScope(beyondClient);
     const granted = scopeFor(targets, permitted, isScopeNamed).join(' ');
     if (target?.api && !isBoundFor(target.api.binding, proof?.binding ?? 'none')) throw proofMissing('resource');

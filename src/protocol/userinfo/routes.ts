@@ -10,9 +10,9 @@ import { noStore, resourceErrors } from '../../server/errors.ts';
 import { withResourceMetadata } from '../../server/resource-challenge.ts';
 import { addFormParser } from '../../server/form-body.ts';
 import { singleValued } from '../../server/parameters.ts';
-import { namedClaims, releasedClaims } from '../../oauth/claims.ts';
 import { insufficientScope, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
-import { claimsOfScopes, splitScope } from '../../oauth/scope.ts';
+import { plainClient, userinfoClaims } from '../../oauth/issued-claims.ts';
+import { isServiceScope, splitScope } from '../../oauth/scope.ts';
 import type { Config } from '../../config.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
@@ -35,10 +35,14 @@ export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDe
     const scopes = splitScope(found.scope);
     if (!found.user || found.subject === undefined || !scopes.includes('openid'))
       throw insufficientScope('the access token does not have the scope openid');
-    // single claims, as far as the client is still registered for them (Core 5.5)
-    const registered = claimsOfScopes(splitScope(found.registeredScope ?? ''));
-    const requested = found.requested?.userinfo?.filter((claim) => registered.includes(claim)) ?? [];
-    const claims = { ...releasedClaims(found.user, scopes), ...namedClaims(found.user, requested), sub: found.subject };
+    // most clients have neither rules nor scopes of an operator: only for the others the cached client is read
+    const isPlain = !found.hasClaimRules && scopes.every(isServiceScope);
+    const settings = (isPlain ? undefined : await clients.find(found.clientId)) ?? plainClient;
+    const granted = {
+      ...{ user: found.user, scopes },
+      ...{ requested: found.requested?.userinfo, registered: found.registeredScope },
+    };
+    const claims = { ...userinfoClaims(settings, granted), sub: found.subject };
     noStore(reply);
     if (!found.userinfoAsJwt) {
       reply.send(claims);

@@ -61,6 +61,7 @@ function clientMembers(client: Client): Record<string, unknown> {
     networks: client.networks,
     start_uri: client.startUri,
     start_hidden: client.startHidden,
+    claim_rules: client.claimRules,
     authorization_code_lifetime: client.lifetimes.authorizationCode,
     access_token_lifetime: client.lifetimes.accessToken,
     refresh_token_lifetime: client.lifetimes.refreshToken,

@@ -1,10 +1,13 @@
 // Reads and writes the table clients: relying parties, their registration and their approval.
 import { refusalOfTrigger, type Sql, statement } from '../../database/database.ts';
 import type { AccessRule } from '../../oauth/access.ts';
+import type { ClaimRule } from '../../oauth/claim-rules.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { type ClientRules, rulesOf } from '../../oauth/client-rules.ts';
 import { conflict } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
+import type { OwnScopes } from '../../oauth/scope.ts';
+import { abandonedClients } from './abandoned-clients.ts';
 import { type ClientFilter, clientListing, needsDecision, type Page, registrationWaits } from './client-listing.ts';
 
 export type ClientStatus = 'disabled' | 'enabled';
@@ -42,6 +45,10 @@ export interface Client {
   startUri: string | undefined;
   /** Whether the start page leaves the client out. */
   startHidden: boolean;
+  /** Rules that make claims for the client (src/oauth/claim-rules.ts). */
+  claimRules: readonly ClaimRule[];
+  /** The scopes of operators for which the client is registered; known after it was found. */
+  ownScopes: OwnScopes;
   /** Registered in approval mode, and its credentials are not collected yet: it stays disabled, approved or not. */
   uncollected: boolean;
   approvedBy: 'administrator' | 'initial_access_token' | 'automatic' | undefined;
@@ -91,6 +98,7 @@ export interface ClientChange {
   networks?: string[] | undefined;
   startUri?: string | null | undefined;
   startHidden?: boolean | undefined;
+  claimRules?: readonly ClaimRule[] | undefined;
   lifetimes?: Partial<Record<keyof Client['lifetimes'], number | null | undefined>> | undefined;
   credentials?: Partial<ClientCredentials> | undefined;
 }
@@ -117,6 +125,8 @@ interface Row {
   networks: string[];
   start_uri: string | null;
   start_hidden: boolean;
+  claim_rules: ClaimRule[] | null;
+  own_scopes?: OwnScopes | null;
   uncollected: boolean;
   approved_by: NonNullable<Client['approvedBy']> | null;
   ever_enabled: boolean;
@@ -129,7 +139,7 @@ interface Row {
   updated_at: Date;
 }
 
-const find = statement('clients.find', 'SELECT * FROM clients WHERE client_id = $1');
+const find = statement('clients.find', 'SELECT c.*, own_scopes(c.metadata) FROM clients c WHERE client_id = $1');
 const lock = statement('clients.lock', 'SELECT * FROM clients WHERE client_id = $1 FOR UPDATE');
 const findByRegistrationToken = statement(
   'clients.find_by_registration_token',
@@ -168,6 +178,7 @@ const update = statement(
      networks = coalesce($18::text[]::cidr[], networks),
      start_uri = CASE WHEN $19 THEN $20 ELSE start_uri END,
      start_hidden = coalesce($21, start_hidden),
+     claim_rules = CASE WHEN $22::jsonb IS NULL THEN claim_rules ELSE nullif($22, '[]'::jsonb) END,
      authorization_code_lifetime = CASE WHEN $8::jsonb ? 'authorizationCode' THEN ($8 ->> 'authorizationCode')::int ELSE authorization_code_lifetime END,
      access_token_lifetime = CASE WHEN $8 ? 'accessToken' THEN ($8 ->> 'accessToken')::int ELSE access_token_lifetime END,
      refresh_token_lifetime = CASE WHEN $8 ? 'refreshToken' THEN ($8 ->> 'refreshToken')::int ELSE refresh_token_lifetime END,
@@ -203,25 +214,6 @@ const refuse = statement(
    WHERE client_id = $1
      AND (pending_metadata IS NOT NULL OR (self_registered AND status = 'disabled' AND approved_by IS NULL))
    RETURNING *`,
-);
-const deleteAbandoned = statement(
-  'clients.delete_abandoned',
-  `DELETE FROM clients WHERE client_id = ANY (ARRAY(
-     SELECT client_id FROM clients WHERE self_registered AND status = 'disabled' AND approved_by IS NULL
-        AND updated_at < now() - make_interval(secs => $1) ORDER BY updated_at LIMIT 1000 FOR UPDATE SKIP LOCKED))
-   RETURNING client_id`,
-);
-const deleteUncollected = statement(
-  'clients.delete_uncollected',
-  `DELETE FROM clients WHERE client_id = ANY (ARRAY(
-     SELECT client_id FROM clients c WHERE uncollected AND refused_at IS NULL AND NOT EXISTS (
-       SELECT FROM deferred_registrations d WHERE d.client_id = c.client_id AND d.expires_at > now())
-     LIMIT 1000 FOR UPDATE SKIP LOCKED))
-   RETURNING client_id`,
-);
-const closeForUsers = statement(
-  'clients.close_for_users',
-  'UPDATE clients SET document_gone = true WHERE client_id = $1 AND ever_enabled AND NOT document_gone RETURNING client_id',
 );
 const disable = statement('clients.disable', `UPDATE clients SET status = 'disabled' WHERE client_id = $1 RETURNING *`);
 const remove = statement('clients.delete', 'DELETE FROM clients WHERE client_id = $1 RETURNING client_id');
@@ -307,6 +299,7 @@ export function clientsRepository(sql: Sql) {
           change.startUri !== undefined,
           change.startUri,
           change.startHidden,
+          change.claimRules && JSON.stringify(change.claimRules),
         ]),
       );
     },
@@ -329,18 +322,7 @@ export function clientsRepository(sql: Sql) {
     /** Refuses a waiting registration or change; undefined when nothing waits. */
     refuse: (clientId: string, reason: string): Promise<Client | undefined> =>
       one(sql.query<Row>(refuse, [clientId, reason])),
-    /** Deletes registrations that were not approved for `lifetime` seconds. Returns their ids. */
-    async deleteAbandoned(lifetime: number): Promise<string[]> {
-      return (await sql.query<{ client_id: string }>(deleteAbandoned, [lifetime])).map((row) => row.client_id);
-    },
-    /** Deletes clients whose credentials were not collected in time, except refused ones. Returns their ids. */
-    async deleteUncollected(): Promise<string[]> {
-      return (await sql.query<{ client_id: string }>(deleteUncollected, [])).map((row) => row.client_id);
-    },
-    /** Notes that the document of a client is gone; false if that is known, or no user could ever authorize the client. */
-    async closeForUsers(clientId: string): Promise<boolean> {
-      return (await sql.query(closeForUsers, [clientId])).length > 0;
-    },
+    ...abandonedClients(sql),
     /** Disables a client and ends everything that was issued to it. */
     disable: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(disable, [clientId])),
     /** Deletes a client with its sessions, codes and tokens; false when it did not exist. */
@@ -378,6 +360,8 @@ function toClient(row: Row): Client {
     networks: row.networks,
     startUri: row.start_uri ?? undefined,
     startHidden: row.start_hidden,
+    claimRules: row.claim_rules ?? [],
+    ownScopes: row.own_scopes ?? {},
     uncollected: row.uncollected,
     approvedBy: row.approved_by ?? undefined,
     everEnabled: row.ever_enabled,

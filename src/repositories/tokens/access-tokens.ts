@@ -38,6 +38,8 @@ export interface AccessToken {
   subject: string | undefined;
   /** Whether the client registered UserInfo responses that are signed or encrypted. */
   userinfoAsJwt: boolean;
+  /** Whether the client has rules for claims. */
+  hasClaimRules: boolean;
   sid: string | undefined;
   authTime: Date | undefined;
   /** Seconds since the authentication. */
@@ -67,7 +69,9 @@ interface Row {
   claims: Record<string, unknown>;
   updated_at: number;
   subject: string | null;
-  userinfo_as_jwt: boolean;
+  /** 1 for UserInfo as a JWT, 2 for rules for claims: a column more would cost more. */
+  client_flags: number;
+  roles: string[] | null;
   scope: string;
   issued_at: number;
   expires_at: number;
@@ -95,7 +99,10 @@ const textOfFind = (tokenHash: string, ...columns: string[]) =>
           CASE WHEN t.scope IS NULL THEN cs.requested END AS requested,
           CASE WHEN cs.requested IS NOT NULL THEN c.metadata ->> 'scope' END AS registered_scope,
           coalesce(t.audience, cs.audience) AS audience, t.cnf,
-          c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg'] AS userinfo_as_jwt${columns.map((column) => `, ${column}`).join('')}
+          (c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg'])::int
+            + CASE WHEN c.claim_rules IS NULL THEN 0 ELSE 2 END AS client_flags,
+          CASE WHEN c.claim_rules IS NOT NULL OR ' ' || coalesce(t.scope, cs.scope) || ' ' LIKE '% roles %'
+            THEN user_roles(u.sub, u.groups, c.client_id) END AS roles${columns.map((column) => `, ${column}`).join('')}
      FROM access_tokens t
      LEFT JOIN client_sessions cs ON cs.id = t.client_session_id
      JOIN clients c ON c.client_id = coalesce(cs.client_id, t.client_id) AND c.status = 'enabled'
@@ -198,7 +205,8 @@ function toAccessToken(row: Row): AccessToken {
     expiresAt: toDate(row.expires_at),
     user: row.sub === null ? undefined : toTokenUser(row, row.sub),
     subject: row.subject ?? undefined,
-    userinfoAsJwt: row.userinfo_as_jwt,
+    userinfoAsJwt: (row.client_flags & 1) > 0,
+    hasClaimRules: (row.client_flags & 2) > 0,
     sid: row.sid ?? undefined,
     authTime: row.auth_time === null ? undefined : toDate(row.auth_time),
     authenticationAge: row.authentication_age ?? undefined,
@@ -222,6 +230,7 @@ function toTokenUser(row: Row, sub: string): TokenUser {
     claims: row.claims,
     updatedAt: toDate(row.updated_at),
     admin: row.admin,
+    roles: row.roles ?? undefined,
   };
 }
 

@@ -16,7 +16,44 @@ const attributes: AttributeField[] = [
   { name: 'floor', label: {}, type: 'number', value: '3' },
 ];
 
+const claims = examples['console-client-claims'];
+const scopes = {
+  ...form[0],
+  kind: 'scopes' as const,
+  listUri: '/admin/scopes',
+  fields: [
+    { name: 'scope', kind: 'text' as const, value: '', required: true },
+    { name: 'text', kind: 'lines' as const, value: '' },
+    { name: 'claims', kind: 'lines' as const, value: 'department' },
+  ],
+};
+
 export const consoleDefinitionsStates: View[] = [
+  { name: 'console-client-claims', data: { ...claims[1], done: 'claims-saved' } },
+  ...(['role-conflict', 'role-name', 'holders', 'conflict'] as const).map((problem): View => ({
+    name: 'console-client-claims',
+    data: { ...claims[1], problem },
+  })),
+  { name: 'console-client-claims', data: { ...claims[1], preview: { typed: 'nobody', unknown: true } } },
+  { name: 'console-definitions', data: { ...list[0], kind: 'scopes' } },
+  ...['scope-conflict', 'scope-name', 'text', 'claims', 'in-use'].map((problem): View => ({
+    name: 'console-definition-form',
+    data: { ...scopes, problem, name: 'staff', deleteUri: '/admin/scopes/staff/delete' },
+  })),
+  {
+    name: 'console-definition-delete',
+    data: { ...examples['console-definition-delete'][0], kind: 'scopes', name: 'staff', listUri: '/admin/scopes' },
+  },
+  {
+    name: 'consent',
+    data: {
+      ...examples.consent[1],
+      scopes: [
+        { scope: 'staff', claims: [], text: { en: 'See your department' } },
+        { scope: 'roles', claims: [] },
+      ],
+    },
+  },
   { name: 'console-definitions', data: { ...list[0], done: 'definition-saved' } },
   { name: 'console-definitions', data: { ...list[1], done: 'definition-deleted' } },
   {

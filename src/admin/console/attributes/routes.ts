@@ -44,7 +44,7 @@ export async function consoleAttributesEndpoint(
     change: (actor, { name }, typed) =>
       perform(changeAttribute, operationContext, { params: { attribute: name }, input: inputOf(typed), actor }),
     remove: (actor, { name }) =>
-      deleteAttribute.handler(operationContext, { params: { attribute: name }, input: {}, actor }),
+      perform(deleteAttribute, operationContext, { params: { attribute: name }, input: {}, actor }),
   });
 }
 

@@ -8,6 +8,7 @@ import { text } from '../../../oauth/text.ts';
 import { conflict } from '../../../oauth/errors.ts';
 import { findClient, reviseClient } from '../../operations/clients.ts';
 import type { OperationContext } from '../../operations/operation.ts';
+import { isServiceScope, splitScope } from '../../../oauth/scope.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import type { Store } from '../../../repositories/store.ts';
 import { fieldsOf, formOfClient, readForm } from './fields.ts';
@@ -26,7 +27,7 @@ const bound = z.object({
 
 interface EditRoutesDependencies {
   config: Config;
-  store: Pick<Store, 'clients' | 'resources'>;
+  store: Pick<Store, 'clients' | 'resources' | 'scopes'>;
   console: Console;
   operationContext: OperationContext;
 }
@@ -49,7 +50,10 @@ export async function clientEditRoutes(
     const admin = await console.submitted(request, reply, { csrf, action, shown: version, back: action, fresh: true });
     if (!admin) return reply;
     const looked = await changeable(id);
-    const typed = readForm(singleValued(request.body));
+    const form = readForm(singleValued(request.body));
+    // the scopes that the form does not offer stay: those of APIs, and those for claims
+    const kept = splitScope(looked.metadata.scope).filter((scope) => !isServiceScope(scope));
+    const typed = kept.length > 0 ? { ...form, scope: [form['scope'] ?? '', ...kept].join(' ').trim() } : form;
     const read = await validated(typed, config, store);
     if ('refusal' in read) return show(admin, looked, typed, read.refusal, version);
     const { metadata, settings } = read;

@@ -22,7 +22,7 @@ export interface FormProblem {
 export async function validated(
   typed: Record<string, string>,
   config: Config,
-  store: Pick<Store, 'resources'>,
+  store: Pick<Store, 'resources' | 'scopes'>,
 ): Promise<{ metadata: ClientMetadata; settings: ClientChange } | { refusal: FormProblem }> {
   const { metadata, settings, faults } = clientOfForm(typed);
   const all: FormProblem['faults'] = { ...faultsOf(metadata), ...faults };

@@ -1,0 +1,203 @@
+// Serves the console's page about what a client learns of users: roles, scopes of the operator, rules for claims, and a preview.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { displayName } from '../../../oauth/client-metadata.ts';
+import type { ClaimRule } from '../../../oauth/claim-rules.ts';
+import { idTokenClaims, introspectionClaims, userinfoClaims } from '../../../oauth/issued-claims.ts';
+import { splitScope } from '../../../oauth/scope.ts';
+import { text } from '../../../oauth/text.ts';
+import type { ConsoleClaimsPages } from '../../../pages/views/console-claims.ts';
+import type { Client } from '../../../repositories/clients/clients.ts';
+import type { Store } from '../../../repositories/store.ts';
+import { readParameters, singleValued } from '../../../server/parameters.ts';
+import { createRole, deleteRole, giveRole, takeRole } from '../../operations/claims.ts';
+import { changeClient, findClient } from '../../operations/clients.ts';
+import type { OperationContext } from '../../operations/operation.ts';
+import { perform } from '../../perform.ts';
+import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
+import { clientPath, listPath } from './view.ts';
+
+const byId = z.object({ id: text(255) });
+/** The most users with a role that the page lists. */
+const maxHolders = 50;
+/** The most groups, attributes and names that the fields offer. */
+const maxOffered = 200;
+
+type Page = ConsoleClaimsPages['console-client-claims'];
+type Typed = Readonly<Record<string, string>>;
+
+interface ClaimsRoutesDependencies {
+  store: Store;
+  console: Console;
+  operationContext: OperationContext;
+}
+
+export async function clientClaimsRoutes(
+  app: FastifyInstance,
+  { store, console, operationContext }: ClaimsRoutesDependencies,
+): Promise<void> {
+  const { administration } = operationContext;
+  const find = (request: FastifyRequest) => findClient(store, readParameters(byId, request.params).id);
+  const pathOf = (clientId: string) => `${clientPath(clientId)}/claims`;
+
+  console.page(app, `${listPath}/:id/claims`, async (admin, request) => {
+    const { user } = singleValued(request.query);
+    return show(admin, await find(request), { user: user?.trim() });
+  });
+
+  app.post(`${listPath}/:id/claims`, async (request, reply) => {
+    const client = await find(request);
+    const path = pathOf(client.clientId);
+    const typed = singleValued(request.body);
+    const admin = await console.submitted(request, reply, {
+      ...{ csrf: typed['csrf'], action: path, back: path, fresh: true },
+    });
+    if (!admin) return reply;
+    const refused = await act(admin, client, typed);
+    return refused === undefined
+      ? admin.done(path, 'claims-saved')
+      : show(admin, await find(request), { typed, problem: refused });
+  });
+
+  /** Does what a form asks for. @returns why not */
+  async function act(admin: AdminSession, client: Client, typed: Typed): Promise<Page['problem']> {
+    const { clientId: id } = client;
+    const role = typed['role'] ?? '';
+    const call = <P, I>(params: P, input: I) => ({ params, input, actor: admin.by });
+    const outcome = (done: { done: unknown } | { refused: string }) =>
+      'refused' in done ? (done.refused as Page['problem']) : undefined;
+    const members = {
+      ...(typed['group'] && { groups: [typed['group'].trim()] }),
+      ...(typed['user'] && { users: [typed['user'].trim()] }),
+    };
+    switch (typed['act']) {
+      case 'role-add':
+        return outcome(await perform(createRole, operationContext, call({ id }, { name: typed['name'] ?? '' })));
+      case 'role-delete':
+        return outcome(await perform(deleteRole, operationContext, call({ id, role }, {})));
+      case 'role-give':
+        return outcome(await perform(giveRole, operationContext, call({ id, role }, members)));
+      case 'role-take':
+        return outcome(await perform(takeRole, operationContext, call({ id, role }, members)));
+      case 'scope-give':
+      case 'scope-take': {
+        const { scope = '' } = typed;
+        if (!(await store.scopes.namesAmong([scope])).length) return 'holders';
+        await administration.changeClient(admin.by, id, ({ metadata }) => {
+          const others = splitScope(metadata.scope).filter((one) => one !== scope);
+          return {
+            metadata: { ...metadata, scope: [...others, ...(typed['act'] === 'scope-give' ? [scope] : [])].join(' ') },
+          };
+        });
+        return undefined;
+      }
+      case 'rule-add':
+      case 'rule-remove': {
+        const rules =
+          typed['act'] === 'rule-add'
+            ? [...client.claimRules, ruleOf(typed)]
+            : client.claimRules.filter((rule) => JSON.stringify(rule) !== typed['rule']);
+        const input = { claim_rules: rules as ClaimRule[], version: client.version };
+        const changed = await perform(
+          { ...changeClient, refusals: { claim_rules: 'rule', conflict: 'conflict' } },
+          operationContext,
+          call({ id }, input),
+        );
+        return outcome(changed);
+      }
+      default:
+        return 'holders';
+    }
+  }
+
+  async function show(
+    admin: AdminSession,
+    client: Client,
+    { user, typed = {}, problem }: { user?: string | undefined; typed?: Typed; problem?: Page['problem'] },
+  ): Promise<FastifyReply> {
+    const { clientId } = client;
+    const [roles, scopes, attributes, groups] = await Promise.all([
+      store.clientRoles.list(clientId),
+      store.scopes.list(),
+      store.attributes.list(),
+      store.groups.list({ limit: maxOffered }),
+    ]);
+    const holders = await Promise.all(
+      roles.map(({ name, users }) => (users > 0 ? store.clientRoles.holders(clientId, name, maxHolders) : [])),
+    );
+    const data = {
+      ...{ clientUri: clientPath(clientId), name: displayName(clientId, client.metadata) },
+      form: admin.form(pathOf(clientId)),
+      own: clientId === consoleClientId,
+      roles: roles.map((role, index) => ({
+        ...role,
+        holders: holders[index]!.map(({ sub, username }) => ({
+          ...{ sub, username, uri: `/admin/users/${encodeURIComponent(sub)}` },
+        })),
+      })),
+      scopes: scopes.map(({ name, text, claims }) => ({
+        ...{ name, text, claims, given: splitScope(client.metadata.scope).includes(name) },
+      })),
+      rules: client.claimRules.map((rule) => {
+        const { claim, from, into, ...steps } = rule;
+        const how = Object.keys(steps).length > 0 ? JSON.stringify(steps) : '';
+        return { claim, from, into, how, key: JSON.stringify(rule) };
+      }),
+      sources: ['groups', 'roles', 'constant', ...attributes.map(({ name }) => name)],
+      groups: groups.map(({ name }) => name),
+      typed,
+      ...(problem && { problem }),
+      ...(user && { preview: await preview(client, user) }),
+    };
+    return admin.send('console-client-claims', data, { section: 'clients', status: problem ? 400 : 200 });
+  }
+
+  /** What the client would get of a user who grants its whole scope. Nothing is issued or stored (federation F67). */
+  async function preview(client: Client, login: string): Promise<NonNullable<Page['preview']>> {
+    const found = login.includes('\0') ? undefined : await store.users.findByLogin(login);
+    if (!found) return { typed: login.slice(0, 320), unknown: true };
+    const roles = await store.clientRoles.ofUser(found, client.clientId);
+    const scopes = splitScope(client.metadata.scope);
+    const granted = { user: { ...found, roles }, scopes, requested: undefined, registered: undefined };
+    const sub = await store.pairwiseSubjects.find(client.metadata, found.sub);
+    const subject = sub === undefined ? {} : { sub };
+    const all =
+      client.metadata.id_token_claims || !client.metadata.response_types.some((type) => type.includes('code'));
+    const { claims, groupsOmitted } = idTokenClaims(client, granted, all);
+    const { released, made } = introspectionClaims(client, granted, true);
+    const json = (value: unknown) => JSON.stringify(value, undefined, 2);
+    return {
+      ...{ typed: login, username: found.username, groupsOmitted },
+      idToken: json({ ...subject, ...claims }),
+      userinfo: json({ ...userinfoClaims(client, granted), ...subject }),
+      introspection: json({ ...made, active: true, username: found.username, ...subject, extended_claims: released }),
+    };
+  }
+}
+
+/** The rule that the fields make; its schema checks it. */
+function ruleOf(typed: Typed): Record<string, unknown> {
+  const value = (name: string) => (typed[name] ?? '').trim();
+  const lines = (name: string) =>
+    value(name)
+      .split(/\r?\n/)
+      .map((line) => line.trim())
+      .filter(Boolean);
+  const from = value('from');
+  const oneOf = lines('one_of');
+  const map = lines('map').map((line) => {
+    const at = line.indexOf('=');
+    return at < 0 ? [line, ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+  });
+  return {
+    ...{ claim: value('claim'), from },
+    ...(from === 'constant' && { value: value('value') }),
+    ...(value('prefix') ? { only: { prefix: value('prefix') } } : oneOf.length > 0 ? { only: { one_of: oneOf } } : {}),
+    ...(value('strip') && { strip: value('strip') }),
+    ...(value('case') && { case: value('case') }),
+    ...(map.length > 0 && { map: Object.fromEntries(map) as Record<string, string> }),
+    ...(value('as') && { as: value('as') }),
+    ...(value('default') && { default: value('default') }),
+    into: ['id_token', 'userinfo', 'introspection'].filter((place) => typed[`into_${place}`] === 'true'),
+  };
+}

@@ -1,0 +1,125 @@
+// Creates, changes and deletes scopes for claims and the roles of clients, a part of administration.ts.
+import { isDeepStrictEqual } from 'node:util';
+import { maxRoles, maxScopes } from '../../oauth/claim-shapes.ts';
+import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import { refusal } from '../../oauth/refusals.ts';
+import type { Actor } from '../../repositories/audit/actor.ts';
+import type { ClaimScope } from '../../repositories/claims/scopes.ts';
+import type { Repositories, Store } from '../../repositories/store.ts';
+
+/** Who gets or loses a role: groups by name, users by sub, user name or email. */
+export interface RoleHolders {
+  groups?: string[] | undefined;
+  users?: string[] | undefined;
+}
+
+/** Refuses the words of an API that are scopes for claims. In a transaction. @throws OAuthError conflict */
+export async function requireFreeWords({ scopes }: Repositories, words: readonly string[]): Promise<void> {
+  if (words.length === 0) return;
+  await scopes.lockWords();
+  const [taken] = await scopes.namesAmong(words);
+  if (taken !== undefined) throw conflict(`${taken} is a scope for claims: choose another word`);
+}
+
+export function claimOperations(store: Store) {
+  const locked = async ({ scopes }: Repositories, name: string): Promise<ClaimScope> => {
+    await scopes.lockWords();
+    const found = (await scopes.list()).find((one) => one.name === name);
+    if (!found) throw notFound('there is no such scope');
+    return found;
+  };
+  const requireClient = async ({ clients }: Repositories, clientId: string) => {
+    if (!(await clients.lock(clientId))) throw notFound('there is no such client');
+  };
+  async function subsOf({ users, userBatches }: Repositories, given: readonly string[]): Promise<string[]> {
+    const byName = await userBatches.subs(given);
+    const subs: string[] = [];
+    for (const [index, each] of given.entries()) {
+      const sub = byName[index] ?? (await users.find(each))?.sub;
+      if (sub === undefined) throw invalidRequest(refusal('unknown', 'users'));
+      subs.push(sub);
+    }
+    return subs;
+  }
+  const changeHolders =
+    (type: 'role.given' | 'role.taken') =>
+    (by: Actor, clientId: string, role: string, { groups = [], users = [] }: RoleHolders): Promise<number> =>
+      store.transaction(async (repositories) => {
+        const { clientRoles, auditEvents } = repositories;
+        await requireClient(repositories, clientId);
+        if (!(await clientRoles.list(clientId)).some(({ name }) => name === role))
+          throw notFound('the client has no such role');
+        for (const name of groups)
+          if (type === 'role.given' && !(await repositories.groups.find(name)))
+            throw invalidRequest(refusal('unknown', 'groups'));
+        const subs = await subsOf(repositories, users);
+        const count = await clientRoles[type === 'role.given' ? 'give' : 'take'](clientId, role, groups, subs);
+        const detail = { role, ...(groups.length > 0 && { groups }), ...(subs.length > 0 && { subs }) };
+        if (count > 0) await auditEvents.insert({ ...by, type, outcome: 'success', clientId, detail });
+        return count;
+      });
+
+  return {
+    /** @throws OAuthError conflict if the word has another meaning, or a client is registered for it already */
+    createScope: (by: Actor, given: Pick<ClaimScope, 'name' | 'claims'> & Partial<ClaimScope>): Promise<ClaimScope> =>
+      store.transaction(async ({ scopes, auditEvents }) => {
+        await scopes.lockWords();
+        const { name, claims, text = {} } = given;
+        if ((await scopes.list()).length >= maxScopes)
+          throw conflict(`there are ${maxScopes} scopes: there can be no more`);
+        if (await scopes.isTaken(name))
+          throw conflict('an API has a scope of this name, or a client is registered for it already');
+        const made = await scopes.insert({ name, claims, text });
+        if (!made) throw conflict('there is a scope of this name');
+        await auditEvents.insert({ ...by, type: 'scope.created', outcome: 'success', detail: { scope: name, claims } });
+        return made;
+      }),
+    /** @throws OAuthError not_found */
+    changeScope: (by: Actor, name: string, change: Partial<Omit<ClaimScope, 'name'>>): Promise<ClaimScope> =>
+      store.transaction(async (repositories) => {
+        const before = await locked(repositories, name);
+        const after = (await repositories.scopes.update(name, change))!;
+        const members = (['text', 'claims'] as const).filter((one) => !isDeepStrictEqual(before[one], after[one]));
+        const detail = { scope: name, members, ...(members.includes('claims') && { claims: after.claims }) };
+        if (members.length > 0)
+          await repositories.auditEvents.insert({ ...by, type: 'scope.changed', outcome: 'success', detail });
+        return after;
+      }),
+    /** @throws OAuthError not_found, or conflict while a client is registered for the scope */
+    deleteScope: (by: Actor, name: string): Promise<ClaimScope> =>
+      store.transaction(async (repositories) => {
+        const { scopes, auditEvents } = repositories;
+        const found = await locked(repositories, name);
+        // the word could become a scope of an API, which no administrator gave these clients
+        if (await scopes.isTaken(name))
+          throw conflict('clients are registered for this scope: remove it from them first');
+        await scopes.delete(name);
+        await auditEvents.insert({ ...by, type: 'scope.deleted', outcome: 'success', detail: { scope: name } });
+        return found;
+      }),
+    /** @throws OAuthError not_found, conflict */
+    createRole: (
+      by: Actor,
+      clientId: string,
+      { name, description = '' }: { name: string; description?: string | undefined },
+    ) =>
+      store.transaction(async (repositories) => {
+        await requireClient(repositories, clientId);
+        if (!(await repositories.clientRoles.insert(clientId, name, description, maxRoles)))
+          throw conflict(`the client has a role of this name, or ${maxRoles} roles`);
+        const event = { type: 'role.created', outcome: 'success', clientId, detail: { role: name } } as const;
+        await repositories.auditEvents.insert({ ...by, ...event });
+        return { name, description, groups: [], users: 0 };
+      }),
+    /** Deletes a role and takes it from everyone. @throws OAuthError not_found */
+    deleteRole: (by: Actor, clientId: string, role: string): Promise<void> =>
+      store.transaction(async ({ clientRoles, auditEvents }) => {
+        if (role.includes('\0') || !(await clientRoles.delete(clientId, role)))
+          throw notFound('the client has no such role');
+        await auditEvents.insert({ ...by, type: 'role.deleted', outcome: 'success', clientId, detail: { role } });
+      }),
+    /** @throws OAuthError not_found, or invalid_request for a group or user that does not exist */
+    giveRole: changeHolders('role.given'),
+    takeRole: changeHolders('role.taken'),
+  };
+}

@@ -1,0 +1,42 @@
+// Declares what the console's page about the claims of a client shows.
+import type { ConsoleFrame } from './console.ts';
+import type { FormView } from './parts.ts';
+
+export interface ConsoleClaimsPages {
+  /** Posts `act`, with the fields of each form; a GET with `user` shows a preview. */
+  'console-client-claims': ConsoleFrame & {
+    name: string;
+    clientUri: string;
+    form: FormView;
+    /** The console's own client, which cannot be changed. */
+    own: boolean;
+    roles: {
+      name: string;
+      description: string;
+      groups: string[];
+      users: number;
+      holders: { sub: string; username: string; uri: string }[];
+    }[];
+    /** The scopes of the operator, and whether the client has each. */
+    scopes: { name: string; text: Record<string, string>; claims: string[]; given: boolean }[];
+    /** `how` has the further steps as JSON, `key` the whole rule. */
+    rules: { claim: string; from: string; into: readonly string[]; how: string; key: string }[];
+    /** The sources that the field offers, beside standard claims. */
+    sources: string[];
+    groups: string[];
+    /** What a refused form shows again. */
+    typed: Readonly<Record<string, string>>;
+    /** A key of the catalogue under `console.claims.problem.`. */
+    problem?: 'role-conflict' | 'role-name' | 'holders' | 'rule' | 'conflict';
+    /** The claims of a user, each as JSON; `unknown` if there is no such user. */
+    preview?: {
+      typed: string;
+      unknown?: boolean;
+      username?: string;
+      idToken?: string;
+      userinfo?: string;
+      introspection?: string;
+      groupsOmitted?: boolean;
+    };
+  };
+}
