@@ -42,6 +42,7 @@ const addresses: Record<string, string> = {
   'GET /access-denied': 'The page for a user who may not use a client, or whom the client did not admit',
   'POST /access-denied': 'The return to the client, which gets `access_denied`',
   'GET /account': 'The account page, which links to the other pages of the account',
+  'GET /account/start': 'The applications that the user may use, each with a link to where it begins',
   'GET /account/profile': 'The stored data about the user, with the applications that may see them',
   'GET /account/profile/edit': 'The page on which users change the claims of this data that `PROFILE_EDITABLE` names',
   'POST /account/profile/edit': 'Its form',

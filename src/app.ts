@@ -62,6 +62,7 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
         ...services,
         isUnfit: () => closing || isStarting(),
       });
+      const landing = services.config.startPage ? '/account/start' : '/account';
       // programs send no cookies, so only these look for them
       await root.register(async (browsers) => {
         // the plugin writes cookies; browser/cookies.ts reads them one by one
@@ -70,7 +71,7 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
         await browsers.register(loginPages, services);
         await browsers.register(accountPages, services);
         await browsers.register(adminPages, services);
-        browsers.get('/', (_request, reply) => pages.redirect(reply, '/account'));
+        browsers.get('/', (_request, reply) => pages.redirect(reply, landing));
       });
     },
     { prefix: basePath },

@@ -108,6 +108,7 @@ export const settings = {
   REQUIRE_SECOND_FACTOR_GROUPS: nameList,
   PROFILE_EDITABLE: claimList,
   ACCOUNT_DELETION: choice('on', 'off').default('off'),
+  START_PAGE: choice('on', 'off').default('off'),
   PASSWORD_HASH_CONCURRENCY: wholeNumber(1, 64).optional(),
   PASSWORD_HASH_QUEUE: count(64),
   LIMIT_SIGN_IN_PER_ACCOUNT: count(10, 90),
@@ -236,6 +237,8 @@ const schema = environment.superRefine(refuseConflicts).transform((s) => {
     profileEditable: Object.freeze(s.PROFILE_EDITABLE),
     /** Whether users may delete their own account. */
     accountDeletion: s.ACCOUNT_DELETION === 'on',
+    /** Whether users land on the start page after a sign-in without an application. */
+    startPage: s.START_PAGE === 'on',
     // The hashes of all processes take half of the processors at most, and one thread of the pool stays free (security R102).
     passwordHashConcurrency:
       s.PASSWORD_HASH_CONCURRENCY ??

@@ -169,7 +169,15 @@ export async function buildServices({
   const attemptCode = createCodeAttempts({ store, audit, deviceCookies, freeFailures });
   const secondFactorEnrolment = createSecondFactorEnrolment({ store, audit });
   const totpEnrolment = createTotpEnrolment({ store, secretBox, secondFactorEnrolment, issuer });
-  const signIn = createSignIn({ store, sessions, deviceCookies, audit, secondStep, policy: config.secondFactor });
+  const signIn = createSignIn({
+    store,
+    sessions,
+    deviceCookies,
+    audit,
+    secondStep,
+    policy: config.secondFactor,
+    startPage: config.startPage,
+  });
   const services = {
     config,
     store,

@@ -12,6 +12,7 @@ import { accountPasskeysEndpoint } from './passkeys/routes.ts';
 import { accountPasswordEndpoint } from './password/routes.ts';
 import { accountProfileEndpoint } from './profile/routes.ts';
 import { accountSecondFactorsEndpoint } from './second-factors/routes.ts';
+import { accountStartEndpoint } from './start/routes.ts';
 import { accountSessionsEndpoint } from './sessions/routes.ts';
 
 const endpoints = [
@@ -24,6 +25,7 @@ const endpoints = [
   accountConnectionsEndpoint,
   accountSessionsEndpoint,
   accountApplicationsEndpoint,
+  accountStartEndpoint,
   accountDataEndpoint,
   accountDeleteEndpoint,
 ];

@@ -31,11 +31,13 @@ export interface SignInOptions {
   audit: AuditTrail;
   secondStep: SecondStep;
   policy: SecondFactorPolicy;
+  /** Whether users land on the start page. */
+  startPage: boolean;
 }
 
 export type SignIn = ReturnType<typeof createSignIn>;
 
-export function createSignIn({ store, sessions, deviceCookies, audit, secondStep, policy }: SignInOptions) {
+export function createSignIn({ store, sessions, deviceCookies, audit, secondStep, policy, startPage }: SignInOptions) {
   /** Makes the session, remembers the browser and records the sign-in, all or nothing. Parameters and result as for proceed(). */
   async function complete(
     request: FastifyRequest,
@@ -57,7 +59,8 @@ export function createSignIn({ store, sessions, deviceCookies, audit, secondStep
     });
     if (!made) return undefined;
     device.set(reply);
-    return continuationPath(continuation);
+    const landsAtStart = startPage && continuation.transaction === undefined && continuation.returnTo === undefined;
+    return landsAtStart ? '/account/start' : continuationPath(continuation);
   }
 
   return {

@@ -21,6 +21,18 @@ const choices = [
 ];
 
 export const accountExamples: Examples<AccountPages> = {
+  'account-start': [
+    { ...noUser, q: '', tiles: [], any: false },
+    {
+      ...ada,
+      q: 'har',
+      any: true,
+      tiles: [
+        { name: 'Harbour', startUri: 'https://harbour.example/', host: 'harbour.example' },
+        { name: 'Donaudampfschifffahrtsgesellschaft', startUri: 'https://ship.example/start', host: 'ship.example' },
+      ],
+    },
+  ],
   account: [
     {
       ...noUser,

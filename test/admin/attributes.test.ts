@@ -250,7 +250,7 @@ describe('other doors', () => {
     const taken = await service.createUser();
     await setAt(taken, { badge: 'mine' });
     const shared = await post({ 'attribute.badge': 'MINE' });
-    expect([shared.status, shared.body]).toEqual([400, expect.stringContaining('Another user has this value')]);
+    expect([shared.status, shared.body]).toEqual([400, expect.stringContaining('Another user already has this value')]);
     expect((await post({ 'attribute.shoe_size': '43' })).status).toBe(303);
     expect(await claimsOf(user)).toEqual({ ...before, shoe_size: 43 });
     const data = await own.get('/account/data');

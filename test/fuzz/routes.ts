@@ -107,6 +107,7 @@ export const routes: Record<string, Route> = {
   'GET /account/applications': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/data': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/delete': { cookies: byCookie, statuses: [303, 403, 404] },
+  'GET /account/start': { query: { 'q?': ['har', '%'] }, cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/profile': { query: { 'done?': ['profile-saved'] }, cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/profile/edit': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/security': { cookies: byCookie, statuses: [200, 303, 403] },

@@ -116,6 +116,13 @@ export interface AccountPages {
     /** Ends all sessions, including this one. */
     allForm: FormView;
   };
+  /** The applications that the user may use, each with the address at which it begins; `q` is what the user typed. */
+  'account-start': AccountFrame & {
+    q: string;
+    tiles: { name: string; startUri: string; host: string }[];
+    /** Whether there are applications at all, whatever was typed. */
+    any: boolean;
+  };
   /** Applications with a remembered grant, and the settings that they store for the user. */
   'account-applications': AccountFrame & {
     grants: {

@@ -145,6 +145,11 @@ const findByRegistrationToken = statement(
   'clients.find_by_registration_token',
   'SELECT * FROM clients WHERE registration_access_token_hash = $1',
 );
+const listStarts = statement(
+  'clients.list_starts',
+  `SELECT * FROM clients WHERE status = 'enabled' AND NOT start_hidden AND (start_uri IS NOT NULL OR metadata ? 'initiate_login_uri')
+    ORDER BY lower(coalesce(metadata ->> 'client_name', client_id)), client_id LIMIT $1`,
+);
 const insert = statement(
   'clients.insert',
   `INSERT INTO clients (client_id, status, approved_by, metadata, first_party, client_secret_hash, client_secret_encrypted,
@@ -238,6 +243,10 @@ export function clientsRepository(sql: Sql) {
     lock: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(lock, [clientId])),
     findByRegistrationToken: (tokenHash: Buffer): Promise<Client | undefined> =>
       one(sql.query<Row>(findByRegistrationToken, [tokenHash])),
+    /** The enabled clients that the start page can show, by name. */
+    async listStarts(limit: number): Promise<Client[]> {
+      return (await sql.query<Row>(listStarts, [limit])).map(toClient);
+    },
     /** Newest first, unless the filter says otherwise. */
     async list(filter: ClientFilter, page: Page): Promise<Client[]> {
       const { statement, values } = clientListing(filter, page);

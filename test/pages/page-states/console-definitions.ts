@@ -44,6 +44,7 @@ export const consoleDefinitionsStates: View[] = [
     name: 'console-definition-delete',
     data: { ...examples['console-definition-delete'][0], kind: 'scopes', name: 'staff', listUri: '/admin/scopes' },
   },
+  { name: 'account-start', data: { ...examples['account-start'][1], tiles: [] } },
   {
     name: 'consent',
     data: {
