@@ -338,7 +338,10 @@ describe('the snippets', () => {
     const page = await createOfKind(agent, 'device', device);
     const [first, second] = snippetsOf(page)['device-curl']!.split('\n\n');
     const run = (command: string, environment: Record<string, string> = {}) => {
-      const child = spawn('bash', ['-euo', 'pipefail', '-c', command], { env: { ...process.env, ...environment } });
+      const child = spawn('bash', ['-euo', 'pipefail', '-c', command], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+        env: { ...process.env, ...environment },
+      });
       return text(child.stdout).then((stdout) => JSON.parse(stdout) as Record<string, string>);
     };
     const codes = await run(first!);
@@ -356,6 +359,8 @@ describe('the snippets', () => {
     const page = await createOfKind(agent, 'machine', { ...machine, ...scopes });
     expect((await stored(page)).metadata.scope).toBe(scope);
     const child = spawn('bash', ['-euo', 'pipefail', '-c', snippetsOf(page)['curl']!], {
+      // with a socket as its input, bash reads the start files of the machine
+      stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...secretOf(page) },
     });
     const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
@@ -416,7 +421,10 @@ describe('the snippets', () => {
       }
       const introspected = async (token: string) => {
         const environment = { ...process.env, ...secretOf(page), TOKEN: token };
-        const curl = spawn('bash', ['-euo', 'pipefail', '-c', snippets['api-curl']!], { env: environment });
+        const curl = spawn('bash', ['-euo', 'pipefail', '-c', snippets['api-curl']!], {
+          stdio: ['ignore', 'pipe', 'inherit'],
+          env: environment,
+        });
         return JSON.parse(await text(curl.stdout)) as Record<string, unknown>;
       };
       expect(await introspected(good)).toMatchObject({ active: true, aud: [resource, clientId] });

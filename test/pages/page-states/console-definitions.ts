@@ -34,7 +34,7 @@ export const consoleDefinitionsStates: View[] = [
     name: 'console-client-claims',
     data: { ...claims[1], problem },
   })),
-  { name: 'console-client-claims', data: { ...claims[1], preview: { typed: 'nobody', unknown: true } } },
+  { name: 'console-client-claims', data: { ...claims[0], preview: { typed: 'nobody', unknown: true } } },
   { name: 'console-definitions', data: { ...list[0], kind: 'scopes' } },
   ...['scope-conflict', 'scope-name', 'text', 'claims', 'in-use'].map((problem): View => ({
     name: 'console-definition-form',
