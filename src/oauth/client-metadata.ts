@@ -157,7 +157,9 @@ export const clientMetadataShape = z.object({
   require_auth_time: z.boolean(rule('boolean')).optional(),
   software_id: displayText.optional(),
   software_version: displayText.optional(),
-  resource_uris: uriList.optional(),
+  resource_uris: uriList
+    .optional()
+    .describe('The URIs of the APIs that the client serves: it introspects their tokens.'),
   require_pkce: z.boolean(rule('boolean')).default(false),
   uma_profile: z.boolean(rule('boolean')).default(false),
   dpop_bound_access_tokens: z

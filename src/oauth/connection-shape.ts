@@ -44,7 +44,9 @@ const members = {
   status: z
     .enum(['enabled', 'disabled', 'link_only'])
     .optional()
-    .describe('link_only: signed-in users link their accounts, and no user signs in by it.'),
+    .describe(
+      'Whether users sign in by it. With link_only, signed-in users link their accounts, and no user signs in by it.',
+    ),
   position: z.int().min(0).max(10_000).optional().describe('The order of the buttons.'),
   hidden: z.boolean().optional().describe('Whether the sign-in page shows no button.'),
   domains: domains.optional().describe('Domains of addresses that lead here.'),

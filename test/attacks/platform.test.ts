@@ -125,6 +125,9 @@ attack(
   async () => {
     const open = [
       '/.well-known/oauth-authorization-server',
+      '/.well-known/oauth-protected-resource',
+      '/.well-known/oauth-protected-resource/admin/api',
+      '/.well-known/oauth-protected-resource/user/info',
       '/.well-known/openid-configuration',
       '/device_authorization',
       '/jwks',
@@ -247,8 +250,8 @@ attack(
     expect(await status(`GET /login?x=${'x'.repeat(9 * 1024)} HTTP/1.1`, host)).toBe(414);
     expect(await status(`GET /login?x=${'x'.repeat(20 * 1024)} HTTP/1.1`, host)).toBe(431);
     expect(await status(`GET /${'x'.repeat(9 * 1024)} HTTP/1.1`, host)).toBe(414);
-    expect(await status(`GET /user/${'x'.repeat(300)}/info HTTP/1.1`, host)).toBe(414);
-    expect(await status(`GET /register/${'x'.repeat(300)} HTTP/1.1`, host)).toBe(414);
+    expect(await status(`GET /user/${'x'.repeat(2000)}/info HTTP/1.1`, host)).toBe(414);
+    expect(await status(`GET /register/${'x'.repeat(2000)} HTTP/1.1`, host)).toBe(414);
 
     const json = JSON.stringify({ redirect_uris: ['https://rp.example.com/cb'], x: 'x'.repeat(65 * 1024) });
     const type = { 'content-type': 'application/json' };
@@ -301,7 +304,8 @@ attack(
     const asked = service.statements
       .slice(before)
       .filter((name) => !name.startsWith('signing_keys') && !name.startsWith('logout_'));
-    expect(new Set(asked)).toEqual(new Set(['access_tokens.find']));
+    // the usage counters are stored independently of requests
+    expect(new Set(asked.filter((name) => name !== 'hourly_counts.add'))).toEqual(new Set(['access_tokens.find']));
   },
 );
 

@@ -111,6 +111,7 @@ export const adminRoutes: Record<string, Route> = {
   'GET /admin/api/attributes': admin(200),
   'GET /admin/api/resources': admin(200, { query: page }),
   'GET /admin/api/resources/:resource': admin(200, { path: { resource: ['https://api.example/'] } }),
+  'GET /admin/api/resources/:resource/metadata': admin(200, { path: { resource: ['https://api.example/'] } }),
   'GET /admin/api/connections': admin(200),
   'GET /admin/api/connections/:id': admin(200, { path: { id: ['none'] } }),
   'GET /admin/api/users/:sub/connections': admin(200, person),

@@ -197,8 +197,6 @@ export const unlinkUser = operation({
   path: '/admin/api/users/:sub/connections/:connection',
   tag: 'users',
   summary: 'Removes the link of a user to a connection, and ends the sessions that came by it',
-  // it only ends something
-  needsRecentSignIn: false,
   params: oneOfUser,
   handler: ({ administration }, { params: { sub, connection }, actor }) =>
     administration.unlinkIdentity(actor, sub, connection),
