@@ -4,7 +4,7 @@ import { userRules } from './refusals.ts';
 /** The end of a sentence that begins with the column or the row. No sentence repeats a value: some values are secrets. */
 export const importReasons = {
   ...userRules,
-  attribute: 'is not an attribute that is defined here, or its value does not fit',
+  attribute: 'is not a defined attribute, or has an invalid value',
   object: 'is not a JSON object',
   'object-member': 'must be a JSON object',
   json: 'is not valid JSON',
