@@ -1,5 +1,17 @@
 -- Clients whose metadata is a document at their client_id, an https address (draft-ietf-oauth-client-id-metadata-document).
 
+-- As before, with bodies that PostgreSQL reads at each call: before version 18 it alters no table whose row type an expression of a function uses.
+DROP FUNCTION held_resources(text, text[]);
+DROP FUNCTION holds_resources(clients);
+CREATE FUNCTION holds_resources(client clients) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT client.status = 'enabled' OR (client.uncollected AND client.approved_by IS NOT NULL) $$;
+CREATE FUNCTION held_resources(claimant text, keys text[]) RETURNS TABLE (id text, resource text, name text, client_id text, since timestamptz)
+LANGUAGE sql STABLE AS $$
+  SELECT r.id, r.resource, r.name, r.client_id, r.created_at
+    FROM resources r LEFT JOIN clients c ON c.client_id = r.client_id
+   WHERE resource_key(r.resource) = ANY (keys) AND r.client_id IS DISTINCT FROM claimant AND (NOT r.registered OR holds_resources(c))
+   ORDER BY r.created_at, r.resource $$;
+
 -- an address may be longer than the ids that the service makes; a bound in the pattern could not exceed 255
 ALTER TABLE clients DROP CONSTRAINT clients_client_id_check;
 ALTER TABLE clients ADD CONSTRAINT clients_client_id_check CHECK (client_id ~ '^[!-~]+$' AND length(client_id) <= 512);
