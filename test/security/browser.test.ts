@@ -106,6 +106,7 @@ test('only the addresses that scripts need allow other origins, and never with c
   const open = [
     metadata,
     `${metadata}/idp`,
+    ...['', '/admin/api', '/user/info'].map((path) => `/.well-known/oauth-protected-resource/idp${path}`),
     '/.well-known/openid-configuration',
     '/jwks',
     '/par',

@@ -128,7 +128,13 @@ test('scripts of any origin register and manage a client, without credentials of
       const answer = await preflight(path, method);
       expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([204, '*']);
       expect(listed(answer, 'methods')?.toSorted()).toEqual([...methods].toSorted());
-      expect(listed(answer, 'headers')).toEqual(['authorization', 'content-type', 'idempotency-key']);
+      expect(listed(answer, 'headers')).toEqual([
+        'authorization',
+        'content-type',
+        'dpop',
+        'idempotency-key',
+        'mcp-protocol-version',
+      ]);
       expect(answer.headers.has('access-control-allow-credentials')).toBe(false);
     }
   }
@@ -149,6 +155,6 @@ test('scripts of any origin register and manage a client, without credentials of
   ] as const) {
     const answer = await read(token);
     expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([status, '*']);
-    expect(answer.headers.get('access-control-expose-headers')).toBe('www-authenticate');
+    expect(answer.headers.get('access-control-expose-headers')).toBe('www-authenticate, dpop-nonce');
   }
 });

@@ -119,8 +119,10 @@ export function createClientDocuments(options: ClientDocumentsDependencies) {
     async ask(clientId: string, by: Asker): Promise<Asked> {
       const state = await documents.state(clientId);
       if (state?.isIdle) await documents.touch(clientId);
-      if (!state && (await store.clients.find(clientId))) return { outcome: 'known' };
-      const failed = state?.isFresh ? undefined : await fetchOnce(clientId, by);
+      const stored = state ? undefined : await store.clients.find(clientId);
+      if (stored && stored.origin !== 'document') return { outcome: 'known' };
+      // a document may have been stored since the first question
+      const failed = stored || state?.isFresh ? undefined : await fetchOnce(clientId, by);
       // what is stored stays in force while its document cannot be read
       if (!state && failed) return failed;
       const client = await clients.find(clientId, ({ status }) => status === 'enabled');
