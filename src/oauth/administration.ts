@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { accessRules } from './access.ts';
 import { acrValues } from './acr.ts';
 import { claimRulesShape } from './claim-rules.ts';
-import type { storableClaims } from './claims.ts';
+import type { storableClaims } from './claim-names.ts';
 import { isNetwork } from './networks.ts';
 import { isWebUri } from './redirect-uri.ts';
 import { rule } from './refusals.ts';

@@ -1,6 +1,6 @@
 // Holds the rules for attributes: which definitions there can be, and which values each takes (federation 7).
 import { z } from 'zod';
-import { storableClaims, supportedClaims } from './claims.ts';
+import { storableClaims, supportedClaims } from './claim-names.ts';
 import { displayText } from './client-metadata.ts';
 import { languageTag } from './resource-shape.ts';
 import { rule } from './refusals.ts';

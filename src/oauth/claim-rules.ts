@@ -1,6 +1,6 @@
 // Makes claims for one client by rules that administrators set: a closed list of steps, no expressions (federation 7, FR41).
 import { z } from 'zod';
-import { storableClaims, supportedClaims } from './claims.ts';
+import { storableClaims, supportedClaims } from './claim-names.ts';
 import { rule } from './refusals.ts';
 import { mayMakeClaim } from './reserved-claims.ts';
 import { text } from './text.ts';

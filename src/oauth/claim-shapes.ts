@@ -1,7 +1,7 @@
 // Holds the rules for scopes of an operator and for the roles of clients, for the admin API, the console and the command line.
 import { z } from 'zod';
 import { groupName } from './administration.ts';
-import { supportedClaims } from './claims.ts';
+import { supportedClaims } from './claim-names.ts';
 import { displayText } from './client-metadata.ts';
 import { mayMakeClaim } from './reserved-claims.ts';
 import { languageTag } from './resource-shape.ts';

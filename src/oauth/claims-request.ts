@@ -1,5 +1,5 @@
 // Parses the `claims` parameter, by which a client requests single claims beside those of its scopes (OpenID Connect Core 5.5).
-import { supportedClaims } from './claims.ts';
+import { supportedClaims } from './claim-names.ts';
 import { invalidRequest } from './errors.ts';
 import { hasUniqueNames } from './json-text.ts';
 import { claimsOfScopes } from './scope.ts';

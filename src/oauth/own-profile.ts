@@ -1,7 +1,7 @@
 // Reads the form by which a user changes their own claims (OpenID Connect Core 5.1).
 import { isDeepStrictEqual } from 'node:util';
 import { claimsShape } from './administration.ts';
-import type { storableClaims } from './claims.ts';
+import type { storableClaims } from './claim-names.ts';
 
 /** The claims that PROFILE_EDITABLE may name: not the user name, and nothing that states a verification. */
 export type EditableClaim = Exclude<(typeof storableClaims)[number], 'preferred_username' | 'phone_number_verified'>;

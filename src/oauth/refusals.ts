@@ -1,6 +1,6 @@
 // Lists the refusals that pages and programs recognise, each as a code with its English sentence.
 import type { z } from 'zod';
-import { storableClaims } from './claims.ts';
+import { storableClaims } from './claim-names.ts';
 
 /** Rules for members of a user, also in an import. The sentence of a rule for one member begins with the member's name. */
 export const userRules = {

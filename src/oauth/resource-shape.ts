@@ -5,7 +5,7 @@ import { resourceBindings } from './binding.ts';
 import { displayText } from './client-metadata.ts';
 import { isResourceUri } from './redirect-uri.ts';
 import { rule } from './refusals.ts';
-import { releasableClaims } from './claims.ts';
+import { releasableClaims } from './claim-names.ts';
 import { isScope, isServiceScope } from './scope.ts';
 import { text } from './text.ts';
 

@@ -1,7 +1,7 @@
 // Reads and writes a user as one record of an import or export. No refusal repeats a value: some values are secrets.
 import { z } from 'zod';
 import { claimRules, email, groupName, name } from './administration.ts';
-import { storableClaims } from './claims.ts';
+import { storableClaims } from './claim-names.ts';
 import { type ImportReason, isImportReason } from './import-reasons.ts';
 import { faultOf, rule } from './refusals.ts';
 import { unmarkedCell } from './table-cell.ts';

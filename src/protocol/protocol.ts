@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 import { acrValues } from '../oauth/acr.ts';
-import { supportedClaims } from '../oauth/claims.ts';
+import { supportedClaims } from '../oauth/claim-names.ts';
 import {
   assertionSigningAlgorithms,
   idTokenSigningAlgorithms,

@@ -2,9 +2,8 @@
 import { acrOf } from '../oauth/acr.ts';
 import { type Binding, tokenTypeOf } from '../oauth/binding.ts';
 import { confirmationOf } from '../repositories/confirmation.ts';
-import { namedClaims, type Subject } from '../oauth/claims.ts';
+import { idTokenClaims, namedClaims, needsRoles, type Subject } from '../oauth/claims.ts';
 import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
-import { idTokenClaims, needsRoles } from '../oauth/issued-claims.ts';
 import { claimsOfScopes, splitScope } from '../oauth/scope.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Authorization } from '../repositories/tokens/authorization-codes.ts';

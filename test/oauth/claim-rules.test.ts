@@ -1,7 +1,7 @@
 // The rules that make claims for a client, as a table of cases, and what the ID Token, UserInfo and introspection get.
 import { describe, expect, test } from 'vitest';
 import { type ClaimRule, claimRulesShape, ruledClaims } from '../../src/oauth/claim-rules.ts';
-import { idTokenClaims, introspectionClaims, userinfoClaims } from '../../src/oauth/issued-claims.ts';
+import { idTokenClaims, introspectionClaims, userinfoClaims } from '../../src/oauth/claims.ts';
 
 const values: Record<string, unknown> = {
   groups: ['app-admin', 'app-reader', 'staff'],

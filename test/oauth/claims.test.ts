@@ -1,6 +1,7 @@
 // Scopes release claims in standard types, without empty values and without claims of other scopes: tables of cases.
 import { expect, test } from 'vitest';
-import { address, releasedClaims, storableClaims, type Subject, supportedClaims } from '../../src/oauth/claims.ts';
+import { storableClaims, supportedClaims } from '../../src/oauth/claim-names.ts';
+import { address, releasedClaims, type Subject } from '../../src/oauth/claims.ts';
 
 const subject: Subject = {
   sub: 's-1',

@@ -2,7 +2,8 @@
 import { legible } from '../../pages/claim-text.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import type { Attribute } from '../../oauth/attributes.ts';
-import { namedClaims, supportedClaims } from '../../oauth/claims.ts';
+import { supportedClaims } from '../../oauth/claim-names.ts';
+import { namedClaims } from '../../oauth/claims.ts';
 import { claimsOfScopes } from '../../oauth/scope.ts';
 import type { Grant } from '../../repositories/clients/grants.ts';
 import type { User } from '../../repositories/users/users.ts';

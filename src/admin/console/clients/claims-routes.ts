@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import type { ClaimRule } from '../../../oauth/claim-rules.ts';
-import { idTokenClaims, introspectionClaims, userinfoClaims } from '../../../oauth/issued-claims.ts';
+import { idTokenClaims, introspectionClaims, userinfoClaims } from '../../../oauth/claims.ts';
 import { splitScope } from '../../../oauth/scope.ts';
 import { text } from '../../../oauth/text.ts';
 import type { ConsoleClaimsPages } from '../../../pages/views/console-claims.ts';
