@@ -63,7 +63,9 @@ export const standardScopes = ['openid', 'profile', 'email', 'address', 'phone',
 
 /** Splits a scope parameter into its values, in order and without duplicates (RFC 6749 3.3). */
 export function splitScope(scope: string): string[] {
-  return [...new Set(scope.split(' ').filter(Boolean))];
+  const values: string[] = [];
+  for (const value of scope.split(' ')) if (value !== '' && !values.includes(value)) values.push(value);
+  return values;
 }
 
 /** Whether it has only the characters that RFC 6749 A.4 allows in a scope parameter. */

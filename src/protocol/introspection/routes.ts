@@ -8,7 +8,7 @@ import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { acrOf } from '../../oauth/acr.ts';
 import { type Binding, tokenTypeOf } from '../../oauth/binding.ts';
-import { introspectionClaims, needsRoles, plainClient, type Subject } from '../../oauth/claims.ts';
+import { introspectionClaims, needsRoles, plainClient, releasedClaims, type Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { isServiceScope, splitScope } from '../../oauth/scope.ts';
@@ -49,6 +49,12 @@ interface Known {
   byClient?: boolean;
 }
 
+/** The claims of a user: those that scopes release, and those that the rules of the client made. */
+interface IntrospectedClaims {
+  released: Record<string, unknown>;
+  made?: Record<string, unknown>;
+}
+
 const malformed = new OAuthError('invalid_token', 'the token is malformed: this service did not issue it');
 // the answer is the same for every cause (security R77)
 const inactive = { active: false };
@@ -85,7 +91,9 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
       return jsonRefusal(malformed, request, reply);
     noStore(reply);
     const isShown = found !== undefined && found !== 'malformed' && mayKnow(caller, found);
-    const response = isShown ? await describe(caller, found) : inactive;
+    const response = isShown
+      ? describe(found, await subjectFor(caller, found), await claimsFor(caller, found))
+      : inactive;
     if (!wantsJwt(caller, request.headers.accept)) return response;
     return reply.type(jwtType).send(await tokens.introspection(caller, response));
   });
@@ -148,12 +156,18 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
     return (await store.pairwiseSubjects.obtain(caller.metadata, user.sub)) ?? user.sub;
   }
 
-  /** The claims of the user; most clients have neither rules nor scopes of an operator, and cost nothing more. */
-  async function claimsFor(caller: Client, { clientId, user, scope, hasClaimRules = true, kind }: Known) {
-    if (!user) return { released: {}, made: {} };
+  /** The claims of the user. Most clients have neither rules nor scopes of an operator: for them nothing more is read. */
+  function claimsFor(caller: Client, token: Known): IntrospectedClaims | Promise<IntrospectedClaims> {
+    const { user, scope, hasClaimRules = true } = token;
+    if (!user) return { released: {} };
     const scopes = splitScope(scope);
-    const isPlain = !hasClaimRules && scopes.every(isServiceScope);
-    const client = (isPlain ? undefined : await clients.find(clientId)) ?? plainClient;
+    if (hasClaimRules || user.roles || !scopes.every(isServiceScope)) return settledClaims(caller, token, user, scopes);
+    return { released: releasedClaims(user, scopes) };
+  }
+
+  /** The claims by the settings of the client, which is cached. */
+  async function settledClaims(caller: Client, { clientId, kind }: Known, user: Subject, scopes: readonly string[]) {
+    const client = (await clients.find(clientId)) ?? plainClient;
     // the row of an access token has the roles already
     const roles =
       kind !== 'access_token' && needsRoles(client, scopes)
@@ -162,10 +176,8 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
     return introspectionClaims(client, { user: { ...user, roles }, scopes }, caller.clientId === clientId);
   }
 
-  async function describe(caller: Client, token: Known): Promise<Record<string, unknown>> {
+  function describe(token: Known, sub: string, { released, made }: IntrospectedClaims): Record<string, unknown> {
     const { user } = token;
-    const sub = await subjectFor(caller, token);
-    const { released, made } = await claimsFor(caller, token);
     const authentication = token.authTime && {
       auth_time: Math.floor(token.authTime.getTime() / 1000),
       acr: token.requested?.acr ?? acrOf(token.amr ?? []),

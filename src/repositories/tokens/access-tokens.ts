@@ -69,9 +69,6 @@ interface Row {
   claims: Record<string, unknown>;
   updated_at: number;
   subject: string | null;
-  /** 1 for UserInfo as a JWT, 2 for rules for claims: a column more would cost more. */
-  client_flags: number;
-  roles: string[] | null;
   scope: string;
   issued_at: number;
   expires_at: number;
@@ -80,10 +77,23 @@ interface Row {
   authentication_age: number | null;
   amr: string[] | null;
   nonce: string | null;
+  audience: Audience | null;
+  rare: Rare | null;
+}
+
+/** The key of the token as a column, which the use of a proof compares. */
+interface BoundRow {
+  cnf: Confirmation | null;
+}
+
+/** What few tokens have: one column, which is NULL for the others, since each column costs time in every request. */
+interface Rare {
+  cnf: Confirmation | null;
   requested: RequestedClaims | null;
   registered_scope: string | null;
-  audience: Audience | null;
-  cnf: Confirmation | null;
+  userinfo_as_jwt: boolean;
+  has_claim_rules: boolean;
+  roles: string[] | null;
 }
 
 // inactive when the token, its client session, its client (or that epoch of it) or its user is (security R30, R42, R54), and once the user may no longer
@@ -95,14 +105,20 @@ const textOfFind = (tokenHash: string, ...columns: string[]) =>
           date_part('epoch', u.updated_at) AS updated_at,
           cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.amr, cs.nonce, date_part('epoch', cs.auth_time) AS auth_time,
           date_part('epoch', now() - cs.auth_time) AS authentication_age,
-          -- a token with a narrowed scope has no single claims
-          CASE WHEN t.scope IS NULL THEN cs.requested END AS requested,
-          CASE WHEN cs.requested IS NOT NULL THEN c.metadata ->> 'scope' END AS registered_scope,
-          coalesce(t.audience, cs.audience) AS audience, t.cnf,
-          (c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg'])::int
-            + CASE WHEN c.claim_rules IS NULL THEN 0 ELSE 2 END AS client_flags,
-          CASE WHEN c.claim_rules IS NOT NULL OR ' ' || coalesce(t.scope, cs.scope) || ' ' LIKE '% roles %'
-            THEN user_roles(u.sub, u.groups, c.client_id) END AS roles${columns.map((column) => `, ${column}`).join('')}
+          coalesce(t.audience, cs.audience) AS audience,
+          CASE WHEN t.cnf IS NOT NULL OR cs.requested IS NOT NULL OR c.claim_rules IS NOT NULL
+                 OR c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg']
+                 OR coalesce(t.scope, cs.scope) LIKE '%roles%'
+            THEN jsonb_build_object(
+              'cnf', t.cnf,
+              -- a token with a narrowed scope has no single claims
+              'requested', CASE WHEN t.scope IS NULL THEN cs.requested END,
+              'registered_scope', CASE WHEN cs.requested IS NOT NULL THEN c.metadata ->> 'scope' END,
+              'userinfo_as_jwt', c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg'],
+              'has_claim_rules', c.claim_rules IS NOT NULL,
+              'roles', CASE WHEN c.claim_rules IS NOT NULL OR ' ' || coalesce(t.scope, cs.scope) || ' ' LIKE '% roles %'
+                         THEN user_roles(u.sub, u.groups, c.client_id) END)
+          END AS rare${columns.map((column) => `, ${column}`).join('')}
      FROM access_tokens t
      LEFT JOIN client_sessions cs ON cs.id = t.client_session_id
      JOIN clients c ON c.client_id = coalesce(cs.client_id, t.client_id) AND c.status = 'enabled'
@@ -115,7 +131,7 @@ const find = batchedSelect('access_tokens.find', ['bytea'], (tokenHash) => textO
 const findWithProof = batchedSelect(
   'access_tokens.find_with_proof',
   ['bytea', ...proofTypes],
-  (tokenHash, ...proof) => withProofUse(textOfFind(tokenHash, wantsNonce), proof as [string, string, string]),
+  (tokenHash, ...proof) => withProofUse(textOfFind(tokenHash, 't.cnf', wantsNonce), proof as [string, string, string]),
   { kind: 'operation', order: 2 },
 );
 /** What the check before issuing says about a token of the client itself (security R133). */
@@ -162,7 +178,7 @@ export function accessTokensRepository(sql: Sql) {
       tokenHash: Buffer,
       proof: PresentedProof,
     ): Promise<{ token: AccessToken; proof: ProofUse } | undefined> {
-      const [row] = await sql.query<Row & ProofUseRow>(findWithProof, [tokenHash, ...proofValues(proof)]);
+      const [row] = await sql.query<Row & BoundRow & ProofUseRow>(findWithProof, [tokenHash, ...proofValues(proof)]);
       return row && { token: toAccessToken(row), proof: toProofUse(row, proof) };
     },
     /**
@@ -194,6 +210,7 @@ export function accessTokensRepository(sql: Sql) {
 }
 
 function toAccessToken(row: Row): AccessToken {
+  const { rare } = row;
   return {
     clientId: row.client_id,
     // a token from before this rule may have a larger scope (security R115)
@@ -205,18 +222,18 @@ function toAccessToken(row: Row): AccessToken {
     expiresAt: toDate(row.expires_at),
     user: row.sub === null ? undefined : toTokenUser(row, row.sub),
     subject: row.subject ?? undefined,
-    userinfoAsJwt: (row.client_flags & 1) > 0,
-    hasClaimRules: (row.client_flags & 2) > 0,
+    userinfoAsJwt: rare?.userinfo_as_jwt ?? false,
+    hasClaimRules: rare?.has_claim_rules ?? false,
     sid: row.sid ?? undefined,
     authTime: row.auth_time === null ? undefined : toDate(row.auth_time),
     authenticationAge: row.authentication_age ?? undefined,
     amr: row.amr ?? undefined,
     nonce: row.nonce ?? undefined,
-    requested: row.requested ?? undefined,
-    registeredScope: row.registered_scope ?? undefined,
+    requested: rare?.requested ?? undefined,
+    registeredScope: rare?.registered_scope ?? undefined,
     audience: row.audience?.filter((entry) => entry !== null) ?? [row.client_id],
     restrictedTo: row.audience ?? undefined,
-    binding: bindingOf(row.cnf),
+    binding: bindingOf(rare?.cnf ?? null),
   };
 }
 
@@ -230,7 +247,7 @@ function toTokenUser(row: Row, sub: string): TokenUser {
     claims: row.claims,
     updatedAt: toDate(row.updated_at),
     admin: row.admin,
-    roles: row.roles ?? undefined,
+    roles: row.rare?.roles ?? undefined,
   };
 }
 
