@@ -1,0 +1,64 @@
+// Declares what the pages of a sign-in by a connection share: their dependencies, the step that waits, and the form that confirms it.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Elsewhere } from '../../authenticators/connection/elsewhere.ts';
+import type { ConnectionSteps, StepContinuation } from '../../authenticators/connection/steps.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { VerifiedIdentity } from '../../domain/connections/kind.ts';
+import type { LinkIdentity } from '../../domain/connections/link-identity.ts';
+import { findPendingRequest, type PendingRequest } from '../../interaction/pending-request-view.ts';
+import type { SignIn } from '../../interaction/sign-in.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+import type { Store } from '../../repositories/store.ts';
+import { languagesOf } from '../../server/accept-language.ts';
+import { clientAddress } from '../../server/network.ts';
+import { readParameters, text } from '../../server/parameters.ts';
+
+export interface LoginConnectionsDependencies {
+  store: Store;
+  clients: ClientCache;
+  sessions: BrowserSessions;
+  signIn: SignIn;
+  pages: PageResponses;
+  elsewhere: Elsewhere;
+  connectionSteps: ConnectionSteps;
+  linkIdentity: LinkIdentity;
+}
+
+/** The addresses of the pages that an answer may need. */
+export const connectPath = '/login/connect';
+export const namePath = '/login/name';
+
+const pathShape = z.object({ id: text(40) });
+
+/** The connection that the address of a request names. */
+export const idOf = (request: FastifyRequest): string => readParameters(pathShape, request.params).id;
+
+/** The browser's session, and its request that waits. */
+export async function contextOf(
+  options: LoginConnectionsDependencies,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  transaction: string | undefined,
+): Promise<{ session: Session | undefined; pending: PendingRequest | undefined }> {
+  const session = await options.sessions.find(request, reply);
+  return { session, pending: await findPendingRequest(options, request, transaction) };
+}
+
+export const continuationIn = ({ transaction, destination }: StepContinuation): StepContinuation => ({
+  transaction,
+  destination,
+});
+
+/** A form confirms what its page showed: the identity, and the account (federation FR9). */
+export const shownOf = ({
+  identity: { issuer, subject },
+  sub = '',
+}: {
+  identity: VerifiedIdentity;
+  sub?: string | undefined;
+}) => JSON.stringify([issuer, subject, sub]);
+
+export const byOf = (request: FastifyRequest) => ({ address: clientAddress(request), languages: languagesOf(request) });

@@ -1,0 +1,78 @@
+// Shows the page of a sign-in by a connection that ended, and records why.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { connectionPath } from '../../authenticators/connection/connection.ts';
+import type { StepContinuation } from '../../authenticators/connection/steps.ts';
+import type { ConnectionFailure } from '../../domain/connections/kind.ts';
+import { signInPath } from '../../interaction/sign-in.ts';
+import { OAuthError } from '../../oauth/errors.ts';
+import { readReturnTo } from '../../pages/return-to.ts';
+import type { ConnectionProblem } from '../../pages/views/connections.ts';
+import type { Connection } from '../../repositories/connections/connections.ts';
+import { logRefusal } from '../../server/errors.ts';
+import { clientAddress } from '../../server/network.ts';
+import { contextOf, type LoginConnectionsDependencies } from './login-connections.ts';
+
+export type ConnectionProblems = ReturnType<typeof createConnectionProblems>;
+
+export function createConnectionProblems(options: LoginConnectionsDependencies) {
+  const { store, sessions, pages, elsewhere } = options;
+  return { failed, problem };
+
+  async function failed(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    connection: Connection,
+    failure: ConnectionFailure,
+    continuation: StepContinuation,
+  ): Promise<FastifyReply> {
+    await store.auditEvents.insert({
+      ...{ type: 'identity.refused', outcome: 'failure', actor: `connection:${connection.id}` },
+      ...{ address: clientAddress(request), detail: { connection: connection.id, reason: failure.reason } },
+    });
+    return problem(request, reply, connection, failure.reason, continuation, undefined, failure);
+  }
+
+  /** Says in our words why the sign-in ended. Nothing that the other side said is shown (federation FR13). */
+  async function problem(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    connection: Connection | undefined,
+    reason: ConnectionProblem,
+    { transaction, destination }: StepContinuation,
+    leadsTo?: string,
+    cause?: unknown,
+  ): Promise<FastifyReply> {
+    const status = reason === 'unreachable' ? 503 : 400;
+    const refusal = new OAuthError('access_denied', `a sign-in by a connection ended: ${reason}`, status, { cause });
+    const { session, pending } = await contextOf(options, request, reply, transaction);
+    const returnTo = readReturnTo(destination);
+    const other = leadsTo === undefined ? undefined : await elsewhere.find(leadsTo, 'sign-in');
+    const action = other && connectionPath(other.id);
+    const csrf =
+      action &&
+      sessions.formToken(request, reply, { action, transaction: pending && transaction, session, shown: destination });
+    const hidden = {
+      csrf: csrf ?? '',
+      ...(pending && { transaction: transaction! }),
+      ...(destination !== undefined && { destination }),
+    };
+    const target = other?.discovery?.['authorization_endpoint'];
+    return pages.send(
+      request,
+      reply,
+      'connection-problem',
+      {
+        problem: reason,
+        ...(connection && { name: connection.displayName }),
+        ...(pending?.client && { client: pending.client }),
+        signInUri: signInPath('/login', { transaction: pending && transaction, returnTo }),
+        ...(other && { leadsTo: { id: other.id, name: other.displayName, form: { action: action!, hidden } } }),
+        reference: logRefusal(refusal, request),
+      },
+      {
+        ...{ status, formTarget: pending?.redirectUri, uiLocales: pending?.uiLocales },
+        formTargets: typeof target === 'string' ? [target] : [],
+      },
+    );
+  }
+}

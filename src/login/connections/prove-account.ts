@@ -1,0 +1,84 @@
+// Serves /login/connect, where a user proves the account with the address of an identity, which is then linked.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { IdentityStep, StepContinuation } from '../../authenticators/connection/steps.ts';
+import { recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
+import { onlyNavigation } from '../../browser/session.ts';
+import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
+import { connectAccount, readReturnTo } from '../../pages/return-to.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+import { readParameters, textFields } from '../../server/parameters.ts';
+import { byOf, connectPath, contextOf, type LoginConnectionsDependencies, shownOf } from './login-connections.ts';
+import type { Decide } from './outcome.ts';
+import type { ConnectionProblems } from './problem.ts';
+
+export function proveAccountRoutes(
+  app: FastifyInstance,
+  options: LoginConnectionsDependencies,
+  { problem }: ConnectionProblems,
+  decide: Decide,
+): void {
+  const { store, sessions, pages, connectionSteps: steps, linkIdentity } = options;
+
+  app.get(connectPath, async (request, reply) => {
+    onlyNavigation(request);
+    return showConnect(request, reply, 200);
+  });
+
+  app.post(connectPath, async (request, reply) => {
+    const { csrf } = readParameters(textFields({ csrf: 100 }), request.body);
+    const session = await sessions.find(request, reply);
+    const waiting = await steps.waiting(request, 'prove');
+    if (!waiting || !session || !isProof(session, waiting.content, waiting.since))
+      return showConnect(request, reply, 400);
+    if (!sessions.isOwnForm(request, csrf, { action: connectPath, session, shown: shownOf(waiting.content) }))
+      return showConnect(request, reply, 400);
+    // used once, whatever comes of it (federation FR9)
+    const content = await steps.finish(request, reply, 'prove');
+    if (!content) return showConnect(request, reply, 400);
+    const agreed = content.sub!;
+    const outcome = await linkIdentity(waiting.connectionId, content.identity, {
+      purpose: 'sign-in',
+      agreed,
+      by: byOf(request),
+    });
+    if (outcome.outcome !== 'sign-in') return decide(request, reply, waiting.connectionId, content, outcome);
+    // the session by the account's own factors stays
+    return pages.redirect(reply, continuationPath(continuationOf(content)));
+  });
+
+  async function showConnect(request: FastifyRequest, reply: FastifyReply, status: number): Promise<FastifyReply> {
+    const waiting = await steps.waiting(request, 'prove');
+    if (!waiting) return problem(request, reply, undefined, 'expired', {});
+    const { content, connectionId, since } = waiting;
+    const connection = await store.connections.find(connectionId);
+    const { session, pending } = await contextOf(options, request, reply, content.transaction);
+    const isProven = session !== undefined && isProof(session, content, since);
+    const isOther = session !== undefined && session.user.sub !== content.sub && session.authTime > since;
+    const csrf =
+      isProven && sessions.formToken(request, reply, { action: connectPath, session, shown: shownOf(content) });
+    return pages.send(
+      request,
+      reply,
+      'login-connect',
+      {
+        name: connection?.displayName ?? connectionId,
+        ...(pending?.client && { client: pending.client }),
+        address: content.identity.address?.value ?? '',
+        signInUri: signInPath('/login', { returnTo: connectAccount }),
+        ...(csrf !== false && { form: { action: connectPath, hidden: { csrf } } }),
+        ...(isOther && { other: true }),
+      },
+      { status, formTarget: pending?.redirectUri, uiLocales: pending?.uiLocales, here: connectPath },
+    );
+  }
+}
+
+/** Whether a session proves the account of a step: every factor of that account, shown since the step began (federation FR9). */
+function isProof(session: Session, { sub }: IdentityStep, since: Date): boolean {
+  return session.user.sub === sub && session.authTime > since && recentlyAuthenticated(session);
+}
+
+const continuationOf = ({ transaction, destination }: StepContinuation) => ({
+  transaction,
+  returnTo: readReturnTo(destination),
+});
