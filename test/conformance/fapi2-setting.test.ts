@@ -36,6 +36,22 @@ test('a registration gets the profile, and what the profile forbids is refused (
     expect(await register(forbidden)).toMatchObject({ status: 400, body: { error: 'invalid_client_metadata' } });
 });
 
+test('the metadata say that every request is pushed, and without the setting that none has to be (RFC 9126 5, FAPI 2.0 SP 5.3.2.2-2)', async () => {
+  const free = await startTestService();
+  try {
+    for (const [{ issuer }, required] of [
+      [service, true],
+      [free, false],
+    ] as const)
+      for (const document of ['openid-configuration', 'oauth-authorization-server'])
+        expect((await call(`${issuer}/.well-known/${document}`)).body, document).toMatchObject({
+          require_pushed_authorization_requests: required,
+        });
+  } finally {
+    await free.stop();
+  }
+});
+
 test('a client from before the setting is no longer served, at any endpoint and whatever it proves (security R137)', async () => {
   const own = { grant_type: 'client_credentials' };
   const refused = { status: 400, body: { error: 'unauthorized_client' } };

@@ -106,7 +106,7 @@ function oauthConfiguration(
 }
 
 function openidConfiguration(
-  { config: { issuer, requirePushedRequests, clientDocuments }, capabilities }: DiscoveryDependencies,
+  { config: { issuer, requirePushedRequests, fapi2, clientDocuments }, capabilities }: DiscoveryDependencies,
   { resources, scopes }: PublicResources,
 ): Readonly<Record<string, unknown>> {
   return {
@@ -145,7 +145,8 @@ function openidConfiguration(
     request_parameter_supported: true,
     request_uri_parameter_supported: true,
     require_request_uri_registration: true,
-    require_pushed_authorization_requests: requirePushedRequests,
+    // every FAPI 2.0 client pushes its requests (FAPI 2.0 SP 5.3.2.2-2)
+    require_pushed_authorization_requests: requirePushedRequests || fapi2 !== undefined,
     request_object_signing_alg_values_supported: capabilities.requestObjectAlgorithms,
     prompt_values_supported: capabilities.prompts,
     code_challenge_methods_supported: ['S256'],
