@@ -41,9 +41,10 @@ describe('the metadata of the service’s own resources', () => {
         resource,
         authorization_servers: [target.issuer],
         bearer_methods_supported: ['header'],
-        // RFC 9449 7.1
         dpop_signing_alg_values_supported: ['ES256', 'EdDSA', 'PS256'],
       });
+      // tokens that are not bound are good here, too
+      expect(answer.body).not.toHaveProperty('dpop_bound_access_tokens_required');
       const scopes = answer.body['scopes_supported'] as string[];
       expect(scopes).toContain(path === '/admin/api' ? 'admin' : 'openid');
       expect(scopes).not.toContain('offline_access');
@@ -212,3 +213,25 @@ test('an administrator gets the document that the host of a resource publishes (
   expect((await documentOf('https://files.example/'))['metadata_uri']).toBe(`https://files.example${wellKnown}`);
   expect(await documentOf('urn:files')).not.toHaveProperty('metadata_uri');
 });
+
+test.each<[string, Record<string, unknown>]>([
+  ['none', {}],
+  ['any', { dpop_signing_alg_values_supported: ['ES256', 'EdDSA', 'PS256'] }],
+  ['dpop', { dpop_signing_alg_values_supported: ['ES256', 'EdDSA', 'PS256'], dpop_bound_access_tokens_required: true }],
+])(
+  'the document of a resource with the binding %s says what its proofs need (RFC 9728 2)',
+  async (binding, members) => {
+    const token = await adminToken(service);
+    const resources = `${service.issuer}/admin/api/resources`;
+    const body = { resource: `https://${binding}.example`, name: 'Bound', binding };
+    const { id } = (await call(resources, { token, body })).body;
+    const documentNow = async () =>
+      (await call(`${resources}/${String(id)}/metadata`, { token })).body['document'] as Record<string, unknown>;
+    const ofDpop = (document: Record<string, unknown>) =>
+      Object.fromEntries(Object.entries(document).filter(([name]) => name.startsWith('dpop_')));
+    expect(ofDpop(await documentNow())).toEqual(members);
+    // it follows a change
+    await call(`${resources}/${String(id)}`, { token, method: 'PATCH', body: { binding: 'none' } });
+    expect(ofDpop(await documentNow())).toEqual({});
+  },
+);

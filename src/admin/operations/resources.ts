@@ -126,9 +126,9 @@ const showResource = operation({
 });
 
 /** The document that the host of a resource publishes, and its address there. */
-export const metadataOf = (issuer: string, { resource, name, scopes }: Resource) => ({
+export const metadataOf = (issuer: string, { resource, name, scopes, binding }: Resource) => ({
   uri: resourceMetadataUri(resource),
-  document: resourceMetadata(issuer, { resource, name, scopes: Object.keys(scopes) }),
+  document: resourceMetadata(issuer, { resource, name, scopes: Object.keys(scopes), binding }),
 });
 
 const showMetadata = operation({
