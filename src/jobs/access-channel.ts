@@ -1,5 +1,6 @@
 // Ends what users have of clients that they may no longer use. They are refused from the moment of the change (has_access() in each statement): here the rows
 // follow, with logout messages and events, in portions that no request has to wait for (federation FR42).
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { DatabaseUnavailable } from '../database/database.ts';
 import type { OutboxRow } from '../repositories/outbox/outbox.ts';
@@ -8,6 +9,9 @@ import type { Channel, Failure } from './outbox.ts';
 
 /** Users whose rows one statement ends. */
 const portion = 100;
+/** Milliseconds between two looks at the transactions that began before the change, and how many looks one attempt takes. */
+const pause = 50;
+const looks = 100;
 
 export function accessChannel(store: Store, logger: Logger): Channel {
   async function endAll(clientId: string, subs: readonly string[]): Promise<number> {
@@ -28,11 +32,26 @@ export function accessChannel(store: Store, logger: Logger): Channel {
     }
   }
 
-  async function handleOne(row: OutboxRow): Promise<Failure[]> {
+  /**
+   * Waits for the transactions that write now. One that began before the change may have seen the old groups, and stores its response after the change:
+   * it would survive, and be good again for a user who joins the group again.
+   * @returns false if one of them takes too long
+   */
+  async function areOthersOver(): Promise<boolean> {
+    const before = await store.clientAccess.snapshot();
+    for (let look = 1; look <= looks; look++) {
+      if (await store.clientAccess.isOver(before)) return true;
+      await delay(pause);
+    }
+    return false;
+  }
+
+  async function handleOne(row: OutboxRow, isLast: boolean): Promise<Failure[]> {
     try {
       const ended = await endOf(row);
-      await store.outbox.delete(row.id);
       if (ended > 0) logger.info({ client_id: row.clientId, users: ended }, 'users lost a client');
+      if (!isLast) return [{ row, reason: 'a transaction from before the change is still open' }];
+      await store.outbox.delete(row.id);
       return [];
     } catch (error) {
       // the lease ends later
@@ -48,8 +67,9 @@ export function accessChannel(store: Store, logger: Logger): Channel {
     lease: 120,
     deadline: 7 * 86_400,
     async handle(rows) {
+      const isLast = await areOthersOver();
       const failures: Failure[] = [];
-      for (const row of rows) failures.push(...(await handleOne(row)));
+      for (const row of rows) failures.push(...(await handleOne(row, isLast)));
       return failures;
     },
     recordEnd: async () => undefined, // nothing was promised: the users are refused, and what they have expires

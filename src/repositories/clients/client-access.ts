@@ -12,6 +12,11 @@ const findLost = statement(
                     UNION SELECT s.sub FROM session_clients sc JOIN sessions s ON s.id = sc.session_id WHERE sc.client_id = $1)
     LIMIT $2`,
 );
+const snapshot = statement('client_access.snapshot', 'SELECT pg_current_snapshot()::text AS snapshot');
+const isOver = statement(
+  'client_access.is_over',
+  'SELECT pg_snapshot_xmin(pg_current_snapshot()) >= pg_snapshot_xmax($1::pg_snapshot) AS over',
+);
 const renameGroup = statement(
   'client_access.rename_group',
   `UPDATE clients SET access_groups = CASE WHEN $2 = ANY (access_groups) THEN array_remove(access_groups, $1) ELSE array_replace(access_groups, $1, $2) END
@@ -44,6 +49,14 @@ export function clientAccessRepository(sql: Sql) {
     /** Users who still have something of a client that they may no longer use, `limit` at most. */
     async findLost(clientId: string, limit: number): Promise<string[]> {
       return (await sql.query<{ sub: string }>(findLost, [clientId, limit])).map(({ sub }) => sub);
+    },
+    /** Names the transactions that write now, for `isOver`. */
+    async snapshot(): Promise<string> {
+      return (await sql.query<{ snapshot: string }>(snapshot))[0]!.snapshot;
+    },
+    /** Whether each transaction that wrote at the time of a snapshot has ended, so that all that it stored can be seen. */
+    async isOver(before: string): Promise<boolean> {
+      return (await sql.query<{ over: boolean }>(isOver, [before]))[0]!.over;
     },
     /** Admits a second group to each client that admits the first one. Returns the changed clients. */
     addGroup: (name: string, second: string): Promise<Changed[]> => changed(sql.query(addGroup, [name, second])),
