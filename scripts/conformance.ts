@@ -1,18 +1,36 @@
-// Writes the table of docs/conformance.md from the plans of test/conformance. Usage: node scripts/conformance.ts
+// Writes the tables of docs/conformance.md from the plans and the demands of test/conformance. Usage: node scripts/conformance.ts
 // test/conformance/counts.test.ts generates it again and compares, so that a change of the plans also changes the page.
 import { readFileSync, writeFileSync } from 'node:fs';
+import { demands } from '../test/conformance/fapi2-demands.ts';
 import { type ClientRegistration, type Plan, plans, skipped } from '../test/conformance/plans.ts';
 
 const page = new URL('../docs/conformance.md', import.meta.url);
 const begin = '<!-- made by: node scripts/conformance.ts -->';
 const end = '<!-- end -->';
+const beginDemands = '<!-- FAPI 2.0, made by: node scripts/conformance.ts -->';
 
-/** The current page, and the page with a new table. */
+/** The current page, and the page with new tables. */
 export function conformancePage(): { current: string; made: string } {
   const current = readFileSync(page, 'utf8');
-  const before = current.slice(0, current.indexOf(begin) + begin.length);
-  const after = current.slice(current.indexOf(end));
-  return { current, made: `${before}\n\n${table()}\n\n${after}` };
+  return { current, made: withTable(withTable(current, begin, table()), beginDemands, tableOfDemands()) };
+}
+
+function withTable(text: string, mark: string, made: string): string {
+  const from = text.indexOf(mark) + mark.length;
+  return `${text.slice(0, from)}\n\n${made}\n\n${text.slice(text.indexOf(end, from))}`;
+}
+
+function tableOfDemands(): string {
+  const rows = demands.map(({ clause, demand, suite = '', tests }) => {
+    const shown = tests.map((test) => {
+      const [file, title] = typeof test === 'string' ? ['conformance/fapi2.test.ts', test] : test;
+      return `[${title.replaceAll('%s', '…').replaceAll('%j', '…')}](../test/${file})`;
+    });
+    return [demand, clause, suite, shown.join('; ')];
+  });
+  return [['Demand', 'Clause', 'Suite', 'Shown by'], ['---', '---', '---', '---'], ...rows]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n');
 }
 
 function table(): string {

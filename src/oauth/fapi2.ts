@@ -23,6 +23,10 @@ export interface Profile {
   readonly needsJwtResponses: boolean;
   /** Seconds in which a client that lost the response may redeem its code again without ending its tokens (5.3.2.1-11). */
   readonly retrySeconds: number;
+  /** The longest life of a code in seconds, whatever the settings say (5.3.2.1-11). */
+  readonly codeSeconds: number;
+  /** The longest life of a pushed request in seconds (5.3.2.2-11). */
+  readonly requestSeconds: number;
   /** Whether refresh tokens may rotate (5.3.2.1-9). */
   readonly mayRotate: boolean;
   /** Whether the client gets only access tokens that are bound to a key (5.3.2.1-4). */
@@ -36,6 +40,8 @@ const common: Profile = {
   hasShortForm: true,
   needsJwtResponses: false,
   retrySeconds: 5,
+  codeSeconds: Infinity,
+  requestSeconds: Infinity,
   mayRotate: true,
   needsBoundTokens: false,
 };
@@ -47,6 +53,8 @@ const security: Profile = {
   hasShortForm: false,
   needsJwtResponses: false,
   retrySeconds: 0,
+  codeSeconds: 60,
+  requestSeconds: 599,
   mayRotate: false,
   needsBoundTokens: true,
 };

@@ -122,7 +122,10 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
   function lifetimes(client: Client): Lifetimes {
     const own = client.lifetimes;
     return {
-      authorizationCode: own.authorizationCode ?? options.lifetimes.authorizationCode,
+      authorizationCode: Math.min(
+        own.authorizationCode ?? options.lifetimes.authorizationCode,
+        client.rules.codeSeconds,
+      ),
       accessToken: own.accessToken ?? options.lifetimes.accessToken,
       refreshToken: own.refreshToken ?? options.lifetimes.refreshToken,
       refreshTokenAbsolute: options.lifetimes.refreshTokenAbsolute,

@@ -1,6 +1,8 @@
 // Tests that the plans are complete: as many modules as the suite's, no test twice, none without its code, and the page has the counts.
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { conformancePage } from '../../scripts/conformance.ts';
+import { demands } from './fapi2-demands.ts';
 import { modules } from './modules/index.ts';
 import { plans, responseTypes, skipped } from './plans.ts';
 import { title } from './run.ts';
@@ -32,6 +34,17 @@ test('every module of every plan is implemented, every module is in a plan, and 
 test('docs/conformance.md has the counts of the plans, as scripts/conformance.ts writes them (certification plans 5.2.4)', () => {
   const { current, made } = conformancePage();
   expect(current).toBe(made);
+});
+
+test('each demand of FAPI 2.0 names tests that exist (FAPI 2.0 SP, MS)', () => {
+  for (const { demand, tests } of demands) {
+    expect(tests.length, demand).toBeGreaterThan(0);
+    for (const test of tests) {
+      const [file, title] = typeof test === 'string' ? ['conformance/fapi2.test.ts', test] : test;
+      const source = readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
+      expect(source.includes(`'${title}`), `${file}: ${title}`).toBe(true);
+    }
+  }
 });
 
 test('docs/conformance.md says what Session OP and static clients of Form Post plans need (certification plans 5.2.4)', () => {

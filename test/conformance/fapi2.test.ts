@@ -1,9 +1,12 @@
 // A client with a FAPI 2.0 profile gets what the Security Profile and Message Signing demand, and nothing that they forbid.
+import { constants, generateKeyPairSync, type KeyObject, randomBytes, sign as signBytes } from 'node:crypto';
 import {
   createRemoteJWKSet,
   type CryptoKey,
+  decodeJwt,
   exportJWK,
   generateKeyPair,
+  type JWK,
   type JWTHeaderParameters,
   type JWTPayload,
   jwtVerify,
@@ -15,7 +18,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newProofKey, present, proofFor, type ProofKey } from '../helpers/dpop.ts';
 import { adminToken, type Answer, approveClient, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
-import { authorizationUrl, type Page, pkce, responseParameters, UserAgent } from '../helpers/user-agent.ts';
+import {
+  authorizationUrl,
+  hiddenFields,
+  type Page,
+  pkce,
+  responseParameters,
+  UserAgent,
+} from '../helpers/user-agent.ts';
 
 let service: TestService;
 let user: TestUser;
@@ -25,6 +35,8 @@ let client: TestClient;
 let signing: TestClient;
 /** Without a profile. */
 let common: TestClient;
+/** With the Security Profile and signed requests, and so with plain responses. */
+let requesting: TestClient;
 /** Is signed in. */
 let agent: UserAgent;
 /** Those of every client of this file, by algorithm. */
@@ -35,7 +47,13 @@ let proofKey: ProofKey;
 let otherKey: ProofKey;
 
 beforeAll(async () => {
-  service = await startTestService({ environment: { ...withoutLimits, REQUEST_OBJECT_UNSIGNED: 'true' } });
+  service = await startTestService({
+    environment: {
+      ...{ ...withoutLimits, REQUEST_OBJECT_UNSIGNED: 'true' },
+      // both longer than the profile allows
+      ...{ AUTHORIZATION_CODE_LIFETIME: '600', PUSHED_REQUEST_LIFETIME: '600' },
+    },
+  });
   user = await service.createUser();
   const pairs = await Promise.all(
     ['PS256', 'ES256', 'EdDSA', 'RS256'].map(
@@ -53,6 +71,7 @@ beforeAll(async () => {
   client = await create({ fapi2: 'security' });
   signing = await create({ fapi2: 'message_signing' });
   common = await create({});
+  requesting = await create({ fapi2: 'security', require_signed_request_object: true });
   [proofKey, otherKey] = [await newProofKey('ES256'), await newProofKey('PS256')];
   agent = new UserAgent(service);
   await agent.signIn(user);
@@ -185,6 +204,32 @@ describe('client authentication', () => {
     expect(await push({}, common, await assertion(common, {}, 'RS256'))).toMatchObject({ status: 201 });
   });
 
+  test('with no signature, a shared secret, the public key as a secret, or a short RSA key is invalid_client (FAPI 2.0 SP 5.4, protocols P31)', async () => {
+    const claims = { iss: client.clientId, sub: client.clientId, aud: service.issuer, exp: now() + 60 };
+    const unsigned = new UnsecuredJWT({ ...claims, jti: crypto.randomUUID() }).encode();
+    const [, publicKey] = (byKey['jwks'] as { keys: JWK[] }).keys;
+    const secrets = [randomBytes(32), Buffer.from(JSON.stringify(publicKey)), Buffer.from(publicKey!.x!)];
+    const bySecret = secrets.map((secret) =>
+      new SignJWT({ ...claims, jti: crypto.randomUUID() })
+        .setProtectedHeader({ alg: 'HS256', kid: 'ES256' })
+        .sign(secret),
+    );
+    const short = generateKeyPairSync('rsa', { modulusLength: 1024 });
+    const byShortKey = signedPs256(short.privateKey, { ...claims, jti: crypto.randomUUID() });
+    for (const refused of [unsigned, ...(await Promise.all(bySecret)), byShortKey])
+      expect(await push({}, client, refused), refused).toMatchObject({
+        status: 401,
+        body: { error: 'invalid_client' },
+      });
+    const registered = await call(`${service.issuer}/register`, {
+      body: {
+        ...{ ...byKey, redirect_uris: [client.redirectUri], scope: 'openid', fapi2: 'security' },
+        jwks: { keys: [short.publicKey.export({ format: 'jwk' })] },
+      },
+    });
+    expect(registered).toMatchObject({ status: 400, body: { error: 'invalid_client_metadata' } });
+  });
+
   test('accepts as aud the issuer as one string only; a client without a profile keeps the others (FAPI 2.0 SP 5.3.2.1-8, protocols P30)', async () => {
     const { issuer } = service;
     const others = [`${issuer}/token`, `${issuer}/par`, [issuer], [issuer, 'https://other.example'], `${issuer}/`];
@@ -228,7 +273,14 @@ describe('an authorization request', () => {
   test('that is pushed gets a code with iss, by a request_uri that lives under ten minutes (FAPI 2.0 SP 5.3.2.2)', async () => {
     const pushed = await push();
     expect(pushed).toMatchObject({ status: 201, body: { request_uri: any } });
-    expect(pushed.body['expires_in']).toBeLessThan(600);
+    expect(pushed.body['expires_in']).toBe(599);
+    const [stored] = await service.database.sql<{ left: number }>(
+      'SELECT extract(epoch FROM expires_at - now())::float8 AS left FROM authorization_requests WHERE client_id = $1 ORDER BY expires_at DESC LIMIT 1',
+      [client.clientId],
+    );
+    expect(stored!.left).toBeLessThan(600);
+    // the setting holds for other clients
+    expect((await push({}, common)).body['expires_in']).toBe(600);
     expect(responseParameters(await open(pushed))).toMatchObject({ code: any, state: 's', iss: service.issuer });
   });
 
@@ -284,6 +336,24 @@ describe('an authorization request', () => {
     expect(responseParameters(await open(pushed, browser))['code']).toBeUndefined();
   });
 
+  test('that is opened after its time gets no code, and the user sees a page (FAPI 2.0 SP 5.3.2.2-11, protocols P35)', async () => {
+    const pushed = await push();
+    await service.database.sql(
+      `UPDATE authorization_requests SET expires_at = expires_at - interval '599 seconds' WHERE client_id = $1`,
+      [client.clientId],
+    );
+    expect((await open(pushed)).location).toBe(`${service.issuer}/login?problem=expired`);
+  });
+
+  test('goes on from the form with the password by 303, which carries no password (FAPI 2.0 SP 5.3.2.2-10)', async () => {
+    const browser = new UserAgent(service);
+    const page = await browser.follow(await open(await push(), browser));
+    const { username, password } = user;
+    const answer = await browser.post('/login', { ...hiddenFields(page.body), username, password });
+    expect(answer.status).toBe(303);
+    expect(answer.location).not.toContain(encodeURIComponent(password));
+  });
+
   test('that the user denies is access_denied with iss (FAPI 2.0 SP 5.3.2.2-7)', async () => {
     const rp = await service.createClient({ ...byKey, fapi2: 'security' });
     const page = await open(await push({}, rp), agent, rp);
@@ -293,6 +363,37 @@ describe('an authorization request', () => {
 });
 
 describe('tokens', () => {
+  test('come from a code that lives at most 60 seconds, whatever the setting says (FAPI 2.0 SP 5.3.2.1-11)', async () => {
+    for (const [rp, seconds] of [
+      [client, 60],
+      [common, 600],
+    ] as const) {
+      await codeOf(rp);
+      const [code] = await service.database.sql<{ left: number }>(
+        `SELECT extract(epoch FROM ac.expires_at - cs.created_at)::float8 AS left
+           FROM authorization_codes ac JOIN client_sessions cs ON cs.id = ac.client_session_id
+          WHERE cs.client_id = $1 ORDER BY cs.id DESC LIMIT 1`,
+        [rp.clientId],
+      );
+      expect(Math.round(code!.left)).toBe(seconds);
+    }
+  });
+
+  test('count in the header only, and neither in the query nor in a form (FAPI 2.0 SP 5.3.4)', async () => {
+    const { access_token: token } = (await redeem(await codeOf())).body as { access_token: string };
+    const body = new URLSearchParams({ access_token: token });
+    const dpop = () => proofFor(proofKey, `${service.issuer}/user/info`, { method: 'GET', token });
+    const answers = [
+      await fetch(`${service.issuer}/user/info?${body}`, { headers: { dpop: await dpop() } }),
+      await fetch(`${service.issuer}/user/info`, { method: 'POST', body }),
+    ];
+    for (const answer of answers) {
+      expect(answer.status).toBeGreaterThanOrEqual(400);
+      expect(await answer.text()).not.toContain(user.sub);
+    }
+    expect(await present(service, '/user/info', token, proofKey)).toMatchObject({ status: 200 });
+  });
+
   test('of a code that is used again end at once; those of a client without a profile survive a quick retry (FAPI 2.0 SP 5.3.2.1-11, protocols P34)', async () => {
     for (const [rp, status] of [
       [client, 401],
@@ -455,6 +556,7 @@ describe('registration', () => {
     ['uma_profile', { uma_profile: true }],
     ['an http redirect URI', { redirect_uris: ['http://127.0.0.1:8080/callback'] }],
     ['an ID Token by RS256', { id_token_signed_response_alg: 'RS256' }],
+    ['an ID Token by HS256', { id_token_signed_response_alg: 'HS256' }],
     ['UserInfo by RS256', { userinfo_signed_response_alg: 'RS256' }],
     ['responses by RS256', { authorization_signed_response_alg: 'RS256' }],
     ['introspection by RS256', { introspection_signed_response_alg: 'RS256' }],
@@ -523,7 +625,14 @@ describe('with Message Signing, a request object', () => {
     ['without a signature', () => Promise.resolve(unsigned(signing))],
     ['with a broken signature', async () => (await requestObject(signing)).replace(/.{8}$/, 'AAAAAAAA')],
     ['of another client', () => requestObject(signing, { iss: client.clientId })],
+    ['by the key of another client', () => foreignObject()],
   ];
+  const foreignObject = async () => {
+    const { privateKey } = await generateKeyPair('ES256');
+    return new SignJWT(decodeJwt(await requestObject(signing)))
+      .setProtectedHeader({ alg: 'ES256', kid: 'ES256' })
+      .sign(privateKey);
+  };
   const unsigned = (rp: TestClient) =>
     new UnsecuredJWT({
       ...requestOf(rp, { response_mode: 'jwt' }),
@@ -563,6 +672,15 @@ describe('with Message Signing, a request object', () => {
     });
   });
 
+  test('is required of a client with the Security Profile that registered so, whose responses stay plain (FAPI 2.0 MS 5.3)', async () => {
+    expect(await push({}, requesting)).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+    const pushed = await pushObject(await requestObject(requesting), requesting);
+    expect(pushed).toMatchObject({ status: 201 });
+    const response = responseParameters(await open(pushed, agent, requesting));
+    expect(response).toMatchObject({ code: any, state: 's', iss: service.issuer });
+    expect(await redeem(response['code']!, requesting)).toMatchObject({ status: 200 });
+  });
+
   test('of a client with the Security Profile obeys the same rules where it is sent (FAPI 2.0 MS 5.3, protocols P37)', async () => {
     expect(await pushObject(await requestObject(client), client)).toMatchObject({ status: 201 });
     const untimed = await requestObject(client, { nbf: undefined });
@@ -598,45 +716,118 @@ describe('with Message Signing, a response', () => {
   });
 });
 
-test('oauth4webapi signs in with a pushed request, a signed request object, and a response as a JWT (FAPI 2.0 MS)', async () => {
-  const insecure = { [oauth.allowInsecureRequests]: true };
-  const issuer = new URL(service.issuer);
-  const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
-  const rp: oauth.Client = {
-    client_id: signing.clientId,
-    id_token_signed_response_alg: 'ES256',
-    authorization_signed_response_alg: 'ES256',
-  };
-  const DPoP = oauth.DPoP(rp, await oauth.generateKeyPair('ES256'));
-  const authentication = oauth.PrivateKeyJwt({ key: keys['ES256']!, kid: 'ES256' });
-  const verifier = oauth.generateRandomCodeVerifier();
-  const request = await oauth.issueRequestObject(
-    as,
-    rp,
-    {
-      ...{ response_type: 'code', scope: 'openid', redirect_uri: signing.redirectUri, state: 's' },
-      ...{ response_mode: 'jwt', code_challenge_method: 'S256' },
-      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-    },
-    { key: keys['ES256']!, kid: 'ES256' },
-  );
-  const pushed = await oauth.processPushedAuthorizationResponse(
-    as,
-    rp,
-    await oauth.pushedAuthorizationRequest(as, rp, authentication, { request }, { ...insecure, DPoP }),
-  );
-  const query = new URLSearchParams({ client_id: rp.client_id, request_uri: pushed.request_uri });
-  const page = await agent.get(`${as.authorization_endpoint}?${query.toString()}`);
-  const callback = await oauth.validateJwtAuthResponse(as, rp, new URL(page.location!), 's', insecure);
-  const response = await oauth.authorizationCodeGrantRequest(
-    as,
-    rp,
-    authentication,
-    callback,
-    signing.redirectUri,
-    verifier,
-    { ...insecure, DPoP },
-  );
-  const tokens = await oauth.processAuthorizationCodeResponse(as, rp, response, { requireIdToken: true });
-  expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ sub: user.sub });
+describe('discovery', () => {
+  test('has an allowed algorithm in each list, and a list where a module reads one (FAPI 2.0 SP 5.4, JARM 4)', async () => {
+    const { body } = await call(`${service.issuer}/.well-known/openid-configuration`);
+    const signatures = Object.keys(body).filter((name) => name.endsWith('signing_alg_values_supported'));
+    expect(signatures).toEqual(
+      expect.arrayContaining([
+        'id_token_signing_alg_values_supported',
+        'userinfo_signing_alg_values_supported',
+        'request_object_signing_alg_values_supported',
+        'authorization_signing_alg_values_supported',
+        'token_endpoint_auth_signing_alg_values_supported',
+        'dpop_signing_alg_values_supported',
+      ]),
+    );
+    for (const name of signatures)
+      expect(
+        (body[name] as string[]).some((alg) => ['PS256', 'ES256', 'EdDSA'].includes(alg)),
+        name,
+      ).toBe(true);
+    for (const name of ['alg', 'enc'])
+      expect(body[`authorization_encryption_${name}_values_supported`]).toEqual(expect.any(Array));
+    expect(body).toMatchObject({
+      token_endpoint_auth_methods_supported: expect.arrayContaining(['private_key_jwt']) as unknown,
+      code_challenge_methods_supported: expect.arrayContaining(['S256']) as unknown,
+      response_modes_supported: expect.arrayContaining([
+        'jwt',
+        'query.jwt',
+        'fragment.jwt',
+        'form_post.jwt',
+      ]) as unknown,
+      authorization_response_iss_parameter_supported: true,
+      pushed_authorization_request_endpoint: `${service.issuer}/par`,
+    });
+  });
 });
+
+describe('oauth4webapi with a private key and DPoP', () => {
+  const insecure = { [oauth.allowInsecureRequests]: true };
+  const metadata = async () => {
+    const issuer = new URL(service.issuer);
+    return oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
+  };
+
+  test.each<[string, () => TestClient, { signed: boolean; jarm: boolean }]>([
+    ['a plain pushed request', () => client, { signed: false, jarm: false }],
+    ['a signed request object and a plain response', () => requesting, { signed: true, jarm: false }],
+    ['a signed request object and a response as a JWT', () => signing, { signed: true, jarm: true }],
+  ])('signs in with OpenID Connect by %s, and reads UserInfo (FAPI 2.0 SP, MS)', async (_how, of, { signed, jarm }) => {
+    const as = await metadata();
+    const { clientId, redirectUri } = of();
+    const rp: oauth.Client = {
+      client_id: clientId,
+      id_token_signed_response_alg: 'ES256',
+      authorization_signed_response_alg: 'ES256',
+    };
+    const DPoP = oauth.DPoP(rp, await oauth.generateKeyPair('ES256'));
+    const authentication = oauth.PrivateKeyJwt({ key: keys['ES256']!, kid: 'ES256' });
+    const verifier = oauth.generateRandomCodeVerifier();
+    const nonce = oauth.generateRandomNonce();
+    const parameters = {
+      ...{ response_type: 'code', scope: 'openid', redirect_uri: redirectUri, state: 's', nonce },
+      ...{ code_challenge_method: 'S256', ...(jarm && { response_mode: 'jwt' }) },
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    };
+    const request = signed
+      ? { request: await oauth.issueRequestObject(as, rp, parameters, { key: keys['ES256']!, kid: 'ES256' }) }
+      : parameters;
+    const pushed = await oauth.processPushedAuthorizationResponse(
+      as,
+      rp,
+      await oauth.pushedAuthorizationRequest(as, rp, authentication, request, { ...insecure, DPoP }),
+    );
+    const query = new URLSearchParams({ client_id: rp.client_id, request_uri: pushed.request_uri });
+    const page = await agent.get(`${as.authorization_endpoint}?${query.toString()}`);
+    const address = new URL(page.location!);
+    const callback = jarm
+      ? await oauth.validateJwtAuthResponse(as, rp, address, 's', insecure)
+      : oauth.validateAuthResponse(as, rp, address, 's');
+    const response = await oauth.authorizationCodeGrantRequest(
+      as,
+      rp,
+      authentication,
+      callback,
+      redirectUri,
+      verifier,
+      { ...insecure, DPoP },
+    );
+    const tokens = await oauth.processAuthorizationCodeResponse(as, rp, response, {
+      expectedNonce: nonce,
+      requireIdToken: true,
+    });
+    expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ sub: user.sub });
+    const info = await oauth.userInfoRequest(as, rp, tokens.access_token, { ...insecure, DPoP });
+    expect(await oauth.processUserInfoResponse(as, rp, user.sub, info)).toMatchObject({ sub: user.sub });
+  });
+
+  test('gets a token of its own by client credentials (FAPI 2.0 SP)', async () => {
+    const as = await metadata();
+    const rp: oauth.Client = { client_id: client.clientId };
+    const DPoP = oauth.DPoP(rp, await oauth.generateKeyPair('ES256'));
+    const authentication = oauth.PrivateKeyJwt({ key: keys['ES256']!, kid: 'ES256' });
+    const response = await oauth.clientCredentialsGrantRequest(as, rp, authentication, {}, { ...insecure, DPoP });
+    expect(await oauth.processClientCredentialsResponse(as, rp, response)).toMatchObject({ token_type: 'dpop' });
+  });
+});
+
+/** A JWS by PS256 with a key that is too short for libraries to use. */
+function signedPs256(key: KeyObject, payload: JWTPayload): string {
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const content = `${part({ alg: 'PS256', kid: 'PS256' })}.${part(payload)}`;
+  const signature = signBytes('sha256', Buffer.from(content), {
+    ...{ key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST },
+  });
+  return `${content}.${signature.toString('base64url')}`;
+}

@@ -53,7 +53,8 @@ export async function pushedAuthorizationRequestEndpoint(
       parameters['dpop_jkt'] = jkt;
     }
     const { requestUri, transaction } = newRequestUri();
-    if ((await stored.push(request, { transaction, client, parameters, proof })) === 'replayed') {
+    const lifetime = Math.min(config.lifetimes.pushedRequest, client.rules.requestSeconds);
+    if ((await stored.push(request, { transaction, client, parameters, proof, lifetime })) === 'replayed') {
       const { clientId } = client;
       await audit(request, { type: 'dpop.replayed', outcome: 'failure', actor: clientId, clientId });
       throw proofReused();
@@ -61,7 +62,7 @@ export async function pushedAuthorizationRequestEndpoint(
     dpop.renewNonce(proof, reply);
     request.log.info({ client_id: client.clientId }, 'authorization request pushed');
     noStore(reply).code(201);
-    return { request_uri: requestUri, expires_in: config.lifetimes.pushedRequest };
+    return { request_uri: requestUri, expires_in: lifetime };
   });
 }
 

@@ -66,11 +66,14 @@ export function createStoredRequests({ config, store, limits, sessions }: Stored
         client,
         parameters,
         proof,
+        lifetime,
       }: {
         transaction: string;
         client: Client;
         parameters: Record<string, string>;
         proof: UsedProof | undefined;
+        /** In seconds. */
+        lifetime: number;
       },
     ): Promise<'stored' | 'replayed'> {
       const stored = (network: string | undefined) =>
@@ -78,7 +81,7 @@ export function createStoredRequests({ config, store, limits, sessions }: Stored
           idHash: digest('transaction', transaction),
           clientId: client.clientId,
           parameters,
-          lifetime: config.lifetimes.pushedRequest,
+          lifetime,
           perClient: config.limits.pushedRequests,
           network,
           perNetwork,
