@@ -186,7 +186,10 @@ export const requirements: Record<string, Record<number, string>> = {
     139: 'A token for one resource is refused by every other, those of this service included.',
     140: 'Only a signed-in user causes the service to fetch the document of a client; no such fetch reaches a private address, follows a redirect, or repeats within its minute.',
     141: 'The document of a client changes nothing that was approved until it is approved again.',
+    143: 'Only a signed-in user can try user codes, ten times; a device is allowed or denied only by the act of a user on the full page.',
+    148: 'A response or an introspection as a JWT has what the plain form would have, for one audience, for minutes, and nothing stands beside it.',
     151: 'Everything that further protocols let a stranger store has a limit and an end, and is deleted by an index.',
+    152: 'While the database does not respond, each address of further protocols answers 503 within 3 seconds and issues nothing.',
   },
 };
 

@@ -1,4 +1,4 @@
-// Limits how long one request may wait for the database in total: after that the answer is 503, however many statements it needs (security R108).
+// Limits how long one request may wait for the database in total: after that the answer is 503, however many statements it needs (security R108, R152).
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** The milliseconds for which a request may still wait for the database. */

@@ -4,7 +4,7 @@ import type { KeyRing } from './key-ring.ts';
 
 const lifetime = 300; // seconds: the standard recommends at most 10 minutes
 
-/** @param audience the client, which alone may use the response (protocols R148) */
+/** @param audience the client, which alone may use the response (security R148) */
 export function mintAuthorizationResponse(
   ring: KeyRing,
   key: ResponseKey,

@@ -4,7 +4,7 @@ import type { KeyRing } from './key-ring.ts';
 
 /**
  * Has neither sub nor exp outside token_introspection, so that no reader takes it for a token (RFC 9701 8.1).
- * @param audience the client that introspects (protocols R148)
+ * @param audience the client that introspects (security R148)
  * @param members those of the plain response
  */
 export function mintIntrospectionResponse(

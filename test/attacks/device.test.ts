@@ -60,7 +60,7 @@ test('One-click phishing: a signed-in user who opens the link sees the whole pag
   expect(await errorOf(given)).toBe('authorization_pending');
 });
 
-test('Skipped page: it is shown to a first-party client, after remembered consent and with a sign-in of seconds ago (cross-device BCP, protocols P63)', async () => {
+test('Skipped page: it is shown to a first-party client, after remembered consent and with a sign-in of seconds ago (cross-device BCP, security R143, protocols P63)', async () => {
   const own = await service.createClient(
     {
       ...deviceMetadata,
@@ -79,7 +79,7 @@ test('Skipped page: it is shown to a first-party client, after remembered consen
   expect(await errorOf(again, own)).toBe('authorization_pending');
 });
 
-test('Poll storm: early polls, polls of another client, and polls after the tokens and after the end get their errors (RFC 8628 3.5, protocols P65)', async () => {
+test('Poll storm: early polls, polls of another client, and polls after the tokens and after the end get their errors (RFC 8628 3.5, security R143, protocols P65)', async () => {
   const given = await codes();
   const other = await service.createClient(deviceMetadata);
   const errors = [];
@@ -155,7 +155,7 @@ test('Canary values: no log line, metric or event has a device code or a user co
     expect(written).not.toContain(secret);
 });
 
-test('Database away: the endpoint, the page and the polls answer 503 with Retry-After, and with no verdict (protocols P94)', async () => {
+test('Database away: the endpoint, the page and the polls answer 503 with Retry-After, and with no verdict (security R152, protocols P94)', async () => {
   const other = await startTestService({ environment: { ...withoutLimits, DEVICE_GRANT: 'on' } });
   const { database } = other.database.connection;
   try {

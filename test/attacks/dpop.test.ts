@@ -649,7 +649,7 @@ test('Canary values: no log line, metric or event has a proof or a nonce (securi
     expect(written).not.toContain(secret);
 });
 
-test('Database away: token requests, pushed requests and resources answer 503 with Retry-After, and no token without a stored proof (protocols P94, P19)', async () => {
+test('Database away: token requests, pushed requests and resources answer 503 with Retry-After, and no token without a stored proof (security R152, protocols P94, P19)', async () => {
   const other = await startTestService({ environment: withoutLimits });
   const { database } = other.database.connection;
   try {

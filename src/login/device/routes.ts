@@ -1,4 +1,4 @@
-// Serves GET|POST /device: a user enters the code of a device, sees what its application asks for, and decides (RFC 8628 section 3.3).
+// Serves GET|POST /device: a user enters the code of a device, sees what its application asks for, and decides (RFC 8628 section 3.3, security R143).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
