@@ -4,8 +4,9 @@ import { decodeJwt, SignJWT } from 'jose';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { dropDatabase } from '../helpers/database.ts';
+import { newProofKey, post, present, proofFor, type ProofOptions } from '../helpers/dpop.ts';
 import { execute } from '../helpers/global-setup.ts';
-import { LoadRequests, type LoadClient } from '../helpers/load-requests.ts';
+import { clientOf, LoadRequests, type LoadClient } from '../helpers/load-requests.ts';
 import { freePort, runCommand, startServer, stopServers } from '../helpers/server-process.ts';
 import { pkce, tokenRequest, type UserAgent } from '../helpers/user-agent.ts';
 
@@ -126,6 +127,49 @@ test('a JWT that a client signs is checked against the same clock (security F17)
     const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
     const parameters = { grant_type: 'client_credentials', client_assertion: assertion, client_assertion_type };
     expect(await tokenRequest(base, undefined, parameters), base).toMatchObject({ status: 200 });
+  }
+});
+
+test('a DPoP proof and a nonce are as old as the database says, at each instance, however wrong their clocks are (security F17, R135, P10, P11)', async () => {
+  const metadata = { client_name: 'Proofs', redirect_uris: [], grant_types: ['client_credentials'] };
+  const made = async (more: Record<string, unknown>) => {
+    const { body } = await requests.adminCall('POST', '/clients', { ...metadata, ...more }, 201);
+    const { client_id: clientId, client_secret: secret } = body as Record<string, string>;
+    return {
+      ...clientOf(clientId!, secret!),
+      metadata: { token_endpoint_auth_method: 'client_secret_basic' } as const,
+    };
+  };
+  const [plain, careful] = [await made({}), await made({ dpop_nonce: true })];
+  const issuer = bases[0]!;
+  const key = await newProofKey();
+  const ask = async (client: typeof plain, base: string, options: ProofOptions) =>
+    post(
+      `${base}/token`,
+      client,
+      { grant_type: 'client_credentials' },
+      await proofFor(key, `${issuer}/token`, options),
+    );
+  for (const base of bases) {
+    for (const off of [-10, 0, 10])
+      expect(await ask(plain, base, { claims: { iat: now() + off } }), `${base} ${off}`).toMatchObject({ status: 200 });
+    // 600 seconds are what the clocks of the two instances say
+    for (const off of [-3600, -600, -75, 75, 600, 3600])
+      expect(await ask(plain, base, { claims: { iat: now() + off } }), `${base} ${off}`).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_dpop_proof' },
+      });
+  }
+  for (const [asked, used] of [bases, bases.toReversed()] as [string, string][]) {
+    const nonce = (await ask(careful, asked, {})).headers.get('dpop-nonce')!;
+    const { status, body } = await ask(careful, used, { nonce });
+    expect([status, body['token_type']]).toEqual([200, 'DPoP']);
+    // the client lacks the scope: the proof is good
+    const token = body['access_token'] as string;
+    const renewed = { nonce, base: used };
+    expect(await present({ issuer }, '/user/info', token, key, renewed)).toMatchObject({ status: 403 });
+    const early = { ...renewed, claims: { iat: now() + 600 } };
+    expect(await present({ issuer }, '/user/info', token, key, early)).toMatchObject({ status: 401 });
   }
 });
 

@@ -161,6 +161,15 @@ function headers(route: Route): fc.Arbitrary<[string, string][]> {
   ];
   if (route.authorization)
     parts.push(list('Authorization', seldom(fc.constantFrom(...route.authorization), hostileAuthorization)));
+  if (route.proof) {
+    const hostile = fc.oneof(
+      text,
+      fc.tuple(text, text, text).map((each) => each.map((part) => Buffer.from(part).toString('base64url')).join('.')),
+      fc.tuple(fc.constantFrom(...route.proof), text).map(([proof, more]) => `${proof}, ${more}`),
+    );
+    const sent = seldom(fc.constantFrom(...route.proof), hostile, 3);
+    parts.push(list('DPoP', fc.oneof(fc.constant(''), sent)));
+  }
   if (route.cookies) {
     parts.push(list('Cookie', seldom(fc.constantFrom(...route.cookies), hostileCookies)));
     parts.push(list('Accept', seldom(fc.constant('text/html'), fc.constantFrom('*/*', 'application/json', ''))));

@@ -11,6 +11,8 @@ export interface Route {
   json?: Record<string, readonly unknown[]>;
   /** Valid Authorization headers. */
   authorization?: Values;
+  /** DPoP proofs for the address. */
+  proof?: Values;
   /** Valid Cookie headers; also marks an address for browsers. */
   cookies?: Values;
   /** The documented statuses, besides those of a malformed request. */

@@ -27,6 +27,7 @@ const moreOfAuthorization = {
   'request?': ['@request'],
   'request_uri?': ['@request_uri'],
   'resource?': ['https://api.example.com/'],
+  'dpop_jkt?': ['@jkt', '@jkt', 'A'.repeat(43)],
   'transaction?': ['@transaction /consent', '@transaction /login'],
 };
 const clientCredentials = {
@@ -39,7 +40,9 @@ const clientCredentials = {
 const byAdministrator = ['@console', '@console', '@console', '@cookies'];
 const byCookie = ['@cookies', '@cookies', '@newcomer'];
 const asClient = { form: clientCredentials, authorization: ['@basic', '@basic', '@basic', '@machine', '@disabled'] };
-const asUser = { authorization: ['@bearer access_token', '@bearer handle', '@bearer code', '@basic'] };
+const asUser = {
+  authorization: ['@bearer access_token', '@bearer handle', '@bearer code', '@basic', '@dpop access_token'],
+};
 const ofUser = { path: { sub: ['me', '@sub'] }, ...asUser };
 
 const clientData = Buffer.from('{"type":"webauthn.create","challenge":"AAAA","origin":"http://localhost"}');
@@ -617,10 +620,10 @@ export const routes: Record<string, Route> = {
     statuses: [200, 401],
   },
   'GET /user/:sub/address': { ...ofUser, statuses: [200, 401, 403] },
-  'GET /user/:sub/info': { ...ofUser, statuses: [200, 401, 403] },
+  'GET /user/:sub/info': { ...ofUser, proof: ['@proof GET /user/me/info'], statuses: [200, 401, 403] },
   'GET /user/:sub/scope': { ...ofUser, statuses: [200, 401, 403] },
   'GET /user/:sub/settings': { ...ofUser, statuses: [200, 401, 403] },
-  'GET /user/info': { ...asUser, statuses: [200, 401, 403] },
+  'GET /user/info': { ...asUser, proof: ['@proof GET /user/info'], statuses: [200, 401, 403] },
   'HEAD /.well-known/oauth-authorization-server': readOnly,
   'HEAD /.well-known/oauth-protected-resource': readOnly,
   'HEAD /.well-known/oauth-protected-resource/admin/api': readOnly,
@@ -889,11 +892,13 @@ export const routes: Record<string, Route> = {
   'POST /device_authorization': {
     ...asClient,
     form: { 'scope?': ['openid', 'openid email'], 'resource?': ['https://api.example.com/'], ...clientCredentials },
+    proof: ['@proof POST /device_authorization'],
     statuses: [200, 401, 403, 429],
   },
   'POST /par': {
     ...asClient,
     form: { ...authorizationRequest, ...moreOfAuthorization, ...clientCredentials },
+    proof: ['@proof POST /par'],
     statuses: [201, 401, 403],
   },
   'POST /register': {
@@ -935,10 +940,16 @@ export const routes: Record<string, Route> = {
       'resource?': ['https://api.example.com/'],
       ...clientCredentials,
     },
+    proof: ['@proof POST /token'],
     statuses: [200, 401],
   },
   'POST /user/:sub/info': { ...ofUser, form: {}, statuses: [200, 401, 403] },
-  'POST /user/info': { ...asUser, form: { 'access_token?': ['@access_token'] }, statuses: [200, 401, 403] },
+  'POST /user/info': {
+    ...asUser,
+    form: { 'access_token?': ['@access_token'] },
+    proof: ['@proof POST /user/info'],
+    statuses: [200, 401, 403],
+  },
   'PUT /register/:clientId': {
     path: { clientId: ['@victim'] },
     authorization: ['@registration'],

@@ -3,6 +3,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { deviceGrant } from '../../src/oauth/registrable-values.ts';
 import { openConsole } from '../helpers/console.ts';
 import { deviceCodes } from '../helpers/device.ts';
+import { newProofKey, postWithProof, proofFor } from '../helpers/dpop.ts';
 import { adminToken, call, obtainCode, redeem } from '../helpers/grants.ts';
 import type { TestService } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, pkce, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
@@ -45,6 +46,8 @@ export async function foundWorld(service: TestService): Promise<World> {
     token_endpoint_auth_method: 'client_secret_jwt',
   });
   const admin = await adminToken(service);
+  const proofKey = await newProofKey();
+  world.set('jkt', [proofKey.jkt]);
   world.set('client_id', [client.clientId]);
   world.set('client_secret', [client.clientSecret]);
   world.set('basic', [client.basic]);
@@ -57,6 +60,11 @@ export async function foundWorld(service: TestService): Promise<World> {
   const reviewer = new UserAgent(service);
   await reviewer.signIn(administrator);
   const { agent: console } = await openConsole(service, administrator);
+  const proofs = (name: string, token?: string) => {
+    const [method, path] = name.split(' ') as [string, string];
+    const options = { method, ...(token !== undefined && { token }) };
+    return Promise.all([1, 2, 3, 4].map(() => proofFor(proofKey, service.issuer + path, options)));
+  };
   renewals.set(world, async () => {
     const user = await service.createUser({
       email: `${randomUUID()}@example.com`,
@@ -66,9 +74,17 @@ export async function foundWorld(service: TestService): Promise<World> {
     const agent = new UserAgent(service);
     const ask = { scope: `${everyScope} offline_access`, prompt: 'consent' };
     const codes: string[] = [];
-    for (let index = 0; index < 4; index++) codes.push(await obtainCode(service, client, user, ask, agent));
+    for (let index = 0; index < 5; index++) codes.push(await obtainCode(service, client, user, ask, agent));
     const tokens: Record<string, unknown>[] = [];
     for (const code of codes.splice(0, 2)) tokens.push((await redeem(service.issuer, client, code)).body);
+    const grant = { grant_type: 'authorization_code', code: codes.pop()!, redirect_uri: redirectUri };
+    const bound = (await postWithProof(service, '/token', client, grant, proofKey)).body['access_token'] as string;
+    world.set('dpop access_token', [`DPoP ${bound}`]);
+    // several of each, since one is used up by its request
+    for (const name of ['POST /token', 'POST /par', 'POST /device_authorization'])
+      world.set(`proof ${name}`, await proofs(name));
+    for (const name of ['GET /user/info', 'POST /user/info', 'GET /user/me/info'])
+      world.set(`proof ${name}`, await proofs(name, bound));
     const of = (name: string) => tokens.map((each) => each[name] as string);
     world.set('sub', [user.sub]);
     world.set('username', [user.username]);

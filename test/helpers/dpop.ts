@@ -51,7 +51,9 @@ export function craft(header: unknown, payload: unknown, signature = 'c2lnbmF0dX
   return `${part(header)}.${part(payload)}.${signature}`;
 }
 
-type Caller = Pick<TestClient, 'clientId' | 'basic' | 'metadata'>;
+export interface Caller extends Pick<TestClient, 'clientId' | 'basic'> {
+  metadata: Pick<TestClient['metadata'], 'token_endpoint_auth_method'>;
+}
 
 /** Posts a form as the client, with the given DPoP header; a public client sends its name. */
 export async function post(

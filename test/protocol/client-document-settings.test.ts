@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { deleteUncompleted } from '../../src/jobs/retention.ts';
 import { type DocumentServer, startDocumentServer } from '../helpers/document-server.ts';
-import { eventually, obtainCode, withoutLimits } from '../helpers/grants.ts';
+import { eventually, obtainCode, obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, pkce, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
@@ -220,4 +220,54 @@ describe('the limits', () => {
     );
     expect(left).toEqual([{ count: 0 }]);
   });
+});
+
+describe('a flood with the default limits', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start({ CLIENT_ID_METADATA: 'approval', LIMIT_REGISTRATIONS_WAITING: '40' });
+  });
+  afterAll(() => service?.stop());
+
+  /** A user of an approved client gets tokens, and the service fetches nothing for it. */
+  async function approvedIsServed(): Promise<void> {
+    const client = await service.createClient();
+    const { access_token: token } = await obtainTokens(service, client, await service.createUser());
+    expect((await userinfo(service.issuer, token)).status).toBe(200);
+  }
+
+  test('of 500 URLs of one user 30 are fetched, and while their host is silent an approved client is served (protocols P57, security R49, R151)', async () => {
+    const agent = await signedIn(service);
+    let release = () => {};
+    const until = new Promise<void>((resolve) => (release = resolve));
+    const paths = Array.from({ length: 500 }, (_, index) => `/silent-${index}.json`);
+    const flood = Promise.all(paths.map((path) => ask(agent, server.serve(path, {}, { until }))));
+    await eventually(
+      async () => server.requests.length,
+      (fetched) => fetched === 30,
+      20_000,
+    );
+    await approvedIsServed();
+    release();
+    const statuses = (await flood).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(470);
+    expect(server.requests).toHaveLength(30);
+  }, 60_000);
+
+  test('of 20 users with 40 URLs each 300 are fetched and the queue gets its 40, and an approved client is served (protocols P57, security R49, R151)', async () => {
+    await service.database.sql('DELETE FROM rate_limits');
+    await service.database.sql(`DELETE FROM clients WHERE origin = 'document'`);
+    const agents = await Promise.all(Array.from({ length: 20 }, () => signedIn(service)));
+    const flood = Promise.all(
+      agents.flatMap((agent, user) =>
+        Array.from({ length: 40 }, (_, index) => ask(agent, server.serve(`/many-${user}-${index}.json`))),
+      ),
+    );
+    await approvedIsServed();
+    const statuses = (await flood).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200, 429, 503]));
+    expect(server.requests.length).toBeLessThanOrEqual(300);
+    const [row] = await service.database.sql(`SELECT count(*)::int AS waiting FROM clients WHERE origin = 'document'`);
+    expect(row).toEqual({ waiting: 40 });
+  }, 60_000);
 });
