@@ -1,7 +1,7 @@
 // A client whose client_id is the address of its document: it is fetched for a signed-in user, and waits for an administrator
 // (draft-ietf-oauth-client-id-metadata-document).
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type DocumentServer, startDocumentServer } from '../helpers/document-server.ts';
 import { adminToken, approveClient, call, eventually, obtainCode, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
@@ -37,6 +37,10 @@ beforeAll(async () => {
   user = await service.createUser({ claims: { name: 'Ada Lovelace' } });
   agent = new UserAgent(service);
   await agent.signIn(user);
+});
+afterEach(() => {
+  // a request that goes on after its answer would write one
+  expect(service.logs.filter(({ level }) => Number(level) >= 50)).toEqual([]);
 });
 afterAll(async () => {
   await service?.stop();

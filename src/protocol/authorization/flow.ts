@@ -158,8 +158,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
         const taken = await stored.take(request, reply, pushed, parameters['client_id']);
         return taken ? resume(request, reply, pushed) : expired(request, reply);
       }
-      const page = endpoint === 'authorization' && (await newApplications.arrive(request, reply, parameters));
-      if (page) return page;
+      if (endpoint === 'authorization' && (await newApplications.arrive(request, reply, parameters))) return reply;
       const { reason, ...effective } = await effectiveRequest(parameters, verification, false);
       if (reason !== undefined) request.log.info({ ...effective.problem, reason }, 'request object refused');
       const framed = isFramed(request);

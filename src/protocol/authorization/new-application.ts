@@ -36,24 +36,22 @@ export function createNewApplications({ config, clientDocuments, sessions, pages
         await clientDocuments.ask(clientId, askerOf(request, session));
     },
     /**
-     * Answers the request of a client that users cannot authorize yet; undefined if it is to be verified like any other. A signed-out
-     * browser and a frame get the answer for every unknown client, and cause no fetch (security R2, R140).
+     * Answers the request of a client that users cannot authorize yet. A signed-out browser and a frame get the answer for every unknown client,
+     * and cause no fetch (security R2, R140).
+     * @returns false if the request is to be verified like any other; no reply, since Fastify's is a promise of its end without a value
      */
-    async arrive(
-      request: FastifyRequest,
-      reply: FastifyReply,
-      parameters: Record<string, string>,
-    ): Promise<FastifyReply | undefined> {
+    async arrive(request: FastifyRequest, reply: FastifyReply, parameters: Record<string, string>): Promise<boolean> {
       const { client_id: clientId, redirect_uri: redirectUri } = parameters;
-      if (!clientDocuments.isAddress(clientId) || isFramed(request)) return undefined;
+      if (!clientDocuments.isAddress(clientId) || isFramed(request)) return false;
       const session = await sessions.find(request, reply);
-      if (!session) return undefined;
+      if (!session) return false;
       const asked = await clientDocuments.ask(clientId, askerOf(request, session));
-      if (asked.outcome === 'known' || !fits(asked, redirectUri)) return undefined;
+      if (asked.outcome === 'known' || !fits(asked, redirectUri)) return false;
       const here = `/authorize?${new URLSearchParams(parameters).toString()}`;
       // the page asks again by its address, which a form lacks
-      if (request.method === 'POST') return pages.redirect(reply, here);
-      return show(request, reply, session, asked, { clientId, here });
+      if (request.method === 'POST') pages.redirect(reply, here);
+      else show(request, reply, session, asked, { clientId, here });
+      return true;
     },
   };
 
