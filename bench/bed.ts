@@ -23,6 +23,30 @@ export interface Bed {
   stops: (() => Promise<void>)[];
 }
 
+/** Settings of the service under load. */
+export const benchSettings = {
+  DATABASE_POOL_SIZE: '20',
+  ACCESS_TOKEN_LIFETIME: '3600',
+  ID_TOKEN_LIFETIME: '3600',
+  // a few browsers and one address represent all; the counters work as usual
+  LIMIT_CODES_PER_SESSION: '0',
+  DEVICE_GRANT: 'on',
+  DEVICE_CODE_LIFETIME: '3600',
+  LIMIT_SESSIONS_PER_USER: '0',
+  LIMIT_INTROSPECTIONS: '1000000000',
+  LIMIT_SIGN_IN_PER_NETWORK: '1000000',
+  LIMIT_SIGN_IN_FAILURES: '1000000',
+  PASSWORD_HASH_QUEUE: '1000',
+};
+
+/** Settings of its database. */
+export const databaseSettings = [
+  'shared_preload_libraries=pg_stat_statements',
+  'shared_buffers=512MB',
+  'max_wal_size=8GB',
+  'checkpoint_timeout=30min',
+];
+
 /**
  * @param own settings besides the address of the database and the secrets
  * @param options.postgres the folder with an installed server's programs; else TEST_POSTGRES_BIN, else the embedded one

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { type Bed, withService } from './bed.ts';
+import { type Bed, benchSettings, databaseSettings, withService } from './bed.ts';
 import { type Child, startPeer, startReference, startService } from './children.ts';
 import type { Load } from './load.ts';
 import {
@@ -54,7 +54,6 @@ const seconds = Number(values.seconds);
 const connections = values.connections.split(',').map(Number);
 const sideNames = values.sides.split(',') as SideName[];
 const chosen = operations.filter(({ key }) => values.only === undefined || key.includes(values.only));
-const poolSize = 20;
 // Until code is compiled and statements are prepared on all connections: in seconds, and in operations, since code is compiled by how often
 // it ran. Slow operations get a longer time, within a limit: all sides alike.
 const warmUp = { seconds: 2, operations: 12_000, most: 30 };
@@ -67,33 +66,11 @@ const people = Math.max(...connections, 32);
 const places = placement();
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-await withService(
-  {
-    DATABASE_POOL_SIZE: String(poolSize),
-    ACCESS_TOKEN_LIFETIME: '3600',
-    ID_TOKEN_LIFETIME: '3600',
-    // a few browsers and one address represent all; the counters work as usual
-    LIMIT_CODES_PER_SESSION: '0',
-    DEVICE_GRANT: 'on',
-    DEVICE_CODE_LIFETIME: '3600',
-    LIMIT_SESSIONS_PER_USER: '0',
-    LIMIT_INTROSPECTIONS: '1000000000',
-    LIMIT_SIGN_IN_PER_NETWORK: '1000000',
-    LIMIT_SIGN_IN_FAILURES: '1000000',
-    PASSWORD_HASH_QUEUE: '1000',
-  },
-  main,
-  {
-    postgres: values.postgres,
-    inspected: values.profile !== undefined,
-    database: [
-      'shared_preload_libraries=pg_stat_statements',
-      'shared_buffers=512MB',
-      'max_wal_size=8GB',
-      'checkpoint_timeout=30min',
-    ],
-  },
-);
+await withService(benchSettings, main, {
+  postgres: values.postgres,
+  inspected: values.profile !== undefined,
+  database: databaseSettings,
+});
 
 async function main({ service, settings, connection, databasePid, folder, stops }: Bed): Promise<void> {
   const place = (pid: number | undefined, where: 'server' | 'rest') => {
@@ -122,12 +99,12 @@ async function main({ service, settings, connection, databasePid, folder, stops 
     service: await serviceSide(service, cheap, settings, people),
   };
   if (sideNames.includes('bare') && comparing) {
-    const bare = await startReference(settings.DATABASE_URL, poolSize, documents);
+    const bare = await startReference(settings.DATABASE_URL, Number(benchSettings.DATABASE_POOL_SIZE), documents);
     stops.push(() => bare.stop());
     sides.bare = await bareSide(bare, people);
   }
   if (sideNames.includes('peer') && comparing) {
-    const peer = await startPeer(settings.DATABASE_URL, poolSize, people);
+    const peer = await startPeer(settings.DATABASE_URL, Number(benchSettings.DATABASE_POOL_SIZE), people);
     stops.push(() => peer.stop());
     sides.peer = await peerSide(peer, people);
   }
@@ -284,7 +261,7 @@ async function circumstances(sql: pg.Client): Promise<Omit<Circumstances, 'distu
       ? `the server that is measured runs on processor ${places.server} alone, with its threads; PostgreSQL and the load on processor ${places.rest} (taskset), for each of the three alike`
       : 'load, servers and PostgreSQL share all processors',
     connections,
-    poolSize,
+    poolSize: Number(benchSettings.DATABASE_POOL_SIZE),
     warmUp,
     rounds,
     seconds,

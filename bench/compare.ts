@@ -1,56 +1,146 @@
-// Compares the processor time of an operation in two checkouts, in alternating runs: the cost of a change.
+// Compares the processor time of an operation on two services that run at once, in alternating slices: the cost of a change.
 //
-//   node bench/compare.ts --before ../gatehouse-before --only introspect-live,userinfo,client-credentials --runs 5
+//   node bench/compare.ts --before ../gatehouse-before --only introspect-live,userinfo   another checkout, and this one
+//   node bench/compare.ts --with federation --only sign-in-flow,code-flow                this checkout without, and with one connection and one
+//                                                                                        client that only a group may use
 //
-// Both checkouts need their packages (npm ci). Each run is one of `node bench/bench.ts --sides service --connections 32` in one of them, on a database
-// of its own. The result is the median of the processor time of server and database for each request, with the spread of the runs.
-// A difference smaller than the spread does not count.
-import { execFile } from 'node:child_process';
+// Further options: --slices 24, --seconds 2 of each. Both checkouts need their packages (npm ci). Each service has a database of its own and is
+// stopped while the other is measured. The result is the median of the ratios of neighbouring slices, with their quartiles: neighbours see the
+// same machine, also one whose speed changes. A difference smaller than that spread does not count.
 import { resolve } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
-import { operations } from './operations.ts';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import type * as bedHere from './bed.ts';
+import { type Bed, benchSettings, databaseSettings } from './bed.ts';
+import type * as childrenHere from './children.ts';
+import { command } from './children.ts';
+import { redirectUri } from './flows.ts';
+import { between, processorTimes } from './meter.ts';
+import { type OperationKey, operations } from './operations.ts';
+import type * as sideHere from './sides/service.ts';
+import type { Side } from './sides/side.ts';
 
 const { values } = parseArgs({
   options: {
     before: { type: 'string' },
+    with: { type: 'string' },
     only: { type: 'string', default: 'introspect-live,userinfo,client-credentials' },
-    runs: { type: 'string', default: '5' },
-    rounds: { type: 'string', default: '3' },
+    slices: { type: 'string', default: '24' },
+    seconds: { type: 'string', default: '2' },
   },
 });
-if (values.before === undefined) throw new Error('Name the other checkout: --before FOLDER');
-const checkouts = { before: resolve(values.before), now: resolve(import.meta.dirname, '..') };
-const run = promisify(execFile);
+if ((values.before === undefined) === (values.with === undefined))
+  throw new Error('Name the other checkout, --before FOLDER, or what is added to this one: --with federation');
+if (values.with !== undefined && values.with !== 'federation') throw new Error('--with knows only: federation');
+const here = resolve(import.meta.dirname, '..');
+const slices = Number(values.slices);
+const seconds = Number(values.seconds);
+const connections = 32;
+const keys = values.only.split(',').map((key) => {
+  if (!operations.some((operation) => operation.key === key)) throw new Error(`There is no operation ${key}.`);
+  return key as OperationKey;
+});
+
+/** A service with its database, and the loads for it. */
+interface Contender {
+  side: Side;
+  databasePid: number;
+  /** Of the service, and of the same service with cheap passwords. */
+  pids: number[];
+}
+
+/** Starts the service of a checkout with the code of that checkout, since its operations may have other preparations. */
+async function withContender(
+  folder: string,
+  prepare: (bed: Bed) => Promise<void>,
+  work: (contender: Contender) => Promise<void>,
+): Promise<void> {
+  const load = (file: string) => import(pathToFileURL(resolve(folder, 'bench', file)).href);
+  const { withService } = (await load('bed.ts')) as Pick<typeof bedHere, 'withService'>;
+  const { startService } = (await load('children.ts')) as Pick<typeof childrenHere, 'startService'>;
+  const { serviceSide } = (await load('sides/service.ts')) as Pick<typeof sideHere, 'serviceSide'>;
+  const run = async (bed: Bed) => {
+    const { service, settings, databasePid, stops } = bed;
+    await prepare(bed);
+    const cheap = await startService(bed.folder, settings, { instead: 'bench/cheap-passwords.ts' });
+    stops.push(() => cheap.stop());
+    const side = await serviceSide(service, cheap, settings, connections);
+    await work({ side, databasePid: databasePid!, pids: [service.pid, cheap.pid] });
+  };
+  await withService(benchSettings, run, { database: databaseSettings });
+}
+
+/** One connection with a domain, and one client that only the members of a group may use. */
+async function addFederation({ connection, settings }: Bed): Promise<void> {
+  const restricted = await command(
+    ['client', 'create', '--name', 'Restricted', '--redirect-uri', redirectUri],
+    settings,
+  );
+  const sql = new pg.Client(connection);
+  await sql.connect();
+  try {
+    await sql.query(`INSERT INTO connections (id, kind, display_name, status, settings)
+    VALUES ('company', 'oidc', 'Company', 'enabled', '{"issuer": "https://company.example", "client_id": "gatehouse"}')`);
+    await sql.query(`INSERT INTO groups (name) VALUES ('staff')`);
+    await sql.query(`UPDATE clients SET access = 'groups', access_groups = '{staff}' WHERE client_id = $1`, [
+      restricted['client_id'],
+    ]);
+  } finally {
+    await sql.end();
+  }
+}
 
 /** Processor time of one request in microseconds, server and database together. */
-async function measure(folder: string, key: string): Promise<number> {
-  const options = ['--sides', 'service', '--only', key, '--connections', '32', '--rounds', values.rounds];
-  const { stdout } = await run(process.execPath, ['bench/bench.ts', ...options], { cwd: folder, maxBuffer: 1 << 24 });
-  const { name } = operations.find((operation) => operation.key === key) ?? {};
-  if (name === undefined) throw new Error(`There is no operation ${key}.`);
-  const costs = stdout.slice(stdout.indexOf('Costs at'));
-  const line = costs.split('\n').find((each) => each.startsWith(name));
-  const found = /^(\d+)(?: \+ (\d+))?/.exec(line?.slice(name.length).trim() ?? '');
-  if (!found) throw new Error(`The benchmark in ${folder} printed no costs of ${name}:\n${stdout}`);
-  return Number(found[1]) + Number(found[2] ?? 0);
+async function measure({ side, databasePid }: Contender, key: OperationKey): Promise<number> {
+  const load = side.loads[key];
+  if (!load) throw new Error(`The checkout has no operation ${key}.`);
+  const look = () => [side.pidOf(key), databasePid].map(processorTimes);
+  let begin = look();
+  const { count } = await load(connections, seconds, async () => {
+    begin = look();
+  });
+  const end = look();
+  return (begin.reduce((sum, times, index) => sum + between(times, end[index]!), 0) / count) * 1e6;
 }
 
-const median = (sorted: number[]) => sorted[Math.floor(sorted.length / 2)]!;
-const shown = (sorted: number[]) => `${median(sorted)} µs (${sorted[0]} to ${sorted.at(-1)})`;
-
-for (const key of values.only.split(',')) {
-  const times: Record<keyof typeof checkouts, number[]> = { before: [], now: [] };
-  const ratios: number[] = [];
-  for (let index = 0; index < Number(values.runs); index++) {
-    // the order changes with each pair, so that neither side always follows the other
-    const order = index % 2 === 0 ? (['before', 'now'] as const) : (['now', 'before'] as const);
-    for (const side of order) times[side].push(await measure(checkouts[side], key));
-    ratios.push(times.now.at(-1)! / times.before.at(-1)!);
-    process.stderr.write(`${key}: run ${index + 1}, ${ratios.at(-1)!.toFixed(3)} of before\n`);
+/** Stops the processes of the other service during the work. */
+async function without<T>({ pids }: Contender, work: () => Promise<T>): Promise<T> {
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
+  try {
+    return await work();
+  } finally {
+    for (const pid of pids) process.kill(pid, 'SIGCONT');
   }
-  const [before, now, ratio] = [times.before, times.now, ratios].map((each) => each.toSorted((a, b) => a - b));
-  const spread = `${ratio![0]!.toFixed(3)} to ${ratio!.at(-1)!.toFixed(3)}`;
-  console.log(
-    `${key}: before ${shown(before!)}, now ${shown(now!)}, now/before ${median(ratio!).toFixed(3)} (${spread})`,
-  );
 }
+
+const at = (sorted: number[], part: number) => sorted[Math.round((sorted.length - 1) * part)]!;
+const sortedOf = (times: number[]) => times.toSorted((a, b) => a - b);
+
+async function compare(before: Contender, now: Contender): Promise<void> {
+  for (const key of keys) {
+    const times: [number[], number[]] = [[], []];
+    const ratios: number[] = [];
+    for (let slice = -3; slice < slices; slice++) {
+      const pair = [0, 0];
+      // the order changes, so that neither side always follows the other; the first three pairs warm up
+      for (const index of slice % 2 === 0 ? [0, 1] : [1, 0]) {
+        const [one, other] = index === 0 ? [before, now] : [now, before];
+        pair[index] = await without(other, () => measure(one, key));
+      }
+      if (slice < 0) continue;
+      times[0].push(pair[0]!);
+      times[1].push(pair[1]!);
+      ratios.push(pair[1]! / pair[0]!);
+    }
+    const [first, second, ratio] = [...times, ratios].map(sortedOf) as [number[], number[], number[]];
+    const shown = `before ${at(first, 0.5).toFixed(1)} µs, now ${at(second, 0.5).toFixed(1)} µs`;
+    const spread = `quartiles ${at(ratio, 0.25).toFixed(3)} to ${at(ratio, 0.75).toFixed(3)}`;
+    console.log(`${key}: ${shown}, now/before ${at(ratio, 0.5).toFixed(3)} (${spread})`);
+  }
+}
+
+const nothing = async () => {};
+await withContender(values.before === undefined ? here : resolve(values.before), nothing, (before) =>
+  withContender(here, values.with === undefined ? nothing : addFederation, (now) => compare(before, now)),
+);
