@@ -17,6 +17,8 @@ const list = statement('attributes.list', `SELECT ${columns} FROM attributes ORD
 // the definitions stay as they are until the values are stored
 const listForUse = statement('attributes.list_for_use', `SELECT ${columns} FROM attributes ORDER BY name FOR SHARE`);
 const lock = statement('attributes.lock', `SELECT ${columns} FROM attributes WHERE name = $1 FOR UPDATE`);
+// one at a time, and in a statement of its own: the next one sees what this one stored. An arbitrary constant identifies this advisory lock.
+const lockCount = statement('attributes.lock_count', 'SELECT pg_advisory_xact_lock(7106347)');
 const insert = statement(
   'attributes.insert',
   `INSERT INTO attributes (${columns}) SELECT $1, $2, $3, $4, $5, $6, $7 WHERE (SELECT count(*) FROM attributes) < $8
@@ -63,9 +65,11 @@ export function attributesRepository(sql: Sql) {
     /** In a transaction that stores values: no definition changes until it ends. */
     listForUse: async (): Promise<Attribute[]> => (await sql.query<Row>(listForUse)).map(toAttribute),
     lock: (name: string): Promise<Attribute | undefined> => one(sql.query<Row>(lock, [name])),
-    /** Undefined if there is one of this name, or if there are `most` already. */
-    insert: ({ name, type, ...members }: Attribute, most: number): Promise<Attribute | undefined> =>
-      one(sql.query<Row>(insert, [name, type, ...values(members), most])),
+    /** In a transaction: undefined if there is one of this name, or if there are `most` already. */
+    async insert({ name, type, ...members }: Attribute, most: number): Promise<Attribute | undefined> {
+      await sql.query(lockCount);
+      return one(sql.query<Row>(insert, [name, type, ...values(members), most]));
+    },
     update: (name: string, members: Omit<Attribute, 'name' | 'type'>): Promise<Attribute | undefined> =>
       one(sql.query<Row>(update, [name, ...values(members)])),
     /** In a transaction: deletes the definition with the values of all users. */
