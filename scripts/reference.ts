@@ -81,6 +81,7 @@ const addresses: Record<string, string> = {
   'POST /connections/:id': 'Begins a sign-in by a connection: a button of the sign-in page',
   'GET /connections/:id': 'Begins one for the authorization request of this browser that `transaction` names',
   'GET /connections/:id/callback': 'Where a connection’s answer arrives: its redirect URI',
+  'POST /login/user': 'The form of the name, where domains lead to connections',
   'GET /login/connect': 'The page that asks for proof of an account, to connect it',
   'POST /login/connect': 'Its form',
   'GET /login/name': 'The page that asks for the user name of a new account',
@@ -182,6 +183,8 @@ const addresses: Record<string, string> = {
   'POST /admin/users/:sub/edit': 'Saves it',
   'GET /admin/users/:sub/password': 'Ways to help a user who cannot sign in',
   'POST /admin/users/:sub/password': 'Creates a link with which a user chooses a password, or sets a password',
+  'GET /admin/users/:sub/connections': 'The connections of a user, and the emergency access',
+  'POST /admin/users/:sub/connections': 'Removes one, or gives or takes that access',
   'GET /admin/users/:sub/second-factors/remove': 'The consequences of removing second factors of a user',
   'POST /admin/users/:sub/second-factors/remove': 'Removes them',
   'GET /admin/users/:sub/delete': 'The consequences of deleting a user',
@@ -339,7 +342,7 @@ const events: Record<AuditEventType, string> = {
   'consent.denied': 'A user refused to grant scopes to a client',
   'consent.withdrawn': 'A user, or an administrator for the user, revoked a grant',
   'access.refused':
-    'A user who may not use a client read that, and the client was told; the groups or the networks of the client do not admit the user',
+    'A user who may not use a client read that, and the client was told; the groups, the networks or the connections of the client do not admit the user',
   'access.lost':
     'A user left the groups of a client, or the client admits fewer: the sessions, codes and tokens of the user for the client ended',
   'device.requested': 'A device asked for a code; the detail has the scopes',

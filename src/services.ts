@@ -33,6 +33,7 @@ import { createCodeAttempts } from './authenticators/code-attempts.ts';
 import { createCountTry } from './authenticators/count-try.ts';
 import { createSecondFactorEnrolment } from './authenticators/enrolment.ts';
 import { createElsewhere } from './authenticators/connection/elsewhere.ts';
+import { createConnectionRouting } from './authenticators/connection/routing.ts';
 import { createConnectionSteps } from './authenticators/connection/steps.ts';
 import { authenticators } from './authenticators/list.ts';
 import { createTotpEnrolment } from './authenticators/totp/enrolment.ts';
@@ -152,6 +153,7 @@ export async function buildServices({
     perNetwork: config.limits.pendingSignInsPerNetwork,
   });
   const connections = createConnectionDirectory(store);
+  const connectionRouting = createConnectionRouting({ store, connections, connectionKinds });
   const freeFailures = config.limits.signInPerAccount;
   const { now } = tokens;
   const countTry = createCountTry({ store, deviceCookies, limits, freeFailures });
@@ -177,6 +179,7 @@ export async function buildServices({
     secondStep,
     policy: config.secondFactor,
     startPage: config.startPage,
+    routing: connectionRouting,
   });
   const services = {
     config,
@@ -203,6 +206,7 @@ export async function buildServices({
     ),
     connections,
     connectionKinds,
+    connectionRouting,
     connectionSteps,
     elsewhere: createElsewhere({ store, kinds: connectionKinds, steps: connectionSteps, limits, issuer }),
     linkIdentity: createLinkIdentity({ store, config, kinds: connectionKinds }),

@@ -32,6 +32,7 @@ import { consoleTryItEndpoint } from './console/try-it/routes.ts';
 import { userConfirmRoutes } from './console/users/confirm-routes.ts';
 import { userEditRoutes } from './console/users/edit-routes.ts';
 import { userExportRoutes } from './console/users/export-routes.ts';
+import { userConnectionRoutes } from './console/users/connection-routes.ts';
 import { userFactorRoutes } from './console/users/factor-routes.ts';
 import { userImportRoutes } from './console/users/import-routes.ts';
 import { userPasswordRoutes } from './console/users/password-routes.ts';
@@ -53,6 +54,7 @@ const pages = [
     clientClaimsRoutes,
   ],
   ...[consoleUsersEndpoint, userConfirmRoutes, userEditRoutes, userPasswordRoutes, userFactorRoutes],
+  userConnectionRoutes,
   ...[userExportRoutes, userImportRoutes],
   ...[consoleGroupsEndpoint, groupPageRoutes, consoleResourcesEndpoint, consoleConnectionsEndpoint],
   ...[consoleAttributesEndpoint, consoleScopesEndpoint],

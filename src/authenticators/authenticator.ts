@@ -64,7 +64,7 @@ export interface FirstFactorRefused {
 
 /** A first step that the user takes at another site. */
 export interface Elsewhere {
-  /** The ways that the sign-in page offers, in order; the form of each posts no fields of its own. */
+  /** The ways, in order; the form of each posts no fields of its own. */
   ways(context: StepContext): Promise<ElsewhereWay[]>;
 }
 
@@ -74,6 +74,8 @@ export interface ElsewhereWay {
   name: string;
   /** Where its form posts. */
   path: string;
+  /** Whether the sign-in page offers it only to a user who is led to it. */
+  hidden: boolean;
   /** Where the browser is then sent, for the policy of the page. */
   target: string | undefined;
 }

@@ -155,7 +155,7 @@ export async function readFields(
     const typed =
       option !== undefined ? values[option] : required ? words[index] : words.slice(index).join(' ') || undefined;
     if (typed === undefined) {
-      if (kind === 'input')
+      if (kind === 'input' && required)
         throw new UsageError(
           'Add --password-stdin and pipe the password in: a password must not be on a command line.',
         );

@@ -14,6 +14,9 @@ export interface PendingRequest {
   redirectUri: string | undefined;
   loginHint: string | undefined;
   uiLocales: string | undefined;
+  /** The connections by which users may sign in to the client; empty for every way to sign in. */
+  connections: readonly string[];
+  parameters: AuthorizationRequestRow['parameters'];
   /** When the browser sent it. */
   createdAt: Date;
 }
@@ -46,6 +49,8 @@ export async function shownRequest(clients: ClientCache, stored: AuthorizationRe
     redirectUri,
     loginHint: stored.parameters['login_hint']?.slice(0, 255),
     uiLocales: stored.parameters['ui_locales']?.slice(0, 200),
+    connections: client?.connections ?? [],
+    parameters: stored.parameters,
     createdAt: stored.createdAt,
   };
 }

@@ -1,6 +1,7 @@
 // Completes a sign-in, or sends the user to the second step: every page that verified a factor calls it.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { VerifiedUser } from '../authenticators/authenticator.ts';
+import type { ConnectionRouting } from '../authenticators/connection/routing.ts';
 import type { Repositories } from '../repositories/store.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
 import { securityNotification } from '../browser/security-notification.ts';
@@ -33,11 +34,14 @@ export interface SignInOptions {
   policy: SecondFactorPolicy;
   /** Whether users land on the start page. */
   startPage: boolean;
+  /** Finds the connection that a user has to use. */
+  routing: Pick<ConnectionRouting, 'requiredBy'>;
 }
 
 export type SignIn = ReturnType<typeof createSignIn>;
 
-export function createSignIn({ store, sessions, deviceCookies, audit, secondStep, policy, startPage }: SignInOptions) {
+export function createSignIn(options: SignInOptions) {
+  const { store, sessions, deviceCookies, audit, secondStep, policy, startPage, routing } = options;
   /** Makes the session, remembers the browser and records the sign-in, all or nothing. Parameters and result as for proceed(). */
   async function complete(
     request: FastifyRequest,
@@ -74,6 +78,14 @@ export function createSignIn({ store, sessions, deviceCookies, audit, secondStep
       user: VerifiedUser,
       continuation: Continuation,
     ): Promise<string | undefined> {
+      // whatever the user showed here, an enforced domain signs in by its connection (federation 4)
+      const required = user.upstream ? undefined : await routing.requiredBy(user.sub);
+      if (required) {
+        const detail = { reason: 'enforced', connection: required.id };
+        const event = { type: 'user.sign_in_failed', outcome: 'failure', sub: user.sub, detail } as const;
+        await audit(request, { ...event, clientId: continuation.clientId });
+        return requiredPath(required.id, continuation);
+      }
       // the stored function refuses a user with a second factor (security R127), so the usual sign-in needs no statement that looks for one
       if (!mayNeedSecondFactor(policy) && !continuation.previous) {
         const next = await complete(request, reply, user, continuation);
@@ -122,6 +134,12 @@ export function signInPath(
 ): string {
   if (transaction !== undefined) return `${path}?transaction=${encodeURIComponent(transaction)}`;
   return returnTo === undefined ? path : `${path}?destination=${encodeURIComponent(returnTo.value)}`;
+}
+
+/** The sign-in page for a user who has to sign in by a connection. */
+export function requiredPath(id: string, continuation: Pick<Continuation, 'transaction' | 'returnTo'>): string {
+  const path = signInPath('/login', continuation);
+  return `${path}${path.includes('?') ? '&' : '?'}connection=${id}`;
 }
 
 /** The methods shown before and now, each once. */

@@ -1,4 +1,5 @@
 // Starts the jobs of an instance: the channels of what goes out, and the refresh of its keys and caches.
+import type { ConnectionRouting } from '../authenticators/connection/routing.ts';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
@@ -34,6 +35,7 @@ interface JobDependencies {
   clientDocuments: ClientDocuments;
   renderer: PageRenderer;
   appearance: AppearanceService;
+  connectionRouting: ConnectionRouting;
   publicResources: PublicResourcesService;
   mailTransport: MailTransport;
   post: Parameters<typeof startLogoutDelivery>[0]['post'];

@@ -1,4 +1,5 @@
 // Composes mails from the rows of the outbox: finds the recipients and the language, and makes the link.
+import type { ConnectionRouting } from '../authenticators/connection/routing.ts';
 import type { Config } from '../config.ts';
 import { nameInMail, usernameInMail } from '../pages/markup.ts';
 import type { PageRenderer } from '../pages/renderer.ts';
@@ -20,6 +21,7 @@ export interface MailCompositionOptions {
   renderer: Pick<PageRenderer, 'mail' | 'chooseLocale'>;
   limits: Limits;
   appearance: Pick<AppearanceService, 'current'>;
+  connectionRouting: Pick<ConnectionRouting, 'requiredOf'>;
 }
 
 /** A mail ready to be sent, and the purpose of its link. */
@@ -35,7 +37,13 @@ type FanOut = (repositories: Repositories, row: OutboxRow) => Promise<void>;
 export const mailDeadline = 86_400;
 const decisionPause = 3600; // seconds between two mails about pending registrations
 /** Mails that a user can have sent to the address of another user. */
-const requestableByAnyone: readonly MailName[] = ['verify-address', 'reset-password', 'sign-up', 'sign-up-known'];
+const requestableByAnyone: readonly MailName[] = [
+  'verify-address',
+  'reset-password',
+  'sign-up',
+  'sign-up-known',
+  'sign-in-elsewhere',
+];
 const maxNames = 10;
 
 const purposes: Partial<Record<MailName, LinkPurpose>> = {
@@ -61,12 +69,14 @@ const buttonPaths: Partial<Record<MailName, string>> = {
   'new-sign-in': '/account',
   'second-step-failed': '/account/password',
   'sign-up-known': '/login',
+  'sign-in-elsewhere': '/login',
   'registration-waiting': '/admin',
 };
 
 export type MailComposition = ReturnType<typeof createMailComposition>;
 
-export function createMailComposition({ config, store, renderer, limits, appearance }: MailCompositionOptions) {
+export function createMailComposition(options: MailCompositionOptions) {
+  const { config, store, renderer, limits, appearance, connectionRouting } = options;
   const { issuer, lifetimes } = config;
   const lifetimeOf: Record<LinkPurpose, number> = {
     verify_address: lifetimes.emailVerification,
@@ -83,7 +93,14 @@ export function createMailComposition({ config, store, renderer, limits, appeara
     async 'forgotten-password'({ users, mails }, { data, locale }) {
       const login = data['login'];
       const user = typeof login === 'string' ? await users.findByLogin(login) : undefined;
-      if (user?.status === 'enabled') await mails.notify({ name: 'reset-password', sub: user.sub, locale });
+      if (user?.status !== 'enabled') return;
+      // a user of an enforced domain learns where to sign in, and gets no link (federation 4)
+      const required = await connectionRouting.requiredOf(user);
+      await mails.notify(
+        required
+          ? { name: 'sign-in-elsewhere', sub: user.sub, locale, data: { connection: required.displayName } }
+          : { name: 'reset-password', sub: user.sub, locale },
+      );
     },
     async 'sign-up-wanted'({ users, mails }, { recipient, locale }) {
       if (recipient === undefined) return;
@@ -169,6 +186,8 @@ export function createMailComposition({ config, store, renderer, limits, appeara
       const own = [to, user.emailVerified ? user.email : undefined];
       values['username'] = usernameInMail(user.username, own, row.name === 'verify-address');
     }
+    const connection = text('connection');
+    if (connection !== undefined) values['connection'] = nameInMail(connection) || '…';
     if (row.clientId !== undefined)
       values['client'] = (client && nameInMail(displayName(client.clientId, client.metadata))) || row.clientId;
     return { values, facts };

@@ -29,8 +29,8 @@ export interface AccessClient {
   accessGroups: readonly string[];
   /** The networks from which browsers and clients may act; empty for all. */
   networks: readonly string[];
-  /** The connections by which users may sign in to the client; undefined or empty for all. */
-  connections?: readonly string[] | undefined;
+  /** The connections by which users may sign in to the client; empty for every way to sign in. */
+  connections: readonly string[];
 }
 
 /** How the user acts. A member that is absent is not asked about: the start page, for example, knows no connection. */
@@ -41,13 +41,18 @@ export interface AccessSituation {
   by?: { connection: string | undefined };
 }
 
+/** How the user of a session signed in. */
+export const wayOf = ({ upstream }: { upstream: { connectionId: string } | undefined }) => ({
+  connection: upstream?.connectionId,
+});
+
 /** Returns `yes`, or why the user may not use the client. The reasons that no user can change come first. */
 export function mayUse(
   user: AccessUser,
   client: AccessClient,
   { from, by }: AccessSituation = {},
 ): 'yes' | AccessRefusal {
-  const { access, accessGroups, networks, connections = [] } = client;
+  const { access, accessGroups, networks, connections } = client;
   if (client.status !== 'enabled') return 'client_disabled';
   if (user.status === 'disabled') return 'user_disabled';
   if (access !== 'everyone' && !accessGroups.some((group) => user.groups.includes(group))) return 'not_in_group';

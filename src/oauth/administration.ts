@@ -161,6 +161,15 @@ export const clientAccessShape = z.object({
     .enum(accessRules)
     .describe('Who may use the client: everyone (the default), or members of one of access_groups.'),
   access_groups: z.array(groupName).max(200, rule('entries')).describe('The groups whose members may use the client.'),
+  connections: z
+    .array(
+      z
+        .string()
+        .trim()
+        .regex(/^[a-z][a-z0-9-]{1,39}$/, rule('connection.unknown')),
+    )
+    .max(50, rule('entries'))
+    .describe('The ids of the connections by which users may sign in to the client; empty for every way to sign in.'),
   networks: z
     .array(z.string().trim().refine(isNetwork, rule('network')))
     .max(maxNetworks, rule('entries'))

@@ -38,6 +38,7 @@ export const administratorMembers = [
   'required_acr',
   'access',
   'access_groups',
+  'connections',
   'networks',
   'start_uri',
   'start_hidden',

@@ -51,6 +51,10 @@ const members = {
   hidden: z.boolean().optional().describe('Whether the sign-in page shows no button.'),
   domains: domains.optional().describe('Domains of addresses that lead here.'),
   subdomains: z.boolean().optional().describe('Whether the domains below these count, too.'),
+  enforced: z
+    .boolean()
+    .optional()
+    .describe('Whether users whose address is of these domains sign in by this connection, and by nothing else.'),
   authoritative_domains: domains
     .optional()
     .describe('Domains whose addresses are confirmed because this connection says them: only those that it owns.'),

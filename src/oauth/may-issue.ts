@@ -19,6 +19,8 @@ export interface IssueFacts {
    * ends nothing that the user began (security R63).
    */
   inKnownBrowser: boolean;
+  /** How the user had signed in. */
+  by: { connection: string | undefined };
   /** Where the browser or client acts, if the networks of the client are asked. */
   from?: { address: string | undefined };
 }
@@ -31,10 +33,10 @@ export type IssueRefusal =
   | 'session_ended';
 
 /** Returns `yes`, or the first reason for which nothing is issued. */
-export function mayIssue({ user, client, from, ...facts }: IssueFacts): 'yes' | IssueRefusal {
-  // the groups of the client are about users
-  const asked = user ? client : ({ ...client, access: 'everyone' } as const);
-  const use = mayUse(user ?? { groups: [] }, asked, from && { from });
+export function mayIssue({ user, client, from, by, ...facts }: IssueFacts): 'yes' | IssueRefusal {
+  // the groups and the connections of the client are about users
+  const asked = user ? client : ({ ...client, access: 'everyone', connections: [] } as const);
+  const use = mayUse(user ?? { groups: [] }, asked, { by, ...(from && { from }) });
   if (use !== 'yes') return use;
   if (facts.atEpoch !== undefined && facts.atEpoch !== client.epoch) return 'client_ended';
   if (!user) return 'yes';

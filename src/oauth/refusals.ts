@@ -52,6 +52,7 @@ const requestRules = {
   'scope-twice': 'must not name a scope twice',
   'https.start': 'must be an https URL without user information or a fragment',
   network: 'must contain only IP addresses and networks, such as 192.0.2.0/24, without bits beside the prefix',
+  'connection.unknown': 'must name connections by their ids',
   'access-groups': 'must name at least one group where access is groups',
   positive: 'must be a whole number from 1 to 2147483647',
   'claim-name':

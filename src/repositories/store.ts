@@ -54,6 +54,7 @@ import { userImportsRepository } from './users/user-imports.ts';
 import { userSearchRepository } from './users/user-search.ts';
 import { userSettingsRepository } from './users/user-settings.ts';
 import { usersRepository } from './users/users.ts';
+import { breakGlassRepository } from './connections/break-glass.ts';
 import { connectionStepsRepository } from './connections/connection-steps.ts';
 import { connectionsRepository } from './connections/connections.ts';
 import { linkedIdentitiesRepository } from './connections/linked-identities.ts';
@@ -69,6 +70,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     auditView: auditViewRepository(sql),
     authorizationCodes: authorizationCodesRepository(sql),
     authorizationRequests: authorizationRequestsRepository(sql),
+    breakGlass: breakGlassRepository(sql),
     clientSessionHandles: clientSessionHandlesRepository(sql),
     clientAccess: clientAccessRepository(sql),
     clientDocuments: clientDocumentsRepository(sql),

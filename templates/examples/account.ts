@@ -55,6 +55,7 @@ export const accountExamples: Examples<AccountPages> = {
         { kind: 'unprotected', uri: '/account/security', count: 0 },
         { kind: 'recovery-codes', uri: '/account/second-factors', count: 2 },
       ],
+      startUri: '/account/start',
       consoleUri: '/admin',
       methods: ['password', 'second-factors'],
       devices: [{ browser: 'Firefox', system: 'Linux' }, { system: 'iPhone' }, {}],
@@ -69,7 +70,7 @@ export const accountExamples: Examples<AccountPages> = {
       ...ada,
       profile: [
         { claim: 'name', value: 'Ada Lovelace', seenBy: ['Harbour', 'Lighthouse'] },
-        { claim: 'email', value: 'ada@example.org', seenBy: ['Harbour'] },
+        { claim: 'email', value: 'ada@example.org', seenBy: ['Harbour'], by: 'Corporate' },
         { claim: 'email_verified', value: 'true', flag: true, seenBy: ['Harbour'] },
         { claim: 'address', value: '12 St James’s Square\nLondon SW1Y 4JH', seenBy: [] },
         { claim: 'phone_number', value: '+44 20 7946 0958', seenBy: ['Harbour'] },
@@ -81,9 +82,17 @@ export const accountExamples: Examples<AccountPages> = {
     },
   ],
   'account-profile-edit': [
-    { ...noUser, fields: [], maxLength: 255, form: form('/account/profile/edit'), profileUri: '/account/profile' },
+    {
+      ...noUser,
+      fields: [],
+      kept: [],
+      maxLength: 255,
+      form: form('/account/profile/edit'),
+      profileUri: '/account/profile',
+    },
     {
       ...ada,
+      kept: [{ claim: 'nickname', value: 'Ada', by: 'Corporate' }],
       fields: [
         { field: 'name', value: 'Ada Lovelace', seenBy: ['Harbour', 'Lighthouse'] },
         { field: 'given_name', value: 'Ada', seenBy: [] },

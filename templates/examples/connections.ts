@@ -16,12 +16,17 @@ const typed = {
   ...{ secret: '', scope: 'openid profile email', token_endpoint_auth_method: 'client_secret_basic' },
   ...{ status: 'enabled', linking: 'domain', provisioning: 'on', authoritative_domains: 'example.com' },
   ...{ groups_claim: 'groups', group_rules: 'Staff = staff', default_groups: 'guests', trust_mfa: 'true' },
+  ...{ position: '1', hidden: '', domains: 'example.com', subdomains: 'true', enforced: 'true', session_lifetime: '' },
 };
 
 export const connectionExamples: Examples<ConnectionPages> = {
   'connection-problem': [
     { problem: 'expired', signInUri: '/login', reference: '0a1b2c3d' },
     { problem: 'elsewhere', name: longName, client, signInUri: '/login?transaction=x', leadsTo, reference: '0a1b2c3d' },
+  ],
+  'login-leave': [
+    { name: 'Corporate', uri: 'https://login.example.com/authorize?client_id=gatehouse' },
+    { name: longName, client, uri: 'https://login.example.com/authorize?client_id=gatehouse' },
   ],
   'login-connect': [
     { name: 'Corporate', address: 'ada@example.com', signInUri: '/login?destination=connect' },
@@ -84,6 +89,7 @@ export const connectionExamples: Examples<ConnectionPages> = {
           issuer: 'https://login.example.com',
         },
         ...{ clientId: 'x', linking: 'ask', provisioning: 'off', authoritativeDomains: [], trustMfa: false },
+        ...{ domains: [], subdomains: false, enforced: false, hidden: false },
         createdAt: since,
       },
       ...{ redirectUri, editUri: `${uri}/edit`, deleteUri: `${uri}/delete` },
@@ -95,6 +101,7 @@ export const connectionExamples: Examples<ConnectionPages> = {
         ...{ issuer: 'https://login.example.com/3f2504e0-4f89-11d3-9a0c-0305e82c3301/v2.0', linking: 'domain' },
         ...{ provisioning: 'on', authoritativeDomains: ['example.com', 'example.org'], trustMfa: true },
         ...{ secretSince: since, discoveredAt: since, createdAt: since },
+        ...{ domains: ['example.com', 'example.net'], subdomains: true, enforced: true, hidden: true },
       },
       ...{ redirectUri, editUri: `${uri}/edit`, deleteUri: `${uri}/delete` },
     },

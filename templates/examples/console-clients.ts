@@ -185,6 +185,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
       selfManaged: true,
       access: [{ name: 'crew', uri: '/admin/groups/crew' }],
       networks: ['192.0.2.0/24', '2001:db8::/32'],
+      connections: [{ id: 'corporate', uri: '/admin/connections/corporate' }],
       createdAt: at,
       updatedAt: at,
       members: [

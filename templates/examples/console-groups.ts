@@ -102,7 +102,7 @@ export const consoleGroupsExamples: Examples<ConsoleGroupsPages> = {
       groupUri: uris.groupUri,
       members: 1234,
       most: 1000,
-      typed: { name: 'staff', description: 'Who builds it' },
+      typed: { name: 'staff', description: 'Who builds it', sources: 'corporate' },
       form: form('/admin'),
       problem: 'taken',
     },

@@ -138,6 +138,7 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
         { kind: 'other', name: 'Card', createdAt: since, removeUri: '/admin/users/5f2c?id=3' },
       ],
       recoveryCodes: 8,
+      connections: { names: ['Corporate', 'Partners'], uri: '/admin/users/5f2c/connections' },
       events: [
         {
           ...{ id: '9', type: 'user.signed_in', failed: false, at: since, uri: '/admin/audit/9' },
@@ -218,6 +219,28 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
       ...users,
       ...{ username: 'ada', userUri: '/admin/users/5f2c', of: 'new-user', lifetime: 604_800, expiresAt: since },
       uri: 'https://sso.example.com/invitation?token=pNYvF2qk0ttb2Yp5m0m1xTWi9JwAdCBhHVAyJ-LsBf8',
+    },
+  ],
+  'console-user-connections': [
+    {
+      ...users,
+      ...{ username: 'x', userUri: '/admin/users/x', links: [], breakGlass: false },
+      form: form('/admin/users/x/connections'),
+    },
+    {
+      ...users,
+      ...{ username: 'ada', userUri: '/admin/users/5f2c', breakGlass: true },
+      links: [
+        {
+          ...{ connection: 'corporate', name: 'Corporate', uri: '/admin/connections/corporate', subject: '00u1a2b3c4' },
+          ...{ since: new Date('2026-03-14T09:26:53Z'), usedAt: new Date('2026-03-14T09:26:53Z'), only: true },
+        },
+        {
+          ...{ connection: 'partners', name: 'Partners', uri: '/admin/connections/partners', subject: 'ada' },
+          ...{ since: new Date('2026-03-14T09:26:53Z'), only: false },
+        },
+      ],
+      form: form('/admin/users/5f2c/connections'),
     },
   ],
   'console-user-factors-remove': [

@@ -73,3 +73,23 @@ test('an application appears and goes with the group (FR42)', async () => {
 test('without a session the page asks for a sign-in (federation 7)', async () => {
   expect((await new UserAgent(service).get('/account/start')).location).toContain('/login');
 });
+
+test('the account links to it where it is the landing page, and else where it has something for the user (federation 7)', async () => {
+  const { agent } = await open([]);
+  expect((await agent.get('/account')).body).toContain('href="/account/start"');
+  const other = await startTestService();
+  try {
+    const browser = new UserAgent(other);
+    await browser.signIn(await other.createUser());
+    expect((await browser.get('/account')).body).not.toContain('/account/start');
+    const client = await other.createClient();
+    const begins = (change: string) =>
+      other.database.sql(`UPDATE clients SET ${change} WHERE client_id = $1`, [client.clientId]);
+    await begins(`start_uri = 'https://rp.example.com/', access = 'groups', access_groups = '{staff}'`);
+    expect((await browser.get('/account')).body).not.toContain('/account/start');
+    await begins(`access = 'everyone'`);
+    expect((await browser.get('/account')).body).toContain('href="/account/start"');
+  } finally {
+    await other.stop();
+  }
+});

@@ -85,6 +85,7 @@ test('every admin route that writes needs a recent sign-in, except those that on
     'POST /admin/api/resources',
     'POST /admin/api/scopes',
     'POST /admin/api/users',
+    'POST /admin/api/users/:sub/break-glass',
     'POST /admin/api/users/:sub/connections',
     'POST /admin/api/users/:sub/invitation',
     'POST /admin/api/users/:sub/recovery-link',

@@ -10,6 +10,7 @@ const administrated = {
   'required_acr?': ['urn:gatehouse:acr:password', null],
   'access?': ['everyone', 'groups'],
   'access_groups?': [['staff'], []],
+  'connections?': [['nowhere'], []],
   'networks?': [['192.0.2.0/24', '::1'], []],
   'start_uri?': ['https://rp.example.com/start', null],
   'start_hidden?': [true],
@@ -191,6 +192,7 @@ export const adminRoutes: Record<string, Route> = {
       'secret?': ['secret', null],
     },
   }),
+  'POST /admin/api/users/:sub/break-glass': admin(204, { ...person, json: { marked: [true, false] } }),
   'POST /admin/api/users/:sub/connections': admin(204, { ...person, json: { connection: ['none'], subject: ['x'] } }),
   'POST /admin/api/resources': admin(201, {
     json: {

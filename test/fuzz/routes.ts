@@ -20,6 +20,8 @@ const moreOfAuthorization = {
   'ui_locales?': ['de en'],
   'id_token_hint?': ['@id_token'],
   'login_hint?': ['alice'],
+  'connection?': ['none'],
+  'domain_hint?': ['corp.example'],
   'acr_values?': ['urn:gatehouse:acr:password', '0'],
   'claims?': ['{"id_token":{"name":{"essential":true}},"userinfo":{"email":null}}'],
   'code_challenge?': ['@challenge'],
@@ -522,6 +524,17 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [200, 303, 403, 404, 409],
   },
+  'GET /admin/users/:sub/connections': {
+    path: { sub: ['@sub'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'POST /admin/users/:sub/connections': {
+    path: { sub: ['@sub'] },
+    form: { act: ['remove', 'mark', 'unmark'], 'connection?': ['none'] },
+    cookies: byAdministrator,
+    statuses: [303, 400, 403, 404],
+  },
   'GET /admin/users/:sub/second-factors/remove': {
     path: { sub: ['@sub'] },
     query: { 'id?': ['x'] },
@@ -860,6 +873,16 @@ export const routes: Record<string, Route> = {
     form: { csrf: ['@csrf /login'], ...secondStep, set_up: ['A'.repeat(200)], code: ['123456'], name: ['telephone'] },
     cookies: ['@newcomer', '@cookies'],
     statuses: [200, 303, 403],
+  },
+  'POST /login/user': {
+    form: {
+      csrf: ['@csrf /login/user'],
+      'transaction?': ['@transaction /login'],
+      username: ['ada', 'ada@corp.example'],
+      'destination?': ['data'],
+    },
+    cookies: byCookie,
+    statuses: [200, 400, 403],
   },
   'POST /login/second-factor': {
     form: {

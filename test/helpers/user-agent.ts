@@ -12,6 +12,9 @@ export interface Page {
   location: string | undefined;
 }
 
+/** The form that asks for the name alone. */
+const nameForm = 'action="/login/user"';
+
 /** The headers that a browser sends when it navigates. */
 const navigation = {
   accept: 'text/html,application/xhtml+xml',
@@ -81,7 +84,11 @@ export class UserAgent {
 
   /** Signs in at the sign-in page, opened alone or by an authorization request. */
   async signIn(user: { username: string; password: string }, page?: Page): Promise<Page> {
-    return this.submit(page ?? (await this.get('/login')), { username: user.username, password: user.password });
+    const { username, password } = user;
+    const first = page ?? (await this.get('/login'));
+    // where domains lead to connections, the page asks for the name first
+    const asked = first.body.includes(nameForm) ? await this.submit(first, { username }) : first;
+    return this.submit(asked, { username, password });
   }
 
   /** Sends an authorization request, and signs in and consents where the service asks; ends at the client's address. */
@@ -91,7 +98,8 @@ export class UserAgent {
     parameters: Record<string, string> = {},
   ): Promise<Page> {
     let page = await this.follow(await this.get(authorizationUrl(this.issuer, client, parameters)));
-    if (user && page.body.includes('id="password"')) page = await this.signIn(user, page);
+    if (user && (page.body.includes('id="password"') || page.body.includes(nameForm)))
+      page = await this.signIn(user, page);
     if (page.body.includes('id="allow"')) page = await this.submit(page, { decision: 'allow' });
     return page;
   }

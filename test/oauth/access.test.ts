@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type AccessClient, type AccessSituation, type AccessUser, mayUse } from '../../src/oauth/access.ts';
 import { isNetwork, isWithin, plainAddress } from '../../src/oauth/networks.ts';
 
-const open: AccessClient = { status: 'enabled', access: 'everyone', accessGroups: [], networks: [] };
+const open: AccessClient = { status: 'enabled', access: 'everyone', accessGroups: [], networks: [], connections: [] };
 const ofStaff: AccessClient = { ...open, access: 'groups', accessGroups: ['staff', 'ops'] };
 const ofOffice: AccessClient = { ...open, networks: ['192.0.2.0/24', '2001:db8::/32'] };
 const member: AccessUser = { groups: ['crew', 'staff'] };

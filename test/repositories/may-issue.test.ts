@@ -32,6 +32,8 @@ test('the stored function issues exactly where the rule says yes, in any state o
     clientStatus: mostly<'enabled' | 'disabled'>('enabled', 'disabled'),
     access: fc.constantFrom<'everyone' | 'groups'>('everyone', 'groups'),
     networks: fc.constantFrom([], [], ['192.0.2.0/24', '2001:db8::/32']),
+    connections: fc.constantFrom([], [], ['corp']),
+    cameBy: fc.constantFrom(undefined, 'corp', 'other'),
     epoch: mostly<number | undefined>(7, undefined, 6),
     consent: mostly(true, false),
     session: mostly<'live' | 'idle' | 'none' | 'other'>('live', 'idle', 'none', 'other'),
@@ -71,7 +73,7 @@ test('the stored function issues exactly where the rule says yes, in any state o
       await sql(
         `BEGIN; UPDATE users SET status = '${now.userStatus}', groups = '{${now.groups.join(',')}}' WHERE sub = '${sub}';
          UPDATE clients SET status = '${now.clientStatus}', epoch = 7, access = '${now.access}', access_groups = '{staff,ops}',
-                networks = '{${now.networks.join(',')}}' WHERE client_id = '${clientId}';
+                networks = '{${now.networks.join(',')}}', connections = '{${now.connections.join(',')}}' WHERE client_id = '${clientId}';
          UPDATE sessions SET idle_expires_at = now() + interval '1 hour' * ${now.session === 'idle' ? -1 : 1} WHERE id = ${own};
          UPDATE sign_in_failures SET held_until = ${now.paused ? "now() + interval '1 hour'" : "'-infinity'"} WHERE sub = '${sub}';
          DELETE FROM grants WHERE sub = '${sub}';
@@ -83,19 +85,20 @@ test('the stored function issues exactly where the rule says yes, in any state o
         user: now.isOfUser ? { status: now.userStatus, groups: now.groups, paused: now.paused } : undefined,
         client: {
           ...{ status: now.clientStatus, epoch: 7, access: now.access, networks: now.networks },
-          accessGroups: ['staff', 'ops'],
+          ...{ accessGroups: ['staff', 'ops'], connections: now.connections },
         },
         atEpoch: now.epoch,
         ...{ consent: now.consent, offline: now.offline, inKnownBrowser: now.inKnownBrowser },
         sessionLives: now.session === 'live',
+        by: { connection: now.cameBy },
         ...(asked && { from: { address: now.address } }),
       };
       const answer = mayIssue(rule);
       reached.add(answer);
       const session = { live: own, idle: own, other: foreign, none: null }[now.session];
-      const rows = await sql(`SELECT * FROM ${mayIssueFunction.name}($1, $2, $3, $4, $5, $6, $7)`, [
+      const rows = await sql(`SELECT * FROM ${mayIssueFunction.name}($1, $2, $3, $4, $5, $6, $7, $8)`, [
         ...[now.isOfUser ? sub : null, clientId, now.epoch ?? null, session, now.offline, now.inKnownBrowser],
-        asked ? actsAt(now.address) : null,
+        ...[now.cameBy ?? null, asked ? actsAt(now.address) : null],
       ]);
       expect(rows, answer).toHaveLength(answer === 'yes' ? 1 : 0);
     }),
@@ -103,7 +106,7 @@ test('the stored function issues exactly where the rule says yes, in any state o
   );
   await triggers('ENABLE');
   expect([...reached].sort()).toEqual(
-    ['client_disabled', 'client_ended', 'network', 'no_consent', 'not_in_group'].concat([
+    ['client_disabled', 'client_ended', 'connection_not_allowed', 'network', 'no_consent', 'not_in_group'].concat([
       ...['session_ended', 'user_disabled', 'user_paused', 'yes'],
     ]),
   );
@@ -111,7 +114,7 @@ test('the stored function issues exactly where the rule says yes, in any state o
 
 test('PostgreSQL inlines it: a call costs no more than the joins that it replaces (security R133)', async () => {
   const rows = await sql<{ 'QUERY PLAN': string }>(
-    `EXPLAIN SELECT session_end FROM ${mayIssueFunction.name}('sub', 'client', 1, 2, false, true, NULL)`,
+    `EXPLAIN SELECT session_end FROM ${mayIssueFunction.name}('sub', 'client', 1, 2, false, true, NULL, NULL)`,
   );
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
   expect(plan).not.toContain('Function Scan');

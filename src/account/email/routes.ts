@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createAccountPages } from '../account-pages.ts';
+import { ownedOf } from '../owned.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { isUniqueViolation } from '../../database/database.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
@@ -59,6 +60,8 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
       return pages.redirect(reply, reauthenticationPath(session, ownAddress));
     if (!sessions.isOwnForm(request, csrf, { action: path, session }))
       throw invalidRequest('the form has expired or came from another site');
+    // the page says why there is no form (federation 4)
+    if ((await ownedOf(store, session.user))['email'] !== undefined) return show(request, reply, session, {}, 400);
     const typed = email?.trim() ?? '';
     if (!mailAddress.safeParse(typed).success) return show(request, reply, session, { typed, fault: 'invalid' }, 400);
     if (typed.toLowerCase() === session.user.email?.toLowerCase())
@@ -175,6 +178,8 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
         const { users, mailedLinks, mails } = repositories;
         const before = await users.lock(sub);
         if (before?.status !== 'enabled' || before.email !== link.replaces) return 'gone';
+        // a connection has become the owner of the address since the link was requested
+        if (before.email !== link.email && (await ownedOf(repositories, before))['email'] !== undefined) return 'gone';
         // of several requests at once, one uses the link
         if (!(await mailedLinks.use(link.hash, purposes))) return 'gone';
         const changed = before.email !== link.email;
@@ -221,14 +226,15 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     accountUri: '/account',
   });
 
-  function show(
+  async function show(
     request: FastifyRequest,
     reply: FastifyReply,
     session: Session,
     state: State,
     status: number,
-  ): FastifyReply {
+  ): Promise<FastifyReply> {
     const { user } = session;
+    const owner = (await ownedOf(store, user))['email'];
     const form = (action: string) => ({
       action,
       hidden: { csrf: sessions.formToken(request, reply, { action, session }) },
@@ -236,7 +242,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     const data: Pages['account-email'] = {
       account: accountView(user),
       verified: user.emailVerified,
-      form: form(path),
+      ...(owner === undefined ? { form: form(path) } : { owner }),
       profileUri: '/account/profile',
       ...state,
     };

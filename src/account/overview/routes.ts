@@ -1,12 +1,15 @@
 // Serves GET /account, the overview of the account, and GET /account/security, the sign-in methods.
 import type { FastifyInstance } from 'fastify';
 import { createAccountPages, firstPage } from '../account-pages.ts';
+import { tilesOf } from '../tiles.ts';
+import type { Config } from '../../config.ts';
 import { browserAndSystem } from '../../domain/browser-name.ts';
 import { isUnprotected, signInMethods } from './methods.ts';
 import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
+import { clientAddress } from '../../server/network.ts';
 import type { SignInMethod } from '../../pages/views/account.ts';
 import type { Pages } from '../../pages/views/index.ts';
 
@@ -16,6 +19,7 @@ const named = 3;
 const enoughRecoveryCodes = 3;
 
 interface AccountDependencies {
+  config: Config;
   store: Store;
   connections: ConnectionDirectory;
   sessions: BrowserSessions;
@@ -23,15 +27,17 @@ interface AccountDependencies {
 }
 
 export async function accountEndpoint(app: FastifyInstance, options: AccountDependencies): Promise<void> {
-  const { store, connections } = options;
+  const { config, store, connections } = options;
   const account = createAccountPages(options);
 
-  account.page(app, '/account', async (own) => {
+  account.page(app, '/account', async (own, request) => {
     const { user } = own.session;
-    const [grants, live, methods] = await Promise.all([
+    const from = { address: clientAddress(request) };
+    const [grants, live, methods, hasStart] = await Promise.all([
       store.grants.list(user.sub, firstPage),
       store.sessions.list({ sub: user.sub }, firstPage),
       signInMethods(store, user, connections),
+      config.startPage || tilesOf(store, config.issuer, user, from).then((tiles) => tiles.length > 0),
     ]);
     const recent = [...live].sort((a, b) => b.usedAt.getTime() - a.usedAt.getTime());
     return own.send('account', {
@@ -51,6 +57,7 @@ export async function accountEndpoint(app: FastifyInstance, options: AccountDepe
       sessionsUri: '/account/sessions',
       applicationsUri: '/account/applications',
       dataUri: '/account/data',
+      ...(hasStart && { startUri: '/account/start' }),
       ...(user.admin && { consoleUri: '/admin' }),
       switchAccountUri: '/login/accounts',
       logoutUri: '/logout',

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { type AccountSession, createAccountPages, firstPage } from '../account-pages.ts';
+import { ownedOf } from '../owned.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { notFound } from '../../oauth/errors.ts';
@@ -18,6 +19,7 @@ import { createAdministration } from '../../domain/administration/administration
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { attributeFields, readAttributeForm } from '../../pages/attribute-fields.ts';
 import type { AttributeField } from '../../pages/views/console-definitions.ts';
+import { legible } from '../../pages/claim-text.ts';
 import { unlessConflict } from '../../pages/refused-operations.ts';
 import type { Attribute } from '../../oauth/attributes.ts';
 import { singleValued } from '../../server/parameters.ts';
@@ -59,10 +61,15 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
 
   account.page(app, path, async (own) => {
     const { user } = own.session;
-    const [grants, attributes] = await Promise.all([store.grants.list(user.sub, firstPage), store.attributes.list()]);
+    const [grants, attributes, owned] = await Promise.all([
+      store.grants.list(user.sub, firstPage),
+      store.attributes.list(),
+      ownedOf(store, user),
+    ]);
+    const isEditable = fieldsFor(owned).length > 0 || attributes.some(isWritable);
     return own.send('account-profile', {
-      profile: profileView(user, grants, attributes),
-      ...((fields.length > 0 || attributes.some(isWritable)) && { editUri: editPath }),
+      profile: profileView(user, grants, attributes, owned),
+      ...(isEditable && { editUri: editPath }),
     });
   });
 
@@ -74,7 +81,8 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
   account.form(app, editPath, shape, async (own, { version, ...others }, request, reply) => {
     const { user } = own.session;
     const typed = others as Record<string, string | undefined>;
-    const { change, faults } = readOwnProfile(typed, editable, user.claims);
+    const owned = await ownedOf(store, user);
+    const { change, faults } = readOwnProfile(typed, editableFor(owned), user.claims);
     const definitions = await writable();
     // the user may set what is writable, and nothing else (federation F64)
     const values = singleValued(request.body);
@@ -96,12 +104,15 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
     return own.done(path, 'profile-saved');
   });
 
+  // what a connection owns is its alone (federation 4)
+  const editableFor = (owned: Owned) => editable.filter((claim) => owned[claim] === undefined);
+  const fieldsFor = (owned: Owned) => profileFields(editableFor(owned));
   const isWritable = ({ person }: Attribute) => person === 'write';
   const writable = async () => (await store.attributes.list()).filter(isWritable);
 
   async function show(own: AccountSession, trouble?: Trouble): Promise<FastifyReply> {
     const { user } = own.session;
-    const attributes = await writable();
+    const [attributes, owned] = await Promise.all([writable(), ownedOf(store, user)]);
     const see = seenBy(await store.grants.list(user.sub, firstPage));
     const form = own.form(editPath);
     form.hidden['version'] = versionOf(own.session);
@@ -112,7 +123,10 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
       ...(attributes.length > 0 && {
         attributes: attributeFields(attributes, user.claims, trouble?.typed, trouble?.attributeFaults),
       }),
-      fields: fields.map((field) => {
+      kept: editable
+        .filter((claim) => owned[claim] !== undefined)
+        .map((claim) => ({ ...legible(claim, user.claims[claim] ?? ''), by: owned[claim]! })),
+      fields: fieldsFor(owned).map((field) => {
         const value = trouble ? (trouble.typed[field] ?? '') : fieldValue(user.claims, field);
         const fault = trouble?.faults?.[field];
         return {
@@ -128,5 +142,7 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
     return own.send('account-profile-edit', data, { status: trouble ? 400 : 200 });
   }
 }
+
+type Owned = Readonly<Record<string, string>>;
 
 const versionOf = ({ user }: Session): string => String(user.updatedAt.getTime());

@@ -19,11 +19,12 @@ export function seenBy(grants: readonly Grant[]): SeenBy {
   return (claim) => covered.filter(({ claims }) => claims.has(claim)).map(({ clientName }) => clientName);
 }
 
-/** Every claim that has a value, each with the applications whose grant covers it. */
+/** Every claim that has a value, each with the applications whose grant covers it. @param owned the connections by the claims that they own */
 export function profileView(
   user: User,
   grants: readonly Grant[],
   attributes: readonly Attribute[] = [],
+  owned: Readonly<Record<string, string>> = {},
 ): Pages['account-profile']['profile'] {
   const see = seenBy(grants);
   const known = namedClaims(
@@ -33,7 +34,10 @@ export function profileView(
   const own = attributes.filter(({ person, name }) => person !== 'none' && user.claims[name] !== undefined);
   const shown = own.map(({ name, label }) => ({ ...legible(name, user.claims[name]), label, seenBy: see(name) }));
   return [
-    ...Object.entries(known).map(([claim, value]) => ({ ...legible(claim, value), seenBy: see(claim) })),
+    ...Object.entries(known).map(([claim, value]) => ({
+      ...{ ...legible(claim, value), seenBy: see(claim) },
+      ...(owned[claim] !== undefined && { by: owned[claim] }),
+    })),
     ...shown,
   ].filter(({ value }) => value !== '');
 }

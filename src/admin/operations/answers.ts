@@ -42,6 +42,9 @@ const client = metadata.extend({
   required_acr: z.string().optional(),
   access: z.enum(accessRules).describe('Who may use the client: everyone, or members of one of access_groups.'),
   access_groups: z.array(z.string()),
+  connections: z
+    .array(z.string())
+    .describe('The connections by which users may sign in to it; empty for every way to sign in.'),
   networks: z.array(z.string()).describe('The networks from which browsers and clients may act; empty for all.'),
   start_uri: z.string().optional(),
   start_hidden: z.boolean(),
@@ -298,7 +301,12 @@ export const answers = {
   }),
   Connection: connection,
   ConnectionList: z.object({ connections: z.array(connection) }),
-  LinkList: z.object({ links: z.array(link) }),
+  LinkList: z.object({
+    links: z.array(link),
+    break_glass: z
+      .boolean()
+      .describe('Whether the user may sign in here although the domain of the address is enforced.'),
+  }),
   MembersChange: z.object({
     added: z.array(z.string()),
     removed: z.array(z.string()),

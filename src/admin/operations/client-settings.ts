@@ -12,6 +12,7 @@ export function settingsOf(settings: z.infer<typeof clientChangeShape>): ClientC
     requiredAcr: settings.required_acr,
     access: settings.access,
     accessGroups: settings.access_groups,
+    connections: settings.connections,
     networks: settings.networks,
     startUri: settings.start_uri,
     startHidden: settings.start_hidden,
@@ -49,10 +50,11 @@ const isNone = (value: unknown) => Array.isArray(value) && value.length === 1 &&
 const access: Command = {
   name: 'client access',
   summary:
-    'Sets who may use a client, and from where; --network none and --start-uri none remove these. Users who lose the client lose its sessions and tokens',
+    'Sets who may use a client, from where, and by which connections they sign in; --network none, --connection none and --start-uri none remove these. Users who lose the client lose its sessions and tokens',
   options: {
     access: 'access',
     group: 'access_groups',
+    connection: 'connections',
     network: 'networks',
     'start-uri': 'start_uri',
     'start-hidden': 'start_hidden',
@@ -60,12 +62,14 @@ const access: Command = {
   prepare: (given) => ({
     ...given,
     ...(isNone(given['networks']) && { networks: [] }),
+    ...(isNone(given['connections']) && { connections: [] }),
     ...(given['start_uri'] === 'none' && { start_uri: null }),
   }),
   text: ({ client }) => {
     const who = client.access === 'everyone' ? 'Everyone' : `Members of ${client.accessGroups.join(', ')}`;
     const where = client.networks.length > 0 ? `, from ${client.networks.join(', ')}` : '';
-    return `${who} may use the client ${client.clientId}${where}.`;
+    const how = client.connections.length > 0 ? `, signed in by ${client.connections.join(', ')}` : '';
+    return `${who} may use the client ${client.clientId}${where}${how}.`;
   },
 };
 

@@ -25,24 +25,33 @@ export async function findConnection({ connections }: Pick<Store, 'connections'>
 }
 
 const refusals = {
-  ...{ id: 'id', display_name: 'name', secret: 'secret', domains: 'domains', authoritative_domains: 'domains' },
+  ...{ id: 'id', display_name: 'name', secret: 'secret', domains: 'routes', authoritative_domains: 'domains' },
   ...{ 'connection.domain-held': 'held', 'connection.version': 'changed', 'connection.secret': 'secret' },
   ...{ 'connection.issuer-address': 'issuer', 'connection.discovery': 'discovery' },
   ...{ 'connection.discovery-form': 'discovery-form', 'connection.other-issuer': 'other-issuer' },
   ...{ 'connection.inward-address': 'inward', conflict: 'taken', settings: 'settings' },
+  ...{ position: 'position', session_lifetime: 'lifetime' },
   ...{ empty: 'settings', group_rules: 'rules', claim_rules: 'rules', default_groups: 'rules' },
 } as const;
+
+/** Members that an option of a command only sets to true. */
+const flags = ['hidden', 'subdomains', 'enforced', 'trust_mfa'] as const;
 
 /** Members that a command sets by options of their own names. */
 const options = {
   'display-name': 'display_name',
   status: 'status',
+  position: 'position',
+  hidden: 'hidden',
   domain: 'domains',
+  subdomains: 'subdomains',
+  enforced: 'enforced',
   'authoritative-domain': 'authoritative_domains',
   linking: 'linking',
   provisioning: 'provisioning',
   'default-group': 'default_groups',
   'trust-mfa': 'trust_mfa',
+  'session-lifetime': 'session_lifetime',
   settings: 'settings',
   secret: 'secret',
 };
@@ -113,14 +122,20 @@ export const changeConnection = operation({
   summary: 'Changes a connection; its id and its kind stay',
   params: byConnection,
   input: () => connectionChangeShape,
+  internalInput: z.object({
+    unset: z.array(z.enum(flags)).describe('Sets these members to false.'),
+  }),
   answer: 'Connection',
   refusals,
-  handler: ({ administration, connectionKinds: kinds, secretBox }, { params: { id }, input, actor }) =>
-    administration.changeConnection(actor, id, input, { kinds, secretBox }),
+  handler: ({ administration, connectionKinds: kinds, secretBox }, { params: { id }, input, actor }) => {
+    const { unset = [], ...change } = input;
+    const off = Object.fromEntries(unset.map((name) => [name, false]));
+    return administration.changeConnection(actor, id, { ...change, ...off }, { kinds, secretBox });
+  },
   view: connectionView,
   command: {
     name: 'connection change',
-    options: { ...options, 'end-sessions': 'end_sessions' },
+    options: { ...options, unset: 'unset', 'end-sessions': 'end_sessions' },
     text: ({ id, status }) =>
       `Changed the connection ${id}: it is ${status === 'link_only' ? 'for linking only' : status}.`,
   },
@@ -148,17 +163,20 @@ const listLinks = operation({
   summary: 'Lists the links of a user to connections',
   params: ofUser,
   answer: 'LinkList',
-  handler: ({ store }, { params: { sub } }) =>
-    sub.includes('\0') ? Promise.resolve([]) : store.linkedIdentities.ofUser(sub),
-  view: (links) => ({ links: links.map(connectionLinkView) }),
+  async handler({ store }, { params: { sub } }) {
+    if (sub.includes('\0')) return { links: [], breakGlass: false };
+    const [links, breakGlass] = await Promise.all([store.linkedIdentities.ofUser(sub), store.breakGlass.has(sub)]);
+    return { links, breakGlass };
+  },
+  view: ({ links, breakGlass }) => ({ links: links.map(connectionLinkView), break_glass: breakGlass }),
   command: {
     name: 'user links',
-    text: (links) =>
+    text: ({ links }) =>
       table(
         ['CONNECTION', 'SUBJECT', 'HOW', 'SINCE'],
         links.map((link) => [link.connectionId, link.subject, link.how, link.createdAt.toISOString()]),
       ),
-    json: (links) => links.map(connectionLinkView),
+    json: ({ links }) => links.map(connectionLinkView),
   },
 });
 
@@ -207,7 +225,30 @@ export const unlinkUser = operation({
   },
 });
 
+export const markBreakGlass = operation({
+  method: 'POST',
+  path: '/admin/api/users/:sub/break-glass',
+  tag: 'users',
+  summary:
+    'Decides whether a user may sign in here although the domain of the address is enforced, as a way in for emergencies',
+  params: ofUser,
+  input: () => z.strictObject({ marked: z.boolean().describe('Whether the user may do so.') }),
+  internalInput: z.object({ off: z.boolean().describe('Takes it away again.') }),
+  handler: ({ administration }, { params: { sub }, input: { marked }, actor }) =>
+    administration.setBreakGlass(actor, sub, marked),
+  command: {
+    name: 'user break-glass',
+    options: { off: 'off' },
+    prepare: ({ off }) => ({ marked: off !== true }),
+    text: (_done, { input }) =>
+      input.marked
+        ? 'The user may sign in here at /login?local=1, whatever the domain of the address demands.'
+        : 'The user signs in as the domain of the address demands.',
+    json: (_done, { params: { sub }, input }) => ({ sub, break_glass: input.marked }),
+  },
+});
+
 export const connectionOperations = [
   ...[listConnections, createConnection, showConnection, changeConnection, deleteConnection],
-  ...[listLinks, linkUser, unlinkUser],
+  ...[listLinks, linkUser, unlinkUser, markBreakGlass],
 ];

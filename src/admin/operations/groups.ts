@@ -97,7 +97,7 @@ export const changeGroup = operation({
     into_existing: z.boolean().describe('Adds the members to the existing group with the new name, if there is one.'),
   }),
   answer: 'Group',
-  refusals: { conflict: 'taken', name: 'name', description: 'description' },
+  refusals: { conflict: 'taken', name: 'name', description: 'description', guarded_sources: 'sources' },
   async handler({ store, administration }, { params: { name }, input, actor }) {
     const { in_steps: gradual = false, into_existing: into = false, ...change } = input;
     if (gradual && change.name === name) throw invalidRequest('the group already has this name');

@@ -20,12 +20,12 @@ export function createConnectionAuthenticator({
     elsewhere: {
       async ways() {
         const open = (await connections.list()).filter(
-          ({ kind, status, hidden }) => status === 'enabled' && !hidden && connectionKinds.get(kind) !== undefined,
+          ({ kind, status }) => status === 'enabled' && connectionKinds.get(kind) !== undefined,
         );
-        return open.map(({ id, displayName, discovery }) => {
+        return open.map(({ id, displayName, hidden, discovery }) => {
           const target = discovery?.['authorization_endpoint'];
           return {
-            ...{ id, name: displayName, path: connectionPath(id) },
+            ...{ id, name: displayName, path: connectionPath(id), hidden },
             target: typeof target === 'string' ? target : undefined,
           };
         });

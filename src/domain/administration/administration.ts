@@ -5,7 +5,7 @@ import { conflict, invalidRequest, notFound, OAuthError } from '../../oauth/erro
 import { isUniqueViolation } from '../../database/database.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
-import { requireGroups } from './client-access.ts';
+import { requireConnections, requireGroups } from './client-access.ts';
 import { type AttributeValues, checkedAttributes, isEmpty, keepUnique, withoutNulls } from '../attributes.ts';
 import { appearanceOperations } from './appearance.ts';
 import { attributeOperations } from './attributes.ts';
@@ -239,9 +239,10 @@ export function createAdministration(store: Store) {
       }),
     /** @param settings the settings beside the metadata */
     createClient: (by: Actor, client: NewClient, settings: ClientChange = {}): Promise<Client> =>
-      operation<Client>(by, async ({ clients }) => {
+      operation<Client>(by, async ({ clients, connections }) => {
         const { clientId, metadata, status } = client;
         requireGroups(settings);
+        await requireConnections({ connections }, settings);
         await clients.insert(client);
         const made = found(await clients.update(clientId, settings), 'client');
         const detail = { name: metadata.client_name, scope: metadata.scope, status };
@@ -258,6 +259,7 @@ export function createAdministration(store: Store) {
         const { status, version, ...change } = decide(before);
         requireVersion(before, version);
         requireGroups(change, before);
+        await requireConnections(repositories, change, before);
         if (Object.values(change).some((value) => value !== undefined && !isEmpty(value)))
           refuseConsoleClient(by, clientId);
         let after = found(await repositories.clients.update(clientId, change), 'client');

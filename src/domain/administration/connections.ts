@@ -21,6 +21,7 @@ const names = {
   hidden: 'hidden',
   domains: 'domains',
   subdomains: 'subdomains',
+  enforced: 'enforced',
   authoritativeDomains: 'authoritative_domains',
   linking: 'linking',
   provisioning: 'provisioning',
@@ -94,7 +95,7 @@ export function connectionOperations(store: Store) {
 
   /** @throws OAuthError conflict: a domain belongs to one connection */
   async function claimDomains({ connections }: Repositories, id: string, members: ConnectionMembers): Promise<void> {
-    const holder = await connections.holder(id, members.domains, members.authoritativeDomains);
+    const holder = await connections.keepDomains(id, members.domains, members.authoritativeDomains);
     if (holder !== undefined) throw conflict(refusal('connection.domain-held', 'domains', { connection: holder }));
   }
 
@@ -138,9 +139,10 @@ export function connectionOperations(store: Store) {
       requireSecret(kind, members, typeof secret === 'string');
       const discovery = await kind!.discover(members.settings);
       return store.transaction(async (repositories) => {
-        await claimDomains(repositories, id, members);
+        await repositories.connections.lockDomains();
         const made = await repositories.connections.insert({ id, kind: name, preset: undefined, ...members });
         if (!made) throw conflict('a connection with this id exists already');
+        await claimDomains(repositories, id, members);
         await keepSecret(repositories, secretBox, id, secret);
         if (discovery) await repositories.connections.setDiscovery(id, discovery, members.settings);
         await record(repositories, by, 'connection.created', {
@@ -170,14 +172,17 @@ export function connectionOperations(store: Store) {
       const isOther = !isDeepStrictEqual(members.settings, looked.settings);
       const discovery = isOther ? await kind!.discover(members.settings) : undefined;
       return store.transaction(async (repositories) => {
-        await claimDomains(repositories, id, members);
+        await repositories.connections.lockDomains();
         const before = found(await repositories.connections.lock(id), 'connection');
         if (before.version !== looked.version || (version !== undefined && version !== before.version))
           throw conflict(refusal('connection.version', 'version'));
         const which = (Object.keys(names) as (keyof typeof names)[]).filter(
           (member) => !isDeepStrictEqual(before[member], members[member]),
         );
-        if (which.length > 0) await repositories.connections.update(id, members);
+        if (which.length > 0) {
+          await claimDomains(repositories, id, members);
+          await repositories.connections.update(id, members);
+        }
         await keepSecret(repositories, secretBox, id, secret);
         if (discovery) await repositories.connections.setDiscovery(id, discovery, members.settings);
         const ended = ends && members.status !== 'enabled' ? await repositories.connections.endSessions(id) : [];
@@ -224,6 +229,14 @@ export function connectionOperations(store: Store) {
         const detail = { connection: connectionId, how: 'administrator' };
         await repositories.auditEvents.insert({ ...by, type: 'identity.linked', outcome: 'success', sub, detail });
       }),
+    /** Decides whether a user may sign in here although the domain of the address is enforced (federation FR14). @throws OAuthError not_found */
+    setBreakGlass: (by: Actor, sub: string, marked: boolean): Promise<void> =>
+      store.transaction(async (repositories) => {
+        found(sub.includes('\0') ? undefined : await repositories.users.lock(sub), 'user');
+        if (!(await repositories.breakGlass.set(sub, marked))) return;
+        const detail = { members: ['break_glass'], break_glass_before: !marked, break_glass: marked };
+        await repositories.auditEvents.insert({ ...by, type: 'user.changed', outcome: 'success', sub, detail });
+      }),
     /**
      * Removes the link of a user to a connection, with the sessions that came by it (federation FR8).
      * @param keepWayIn refuses to remove the last way to sign in
@@ -247,9 +260,10 @@ export function connectionOperations(store: Store) {
 
 /** What moves trust, as text for the trail: never a secret (federation FR14). */
 function trustOf(kind: ConnectionKind, members: ConnectionMembers): Record<string, string | boolean | string[]> {
-  const { authoritativeDomains, trustMfa, mfaValues, subdomains, linking, settings } = members;
+  const { domains, authoritativeDomains, trustMfa, mfaValues, subdomains, enforced, linking, settings } = members;
   return {
     ...{ authoritative_domains: authoritativeDomains, trust_mfa: trustMfa, mfa_values: mfaValues, subdomains, linking },
+    ...{ domains, enforced },
     ...Object.fromEntries(kind.trusted.map((name) => [name, String(settings[name] ?? '')])),
   };
 }

@@ -5,7 +5,7 @@ import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { digest } from '../../crypto/secrets.ts';
 import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/authorization-flow.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
-import { mayUse } from '../../oauth/access.ts';
+import { mayUse, wayOf } from '../../oauth/access.ts';
 import { text } from '../../oauth/text.ts';
 import { refusedReason } from '../../pages/access-reason.ts';
 import { accountView, clientView, type PageResponses } from '../../pages/page-response.ts';
@@ -80,7 +80,7 @@ export async function accessDeniedEndpoint(
     session: Session,
     problem?: 'tampered',
   ): FastifyReply {
-    const access = mayUse(session.user, client, { from: { address: clientAddress(request) } });
+    const access = mayUse(session.user, client, { from: { address: clientAddress(request) }, by: wayOf(session) });
     const csrf = sessions.formToken(request, reply, { action, transaction, session, shown: client.clientId });
     const data: Pages['access-denied'] = {
       by: 'service',
@@ -89,7 +89,8 @@ export async function accessDeniedEndpoint(
       account: accountView(session.user),
       contacts: client.metadata.contacts ?? [],
       form: { action, hidden: { csrf, transaction } },
-      switchAccountUri: signInPath('/login/accounts', { transaction }),
+      // another account does not help where another way to sign in is needed
+      switchAccountUri: signInPath(access === 'connection_not_allowed' ? '/login' : '/login/accounts', { transaction }),
     };
     if (problem) data.problem = problem;
     const status = problem ? 400 : 403;

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { connectionPath } from '../../authenticators/connection/connection.ts';
 import type { StepContinuation } from '../../authenticators/connection/steps.ts';
+import { wishesOf } from '../../authenticators/connection/wishes.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { ConnectionFailure, type Wishes } from '../../domain/connections/kind.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
@@ -9,7 +10,6 @@ import { domainOf, isOfDomains } from '../../oauth/mail-domain.ts';
 import { returnToOf } from '../../pages/return-to.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
-import type { Session } from '../../repositories/sessions/sessions.ts';
 import { noStore } from '../../server/errors.ts';
 import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
 import { idOf, type LoginConnectionsDependencies } from './login-connections.ts';
@@ -19,7 +19,7 @@ const startForm = textFields({ csrf: 100, transaction: 100, destination: 100 });
 
 export function beginRoutes(
   app: FastifyInstance,
-  { sessions, pages, elsewhere }: LoginConnectionsDependencies,
+  { sessions, clients, pages, elsewhere }: LoginConnectionsDependencies,
   { failed, problem }: ConnectionProblems,
 ): void {
   app.post('/connections/:id', async (request, reply) => {
@@ -30,7 +30,8 @@ export function beginRoutes(
     const form = { action: connectionPath(id), transaction, session, shown: returnToOf(request)?.value };
     if (!sessions.isOwnForm(request, csrf, form) || (transaction !== undefined && !pending))
       return pages.redirect(reply, signInPath('/login', back));
-    return start(request, reply, id, { transaction, destination }, wishesOf(pending, session));
+    if (!(await allows(pending, id))) return problem(request, reply, undefined, 'closed', { transaction, destination });
+    return start(request, reply, id, { transaction, destination }, wishesOf(pending?.parameters, session));
   });
 
   // an application, or another page, names the connection of a request that waits in this browser
@@ -38,9 +39,19 @@ export function beginRoutes(
     onlyNavigation(request);
     const { transaction } = singleValued(request.query);
     const { session, pending } = await sessions.findContext(request, reply, { transaction });
+    const id = idOf(request);
     if (transaction === undefined || !pending) return pages.redirect(reply, '/login');
-    return start(request, reply, idOf(request), { transaction }, wishesOf(pending, session));
+    // a connection that a request names changes nothing about which ones the client allows (federation 4)
+    if (!(await elsewhere.find(id, 'sign-in')) || !(await allows(pending, id)))
+      return pages.redirect(reply, signInPath('/login', { transaction }));
+    return start(request, reply, id, { transaction }, wishesOf(pending?.parameters, session));
   });
+
+  /** Whether users may sign in to the client of a request by a connection. */
+  async function allows(pending: AuthorizationRequestRow | undefined, id: string): Promise<boolean> {
+    const { connections = [] } = (pending && (await clients.find(pending.clientId))) ?? {};
+    return connections.length === 0 || connections.includes(id);
+  }
 
   /** Sends the browser to a connection. */
   async function start(
@@ -69,14 +80,4 @@ export function beginRoutes(
 function isOwner({ domains, authoritativeDomains, subdomains }: Connection, hint: string): boolean {
   const domain = domainOf(hint);
   return domain !== undefined && isOfDomains(domain, [...domains, ...authoritativeDomains], subdomains);
-}
-
-/** A signed-in user who comes here again, or whose application wants a new sign-in, has to sign in there again, too. */
-function wishesOf(pending: AuthorizationRequestRow | undefined, session: Session | undefined) {
-  const { prompt, max_age: maxAge, login_hint: hint, ui_locales: uiLocales } = pending?.parameters ?? {};
-  const age = maxAge !== undefined && /^\d{1,9}$/.test(maxAge) ? Number(maxAge) : undefined;
-  return {
-    login: session !== undefined || (prompt ?? '').split(' ').includes('login') || age === 0,
-    ...{ maxAge: age, hint, uiLocales: uiLocales?.slice(0, 200) },
-  };
 }

@@ -9,7 +9,7 @@ import { admitsUsers } from '../../interaction/redirect-check.ts';
 import { decide, type NextStep } from '../../interaction/next-step.ts';
 import type { SecondStep } from '../../interaction/second-step.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
-import { type AccessRefusal, mayUse } from '../../oauth/access.ts';
+import { type AccessRefusal, mayUse, wayOf } from '../../oauth/access.ts';
 import { redirectHost } from '../../oauth/client-metadata.ts';
 import { notFound } from '../../oauth/errors.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
@@ -233,7 +233,7 @@ function nextStep(
       session,
       grant: undefined,
       client: { firstParty: false, selfRegistered: false, requiredAcr: client.requiredAcr },
-      access: mayUse(session.user, client, { from: { address } }),
+      access: mayUse(session.user, client, { from: { address }, by: wayOf(session) }),
       secondFactor,
       passkeys: 'unavailable',
       transaction: { createdAt: device.createdAt, decision: undefined },

@@ -1,21 +1,25 @@
 // Serves GET /login and the forms of its first factors: signs a user in, and continues a pending request.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator, FirstFactor, FirstFactorRefused } from '../../authenticators/authenticator.ts';
+import type { Elsewhere } from '../../authenticators/connection/elsewhere.ts';
+import type { ConnectionRouting } from '../../authenticators/connection/routing.ts';
 import type { DeviceCookies } from '../../browser/device-cookie.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
 import { type PendingRequest, shownRequest } from '../../interaction/pending-request-view.ts';
 import type { RememberedRequests } from '../../interaction/remembered-request.ts';
-import { type SignIn, signInPath } from '../../interaction/sign-in.ts';
+import { requiredPath, type SignIn, signInPath } from '../../interaction/sign-in.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { returnToOf } from '../../pages/return-to.ts';
 import type { FormView, LoginProblem, Pages } from '../../pages/views/index.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import type { Connection } from '../../repositories/connections/connections.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { singleValued, textFields } from '../../server/parameters.ts';
+import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
+import { createLeave, isAllowed, isLocal, isShown, nameForm, namePath, type SignInPageKind } from './name-first.ts';
 
 /** The problems that the page's address can name: keys of the catalogue. */
 const pageErrors: readonly string[] = ['client', 'request', 'expired'] satisfies LoginProblem[];
@@ -30,6 +34,8 @@ interface LoginDependencies {
   pages: PageResponses;
   audit: AuditTrail;
   rememberedRequests: RememberedRequests;
+  connectionRouting: ConnectionRouting;
+  elsewhere: Elsewhere;
 }
 
 /** The sign-in page of one request: what the browser has, and what it sent. */
@@ -41,18 +47,20 @@ interface SignInPage {
   username?: string | undefined;
   /** The sub of the account that the user chose of those that the browser knows; any other value for another account. */
   account?: string | undefined;
+  kind: SignInPageKind;
 }
 
 export async function loginEndpoint(app: FastifyInstance, options: LoginDependencies): Promise<void> {
-  const { config, signIn, sessions, deviceCookies, pages, audit, rememberedRequests } = options;
-  const elsewhere = options.authenticators.flatMap((one) => one.elsewhere ?? []);
+  const { config, signIn, sessions, deviceCookies, pages, audit, rememberedRequests, connectionRouting } = options;
+  const sites = options.authenticators.flatMap((one) => one.elsewhere ?? []);
+  const leave = createLeave(options);
   const factors = options.authenticators.flatMap(({ id, first }) => (first ? [{ id, ...first }] : []));
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get('/login', async (request, reply) => {
     onlyNavigation(request);
-    const { transaction, problem, account } = singleValued(request.query);
+    const { transaction, problem, account, local, connection } = singleValued(request.query);
     if (problem !== undefined && pageErrors.includes(problem)) {
       const data: Pages['login'] = { problem: problem as LoginProblem };
       // the same for everybody, whether such a client exists or not (security R2)
@@ -65,11 +73,36 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     if (pending) rememberedRequests.remember(request, reply, transaction);
     // the user can still sign in without an expired request
     const page = { transaction: pending && transaction, pending, session, account };
-    return show(request, reply, page, isExpired ? { problem: 'expired' } : undefined);
+    // where a user of an enforced domain is led
+    const required = connection === undefined ? undefined : await connectionRouting.enforcing(connection);
+    if (required) return show(request, reply, { ...page, kind: oneOf(required) }, { problem: 'enforced' });
+    const kind = local === '1' ? 'local' : (await connectionRouting.isOn()) ? 'name' : 'all';
+    return show(request, reply, { ...page, kind }, isExpired ? { problem: 'expired' } : undefined);
+  });
+
+  // the domain of the name alone decides: nothing is looked up, so that the answer tells nothing about accounts (federation FR12)
+  app.post(namePath, async (request, reply) => {
+    const { csrf, transaction, username = '' } = readParameters(nameForm, request.body);
+    const { session, pending } = await findContext(request, reply, transaction);
+    const page = { transaction: pending && transaction, pending, session, username };
+    const shown = returnToOf(request);
+    if (!sessions.isOwnForm(request, csrf, { action: namePath, transaction, session, shown: shown?.value })) {
+      const problem = sessions.browserHash(request) === undefined ? 'cookies' : 'tampered';
+      return show(request, reply, { ...page, kind: 'name' }, { problem });
+    }
+    if (transaction !== undefined && !pending)
+      return show(request, reply, { ...page, kind: 'name' }, { problem: 'expired' });
+    const name = username.trim();
+    if (name === '')
+      return show(request, reply, { ...page, kind: 'name' }, { problem: 'missing', fields: ['username'] });
+    const connection = await connectionRouting.of(name);
+    if (!connection || !isAllowed(pending, connection.id)) return show(request, reply, { ...page, kind: 'all' });
+    const left = await leave(request, reply, connection, { page, name, destination: shown?.value });
+    return left ?? show(request, reply, { ...page, kind: oneOf(connection) }, { problem: 'connection' });
   });
 
   for (const factor of factors) {
-    const form = textFields({ csrf: 100, transaction: 100, ...factor.fields });
+    const form = textFields({ csrf: 100, transaction: 100, local: 1, ...factor.fields });
     app.post(factor.path, async (request, reply) => {
       const parsed = form.safeParse(singleValued(request.body));
       if (!parsed.success) throw new OAuthError('invalid_request', 'the form could not be read');
@@ -81,10 +114,11 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     request: FastifyRequest,
     reply: FastifyReply,
     { path, finish }: FirstFactor,
-    { csrf, transaction, ...fields }: Record<string, string | undefined>,
+    { csrf, transaction, local, ...fields }: Record<string, string | undefined>,
   ): Promise<FastifyReply> {
     const { session, pending } = await findContext(request, reply, transaction);
-    const page = { transaction: pending && transaction, pending, session, username: fields['username'] };
+    const kind: SignInPageKind = local === undefined ? 'all' : 'local';
+    const page = { transaction: pending && transaction, pending, session, username: fields['username'], kind };
     const shown = returnToOf(request)?.value;
     if (!sessions.isOwnForm(request, csrf, { action: path, transaction, session, shown })) {
       const problem = sessions.browserHash(request) === undefined ? 'cookies' : 'tampered';
@@ -104,6 +138,10 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     const refused = answer.outcome === 'verified' ? answer.late : answer;
     if (refused.event)
       await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', clientId, ...refused.event });
+    // a name of an enforced domain gets one answer, whoever has it and whatever was typed (federation FR12)
+    const required = await connectionRouting.enforcedOf(fields['username'] ?? '');
+    if (required && refused.wait === undefined)
+      return pages.redirect(reply, requiredPath(required.id, { transaction, returnTo: returnToOf(request) }));
     return show(request, reply, page, refused);
   }
 
@@ -116,7 +154,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
   async function show(
     request: FastifyRequest,
     reply: FastifyReply,
-    { transaction, pending, session, username: typed, account }: SignInPage,
+    { transaction, pending, session, username: typed, account, kind }: SignInPage,
     refused?: Pick<FirstFactorRefused, 'problem' | 'fields' | 'wait'>,
   ): Promise<FastifyReply> {
     const returnTo = returnToOf(request);
@@ -127,17 +165,26 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
         csrf: sessions.formToken(request, reply, { action, transaction, session, shown }),
         ...(transaction !== undefined && { transaction }),
         ...(shown !== undefined && { destination: shown }),
+        ...(kind === 'local' && action !== namePath && { local: '1' }),
       },
     });
+    const ways = (await Promise.all(sites.map((one) => one.ways({ request, reply }))))
+      .flat()
+      .filter(isShown(pending, kind));
     const methods: NonNullable<Pages['login']['methods']> = [];
-    for (const { id, path, begin } of factors) {
+    for (const { id, path, fields, begin } of factors) {
+      // what needs a name comes after it
+      if (kind === 'name' && 'username' in fields) {
+        if (!methods.some((method) => method.id === 'name')) methods.push({ id: 'name', form: formOf(namePath) });
+        continue;
+      }
+      if (!isLocal(pending, kind)) continue;
       const view = await begin({ request, reply });
       if (view) methods.push({ ...view, id, form: formOf(path) });
     }
     const last = deviceCookies.lastFactor(request);
     methods.sort((a, b) => Number(b.id === last) - Number(a.id === last));
     const data: Pages['login'] = { methods, forgottenPasswordUri: signInPath('/password/forgotten', { transaction }) };
-    const ways = (await Promise.all(elsewhere.map((one) => one.ways({ request, reply })))).flat();
     if (ways.length > 0) data.elsewhere = ways.map(({ id, name, path }) => ({ id, name, form: formOf(path) }));
     if (session || deviceCookies.hash(request))
       data.accountsUri = signInPath('/login/accounts', { transaction, returnTo });
@@ -150,6 +197,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     if (pending?.client) data.client = pending.client;
     if (username !== undefined) data.username = username;
     if (refused) data.problem = refused.problem;
+    if (typeof kind === 'object') data.connection = kind.name;
     if (refused?.wait !== undefined) data.wait = refused.wait;
     if (refused?.fields) data.fields = refused.fields;
     if (again) data.reauthentication = accountView(again.user);
@@ -164,6 +212,8 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
   }
 }
 
+const oneOf = ({ id, displayName }: Connection): SignInPageKind => ({ connection: id, name: displayName });
+
 /** Whether the user of the session signs in again, and has neither typed nor chosen another account. */
 function isAgain(session: Session | undefined, typed: string | undefined, account: string | undefined): boolean {
   if (!session) return false;
@@ -172,6 +222,7 @@ function isAgain(session: Session | undefined, typed: string | undefined, accoun
 }
 
 function statusOf({ problem, wait }: Pick<FirstFactorRefused, 'problem' | 'wait'>): number {
+  if (problem === 'connection') return 503;
   if (wait === undefined) return 400;
   return problem === 'busy' ? 503 : 429;
 }

@@ -61,6 +61,8 @@ export interface AccountPages {
     sessionsUri: string;
     applicationsUri: string;
     dataUri: string;
+    /** The applications that the user may use; absent where there are none. */
+    startUri?: string;
     /** Present for an administrator. */
     consoleUri?: string;
     switchAccountUri: string;
@@ -68,7 +70,8 @@ export interface AccountPages {
   };
   /** The stored claims, each with the names of the applications whose grant covers it. */
   'account-profile': AccountFrame & {
-    profile: (ClaimText & { seenBy: string[]; label?: Record<string, string> })[];
+    /** `by` is the name of the connection that owns it. */
+    profile: (ClaimText & { seenBy: string[]; label?: Record<string, string>; by?: string })[];
     /** Absent when users may change nothing themselves. */
     editUri?: string;
   };
@@ -82,6 +85,8 @@ export interface AccountPages {
       choices?: { value: string; label: string }[];
       fault?: ProfileFault;
     }[];
+    /** What connections own, so that the user cannot change it here; `by` is the name of the connection. */
+    kept: (ClaimText & { by: string })[];
     /** Those that the user may change. */
     attributes?: AttributeField[];
     /** In characters. */

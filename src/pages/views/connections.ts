@@ -39,6 +39,12 @@ export interface TypedConnection {
   group_rules: string;
   default_groups: string;
   trust_mfa: string;
+  position: string;
+  hidden: string;
+  domains: string;
+  subdomains: string;
+  enforced: string;
+  session_lifetime: string;
 }
 
 export interface ConnectionPages {
@@ -54,6 +60,8 @@ export interface ConnectionPages {
     leadsTo?: { id: string; name: string; form: FormView };
     reference: string;
   };
+  /** Leads to a connection by itself, with a link for browsers that do not. */
+  'login-leave': Footer & { name: string; client?: ClientView; uri: string };
   /** Asks the user to prove an account, and then to connect it. */
   'login-connect': Footer & {
     name: string;
@@ -108,6 +116,11 @@ export interface ConnectionPages {
       linking: 'never' | 'ask' | 'domain';
       provisioning: 'off' | 'invited' | 'on';
       authoritativeDomains: string[];
+      /** Those that lead here, and whether their users sign in by nothing else. */
+      domains: string[];
+      subdomains: boolean;
+      enforced: boolean;
+      hidden: boolean;
       trustMfa: boolean;
       secretSince?: Date;
       discoveredAt?: Date;
@@ -130,6 +143,7 @@ export interface ConnectionPages {
       | 'id'
       | 'name'
       | 'secret'
+      | 'routes'
       | 'domains'
       | 'held'
       | 'changed'
@@ -140,7 +154,9 @@ export interface ConnectionPages {
       | 'inward'
       | 'taken'
       | 'settings'
-      | 'rules';
+      | 'rules'
+      | 'position'
+      | 'lifetime';
   };
   'console-connection-delete': ConsoleFrame & {
     id: string;

@@ -68,6 +68,7 @@ export const faultCodes = [
   'algorithm',
   'characters',
   'choice',
+  'connection',
   'document',
   'dpop',
   'encryption-key',
@@ -162,6 +163,8 @@ export interface ConsoleClientPages {
       access?: { name: string; uri: string }[];
       /** Where users and the client may act; absent for everywhere. */
       networks?: string[];
+      /** By which users sign in; absent for every way. */
+      connections?: { id: string; uri: string }[];
       createdAt: Date;
       updatedAt: Date;
       members: { member: string; values: string[] }[];

@@ -59,9 +59,10 @@ export interface ConsoleGroupsPages {
     members: number;
     /** With more members a group cannot be renamed here. */
     most: number;
-    typed: { name: string; description: string };
+    /** `sources` are the connections that a guarded group lets in, one on each line. */
+    typed: { name: string; description: string; sources?: string };
     form: FormView;
-    problem?: 'name' | 'taken' | 'description' | 'large';
+    problem?: 'name' | 'taken' | 'description' | 'large' | 'sources';
   };
   /** Asks for the name in `typed`. */
   'console-group-delete': ConsoleFrame & {

@@ -93,6 +93,8 @@ export interface ConsoleUsersPages {
     grants: { clientId: string; clientName: string; createdAt: Date }[];
     factors: { kind: FactorKind; name: string; createdAt: Date; usedAt?: Date; removeUri: string }[];
     recoveryCodes: number;
+    /** The connections to which the user is linked; absent where the service has none. */
+    connections?: { names: string[]; uri: string };
     /** Present for a user who can be invited. */
     invitation?: {
       /** Whether an invitation is mailed; otherwise the administrator hands over its link. */
@@ -158,6 +160,24 @@ export interface ConsoleUsersPages {
     /** In seconds. */
     lifetime: number;
     expiresAt: Date;
+  };
+  /** Lists the links of a user. Posts `act`: "remove" with `connection`, or "mark" or "unmark" for the exception from an enforced domain. */
+  'console-user-connections': ConsoleFrame & {
+    username: string;
+    userUri: string;
+    links: {
+      connection: string;
+      name: string;
+      uri: string;
+      subject: string;
+      since: Date;
+      usedAt?: Date;
+      /** Without it the user cannot sign in. */
+      only: boolean;
+    }[];
+    /** Whether the user may sign in here although the domain of the address is enforced. */
+    breakGlass: boolean;
+    form: FormView;
   };
   /** Names the consequences of removing second factors. */
   'console-user-factors-remove': ConsoleFrame & {

@@ -33,7 +33,9 @@ export interface MailPages {
     account: AccountView;
     email?: string;
     verified: boolean;
-    form: FormView;
+    /** Absent where a connection owns the address: `owner` is its name. */
+    form?: FormView;
+    owner?: string;
     /** Mails a link to the present address; absent without an address, or when it is confirmed. */
     verificationForm?: FormView;
     typed?: string;

@@ -11,6 +11,7 @@ export const mailNames = [
   'second-step-failed',
   'sign-up',
   'sign-up-known',
+  'sign-in-elsewhere',
   'invitation',
   'registration-waiting',
   'registration-approved',

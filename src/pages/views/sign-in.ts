@@ -14,6 +14,8 @@ export type LoginProblem =
   | 'throttled' // too many tries from this network
   | 'client' // unknown or disabled client, or wrong redirect_uri: the user cannot correct it, so there is no form
   | 'request' // the client sent a wrong request: the user cannot correct it, so there is no form
+  | 'enforced' // the user's domain signs in by a connection, and by nothing else
+  | 'connection' // the connection gave no usable answer
   | 'cookies'; // the browser did not send the cookie that binds the request: cookies must be allowed
 
 /** A way to begin a sign-in. The template part-first-factor-{id} shows it. */
@@ -37,6 +39,8 @@ export interface SignInPages {
     username?: string;
     /** A LoginProblem, or a key of the authenticator that refused. */
     problem?: string;
+    /** The name of the only connection that the page shows. */
+    connection?: string;
     /** With `throttled`: seconds until the next try. */
     wait?: number;
     /** Fields that the problem is about: each gets its own sentence, `login.field.{field}.{problem}` or `login.field.{field}`. */

@@ -2,7 +2,7 @@
 import type { Passkeys } from '../../authenticators/passkey/passkeys.ts';
 import type { Config } from '../../config.ts';
 import { type Asked, decide, type Facts, type NextStep, wantsPasskey } from '../../interaction/next-step.ts';
-import { mayUse } from '../../oauth/access.ts';
+import { mayUse, wayOf } from '../../oauth/access.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { sectorIdentifier } from '../../oauth/subject-type.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
@@ -83,7 +83,9 @@ export function createDecision({ config, store, clients, tokens, passkeys }: Dec
       session,
       grant,
       client: { firstParty, selfRegistered: approvedBy === 'automatic', requiredAcr },
-      access: session ? mayUse(session.user, request.client, { from: { address } }) : ('yes' as const),
+      access: session
+        ? mayUse(session.user, request.client, { from: { address }, by: wayOf(session) })
+        : ('yes' as const),
       secondFactor: config.secondFactor,
       transaction,
     };

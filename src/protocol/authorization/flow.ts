@@ -2,6 +2,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isFramed } from '../../browser/cookies.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
+import { connectionPath } from '../../authenticators/connection/connection.ts';
+import type { ConnectionRouting } from '../../authenticators/connection/routing.ts';
 import type { Config } from '../../config.ts';
 import { digest } from '../../crypto/secrets.ts';
 import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/authorization-flow.ts';
@@ -43,11 +45,12 @@ type AuthorizationFlowDependencies = VerificationDependencies &
     store: Pick<Store, 'authorizationRequests' | 'grants'>;
     sessions: BrowserSessions;
     secondStep: SecondStep;
+    connectionRouting: Pick<ConnectionRouting, 'ofDomain'>;
     pages: PageResponses;
   };
 
 export function createAuthorizationFlow(options: AuthorizationFlowDependencies): AuthorizationFlow {
-  const { config, store, sessions, secondStep, pages } = options;
+  const { config, store, sessions, secondStep, connectionRouting, pages } = options;
   const verification = verificationContext(options);
   const stored = createStoredRequests(options);
   const decideNext = createDecision(options);
@@ -109,7 +112,36 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     return pages.redirect(reply, signInPath('/login/second-factor', { transaction }));
   }
 
-  const resume: AuthorizationFlow['resume'] = async (request, reply, id, here = {}) => {
+  /** The connection that a request names, by its id or by a domain; whether the client allows it is decided there. */
+  async function namedConnection({ connection, domain_hint: domain }: Record<string, string>) {
+    if (connection !== undefined) return /^[a-z][a-z0-9-]{1,39}$/.test(connection) ? connection : undefined;
+    return domain === undefined ? undefined : (await connectionRouting.ofDomain(domain))?.id;
+  }
+
+  /** Leads a browser that has just arrived, and has to sign in, to the connection that the request names. */
+  async function arriveAt(
+    reply: FastifyReply,
+    step: NextStep['step'],
+    { error }: Pick<TrustedRequest, 'error'>,
+    parameters: Record<string, string>,
+    transaction: string,
+  ): Promise<FastifyReply | undefined> {
+    const named = step === 'login' && !error ? await namedConnection(parameters) : undefined;
+    return named === undefined
+      ? undefined
+      : pages.redirect(reply, `${connectionPath(named)}?transaction=${transaction}`);
+  }
+
+  const resume: AuthorizationFlow['resume'] = (request, reply, id, here) => proceed(request, reply, id, false, here);
+
+  /** @param arrives whether the client has just sent the browser */
+  async function proceed(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    id: string,
+    arrives: boolean,
+    here: Parameters<AuthorizationFlow['resume']>[3] = {},
+  ): Promise<FastifyReply> {
     const idHash = digest('transaction', id);
     const { session, pending, grant } = await sessions.findContext(request, reply, { transaction: id });
     if (!pending) return expired(request, reply);
@@ -122,12 +154,13 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
       if (isFramed(request)) throw needsPage(authorization);
       const show = step === 'consent' || step === 'access-denied' ? here[step] : undefined;
       if (show && session) return show(questionOf(authorization), session, grant);
-      return toPage(request, reply, step, id);
+      const left = arrives ? await arriveAt(reply, step, authorization, pending.parameters, id) : undefined;
+      return left ?? toPage(request, reply, step, id);
     } catch (error) {
       if (error instanceof AuthorizationError) await store.authorizationRequests.delete(idHash);
       throw error;
     }
-  };
+  }
 
   /** Answers a request that was answered before, has expired, or belongs to another browser. @throws OAuthError in a frame */
   function expired(request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -156,7 +189,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
       if (pushed !== undefined) {
         // the first browser that names a pushed request owns it, and can load it again until it is answered
         const taken = await stored.take(request, reply, pushed, parameters['client_id']);
-        return taken ? resume(request, reply, pushed) : expired(request, reply);
+        return taken ? proceed(request, reply, pushed, true) : expired(request, reply);
       }
       if (endpoint === 'authorization' && (await newApplications.arrive(request, reply, parameters))) return reply;
       const { reason, ...effective } = await effectiveRequest(parameters, verification, false);
@@ -172,9 +205,10 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
       if (step === undefined) return reply;
       if (framed) throw needsPage(authorization);
       const transaction = await stored.store(request, reply, { clientId, endpoint, ...effective });
-      return confirm && context.session && step === 'issue'
-        ? confirm(authorization.target.redirectUri, context.session, transaction)
-        : toPage(request, reply, step, transaction);
+      if (confirm && context.session && step === 'issue')
+        return confirm(authorization.target.redirectUri, context.session, transaction);
+      const left = await arriveAt(reply, step, authorization, effective.parameters, transaction);
+      return left ?? toPage(request, reply, step, transaction);
     },
 
     resume,

@@ -33,6 +33,9 @@ const requestParameters = [
   'ui_locales',
   'claims_locales',
   'login_hint',
+  // of this service, as of others: which connection the user should meet (federation 4)
+  'connection',
+  'domain_hint',
   'id_token_hint',
   'acr_values',
   'claims',

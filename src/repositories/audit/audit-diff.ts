@@ -58,6 +58,7 @@ function clientMembers(client: Client): Record<string, unknown> {
     required_acr: client.requiredAcr,
     access: client.access,
     access_groups: client.accessGroups,
+    connections: client.connections,
     networks: client.networks,
     start_uri: client.startUri,
     start_hidden: client.startHidden,

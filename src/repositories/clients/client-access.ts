@@ -6,10 +6,11 @@ const endAccess = storedFunction(new URL('end_access.sql', import.meta.url));
 const end = statement('client_access.end', `SELECT ${endAccess.name}($1, $2) AS ended`);
 const findLost = statement(
   'client_access.find_lost',
-  `SELECT u.sub FROM clients c, users u
-    WHERE c.client_id = $1 AND NOT has_access(u.groups, c.access, c.access_groups)
-      AND u.sub IN (SELECT sub FROM client_sessions WHERE client_id = $1
-                    UNION SELECT s.sub FROM session_clients sc JOIN sessions s ON s.id = sc.session_id WHERE sc.client_id = $1)
+  `SELECT DISTINCT u.sub FROM clients c, users u, (
+      SELECT sub, connection_id FROM client_sessions WHERE client_id = $1
+      UNION SELECT s.sub, s.connection_id FROM session_clients sc JOIN sessions s ON s.id = sc.session_id WHERE sc.client_id = $1) AS held
+    WHERE c.client_id = $1 AND u.sub = held.sub
+      AND NOT (has_access(u.groups, c.access, c.access_groups) AND comes_by(c.connections, held.connection_id))
     LIMIT $2`,
 );
 const snapshot = statement('client_access.snapshot', 'SELECT pg_current_snapshot()::text AS snapshot');

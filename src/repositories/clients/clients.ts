@@ -39,6 +39,8 @@ export interface Client {
   /** Who may use the client (src/oauth/access.ts). */
   access: AccessRule;
   accessGroups: string[];
+  /** The connections by which users may sign in to the client; empty for every way to sign in. */
+  connections: string[];
   /** The networks from which browsers and clients may act; empty for all. */
   networks: string[];
   /** The address at which users begin, for the start page. */
@@ -95,6 +97,7 @@ export interface ClientChange {
   requiredAcr?: string | null | undefined;
   access?: AccessRule | undefined;
   accessGroups?: string[] | undefined;
+  connections?: string[] | undefined;
   networks?: string[] | undefined;
   startUri?: string | null | undefined;
   startHidden?: boolean | undefined;
@@ -122,6 +125,7 @@ interface Row {
   required_acr: string | null;
   access: AccessRule;
   access_groups: string[];
+  connections: string[];
   networks: string[];
   start_uri: string | null;
   start_hidden: boolean;
@@ -181,6 +185,7 @@ const update = statement(
      access = coalesce($16, access),
      access_groups = coalesce($17, access_groups),
      networks = coalesce($18::text[]::cidr[], networks),
+     connections = coalesce($23, connections),
      start_uri = CASE WHEN $19 THEN $20 ELSE start_uri END,
      start_hidden = coalesce($21, start_hidden),
      claim_rules = CASE WHEN $22::jsonb IS NULL THEN claim_rules ELSE nullif($22, '[]'::jsonb) END,
@@ -309,6 +314,7 @@ export function clientsRepository(sql: Sql) {
           change.startUri,
           change.startHidden,
           change.claimRules && JSON.stringify(change.claimRules),
+          change.connections,
         ]),
       );
     },
@@ -366,6 +372,7 @@ function toClient(row: Row): Client {
     requiredAcr: row.required_acr ?? undefined,
     access: row.access,
     accessGroups: row.access_groups,
+    connections: row.connections,
     networks: row.networks,
     startUri: row.start_uri ?? undefined,
     startHidden: row.start_hidden,

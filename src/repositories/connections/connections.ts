@@ -96,11 +96,22 @@ interface Row {
 const list = statement('connections.list', 'SELECT * FROM connections ORDER BY position, id LIMIT 1000');
 const find = statement('connections.find', 'SELECT * FROM connections WHERE id = $1');
 const lock = statement('connections.lock', 'SELECT * FROM connections WHERE id = $1 FOR UPDATE');
-// one change of domains at a time, so that no two connections get the same domain
-const lockTable = statement('connections.lock_table', 'LOCK TABLE connections IN SHARE ROW EXCLUSIVE MODE');
+// one change of domains at a time: two that wait for each other's domains would be a deadlock. An arbitrary constant identifies this advisory lock.
+const lockDomains = statement('connections.lock_domains', 'SELECT pg_advisory_xact_lock(7106348)');
+const wantedDomains = `SELECT 'route' AS purpose, unnest($2::text[]) AS domain UNION SELECT 'authority', unnest($3::text[])`;
+const dropDomains = statement(
+  'connections.drop_domains',
+  `DELETE FROM connection_domains WHERE connection_id = $1 AND (purpose, domain) NOT IN (${wantedDomains})`,
+);
+// the primary key lets a domain belong to one connection only
+const keepDomains = statement(
+  'connections.keep_domains',
+  `INSERT INTO connection_domains (purpose, domain, connection_id) SELECT purpose, domain, $1 FROM (${wantedDomains}) AS wanted ON CONFLICT DO NOTHING`,
+);
 const holders = statement(
   'connections.holders',
-  `SELECT id FROM connections WHERE id <> $1 AND (domains && $2::text[] OR authoritative_domains && $3::text[]) ORDER BY id LIMIT 1`,
+  `SELECT connection_id AS id FROM connection_domains
+    WHERE connection_id <> $1 AND (purpose, domain) IN (${wantedDomains}) ORDER BY 1 LIMIT 1`,
 );
 const insert = statement(
   'connections.insert',
@@ -159,14 +170,20 @@ export function connectionsRepository(sql: Sql) {
     find: (id: string): Promise<Connection | undefined> => one(sql.query<Row>(find, [id])),
     /** Finds the row and locks it until the transaction ends. */
     lock: (id: string): Promise<Connection | undefined> => one(sql.query<Row>(lock, [id])),
-    /** In a transaction, before the connection's own lock: another connection that has one of these domains. */
-    async holder(
+    /** In a transaction, before the connection's own lock. */
+    async lockDomains(): Promise<void> {
+      await sql.query(lockDomains);
+    },
+    /** In a transaction that holds that lock: gives the connection these domains; another connection that has one of them, if there is one. */
+    async keepDomains(
       id: string,
       domains: readonly string[],
       authoritative: readonly string[],
     ): Promise<string | undefined> {
-      await sql.query(lockTable);
-      const [row] = await sql.query<{ id: string }>(holders, [id, domains, authoritative]);
+      const values = [id, domains, authoritative];
+      await sql.query(dropDomains, values);
+      await sql.query(keepDomains, values);
+      const [row] = await sql.query<{ id: string }>(holders, values);
       return row?.id;
     },
     /** Undefined when the id is taken. */

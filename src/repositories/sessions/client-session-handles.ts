@@ -57,7 +57,8 @@ const live = `
   JOIN sessions s ON s.id = cs.session_id AND s.idle_expires_at > now()
   JOIN clients c ON c.client_id = cs.client_id AND c.status = 'enabled' AND c.epoch = cs.client_epoch
   JOIN grants g ON g.sub = cs.sub AND g.client_id = cs.client_id
-  JOIN users u ON u.sub = cs.sub AND u.status = 'enabled' AND has_access(u.groups, c.access, c.access_groups)`;
+  JOIN users u ON u.sub = cs.sub AND u.status = 'enabled' AND has_access(u.groups, c.access, c.access_groups)
+    AND comes_by(c.connections, cs.connection_id)`;
 const hasProfile = `c.metadata -> 'uma_profile' = 'true'`;
 // the code in a URL is no handle where handles are bound to a key, and a code that is bound itself is only redeemed
 const acceptsCode = `${hasProfile} AND ac.cnf IS NULL AND c.metadata -> 'dpop_bound_access_tokens' IS DISTINCT FROM 'true'`;

@@ -15,6 +15,7 @@ const findBySid = batchedSelect(
                AND coalesce(cs.subject, cs.sub) = ${subject}
          ORDER BY cs.id DESC LIMIT 1) AS cs
        JOIN users u ON u.sub = cs.sub AND u.status = 'enabled' AND has_access(u.groups, c.access, c.access_groups)
+        AND comes_by(c.connections, cs.connection_id)
       WHERE s.sid = ${sid} AND s.idle_expires_at > now()`,
 );
 

@@ -125,7 +125,7 @@ const textOfFind = (tokenHash: string, ...columns: string[]) =>
                    AND c.epoch = coalesce(cs.client_epoch, t.client_epoch)
      LEFT JOIN users u ON u.sub = cs.sub
     WHERE t.token_hash = ${tokenHash} AND t.expires_at > now()
-      AND (cs.id IS NULL OR (u.status = 'enabled' AND has_access(u.groups, c.access, c.access_groups)))`;
+      AND (cs.id IS NULL OR (u.status = 'enabled' AND has_access(u.groups, c.access, c.access_groups) AND comes_by(c.connections, cs.connection_id)))`;
 const find = batchedSelect('access_tokens.find', ['bytea'], (tokenHash) => textOfFind(tokenHash));
 // an operation, since two requests with the same proof wait for each other
 const findWithProof = batchedSelect(
@@ -136,7 +136,7 @@ const findWithProof = batchedSelect(
 );
 /** What the check before issuing says about a token of the client itself (security R133). */
 const ofClient = (clientId: string) =>
-  `${mayIssueFunction.name}(NULL, ${clientId}, NULL, NULL, false, false, NULL) AS issuing`;
+  `${mayIssueFunction.name}(NULL, ${clientId}, NULL, NULL, false, false, NULL, NULL) AS issuing`;
 
 const insertForClient = batchedStatement(
   'write',

@@ -28,7 +28,7 @@ BEGIN
       RETURN;
     END IF;
   END IF;
-  SELECT s.sid, s.sub, s.auth_time, s.amr, s.codes_at INTO issuing
+  SELECT s.sid, s.sub, s.auth_time, s.amr, s.codes_at, s.connection_id INTO issuing
     FROM sessions s JOIN grants g ON g.sub = s.sub AND g.client_id = issuing_client
    WHERE s.id = issuing_session FOR NO KEY UPDATE OF s FOR KEY SHARE OF g;
   IF NOT FOUND THEN
@@ -37,7 +37,8 @@ BEGIN
   END IF;
   -- once the rows are locked, so that it sees the changes for which the locks waited
   SELECT f.epoch INTO facts
-    FROM {{may_issue}}(issuing.sub, issuing_client, NULL, issuing_session, false, true, expected ->> 'acts_at') AS f
+    FROM {{may_issue}}(issuing.sub, issuing_client, NULL, issuing_session, false, true, issuing.connection_id,
+                       expected ->> 'acts_at') AS f
    WHERE f.version = (expected -> 'client_version')::integer AND f.consented @> string_to_array(expected ->> 'scope', ' ')
      AND f.consented_resources @> (expected -> 'resources') AND to_jsonb(f.consented_claims) @> (expected -> 'claims');
   IF NOT FOUND THEN
@@ -56,10 +57,12 @@ BEGIN
     token_audience := ARRAY(SELECT jsonb_array_elements_text(issue -> 'audience'));
   END IF;
   INSERT INTO client_sessions
-    (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, resources, requested, subject, expires_at)
+    (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, resources, requested, subject, connection_id,
+     expires_at)
     VALUES (issuing_session, issuing.sid, issuing.sub, issuing_client, facts.epoch, issue ->> 'scope', (issue -> 'offline')::boolean,
             issuing.auth_time, issuing.amr, issue ->> 'nonce',
-            token_audience, issue -> 'resources', issue -> 'requested', issue ->> 'subject', now() + make_interval(secs => (issue -> 'client_session_seconds')::double precision))
+            token_audience, issue -> 'resources', issue -> 'requested', issue ->> 'subject', issuing.connection_id,
+            now() + make_interval(secs => (issue -> 'client_session_seconds')::double precision))
     RETURNING id INTO new_client_session;
   INSERT INTO session_clients AS sc (session_id, client_id, subject, codes)
     VALUES (issuing_session, issuing_client, issue ->> 'subject', array_remove(ARRAY[new_code], NULL))

@@ -5,9 +5,10 @@
 --   at_epoch: the epoch of the client in what is exchanged; null for a new authorization
 --   in_session, is_offline: the session, which must live unless the authorization outlives it
 --   in_known_browser: whether the authorization began in a browser in which the user is or was signed in; else failed sign-ins pause it (security R63)
+--   came_by: the connection by which the user signed in; null for a sign-in by the service itself
 --   acts_at: the address of the browser or client that acts, and '' for an unknown one; null where the networks of the client are not asked
 CREATE FUNCTION {{may_issue}}(
-  of_user text, of_client text, at_epoch integer, in_session bigint, is_offline boolean, in_known_browser boolean, acts_at text
+  of_user text, of_client text, at_epoch integer, in_session bigint, is_offline boolean, in_known_browser boolean, came_by text, acts_at text
 ) RETURNS TABLE (epoch integer, version integer, registered text[], consented text[], consented_resources jsonb, consented_claims text[],
                  session_end timestamptz) LANGUAGE sql STABLE AS $$
   SELECT c.epoch, c.version, string_to_array(c.metadata ->> 'scope', ' '), g.scope, g.resources, g.claims, s.expires_at
@@ -18,7 +19,7 @@ CREATE FUNCTION {{may_issue}}(
    WHERE c.client_id = of_client AND c.status = 'enabled' AND c.epoch = coalesce(at_epoch, c.epoch)
      AND (of_user IS NULL
           OR (u.status = 'enabled' AND g.sub IS NOT NULL AND (is_offline OR s.id IS NOT NULL)
-              AND has_access(u.groups, c.access, c.access_groups)
+              AND has_access(u.groups, c.access, c.access_groups) AND comes_by(c.connections, came_by)
               AND (in_known_browser OR NOT EXISTS (SELECT FROM sign_in_failures f WHERE f.sub = of_user AND f.held_until > now()))))
      AND CASE WHEN acts_at IS NULL OR c.networks = '{}' THEN true WHEN acts_at = '' THEN false ELSE acts_at::inet <<= ANY (c.networks) END
 $$;

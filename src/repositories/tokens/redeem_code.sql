@@ -33,7 +33,7 @@ BEGIN
   answer.sub := client_session.sub;
   SELECT f.session_end INTO client_session_end
     FROM {{may_issue}}(client_session.sub, client_session.client_id, client_session.client_epoch, client_session.session_id, false, true,
-                       expected ->> 'acts_at') AS f;
+                       client_session.connection_id, expected ->> 'acts_at') AS f;
   answer.failure := CASE
     WHEN NOT FOUND THEN 'ended'
     WHEN code.expires_at <= now() THEN 'expired'

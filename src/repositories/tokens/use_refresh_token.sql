@@ -49,7 +49,7 @@ BEGIN
   END IF;
   SELECT f.session_end, f.registered, f.consented INTO facts
     FROM {{may_issue}}(client_session.sub, client_session.client_id, client_session.client_epoch, client_session.session_id, client_session.offline, true,
-                       expected ->> 'acts_at') AS f;
+                       client_session.connection_id, expected ->> 'acts_at') AS f;
   IF NOT FOUND THEN
     answer.failure := 'ended';
     RETURN answer;

@@ -15,6 +15,8 @@ const loginProblems: Record<LoginProblem | 'credentials' | 'passkey', true> = {
   client: true,
   request: true,
   passkey: true,
+  enforced: true,
+  connection: true,
   cookies: true,
 };
 const errorKinds: Record<Pages['error']['kind'], true> = {

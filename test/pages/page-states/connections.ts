@@ -12,8 +12,8 @@ const security = examples['account-security'][1];
 const own = { ...examples['account-connections'][1] };
 delete own.waiting;
 const formProblems = [
-  ...(['name', 'secret', 'domains', 'held', 'changed', 'issuer', 'discovery', 'discovery-form'] as const),
-  ...(['inward', 'settings', 'rules'] as const),
+  ...(['name', 'secret', 'routes', 'domains', 'held', 'changed', 'issuer', 'discovery', 'discovery-form'] as const),
+  ...(['inward', 'settings', 'rules', 'position', 'lifetime'] as const),
 ];
 
 export const connectionStates: View[] = [
@@ -33,6 +33,21 @@ export const connectionStates: View[] = [
     data: { ...security, methods: [...security.methods, { method: 'connections', uri: '/account/connections', set }] },
   })),
   { name: 'login-name', data: { ...examples['login-name'][1], fault: 'unusable' } },
+  ...(['enforced', 'connection'] as const).map((one): View => ({
+    name: 'login',
+    data: { ...login, methods: [], fields: [], connection: 'Corporate', problem: one },
+  })),
+  {
+    name: 'login',
+    data: {
+      ...login,
+      methods: [{ id: 'name', form: { action: '/login/user', hidden: {} } }],
+      problem: 'missing',
+      fields: ['username'],
+    },
+  },
+  { name: 'console-user-connections', data: { ...examples['console-user-connections'][1], done: 'user-link-removed' } },
+  { name: 'console-group-edit', data: { ...examples['console-group-edit'][1], problem: 'sources' } },
   { name: 'account-connections', data: { ...examples['account-connections'][0], done: 'connection-linked' } },
   { name: 'account-connections', data: { ...examples['account-connections'][0], done: 'connection-removed' } },
   { name: 'console-connections', data: { ...examples['console-connections'][0], done: 'connection-deleted' } },

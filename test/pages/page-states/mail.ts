@@ -5,6 +5,13 @@ import type { View } from './state.ts';
 const forgotten = examples['password-forgotten'][0];
 const reset = examples['password-reset'][1];
 const email = examples['account-email'][1];
+const owned = {
+  account: email.account,
+  email: 'ada@example.org',
+  verified: true,
+  owner: 'Corporate',
+  profileUri: '/account/profile',
+};
 const signUp = examples['sign-up'][0];
 const complete = examples['sign-up-complete'][0];
 const invitation = examples['invitation'];
@@ -23,6 +30,7 @@ export const mailStates: View[] = [
   { name: 'address-confirm', data: { ...examples['address-confirm'][0], taken: true } },
   { name: 'address-stop', data: { ...examples['address-stop'][1], form: undefined } as never },
   { name: 'account-email', data: { ...email, verified: true, fault: 'same' } },
+  { name: 'account-email', data: owned },
   { name: 'account-email', data: { ...examples['account-email'][0], sent: 'ada@example.com' } },
   { name: 'account-email', data: { ...examples['account-email'][0], problem: 'throttled', wait: 90 } },
   { name: 'sign-up', data: { ...signUp, sent: true } },

@@ -93,6 +93,7 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
     fields: [
       choice('access', accessRules),
       lines('access_groups'),
+      lines('connections'),
       lines('networks'),
       address('start_uri'),
       check('start_hidden'),
@@ -164,6 +165,7 @@ export const formOfClient = (client: Client): Form =>
     introspect: client.introspect,
     access: client.access,
     access_groups: client.accessGroups,
+    connections: client.connections,
     networks: client.networks,
     start_uri: client.startUri,
     start_hidden: client.startHidden,
@@ -276,6 +278,7 @@ function accessOf(form: Form, report: (name: string, fault: FieldFault) => void)
   const typed = {
     access: form['access'] ?? 'everyone',
     access_groups: linesOf(form['access_groups']),
+    connections: linesOf(form['connections']),
     networks: linesOf(form['networks']),
     start_uri: form['start_uri'] ?? null,
     start_hidden: form['start_hidden'] !== undefined,
@@ -283,9 +286,10 @@ function accessOf(form: Form, report: (name: string, fault: FieldFault) => void)
   const read = clientAccessShape.safeParse(typed);
   for (const issue of read.error?.issues ?? []) report(String(issue.path[0]), fieldFault(faultOf(issue)));
   if (!read.success) return {};
-  const { access, access_groups: accessGroups, networks, start_uri: startUri, start_hidden: startHidden } = read.data;
+  const { access, access_groups: accessGroups, connections, networks } = read.data;
+  const { start_uri: startUri, start_hidden: startHidden } = read.data;
   if (access === 'groups' && accessGroups.length === 0) report('access_groups', { code: 'access-groups' });
-  return { access, accessGroups, networks, startUri, startHidden };
+  return { access, accessGroups, connections, networks, startUri, startHidden };
 }
 
 function parsed(value: string, onFault: () => void): unknown {

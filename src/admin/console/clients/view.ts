@@ -118,6 +118,9 @@ export function factsOf(client: Client, lookup: ReviewLookup, dismissal: Dismiss
       access: client.accessGroups.map((name) => ({ name, uri: `/admin/groups/${encodeURIComponent(name)}` })),
     }),
     ...(client.networks.length > 0 && { networks: client.networks }),
+    ...(client.connections.length > 0 && {
+      connections: client.connections.map((id) => ({ id, uri: `/admin/connections/${encodeURIComponent(id)}` })),
+    }),
     createdAt: client.createdAt,
     updatedAt: client.updatedAt,
     members: Object.entries(metadata).map(([member, value]) => ({ member, values: entries(member, value) })),

@@ -6,6 +6,7 @@ export const emptyForm: TypedConnection = {
   ...{ id: '', display_name: '', issuer: '', client_id: '', secret: '', scope: 'openid profile email' },
   ...{ token_endpoint_auth_method: 'client_secret_basic', status: 'disabled', linking: 'ask', provisioning: 'off' },
   ...{ authoritative_domains: '', groups_claim: 'groups', group_rules: '', default_groups: '', trust_mfa: '' },
+  ...{ position: '0', hidden: '', domains: '', subdomains: '', enforced: '', session_lifetime: '' },
 };
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : '');
@@ -26,6 +27,12 @@ export const formOf = ({ settings, ...connection }: Connection): TypedConnection
   group_rules: connection.groupRules.map(lineOf).join('\n'),
   default_groups: connection.defaultGroups.join('\n'),
   trust_mfa: String(connection.trustMfa),
+  position: String(connection.position),
+  hidden: String(connection.hidden),
+  domains: connection.domains.join('\n'),
+  subdomains: String(connection.subdomains),
+  enforced: String(connection.enforced),
+  session_lifetime: String(connection.sessionLifetime ?? ''),
 });
 
 export const typedIn = (body: Readonly<Record<string, string>>): TypedConnection => {
@@ -43,6 +50,12 @@ export const inputOf = (typed: TypedConnection): Record<string, unknown> => ({
   group_rules: linesOf(typed.group_rules).map(ruleOf),
   default_groups: linesOf(typed.default_groups),
   trust_mfa: typed.trust_mfa === 'true',
+  position: numberOf(typed.position) ?? 0,
+  hidden: typed.hidden === 'true',
+  domains: linesOf(typed.domains),
+  subdomains: typed.subdomains === 'true',
+  enforced: typed.enforced === 'true',
+  session_lifetime: numberOf(typed.session_lifetime) ?? null,
   settings: {
     issuer: typed.issuer.trim(),
     client_id: typed.client_id.trim(),
@@ -52,6 +65,13 @@ export const inputOf = (typed: TypedConnection): Record<string, unknown> => ({
   },
   ...(typed.secret !== '' && { secret: typed.secret }),
 });
+
+/** What is no number is left to the operation, which refuses it. */
+const numberOf = (typed: string): number | string | undefined => {
+  const trimmed = typed.trim();
+  if (trimmed === '') return undefined;
+  return /^\d{1,9}$/.test(trimmed) ? Number(trimmed) : trimmed;
+};
 
 const linesOf = (typed: string): string[] =>
   typed

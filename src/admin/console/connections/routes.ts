@@ -98,6 +98,8 @@ export async function consoleConnectionsEndpoint(
           ...{ issuer: text('issuer'), clientId: text('client_id'), createdAt: connection.createdAt },
           ...{ linking: connection.linking, provisioning: connection.provisioning, trustMfa: connection.trustMfa },
           authoritativeDomains: connection.authoritativeDomains,
+          ...{ domains: connection.domains, subdomains: connection.subdomains, enforced: connection.enforced },
+          hidden: connection.hidden,
           ...(connection.secretSince && { secretSince: connection.secretSince }),
           ...(connection.discoveredAt && { discoveredAt: connection.discoveredAt }),
         },

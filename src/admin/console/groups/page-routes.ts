@@ -37,6 +37,7 @@ export async function groupPageRoutes(
   const nameOf = (request: FastifyRequest) => (request.params as { name: string }).name;
 
   const find = (name: string) => findGroup(store, name);
+  const isGuarded = ({ name }: Group) => guardedGroups(config).includes(name);
 
   /** The latest events of a group: each search reads a bounded number of events of its type. */
   async function eventsOf(group: string) {
@@ -84,7 +85,7 @@ export async function groupPageRoutes(
       {
         group: { name, description, members, createdAt },
         demandsSecondFactor: config.secondFactor.of === 'everyone' || config.secondFactor.groups.includes(name),
-        guarded: guardedGroups(config).includes(name),
+        guarded: isGuarded(group),
         guardedSources: group.guardedSources,
         ...(q && { q }),
         people: found.users.map((user) => ({
@@ -139,7 +140,7 @@ export async function groupPageRoutes(
   async function showEdit(
     admin: AdminSession,
     group: Group,
-    typed: { name: string; description: string },
+    typed: { name: string; description: string; sources?: string },
     problem?: ConsoleGroupsPages['console-group-edit']['problem'],
   ): Promise<FastifyReply> {
     const uri = groupUri(group.name);
@@ -150,7 +151,11 @@ export async function groupPageRoutes(
         groupUri: uri,
         members: group.members,
         most: maxAtOnce,
-        typed,
+        typed: {
+          ...{ name: typed.name, description: typed.description },
+          // only a guarded group has sources that are let in
+          ...(isGuarded(group) && { sources: typed.sources ?? group.guardedSources.join('\n') }),
+        },
         form: admin.form(`${uri}/edit`),
         ...(problem && { problem }),
       },
@@ -167,9 +172,13 @@ export async function groupPageRoutes(
     const sent = await submitted(request, reply, 'edit');
     if (!sent) return reply;
     const { admin, body, group } = sent;
-    const typed = { name: body['name'] ?? '', description: body['description'] ?? '' };
+    const typed = { name: body['name'] ?? '', description: body['description'] ?? '', sources: body['sources'] ?? '' };
+    const sources = typed.sources.split(/\s+/).filter((source) => source !== '');
     // an import may have created a group whose name this form refuses: an unchanged name is not checked
-    const input = { description: typed.description, ...(typed.name !== group.name && { name: typed.name }) };
+    const input = {
+      ...{ description: typed.description, ...(typed.name !== group.name && { name: typed.name }) },
+      ...(isGuarded(group) && { guarded_sources: sources }),
+    };
     const params = { name: group.name };
     const changed = await perform(changeGroup, operationContext, { params, input, actor: admin.by });
     if ('done' in changed) return admin.done(groupUri(changed.done.group.name), 'group-changed');

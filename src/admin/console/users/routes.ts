@@ -71,16 +71,18 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
   ): Promise<FastifyReply> {
     const user = await find(subOf(admin.request));
     const { sub } = user;
-    const [sessions, grants, factors, recoveryCodes, groups, memberships, pending, events] = await Promise.all([
-      store.sessions.list({ sub }, { limit: maxCounted, after: undefined }),
-      store.grants.list(sub),
-      store.secondFactors.list(sub),
-      store.recoveryCodes.count(sub),
-      store.groups.list({ limit: maxOffered }),
-      store.memberships.ofUser(sub),
-      store.mailedLinks.findInvitation(sub),
-      store.auditView.list({ sub }, { limit: 10, before: undefined }),
-    ]);
+    const [sessions, grants, factors, recoveryCodes, groups, memberships, pending, connections, events] =
+      await Promise.all([
+        store.sessions.list({ sub }, { limit: maxCounted, after: undefined }),
+        store.grants.list(sub),
+        store.secondFactors.list(sub),
+        store.recoveryCodes.count(sub),
+        store.groups.list({ limit: maxOffered }),
+        store.memberships.ofUser(sub),
+        store.mailedLinks.findInvitation(sub),
+        connectionsOf(sub),
+        store.auditView.list({ sub }, { limit: 10, before: undefined }),
+      ]);
     const isStandard = Object.keys(attributesOf(user.claims)).length === 0;
     const labels = isStandard
       ? {}
@@ -116,6 +118,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
           removeUri: `${removeUri}?${new URLSearchParams({ id: factor.id })}`,
         })),
         recoveryCodes,
+        ...(connections && { connections: { names: connections, uri: `${pathOf(user)}/connections` } }),
         ...(isInvitable && {
           invitation: { byMail: config.smtpUrl !== undefined && user.email !== undefined, ...(pending && { pending }) },
         }),
@@ -130,6 +133,14 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
       },
       { section: 'users', status: trouble ? 400 : 200 },
     );
+  }
+
+  /** The names of the connections to which a user is linked; undefined where the service has none. */
+  async function connectionsOf(sub: string): Promise<string[] | undefined> {
+    const all = await store.connections.list();
+    if (all.length === 0) return undefined;
+    const links = await store.linkedIdentities.ofUser(sub);
+    return links.map((link) => all.find(({ id }) => id === link.connectionId)?.displayName ?? link.connectionId);
   }
 
   console.page(app, '/admin/users/:sub', (admin) => show(admin));

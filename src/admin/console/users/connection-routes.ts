@@ -1,0 +1,80 @@
+// Serves the console's page about the connections of a user: the links, their removal, and the exception from an enforced domain.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { invalidRequest } from '../../../oauth/errors.ts';
+import { text } from '../../../oauth/text.ts';
+import type { Store } from '../../../repositories/store.ts';
+import { readParameters } from '../../../server/parameters.ts';
+import { markBreakGlass, unlinkUser } from '../../operations/connections.ts';
+import type { OperationContext } from '../../operations/operation.ts';
+import { findUser } from '../../operations/users.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
+import { listPath, pathOf } from './view.ts';
+
+const bySub = z.object({ sub: text(255) });
+const sent = z.object({
+  csrf: text(100).optional(),
+  act: z.enum(['remove', 'mark', 'unmark']).optional(),
+  connection: text(40).optional(),
+});
+
+interface ConnectionRoutesDependencies {
+  store: Store;
+  console: Console;
+  operationContext: OperationContext;
+}
+
+export async function userConnectionRoutes(
+  app: FastifyInstance,
+  { store, console, operationContext }: ConnectionRoutesDependencies,
+): Promise<void> {
+  const path = `${listPath}/:sub/connections`;
+  const addressOf = (sub: string) => `${pathOf({ sub })}/connections`;
+  const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
+
+  console.page(app, path, (admin, request) => show(admin, subOf(request)));
+
+  app.post(path, async (request, reply) => {
+    const { csrf, act, connection = '' } = readParameters(sent, request.body);
+    const sub = subOf(request);
+    const action = addressOf(sub);
+    const admin = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
+    if (!admin) return reply;
+    const { by: actor } = admin;
+    if (act === 'remove') await unlinkUser.handler(operationContext, { params: { sub, connection }, input: {}, actor });
+    else if (act !== undefined)
+      await markBreakGlass.handler(operationContext, { params: { sub }, input: { marked: act === 'mark' }, actor });
+    else throw invalidRequest('there is no such action');
+    return admin.done(action, act === 'remove' ? 'user-link-removed' : 'user-saved');
+  });
+
+  async function show(admin: AdminSession, sub: string): Promise<FastifyReply> {
+    const user = await findUser(store, sub);
+    const [links, connections, passkeys, breakGlass] = await Promise.all([
+      store.linkedIdentities.ofUser(sub),
+      store.connections.list(),
+      store.passkeys.list(sub),
+      store.breakGlass.has(sub),
+    ]);
+    const open = links.filter((link) =>
+      connections.some(({ id, status }) => id === link.connectionId && status === 'enabled'),
+    );
+    const isElsewhere = user.passwordHash === undefined && passkeys.length === 0;
+    return admin.send(
+      'console-user-connections',
+      {
+        ...{ username: user.username, userUri: pathOf(user), breakGlass },
+        links: links.map((link) => ({
+          connection: link.connectionId,
+          name: connections.find(({ id }) => id === link.connectionId)?.displayName ?? link.connectionId,
+          ...{ uri: `/admin/connections/${link.connectionId}`, subject: link.subject, since: link.createdAt },
+          ...(link.lastUsedAt && { usedAt: link.lastUsedAt }),
+          // the last way to sign in (federation FR8)
+          only: isElsewhere && !open.some((other) => other.connectionId !== link.connectionId),
+        })),
+        form: admin.form(addressOf(sub)),
+      },
+      { section: 'users' },
+    );
+  }
+}

@@ -1,0 +1,13 @@
+// Reads from an authorization request what a connection is asked beside who the user is.
+import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+
+/** A signed-in user who comes here again, or whose application wants a new sign-in, has to sign in there again, too. */
+export function wishesOf(parameters: AuthorizationRequestRow['parameters'] | undefined, session: Session | undefined) {
+  const { prompt, max_age: maxAge, login_hint: hint, ui_locales: uiLocales } = parameters ?? {};
+  const age = maxAge !== undefined && /^\d{1,9}$/.test(maxAge) ? Number(maxAge) : undefined;
+  return {
+    login: session !== undefined || (prompt ?? '').split(' ').includes('login') || age === 0,
+    ...{ maxAge: age, hint, uiLocales: uiLocales?.slice(0, 200) },
+  };
+}
