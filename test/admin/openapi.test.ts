@@ -274,6 +274,7 @@ describe('the answers of real requests', () => {
       connection: 'honest',
       subject: 'x',
     });
+    await check('POST', `/users/${sub}/break-glass`, '/users/{sub}/break-glass', { marked: true });
     await check('GET', `/users/${sub}/connections`, '/users/{sub}/connections');
     await check('DELETE', `/users/${sub}/connections/honest`, '/users/{sub}/connections/{connection}');
     await check('DELETE', '/connections/honest', '/connections/{id}');
