@@ -215,7 +215,10 @@ function readPairs(pairs: readonly string[], option = 'claim', allText = false):
       const equals = pair.indexOf('=');
       if (equals < 1) throw new UsageError(`--${option} must be name=value, not ${pair}.`);
       const [name, value] = [pair.slice(0, equals), pair.slice(equals + 1)];
-      return [name, allText || isTextClaim(name) ? value : jsonOf(value)];
+      const read = allText || isTextClaim(name) ? value : jsonOf(value);
+      // an id of digits alone stays as it was typed
+      const isSame = typeof read !== 'number' || option !== 'settings' || String(read) === value;
+      return [name, isSame ? read : value];
     }),
   );
 }

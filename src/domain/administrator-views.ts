@@ -157,7 +157,7 @@ export const resourceView = ({ scopes, ...resource }: Resource) => ({
 });
 
 /** Without the secret: only whether it is set, and since when. */
-export const connectionView = ({ claimRules, groupRules, secretSince, ...connection }: Connection) => ({
+export const connectionView = ({ claimRules, groupRules, secretSince, keySince, ...connection }: Connection) => ({
   ...shown(
     connection,
     'id',
@@ -188,6 +188,7 @@ export const connectionView = ({ claimRules, groupRules, secretSince, ...connect
   claim_rules: claimRules,
   group_rules: groupRules,
   secret: secretSince ? { set: true, since: secretSince.toISOString() } : { set: false },
+  ...(keySince && { key: { since: keySince.toISOString() } }),
 });
 
 export const connectionLinkView = ({ connectionId, ...link }: LinkedIdentity) => ({

@@ -34,6 +34,8 @@ export function valueAt(claims: Claims, path: string): unknown {
 export interface AnsweredAddress {
   value: string;
   verified: boolean;
+  /** The answer says that the account belongs to another domain than its address: authority over that domain does not count. */
+  isForeign?: boolean;
 }
 
 /** Joins an ID Token and UserInfo. What the ID Token says is signed, so it goes first; a false email_verified wins wherever it is (federation F12). */
@@ -61,7 +63,8 @@ export function vouching(
 ): 'authority' | 'word' | 'no' {
   const domain = address && domainOf(address.value);
   if (domain === undefined) return 'no';
-  if (isOfDomains(domain, connection.authoritativeDomains, connection.subdomains)) return 'authority';
+  if (!address!.isForeign && isOfDomains(domain, connection.authoritativeDomains, connection.subdomains))
+    return 'authority';
   return connection.wordCounts && address!.verified ? 'word' : 'no';
 }
 

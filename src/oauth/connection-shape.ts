@@ -39,6 +39,9 @@ const groupRule = z.union([
   z.strictObject({ all: z.literal(true), prefix: text(100) }),
 ]);
 
+/** Providers that need fewer settings, or more care, than others of their kind. */
+export const presets = ['google', 'microsoft', 'apple', 'github'] as const;
+
 const members = {
   display_name: text(100).min(1, rule('empty')).describe('The name on its button.'),
   status: z
@@ -65,7 +68,13 @@ const members = {
   provisioning: z.enum(['off', 'invited', 'on']).optional().describe('Whether a user is made for an unknown identity.'),
   username_from: path.optional().describe('The path of the user name of a new user.'),
   claim_rules: z.array(claimRule).max(50).optional().describe('The claims that the connection sets.'),
-  group_rules: z.array(groupRule).max(500).optional().describe('The groups that the connection gives.'),
+  group_rules: z
+    .array(groupRule)
+    .max(500)
+    .optional()
+    .describe(
+      'The groups that the connection gives; on the command line value = group, prefix* = group, or * = prefix*.',
+    ),
   default_groups: z.array(groupName).max(50).optional().describe('Groups of everyone who signs in by it.'),
   sync: z.enum(['first', 'always', 'never']).optional().describe('When claims and groups are taken over.'),
   trust_mfa: z.boolean().optional().describe('Whether its word counts that two factors were shown.'),
@@ -88,6 +97,10 @@ const members = {
 export const newConnectionShape = z.strictObject({
   id: connectionId.describe('Part of its addresses; it never changes.'),
   kind: z.enum(['oidc', 'oauth', 'saml', 'ldap']),
+  preset: z
+    .enum(presets)
+    .optional()
+    .describe('A provider with settings of its own: github is of the kind oauth, and the others are of the kind oidc.'),
   ...members,
 });
 
@@ -95,10 +108,14 @@ export const connectionChangeShape = z.strictObject({
   ...members,
   display_name: members.display_name.optional(),
   version: z.int().optional().describe('The version that the change is for: a newer one is a conflict.'),
+  renew_key: z
+    .boolean()
+    .optional()
+    .describe('Replaces the key of the connection: the other side must read the published one again.'),
   end_sessions: z
     .boolean()
     .optional()
     .describe('With status disabled or link_only: ends all sessions that came by it.'),
 });
 
-export type ConnectionInput = Omit<z.infer<typeof connectionChangeShape>, 'version' | 'end_sessions'>;
+export type ConnectionInput = Omit<z.infer<typeof connectionChangeShape>, 'version' | 'end_sessions' | 'renew_key'>;

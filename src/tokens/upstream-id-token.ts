@@ -12,7 +12,8 @@ export const upstreamAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const;
 const maxLength = 64 * 1024;
 
 export interface ExpectedIdToken {
-  issuer: string;
+  /** Whether the connection takes tokens of an issuer. */
+  isIssuer(issuer: unknown): boolean;
   clientId: string;
   nonce: string;
   /** The algorithms that the connection may use. */
@@ -24,7 +25,7 @@ export interface ExpectedIdToken {
 export async function verifyUpstreamIdToken(
   token: string,
   jwks: ReadJwks,
-  { issuer, clientId, nonce, algorithms, now }: ExpectedIdToken,
+  { isIssuer, clientId, nonce, algorithms, now }: ExpectedIdToken,
 ): Promise<JWTPayload & { sub: string }> {
   let payload: JWTPayload;
   try {
@@ -35,11 +36,10 @@ export async function verifyUpstreamIdToken(
     if (!namesAreUnique(token)) throw new IdTokenRefused('a member is there twice');
     payload = await verifyWithKeys(token, jwks, {
       algorithms: algorithms.filter((alg) => (upstreamAlgorithms as readonly string[]).includes(alg)),
-      issuer,
       audience: clientId,
       clockTolerance,
       currentDate: now,
-      requiredClaims: ['exp', 'iat', 'sub', 'nonce'],
+      requiredClaims: ['iss', 'exp', 'iat', 'sub', 'nonce'],
     });
   } catch (error) {
     if (error instanceof IdTokenRefused || error instanceof FetchRefused) throw error;
@@ -47,6 +47,7 @@ export async function verifyUpstreamIdToken(
     throw new IdTokenRefused(error instanceof Error ? error.message : 'not verifiable', { cause: error });
   }
   const { sub, aud, azp, iat, exp } = payload;
+  if (!isIssuer(payload.iss)) throw new IdTokenRefused('iss is that of another issuer');
   if (!isSubject(sub)) throw new IdTokenRefused('sub is no text of 1 to 255 bytes');
   if (payload['nonce'] !== nonce) throw new IdTokenRefused('nonce is not that of the request');
   if (Array.isArray(aud) && aud.length > 1 && azp !== clientId)

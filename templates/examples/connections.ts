@@ -11,13 +11,37 @@ const uri = '/admin/connections/corporate';
 const redirectUri = 'https://id.example.com/connections/corporate/callback';
 const longName = 'Donaudampfschifffahrtsgesellschaft, Abteilung Elektrizität';
 const leadsTo = { id: 'corporate', name: longName, form: form('/connections/corporate') };
+/** The fields that a form of each type has are those that the console makes. */
+const text = (name: string) => ({ name, type: 'text' as const, required: true, most: 500 });
+const lines = (name: string) => ({ name, type: 'lines' as const });
+const choice = (name: string, ...values: string[]) => ({ name, type: 'choice' as const, values });
+const common = [
+  { name: 'secret', type: 'secret' as const, most: 16_384 },
+  choice('status', 'disabled', 'enabled', 'link_only'),
+  choice('linking', 'ask', 'domain', 'never'),
+  choice('provisioning', 'off', 'invited', 'on'),
+  ...[lines('domains'), lines('authoritative_domains'), lines('group_rules'), lines('default_groups')],
+  ...['position', 'session_lifetime'].map((name) => ({ name, type: 'number' as const, most: 9 })),
+  ...['subdomains', 'enforced', 'hidden', 'trust_mfa'].map((name) => ({ name, type: 'check' as const })),
+];
+const named = [text('id'), text('display_name')];
+const openId = [
+  ...[text('issuer'), text('client_id'), text('scope'), text('groups_claim')],
+  choice('token_endpoint_auth_method', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'),
+  choice('response_mode', 'query', 'form_post'),
+];
 const typed = {
   ...{ id: 'corporate', display_name: longName, issuer: 'https://login.example.com/tenant', client_id: 'gatehouse' },
   ...{ secret: '', scope: 'openid profile email', token_endpoint_auth_method: 'client_secret_basic' },
   ...{ status: 'enabled', linking: 'domain', provisioning: 'on', authoritative_domains: 'example.com' },
   ...{ groups_claim: 'groups', group_rules: 'Staff = staff', default_groups: 'guests', trust_mfa: 'true' },
   ...{ position: '1', hidden: '', domains: 'example.com', subdomains: 'true', enforced: 'true', session_lifetime: '' },
+  ...{ response_mode: 'query' },
 };
+const types = (['oidc', 'google', 'microsoft', 'github', 'apple', 'oauth'] as const).map((name) => ({
+  name,
+  uri: `/admin/connections/new/${name}`,
+}));
 
 export const connectionExamples: Examples<ConnectionPages> = {
   'connection-problem': [
@@ -77,6 +101,10 @@ export const connectionExamples: Examples<ConnectionPages> = {
       newUri: '/admin/connections/new',
     },
   ],
+  'console-connection-types': [
+    { ...frame, types: types.slice(0, 1) },
+    { ...frame, types },
+  ],
   'console-connection': [
     {
       ...frame,
@@ -100,17 +128,22 @@ export const connectionExamples: Examples<ConnectionPages> = {
         ...{ id: 'corporate', name: longName, kind: 'oidc', status: 'enabled', clientId: 'gatehouse' },
         ...{ issuer: 'https://login.example.com/3f2504e0-4f89-11d3-9a0c-0305e82c3301/v2.0', linking: 'domain' },
         ...{ provisioning: 'on', authoritativeDomains: ['example.com', 'example.org'], trustMfa: true },
-        ...{ secretSince: since, discoveredAt: since, createdAt: since },
+        ...{ secretSince: since, discoveredAt: since, createdAt: since, preset: 'microsoft' },
         ...{ domains: ['example.com', 'example.net'], subdomains: true, enforced: true, hidden: true },
       },
+      keyUri: 'https://id.example.com/connections/corporate/jwks',
       ...{ redirectUri, editUri: `${uri}/edit`, deleteUri: `${uri}/delete` },
     },
   ],
   'console-connection-form': [
-    { ...frame, redirectUri, typed: { ...typed, id: '' }, form: form('/admin/connections/new') },
+    {
+      ...{ ...frame, redirectUri, type: 'oidc', fields: [...named, ...openId, ...common] },
+      ...{ typed: { ...typed, id: '' }, form: form('/admin/connections/new/oidc') },
+    },
     {
       ...frame,
       ...{ of: { id: 'corporate', name: longName, uri, secretSince: since }, redirectUri, typed },
+      ...{ type: 'oidc', fields: [text('display_name'), ...openId, ...common] },
       ...{ form: form(`${uri}/edit`), problem: 'other-issuer' },
     },
   ],

@@ -184,9 +184,13 @@ export const adminRoutes: Record<string, Route> = {
   'POST /admin/api/connections': admin(201, {
     json: {
       id: ['honest', 'manual'],
-      kind: ['oidc', 'saml'],
+      kind: ['oidc', 'oauth', 'saml'],
+      'preset?': ['google', 'microsoft', 'github', 'apple'],
       display_name: ['Honest'],
-      'settings?': [{ issuer: 'http://127.0.0.1:1', client_id: 'x' }],
+      'settings?': [
+        { issuer: 'http://127.0.0.1:1', client_id: 'x' },
+        { client_id: 'x', tenants: ['common'], organizations: 'a b', base: 'https://github.com' },
+      ],
       'authoritative_domains?': [['corp.example']],
       'group_rules?': [[{ equals: 'a', group: 'b' }]],
       'secret?': ['secret', null],

@@ -316,14 +316,27 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [200, 303, 403, 404],
   },
-  'POST /admin/connections/new': {
+  'GET /admin/connections/new/:type': {
+    path: { type: ['oidc', 'oauth', 'google', 'microsoft', 'github', 'apple'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'POST /admin/connections/new/:type': {
+    path: { type: ['oidc', 'oauth', 'google', 'microsoft', 'github', 'apple'] },
     form: {
-      ...{ csrf: ['@csrf /admin/connections/new'], id: ['honest'], display_name: ['Honest'], client_id: ['x'] },
-      ...{ issuer: ['http://127.0.0.1:1'], 'status?': ['enabled'], 'linking?': ['ask'], 'provisioning?': ['off'] },
+      ...{ csrf: ['@csrf /admin/connections/new/oidc'], id: ['honest'], display_name: ['Honest'], client_id: ['x'] },
+      ...{ 'tenants?': ['common', '11111111-1111-4111-8111-111111111111'], 'organizations?': ['a b'], 'base?': ['x'] },
+      ...{
+        'team_id?': ['TEAM000001'],
+        'key_id?': ['KEY0000001'],
+        'subject_claim?': ['a.b'],
+        'graph_groups?': ['true'],
+      },
+      ...{ 'issuer?': ['http://127.0.0.1:1'], 'status?': ['enabled'], 'linking?': ['ask'], 'provisioning?': ['off'] },
       ...{ 'group_rules?': ['a = b', '* = x*'], 'authoritative_domains?': ['corp.example'], 'secret?': ['secret'] },
     },
     cookies: byAdministrator,
-    statuses: [303, 400, 403],
+    statuses: [303, 400, 403, 404],
   },
   'POST /admin/connections/:id/edit': {
     path: { id: ['none'] },
@@ -349,6 +362,18 @@ export const routes: Record<string, Route> = {
     cookies: byCookie,
     statuses: [400, 403, 429],
   },
+  'POST /connections/:id/callback': {
+    path: { id: ['none'] },
+    form: { 'state?': ['abc'], 'code?': ['abc'], 'iss?': ['https://id.example'], 'user?': ['{"name":{}}'] },
+    statuses: [303, 400, 429],
+  },
+  'GET /connections/:id/continue': {
+    path: { id: ['none'] },
+    query: { 'answer?': ['abc'] },
+    cookies: byCookie,
+    statuses: [400, 403],
+  },
+  'GET /connections/:id/jwks': { path: { id: ['none'] }, statuses: [400, 404] },
   'POST /connections/:id': {
     path: { id: ['none'] },
     form: { csrf: ['@csrf /connections/none'], 'transaction?': ['@transaction /login'], 'destination?': ['data'] },

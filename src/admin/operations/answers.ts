@@ -125,7 +125,6 @@ const resource = newResourceShape
 const connection = z
   .object(newConnectionShape.omit({ secret: true }).shape)
   .extend({
-    preset: z.string().optional(),
     domains: z.array(z.string()),
     authoritative_domains: z.array(z.string()),
     session_lifetime: lifetime,
@@ -133,6 +132,10 @@ const connection = z
   .required({ status: true, linking: true, provisioning: true, settings: true, claim_rules: true, group_rules: true })
   .extend({
     secret: z.object({ set: z.boolean(), since: time.optional() }),
+    key: z
+      .object({ since: time })
+      .optional()
+      .describe('The key of private_key_jwt, published at /connections/{id}/jwks.'),
     discovered_at: time.optional().describe('When the other side’s own description was last read.'),
     version: z.int().describe('Increases with every change; a change may name it.'),
     created_at: time,

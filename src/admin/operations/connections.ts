@@ -8,6 +8,8 @@ import { text } from '../../oauth/text.ts';
 import { isSubject } from '../../oauth/connection-answer.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import type { Store } from '../../repositories/store.ts';
+import { profileOfConnection } from '../../domain/connections/kinds.ts';
+import { ruleOf } from './group-rules.ts';
 import { operation } from './operation.ts';
 import { facts, table } from './text-table.ts';
 
@@ -30,8 +32,9 @@ const refusals = {
   ...{ 'connection.issuer-address': 'issuer', 'connection.discovery': 'discovery' },
   ...{ 'connection.discovery-form': 'discovery-form', 'connection.other-issuer': 'other-issuer' },
   ...{ 'connection.inward-address': 'inward', conflict: 'taken', settings: 'settings' },
+  ...{ 'connection.secret-form': 'key', 'connection.preset': 'settings', invalid_request: 'settings' },
   ...{ position: 'position', session_lifetime: 'lifetime' },
-  ...{ empty: 'settings', group_rules: 'rules', claim_rules: 'rules', default_groups: 'rules' },
+  ...{ group_rules: 'rules', claim_rules: 'rules', default_groups: 'rules' },
 } as const;
 
 /** Members that an option of a command only sets to true. */
@@ -49,12 +52,19 @@ const options = {
   'authoritative-domain': 'authoritative_domains',
   linking: 'linking',
   provisioning: 'provisioning',
+  'group-rule': 'group_rules',
   'default-group': 'default_groups',
   'trust-mfa': 'trust_mfa',
   'session-lifetime': 'session_lifetime',
   settings: 'settings',
   secret: 'secret',
 };
+
+/** A rule is typed as one line. */
+const prepare = ({ group_rules: rules, ...given }: Record<string, unknown>) => ({
+  ...given,
+  ...(Array.isArray(rules) && { group_rules: rules.map((line) => ruleOf(String(line))) }),
+});
 
 const listConnections = operation({
   method: 'GET',
@@ -90,9 +100,11 @@ export const createConnection = operation({
   command: {
     name: 'connection create',
     arguments: ['id', 'kind'],
-    options,
-    text: ({ id }, { config }) =>
-      `Created the connection ${id}. Enter this redirect URI at the other side: ${config.issuer}/connections/${id}/callback`,
+    options: { preset: 'preset', ...options },
+    prepare,
+    text: ({ id, keyPublic }, { config: { issuer } }) =>
+      `Created the connection ${id}. Enter this redirect URI at the other side: ${issuer}/connections/${id}/callback` +
+      (keyPublic ? ` Its key is at ${issuer}/connections/${id}/jwks` : ''),
   },
 });
 
@@ -135,7 +147,8 @@ export const changeConnection = operation({
   view: connectionView,
   command: {
     name: 'connection change',
-    options: { ...options, unset: 'unset', 'end-sessions': 'end_sessions' },
+    options: { ...options, unset: 'unset', 'renew-key': 'renew_key', 'end-sessions': 'end_sessions' },
+    prepare,
     text: ({ id, status }) =>
       `Changed the connection ${id}: it is ${status === 'link_only' ? 'for linking only' : status}.`,
   },
@@ -189,16 +202,22 @@ const linkUser = operation({
   input: () =>
     z.strictObject({
       connection: text(40),
+      issuer: text(500).optional().describe('For a connection with several issuers: that of the identity.'),
       subject: z
         .string()
         .refine(isSubject)
         .describe('What the connection calls the user, byte for byte; never an address.'),
     }),
-  async handler({ store, administration }, { params: { sub }, input: { connection: id, subject }, actor }) {
-    const { settings } = await findConnection(store, id);
-    const { issuer } = settings;
-    // a kind without an issuer has one source of subjects only
-    const key = { connectionId: id, issuer: typeof issuer === 'string' ? issuer : id, subject };
+  async handler(
+    { store, administration, connectionKinds },
+    { params: { sub }, input: { connection: id, subject, issuer: named }, actor },
+  ) {
+    const connection = await findConnection(store, id);
+    const profile = profileOfConnection(connectionKinds, connection);
+    // a connection with several issuers does not say which one it is
+    const issuer = profile && !profile.issuer ? named : (profile?.issuer ?? id);
+    if (issuer === undefined) throw invalidRequest(refusal('missing', 'issuer'));
+    const key = { connectionId: id, issuer, subject };
     if (sub.includes('\0')) throw invalidRequest(refusal('unknown', 'sub'));
     await administration.linkIdentity(actor, sub, key);
   },

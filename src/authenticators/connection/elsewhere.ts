@@ -2,13 +2,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomSecret } from '../../crypto/secrets.ts';
 import { ConnectionFailure, type VerifiedIdentity, type Wishes } from '../../domain/connections/kind.ts';
-import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
+import { type ConnectionKinds, profileOfConnection } from '../../domain/connections/kinds.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import type { Store } from '../../repositories/store.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
-import type { ConnectionSteps, RequestStep } from './steps.ts';
+import type { ConnectionSteps, PostedAnswer, RequestStep } from './steps.ts';
 import { connectionPath } from './connection.ts';
 
 export interface Answered {
@@ -30,6 +30,15 @@ export function createElsewhere(options: {
 }) {
   const { store, kinds, steps, limits, issuer } = options;
   const redirectUriOf = (id: string) => `${issuer}${connectionPath(id)}/callback`;
+
+  /** @throws OAuthError if the network sends too many */
+  async function count(request: FastifyRequest): Promise<void> {
+    const wait = await limits.consume('connectionAnswers', networkOf(clientAddress(request)));
+    if (wait > 0)
+      throw new OAuthError('temporarily_unavailable', 'too many answers from this network: try again soon', 429, {
+        headers: { 'retry-after': String(wait) },
+      });
+  }
 
   return {
     /** The connection with this id, if it is open for the purpose. */
@@ -62,11 +71,26 @@ export function createElsewhere(options: {
       id: string,
       answer: Readonly<Record<string, string>>,
     ): Promise<Answered | undefined> {
-      const wait = await limits.consume('connectionAnswers', networkOf(clientAddress(request)));
-      if (wait > 0)
-        throw new OAuthError('temporarily_unavailable', 'too many answers from this network: try again soon', 429, {
-          headers: { 'retry-after': String(wait) },
-        });
+      await count(request);
+      return this.verify(request, id, answer);
+    },
+    /** Keeps an answer that was posted. @returns its secret @throws OAuthError if the network sends too many */
+    async keep(request: FastifyRequest, id: string, answer: PostedAnswer): Promise<string | undefined> {
+      await count(request);
+      const connection = await this.find(id, 'link');
+      const isPosted = connection && profileOfConnection(kinds, connection)?.isPosted === true;
+      return isPosted ? steps.keepAnswer(id, answer) : undefined;
+    },
+    /** Verifies an answer that was posted; it was counted then. */
+    async answerKept(request: FastifyRequest, id: string, secret: string | undefined): Promise<Answered | undefined> {
+      const answer = await steps.takeAnswer(request, id, secret);
+      return answer && this.verify(request, id, answer);
+    },
+    async verify(
+      request: FastifyRequest,
+      id: string,
+      answer: Readonly<Record<string, string>>,
+    ): Promise<Answered | undefined> {
       const { state } = answer;
       const step = await steps.take(request, 'request', id, state);
       const connection = step && (await this.find(id, step.purpose));

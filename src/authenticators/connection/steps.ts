@@ -36,14 +36,22 @@ export interface IdentityStep extends StepContinuation {
   sub?: string | undefined;
 }
 
+/** The parameters of an answer. */
+export type PostedAnswer = Readonly<Record<string, string>>;
+
 interface Contents {
   request: RequestStep;
+  answer: PostedAnswer;
   prove: IdentityStep;
   name: IdentityStep;
   link: IdentityStep;
 }
 /** The steps at which a page of ours waits. */
 export type WaitingStep = 'prove' | 'name' | 'link';
+
+/** An answer that was posted waits for the next request of the same browser, which follows at once. */
+const answerLifetime = 60; // seconds
+const secretShape = /^[A-Za-z0-9_-]{43}$/;
 
 export type ConnectionSteps = ReturnType<typeof createConnectionSteps>;
 
@@ -63,11 +71,13 @@ export function createConnectionSteps(options: {
     ...{ httpOnly: true, sameSite: 'lax', secure: options.secure, path: options.basePath || '/' },
   };
   const idOf = (secret: string) => digest('connection step', secret).toString('hex');
+  /** In place of a browser's: each answer has its own, since a browser has a limited number of steps. */
+  const answerHash = (secret: string) => digest('connection answer', secret);
   const dataOf = (id: string) => associatedDataOf('connection_steps.sealed_encrypted', id);
 
   function open<S extends StepName>(id: string, sealed: Buffer): Contents[S] {
     const read = JSON.parse(secretBox.open(sealed, dataOf(id)).toString()) as Contents[S];
-    if ('identity' in read && typeof read.identity.authTime === 'string')
+    if ('identity' in read && typeof read.identity === 'object' && typeof read.identity.authTime === 'string')
       read.identity.authTime = new Date(read.identity.authTime as unknown as string);
     return read;
   }
@@ -102,10 +112,45 @@ export function createConnectionSteps(options: {
       secret: string | undefined,
     ): Promise<Contents[S] | undefined> {
       const browserHash = sessions.browserHash(request);
-      if (secret === undefined || !browserHash || !/^[A-Za-z0-9_-]{43}$/.test(secret)) return undefined;
+      if (secret === undefined || !browserHash || !secretShape.test(secret)) return undefined;
       const id = idOf(secret);
       const found = await store.connectionSteps.take(id, step, connectionId, browserHash);
       return found && open<S>(id, found.sealed);
+    },
+    /**
+     * Keeps an answer that a page of the other side posted. Such a request carries no cookie, so that no browser is known: the state alone says
+     * that the answer is to a request which waits. @returns the secret; undefined if none waits
+     */
+    async keepAnswer(connectionId: string, answer: PostedAnswer): Promise<string | undefined> {
+      const { state = '' } = answer;
+      if (!secretShape.test(state) || !(await store.connectionSteps.exists(idOf(state), 'request', connectionId)))
+        return undefined;
+      const secret = randomSecret();
+      const id = idOf(secret);
+      await store.connectionSteps.insert(
+        {
+          ...{ id, step: 'answer', connectionId, lifetime: Math.min(answerLifetime, lifetime), network: undefined },
+          ...{ browserHash: answerHash(secret), sealed: secretBox.seal(JSON.stringify(answer), dataOf(id)) },
+        },
+        0,
+      );
+      return secret;
+    },
+    /** The answer that was posted, if it is to a request of this browser; then it is used up. */
+    async takeAnswer(
+      request: FastifyRequest,
+      connectionId: string,
+      secret: string | undefined,
+    ): Promise<PostedAnswer | undefined> {
+      const browserHash = sessions.browserHash(request);
+      if (secret === undefined || !browserHash || !secretShape.test(secret)) return undefined;
+      const id = idOf(secret);
+      const found = await store.connectionSteps.find(id, 'answer', connectionId, answerHash(secret));
+      const state = found && open<'answer'>(id, found.sealed)['state'];
+      if (state === undefined || !(await store.connectionSteps.find(idOf(state), 'request', connectionId, browserHash)))
+        return undefined;
+      const taken = await store.connectionSteps.take(id, 'answer', connectionId, answerHash(secret));
+      return taken && open<'answer'>(id, taken.sealed);
     },
     /** Lets a page of ours wait for the user. */
     async wait(

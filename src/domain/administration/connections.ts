@@ -1,8 +1,9 @@
 // Creates, changes and deletes connections and links, a part of administration.ts.
 import { isDeepStrictEqual } from 'node:util';
+import type { z } from 'zod';
 import { associatedDataOf } from '../../repositories/keys/sealed-values.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
-import type { ConnectionInput } from '../../oauth/connection-shape.ts';
+import type { connectionChangeShape, ConnectionInput } from '../../oauth/connection-shape.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { firstRefusal, refusal } from '../../oauth/refusals.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
@@ -10,8 +11,9 @@ import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Connection, ConnectionMembers } from '../../repositories/connections/connections.ts';
 import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
-import type { ConnectionKind } from '../connections/kind.ts';
-import type { ConnectionKinds } from '../connections/kinds.ts';
+import { type ConnectionKey, makeConnectionKey } from '../../tokens/upstream-client.ts';
+import type { ConnectionVariant } from '../connections/kind.ts';
+import { type ConnectionKinds, variantOfConnection } from '../connections/kinds.ts';
 
 /** The names of the members in the admin routes and in the audit trail. */
 const names = {
@@ -84,10 +86,17 @@ export function connectionOperations(store: Store) {
     return thing;
   };
 
-  /** Checks the settings of the kind. @throws OAuthError invalid_request */
-  function checked(kind: ConnectionKind | undefined, members: ConnectionMembers): ConnectionMembers {
-    if (!kind) throw invalidRequest(refusal('connection.kind', 'kind'));
-    const parsed = kind.settings.safeParse(members.settings, { reportInput: true });
+  /** Finds the rules of a connection's settings. @throws OAuthError invalid_request */
+  function rulesOf(kinds: ConnectionKinds, of: Pick<Connection, 'kind' | 'preset'>): ConnectionVariant {
+    if (!kinds.get(of.kind)) throw invalidRequest(refusal('connection.kind', 'kind'));
+    const variant = variantOfConnection(kinds, of);
+    if (!variant) throw invalidRequest(refusal('connection.preset', 'preset'));
+    return variant;
+  }
+
+  /** Checks the settings. @throws OAuthError invalid_request */
+  function checked(variant: ConnectionVariant, members: ConnectionMembers): ConnectionMembers {
+    const parsed = variant.settings.safeParse(members.settings, { reportInput: true });
     if (parsed.success) return { ...members, settings: parsed.data };
     const wrong = firstRefusal(parsed.error, 'settings');
     throw invalidRequest({ ...wrong, member: wrong.member === 'settings' ? 'settings' : `settings.${wrong.member}` });
@@ -97,6 +106,26 @@ export function connectionOperations(store: Store) {
   async function claimDomains({ connections }: Repositories, id: string, members: ConnectionMembers): Promise<void> {
     const holder = await connections.keepDomains(id, members.domains, members.authoritativeDomains);
     if (holder !== undefined) throw conflict(refusal('connection.domain-held', 'domains', { connection: holder }));
+  }
+
+  /** The key that the connection needs and does not have yet, or that replaces the one it has. */
+  async function newKey(
+    { settings }: ConnectionMembers,
+    variant: ConnectionVariant,
+    has: boolean,
+  ): Promise<ConnectionKey | undefined> {
+    return variant.profile(settings).credential === 'key' && !has ? makeConnectionKey() : undefined;
+  }
+
+  async function keepKey(
+    repositories: Repositories,
+    secretBox: SecretBox,
+    id: string,
+    key: ConnectionKey | undefined,
+  ): Promise<void> {
+    if (!key) return;
+    const sealed = secretBox.seal(key.privateKey, associatedDataOf('connections.key_encrypted', id));
+    await repositories.connections.setKey(id, sealed, { ...key.publicKey });
   }
 
   async function keepSecret(
@@ -111,8 +140,17 @@ export function connectionOperations(store: Store) {
     await repositories.connections.setSecret(id, sealed);
   }
 
-  function requireSecret(kind: ConnectionKind | undefined, members: ConnectionMembers, hasSecret: boolean): void {
-    if (members.status !== 'disabled' && kind?.needsSecret(members.settings) && !hasSecret)
+  /** @throws OAuthError invalid_request */
+  async function requireSecret(
+    variant: ConnectionVariant,
+    members: ConnectionMembers,
+    secret: string | null | undefined,
+    hasOne: boolean,
+  ): Promise<void> {
+    if (typeof secret === 'string' && variant.isSecret && !(await variant.isSecret(secret)))
+      throw invalidRequest(refusal('connection.secret-form', 'secret'));
+    const has = secret === undefined ? hasOne : secret !== null;
+    if (members.status !== 'disabled' && variant.profile(members.settings).credential === 'secret' && !has)
       throw invalidRequest(refusal('connection.secret', 'secret'));
   }
 
@@ -131,24 +169,32 @@ export function connectionOperations(store: Store) {
     /** @throws OAuthError invalid_request, conflict */
     async createConnection(
       by: Actor,
-      { id, kind: name, secret, ...input }: ConnectionInput & Pick<Connection, 'id' | 'kind'>,
+      {
+        id,
+        kind,
+        preset,
+        secret,
+        ...input
+      }: ConnectionInput & Pick<Connection, 'id' | 'kind'> & { preset?: string | undefined },
       { kinds, secretBox }: { kinds: ConnectionKinds; secretBox: SecretBox },
     ): Promise<Connection> {
-      const kind = kinds.get(name);
-      const members = checked(kind, changed(start, input));
-      requireSecret(kind, members, typeof secret === 'string');
-      const discovery = await kind!.discover(members.settings);
+      const variant = rulesOf(kinds, { kind, preset });
+      const members = checked(variant, changed({ ...start, ...variant.members }, input));
+      await requireSecret(variant, members, secret, false);
+      const discovery = await kinds.get(kind)!.discover({ preset, settings: members.settings });
+      const key = await newKey(members, variant, false);
       return store.transaction(async (repositories) => {
         await repositories.connections.lockDomains();
-        const made = await repositories.connections.insert({ id, kind: name, preset: undefined, ...members });
+        const made = await repositories.connections.insert({ id, kind, preset, ...members });
         if (!made) throw conflict('a connection with this id exists already');
         await claimDomains(repositories, id, members);
         await keepSecret(repositories, secretBox, id, secret);
+        await keepKey(repositories, secretBox, id, key);
         if (discovery) await repositories.connections.setDiscovery(id, discovery, members.settings);
         await record(repositories, by, 'connection.created', {
-          connection: id,
-          kind: name,
-          ...trustOf(kind!, members),
+          ...{ connection: id, kind },
+          ...(preset !== undefined && { preset }),
+          ...trustOf(variant, members),
         });
         return (await repositories.connections.find(id))!;
       });
@@ -160,17 +206,22 @@ export function connectionOperations(store: Store) {
       {
         version,
         end_sessions: ends = false,
+        renew_key: renewsKey = false,
         secret,
         ...input
-      }: ConnectionInput & { version?: number | undefined; end_sessions?: boolean | undefined },
+      }: z.infer<typeof connectionChangeShape>,
       { kinds, secretBox }: { kinds: ConnectionKinds; secretBox: SecretBox },
     ): Promise<Connection> {
       const looked = found(await store.connections.find(id), 'connection');
-      const kind = kinds.get(looked.kind);
-      const members = checked(kind, changed(looked, input));
-      requireSecret(kind, members, secret === undefined ? looked.secretEncrypted !== undefined : secret !== null);
+      const variant = rulesOf(kinds, looked);
+      const members = checked(variant, changed(looked, input));
+      await requireSecret(variant, members, secret, looked.secretEncrypted !== undefined);
       const isOther = !isDeepStrictEqual(members.settings, looked.settings);
-      const discovery = isOther ? await kind!.discover(members.settings) : undefined;
+      const { settings } = members;
+      const discovery = isOther
+        ? await kinds.get(looked.kind)!.discover({ preset: looked.preset, settings })
+        : undefined;
+      const key = await newKey(members, variant, looked.keyPublic !== undefined && !renewsKey);
       return store.transaction(async (repositories) => {
         await repositories.connections.lockDomains();
         const before = found(await repositories.connections.lock(id), 'connection');
@@ -184,13 +235,18 @@ export function connectionOperations(store: Store) {
           await repositories.connections.update(id, members);
         }
         await keepSecret(repositories, secretBox, id, secret);
+        await keepKey(repositories, secretBox, id, key);
         if (discovery) await repositories.connections.setDiscovery(id, discovery, members.settings);
         const ended = ends && members.status !== 'enabled' ? await repositories.connections.endSessions(id) : [];
-        if (which.length > 0 || secret !== undefined || ended.length > 0)
+        if (which.length > 0 || secret !== undefined || key || ended.length > 0)
           await record(repositories, by, 'connection.changed', {
             connection: id,
-            members: [...which.map((member) => names[member]), ...(secret === undefined ? [] : ['secret'])],
-            ...differences(trustOf(kind!, before), trustOf(kind!, members)),
+            members: [
+              ...which.map((member) => names[member]),
+              ...(secret === undefined ? [] : ['secret']),
+              ...(key ? ['key'] : []),
+            ],
+            ...differences(trustOf(variant, before), trustOf(variant, members)),
             ...(ended.length > 0 && { sessions: ended.length }),
           });
         return (await repositories.connections.find(id))!;
@@ -259,12 +315,12 @@ export function connectionOperations(store: Store) {
 }
 
 /** What moves trust, as text for the trail: never a secret (federation FR14). */
-function trustOf(kind: ConnectionKind, members: ConnectionMembers): Record<string, string | boolean | string[]> {
+function trustOf(variant: ConnectionVariant, members: ConnectionMembers): Record<string, string | boolean | string[]> {
   const { domains, authoritativeDomains, trustMfa, mfaValues, subdomains, enforced, linking, settings } = members;
   return {
     ...{ authoritative_domains: authoritativeDomains, trust_mfa: trustMfa, mfa_values: mfaValues, subdomains, linking },
     ...{ domains, enforced },
-    ...Object.fromEntries(kind.trusted.map((name) => [name, String(settings[name] ?? '')])),
+    ...Object.fromEntries(variant.trusted.map((name) => [name, String(settings[name] ?? '')])),
   };
 }
 

@@ -1,13 +1,27 @@
 // Lists the kinds of connections whose users sign in at another site.
-import type { ConnectionKind } from './kind.ts';
+import type { Connection } from '../../repositories/connections/connections.ts';
+import type { ConnectionKind, ConnectionProfile, ConnectionVariant } from './kind.ts';
+import { createOAuthKind } from './oauth/oauth.ts';
 import { createOidcKind, type OidcOptions } from './oidc/oidc.ts';
 
 export type ConnectionKindOptions = OidcOptions;
 
 /** One line for each. */
-const makers: ((options: ConnectionKindOptions) => ConnectionKind)[] = [createOidcKind];
+const makers: ((options: ConnectionKindOptions) => ConnectionKind)[] = [createOidcKind, createOAuthKind];
 
 export type ConnectionKinds = Pick<Map<string, ConnectionKind>, 'get'>;
 
 export const createConnectionKinds = (options: ConnectionKindOptions): ConnectionKinds =>
   new Map(makers.map((make) => make(options)).map((kind) => [kind.kind, kind]));
+
+type Kept = Pick<Connection, 'kind' | 'preset' | 'settings'>;
+
+/** The rules of a connection's settings; undefined for a kind or preset that is not built in. */
+export const variantOfConnection = (
+  kinds: ConnectionKinds,
+  { kind, preset }: Pick<Kept, 'kind' | 'preset'>,
+): ConnectionVariant | undefined => kinds.get(kind)?.variant(preset);
+
+/** What follows from a connection's settings. @throws ConnectionFailure if they do not fit the rules */
+export const profileOfConnection = (kinds: ConnectionKinds, connection: Kept): ConnectionProfile | undefined =>
+  variantOfConnection(kinds, connection)?.profile(connection.settings);

@@ -11,7 +11,7 @@ import type { LinkedIdentity } from '../../repositories/connections/linked-ident
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { User } from '../../repositories/users/users.ts';
 import { guardedGroups } from '../administration/guarded-groups.ts';
-import type { ConnectionKinds } from './kinds.ts';
+import { type ConnectionKinds, profileOfConnection } from './kinds.ts';
 import type { VerifiedIdentity } from './kind.ts';
 import { syncUser } from './sync-user.ts';
 
@@ -37,9 +37,6 @@ export type LinkOutcome =
   | { outcome: 'name'; suggested: string | undefined; taken: boolean }
   /** `leadsTo` is the connection with authority over the domain. */
   | { outcome: 'refused'; reason: LinkRefusal | 'closed'; leadsTo?: string | undefined };
-
-/** Presets whose word makes an address confirmed for applications, too (federation 4). */
-const confirmingPresets: readonly (string | undefined)[] = ['google', 'github', 'apple'];
 
 export type LinkIdentity = (id: string, identity: VerifiedIdentity, request: LinkRequest) => Promise<LinkOutcome>;
 
@@ -152,7 +149,7 @@ export function createLinkIdentity({
         email: vouched,
         emailVerified:
           vouched !== undefined &&
-          (facts.facts.vouches === 'authority' || confirmingPresets.includes(connection!.preset)),
+          (facts.facts.vouches === 'authority' || (profileOfConnection(kinds, connection!)?.confirms ?? false)),
         claims: first ? mappedClaims(connection!.claimRules, identity.claims) : {},
       });
       await linkedIdentities.insert({ ...key, sub: user.sub, how: 'provisioned', emailThen: vouched }, true);
@@ -196,7 +193,7 @@ export function createLinkIdentity({
     const { issuer, subject, address } = identity;
     const found = await linkedIdentities.find({ connectionId: id, issuer, subject });
     const linkedUser = found && (await users.find(found.sub));
-    const wordCounts = kinds.get(connection.kind)?.wordCounts(connection) ?? false;
+    const wordCounts = profileOfConnection(kinds, connection)?.wordCounts ?? false;
     const vouches = vouching({ authoritativeDomains, subdomains, wordCounts }, address);
     const domain = address && domainOf(address.value);
     const owner = all.find(

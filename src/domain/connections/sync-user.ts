@@ -9,7 +9,7 @@ import type { VerifiedIdentity } from './kind.ts';
 
 export interface Sync {
   connection: Connection;
-  identity: Pick<VerifiedIdentity, 'claims' | 'address'>;
+  identity: Pick<VerifiedIdentity, 'claims' | 'address' | 'unsignedNames'>;
   /** Locked. */
   user: User;
   /** Whether the identity has just been linked. */
@@ -26,12 +26,19 @@ export async function syncUser(repositories: Repositories, sync: Sync): Promise<
   await syncGroups(repositories, sync);
 }
 
+const nameClaims = ['name', 'given_name', 'family_name'];
+
 /** Without rules of its own, a connection gives claims to the users that it makes, and changes none later. */
 async function syncMembers({ users, auditEvents }: Repositories, sync: Sync): Promise<void> {
-  const { connection, identity, user } = sync;
+  const { connection, identity, user, first } = sync;
   const change: UserChange = {};
   const members: string[] = [];
-  const said = connection.claimRules.length > 0 ? mappedClaims(connection.claimRules, identity.claims) : {};
+  // names that nothing signed fill an empty name at the first sign-in
+  const isNameless = nameClaims.every((name) => user.claims[name] === undefined);
+  const said = {
+    ...(first && isNameless && identity.unsignedNames && mappedClaims([], identity.unsignedNames)),
+    ...(connection.claimRules.length > 0 && mappedClaims(connection.claimRules, identity.claims)),
+  };
   const claims = { ...user.claims, ...said };
   if (!isDeepStrictEqual(claims, user.claims)) {
     change.claims = claims;

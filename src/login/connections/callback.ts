@@ -1,5 +1,7 @@
-// Serves GET /connections/{id}/callback: verifies the answer of a connection and does what it leads to.
+// Serves /connections/{id}/callback, and /connections/{id}/continue after a posted answer: verifies the answer and does what it leads to.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { connectionPath } from '../../authenticators/connection/connection.ts';
+import type { Answered } from '../../authenticators/connection/elsewhere.ts';
 import { recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { ConnectionFailure } from '../../domain/connections/kind.ts';
@@ -9,7 +11,11 @@ import type { Decide } from './outcome.ts';
 import type { ConnectionProblems } from './problem.ts';
 
 /** As long as a provider's answer may be; a code has its own bounds there. */
-const answerShape = textFields({ state: 100, code: 4096, iss: 1000, error: 1000 });
+const members = { state: 100, code: 4096, iss: 1000, error: 1000 };
+const answerShape = textFields(members);
+/** Apple posts names, once. */
+const postedShape = textFields({ ...members, user: 4000 });
+const continueShape = textFields({ answer: 100 });
 
 export function callbackRoutes(
   app: FastifyInstance,
@@ -19,22 +25,33 @@ export function callbackRoutes(
 ): void {
   app.get('/connections/:id/callback', async (request, reply) => {
     onlyNavigation(request);
-    return receive(request, reply, idOf(request), readParameters(answerShape, request.query));
+    const answer = given(readParameters(answerShape, request.query));
+    return receive(request, reply, await elsewhere.answer(request, idOf(request), answer));
   });
 
-  /** Verifies the answer of a connection and does what it leads to. */
+  // a request from another site carries no cookie that is SameSite=Lax: it is answered without any look at the browser, and sets none
+  app.post('/connections/:id/callback', async (request, reply) => {
+    const id = idOf(request);
+    const kept = await elsewhere.keep(request, id, given(readParameters(postedShape, request.body)));
+    const query = kept === undefined ? '' : `?answer=${kept}`;
+    return pages.redirect(reply, `${connectionPath(encodeURIComponent(id))}/continue${query}`);
+  });
+
+  app.get('/connections/:id/continue', async (request, reply) => {
+    onlyNavigation(request);
+    const { answer } = readParameters(continueShape, request.query);
+    return receive(request, reply, await elsewhere.answerKept(request, idOf(request), answer));
+  });
+
+  /** Does what the answer of a connection leads to. */
   async function receive(
     request: FastifyRequest,
     reply: FastifyReply,
-    id: string,
-    given: Record<string, string | undefined>,
+    answered: Answered | undefined,
   ): Promise<FastifyReply> {
-    const answer = Object.fromEntries(
-      Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
-    );
-    const answered = await elsewhere.answer(request, id, answer);
     if (!answered) return problem(request, reply, undefined, 'expired', {});
     const { connection, step, identity } = answered;
+    const { id } = connection;
     if (identity instanceof ConnectionFailure) return failed(request, reply, connection, identity, step);
     if (step.purpose === 'sign-in') {
       const outcome = await linkIdentity(id, identity, { purpose: 'sign-in', by: byOf(request) });
@@ -50,3 +67,7 @@ export function callbackRoutes(
     return pages.redirect(reply, '/account/connections');
   }
 }
+
+/** The parameters that an answer has. */
+const given = (parameters: Record<string, string | undefined>): Record<string, string> =>
+  Object.fromEntries(Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined));

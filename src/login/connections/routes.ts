@@ -4,6 +4,7 @@ import { onlyForms } from '../../server/form-body.ts';
 import { beginRoutes } from './begin.ts';
 import { callbackRoutes } from './callback.ts';
 import { chooseNameRoutes } from './choose-name.ts';
+import { keyRoutes } from './keys.ts';
 import type { LoginConnectionsDependencies } from './login-connections.ts';
 import { createDecide } from './outcome.ts';
 import { createConnectionProblems } from './problem.ts';
@@ -17,6 +18,7 @@ export async function loginConnectionsEndpoint(
   app.setErrorHandler((error, request, reply) => options.pages.errors(error, request, reply));
   const problems = createConnectionProblems(options);
   const decide = createDecide(options, problems);
+  keyRoutes(app, options);
   beginRoutes(app, options, problems);
   callbackRoutes(app, options, problems, decide);
   proveAccountRoutes(app, options, problems, decide);

@@ -9,6 +9,7 @@ export const connectionProblems = [
   'settings',
   'answer',
   'cancelled',
+  'organization',
   'expired',
   'closed',
   'disabled',
@@ -22,29 +23,20 @@ export const connectionProblems = [
 ] as const;
 export type ConnectionProblem = (typeof connectionProblems)[number];
 
-/** What an administrator types; lists are texts with one entry on each line. */
-export interface TypedConnection {
-  id: string;
-  display_name: string;
-  issuer: string;
-  client_id: string;
-  secret: string;
-  token_endpoint_auth_method: string;
-  scope: string;
-  status: string;
-  linking: string;
-  provisioning: string;
-  authoritative_domains: string;
-  groups_claim: string;
-  group_rules: string;
-  default_groups: string;
-  trust_mfa: string;
-  position: string;
-  hidden: string;
-  domains: string;
-  subdomains: string;
-  enforced: string;
-  session_lifetime: string;
+/** What an administrator types, by the names of the fields; lists are texts with one entry on each line. */
+export type TypedConnection = Readonly<Record<string, string>>;
+
+/** What the console's forms create; each has its words under `console.connection-type.`. */
+export type ConnectionTypeName = 'oidc' | 'google' | 'microsoft' | 'github' | 'apple' | 'oauth';
+
+export interface ConnectionField {
+  name: string;
+  type: 'text' | 'secret' | 'lines' | 'number' | 'choice' | 'check';
+  required?: boolean;
+  /** The most characters. */
+  most?: number;
+  /** Those of a choice. */
+  values?: string[];
 }
 
 export interface ConnectionPages {
@@ -105,11 +97,16 @@ export interface ConnectionPages {
     }[];
     newUri: string;
   };
+  /** Asks where people will sign in. */
+  'console-connection-types': ConsoleFrame & {
+    types: { name: ConnectionTypeName; uri: string }[];
+  };
   'console-connection': ConsoleFrame & {
     connection: {
       id: string;
       name: string;
       kind: string;
+      preset?: string;
       status: 'enabled' | 'disabled' | 'link_only';
       issuer: string;
       clientId: string;
@@ -128,6 +125,8 @@ export interface ConnectionPages {
     };
     /** To enter at the other side. */
     redirectUri: string;
+    /** The address of the connection's key, for the other side. */
+    keyUri?: string;
     editUri: string;
     deleteUri: string;
   };
@@ -137,6 +136,8 @@ export interface ConnectionPages {
     of?: { id: string; name: string; uri: string; secretSince?: Date };
     /** The redirect URI of a connection whose id is known. */
     redirectUri: string;
+    type: ConnectionTypeName;
+    fields: ConnectionField[];
     typed: TypedConnection;
     form: FormView;
     problem?:
@@ -144,6 +145,7 @@ export interface ConnectionPages {
       | 'name'
       | 'secret'
       | 'routes'
+      | 'key'
       | 'domains'
       | 'held'
       | 'changed'

@@ -2,8 +2,11 @@
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 
-/** `request` waits for the answer; the others keep what an answer said until the user has done what it needs. */
-export type StepName = 'request' | 'prove' | 'name' | 'link';
+/**
+ * `request` waits for the answer, and `answer` is one that was posted; the others keep what an answer said until the user has done what it
+ * needs.
+ */
+export type StepName = 'request' | 'answer' | 'prove' | 'name' | 'link';
 
 export interface NewStep {
   /** The digest of the id, in hex. */
@@ -40,6 +43,10 @@ const find = statement(
   'connection_steps.find',
   `SELECT sealed_encrypted, created_at FROM connection_steps WHERE ${ofBrowser}`,
 );
+const exists = statement(
+  'connection_steps.exists',
+  'SELECT FROM connection_steps WHERE id = $1 AND step = $2 AND connection_id = $3 AND expires_at > now()',
+);
 // of two requests at once, one gets the row
 const take = statement(
   'connection_steps.take',
@@ -62,7 +69,11 @@ export function connectionStepsRepository(sql: Sql) {
     /** The step, if it is of this connection and this browser and has not expired. */
     find: (id: string, step: StepName, connectionId: string, browserHash: Buffer): Promise<StoredStep | undefined> =>
       one(sql.query<Row>(find, [id, step, connectionId, browserHash])),
-    /** The same, and uses it up (federation FR4). */
+    /** Whether there is such a step of any browser. */
+    async exists(id: string, step: StepName, connectionId: string): Promise<boolean> {
+      return (await sql.query(exists, [id, step, connectionId])).length > 0;
+    },
+    /** The step of this browser, and uses it up (federation FR4). */
     take: (id: string, step: StepName, connectionId: string, browserHash: Buffer): Promise<StoredStep | undefined> =>
       one(sql.query<Row>(take, [id, step, connectionId, browserHash])),
   };

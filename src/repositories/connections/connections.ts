@@ -51,6 +51,10 @@ export interface Connection extends ConnectionMembers {
   preset: string | undefined;
   secretEncrypted: Buffer | undefined;
   secretSince: Date | undefined;
+  /** The key by which this service authenticates there: a private JWK, and its public half, which is published. */
+  keyEncrypted: Buffer | undefined;
+  keyPublic: Record<string, unknown> | undefined;
+  keySince: Date | undefined;
   /** What the other side last published. */
   discovery: Record<string, unknown> | undefined;
   discoveredAt: Date | undefined;
@@ -86,6 +90,9 @@ interface Row {
   settings: Record<string, unknown>;
   secret_encrypted: Buffer | null;
   secret_since: Date | null;
+  key_encrypted: Buffer | null;
+  key_public: Record<string, unknown> | null;
+  key_since: Date | null;
   discovery: Record<string, unknown> | null;
   discovered_at: Date | null;
   version: number;
@@ -131,6 +138,10 @@ const update = statement(
 const setSecret = statement(
   'connections.set_secret',
   `UPDATE connections SET secret_encrypted = $2, secret_since = CASE WHEN $2::bytea IS NULL THEN NULL ELSE now() END WHERE id = $1`,
+);
+const setKey = statement(
+  'connections.set_key',
+  'UPDATE connections SET key_encrypted = $2, key_public = $3, key_since = now() WHERE id = $1',
 );
 // what was read for another version of the settings is not kept
 const setDiscovery = statement(
@@ -201,6 +212,10 @@ export function connectionsRepository(sql: Sql) {
     async setSecret(id: string, sealed: Buffer | undefined): Promise<void> {
       await sql.query(setSecret, [id, sealed]);
     },
+    /** Gives the connection another key of its own. */
+    async setKey(id: string, sealed: Buffer, publicKey: Record<string, unknown>): Promise<void> {
+      await sql.query(setKey, [id, sealed, publicKey]);
+    },
     /** Keeps what the other side publishes, if the settings are still those with which it was read. */
     async setDiscovery(
       id: string,
@@ -261,6 +276,9 @@ function toConnection(row: Row): Connection {
     settings: row.settings,
     secretEncrypted: row.secret_encrypted ?? undefined,
     secretSince: row.secret_since ?? undefined,
+    keyEncrypted: row.key_encrypted ?? undefined,
+    keyPublic: row.key_public ?? undefined,
+    keySince: row.key_since ?? undefined,
     discovery: row.discovery ?? undefined,
     discoveredAt: row.discovered_at ?? undefined,
     version: row.version,

@@ -8,6 +8,7 @@ const columns = [
   { name: 'clients.client_secret_encrypted', table: 'clients', column: 'client_secret_encrypted', key: 'client_id' },
   { name: 'authenticators.secret_encrypted', table: 'authenticators', column: 'secret_encrypted', key: 'id' },
   { name: 'connections.secret_encrypted', table: 'connections', column: 'secret_encrypted', key: 'id' },
+  { name: 'connections.key_encrypted', table: 'connections', column: 'key_encrypted', key: 'id' },
   { name: 'connection_steps.sealed_encrypted', table: 'connection_steps', column: 'sealed_encrypted', key: 'id' },
 ] as const;
 export type SealedColumn = (typeof columns)[number]['name'];

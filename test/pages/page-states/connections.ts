@@ -1,4 +1,6 @@
 // Lists states of the pages about sign-in by a connection, beside the examples.
+import { emptyForm } from '../../../src/admin/console/connections/form.ts';
+import { connectionTypes, fieldsOf } from '../../../src/admin/console/connections/types.ts';
 import { connectionProblems } from '../../../src/pages/views/connections.ts';
 import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';
@@ -12,7 +14,18 @@ const security = examples['account-security'][1];
 const own = { ...examples['account-connections'][1] };
 delete own.waiting;
 const formProblems = [
-  ...(['name', 'secret', 'routes', 'domains', 'held', 'changed', 'issuer', 'discovery', 'discovery-form'] as const),
+  ...([
+    'name',
+    'secret',
+    'key',
+    'routes',
+    'domains',
+    'held',
+    'changed',
+    'issuer',
+    'discovery',
+    'discovery-form',
+  ] as const),
   ...(['inward', 'settings', 'rules', 'position', 'lifetime'] as const),
 ];
 
@@ -24,6 +37,11 @@ export const connectionStates: View[] = [
   })),
   ...connectionProblems.map((one): View => ({ name: 'account-connections', data: { ...own, problem: one } })),
   ...formProblems.map((one): View => ({ name: 'console-connection-form', data: { ...form, problem: one } })),
+  // each type has words of its own, and fields that no other has
+  ...connectionTypes.map((type): View => ({
+    name: 'console-connection-form',
+    data: { ...newForm, type: type.name, fields: fieldsOf(type, true), typed: emptyForm(type) },
+  })),
   { name: 'console-connection-form', data: { ...newForm, problem: 'id' } },
   { name: 'console-connection-form', data: { ...newForm, problem: 'taken' } },
   { name: 'login', data: { ...login, destination: 'connect' } },

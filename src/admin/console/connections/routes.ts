@@ -1,6 +1,8 @@
 // Serves the console's pages about connections: the list, one connection, and the forms that create, change and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../../../config.ts';
+import { ConnectionFailure } from '../../../domain/connections/kind.ts';
+import { profileOfConnection } from '../../../domain/connections/kinds.ts';
 import type { ConnectionPages, TypedConnection } from '../../../pages/views/connections.ts';
 import type { FormView } from '../../../pages/views/index.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
@@ -11,10 +13,13 @@ import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { isTypedName } from '../typed-name.ts';
+import { notFound } from '../../../oauth/errors.ts';
 import { emptyForm, formOf, inputOf, typedIn } from './form.ts';
+import { type ConnectionType, connectionTypes, fieldsOf, findType, typeOf } from './types.ts';
 
 const path = '/admin/connections';
 const newPath = `${path}/new`;
+const newPathOf = ({ name }: ConnectionType) => `${newPath}/${name}`;
 const pathOf = (id: string) => `${path}/${id}`;
 
 type FormPage = ConnectionPages['console-connection-form'];
@@ -31,6 +36,17 @@ export async function consoleConnectionsEndpoint(
   { config, store, console, operationContext }: ConsoleConnectionsDependencies,
 ): Promise<void> {
   const find = (request: FastifyRequest) => findConnection(store, (request.params as { id: string }).id);
+  /** Where its identities come from; several tenants have none in common. */
+  const issuerOf = (connection: Connection): string => {
+    const { issuer, authority, userinfo_endpoint: address } = connection.settings;
+    try {
+      return profileOfConnection(operationContext.connectionKinds, connection)?.issuer ?? '';
+    } catch (error) {
+      // settings that another version stored are shown as they are
+      if (!(error instanceof ConnectionFailure)) throw error;
+      return [issuer, authority, address].find((one) => typeof one === 'string') ?? '';
+    }
+  };
   const redirectUriOf = (id: string) => `${config.issuer}/connections/${id}/callback`;
 
   /** Reads a form; undefined after an answer was sent. */
@@ -54,13 +70,19 @@ export async function consoleConnectionsEndpoint(
     );
   });
 
-  const showForm = (admin: AdminSession, typed: TypedConnection, of?: Connection, problem?: FormPage['problem']) =>
+  const showForm = (
+    admin: AdminSession,
+    type: ConnectionType,
+    typed: TypedConnection,
+    of?: Connection,
+    problem?: FormPage['problem'],
+  ) =>
     admin.send(
       'console-connection-form',
       {
-        typed,
-        redirectUri: redirectUriOf(of?.id ?? (/^[a-z][a-z0-9-]{1,39}$/.test(typed.id) ? typed.id : 'ID')),
-        form: withVersion(admin.form(of ? `${pathOf(of.id)}/edit` : newPath), of?.version),
+        ...{ type: type.name, fields: fieldsOf(type, of === undefined), typed },
+        redirectUri: redirectUriOf(of?.id ?? (/^[a-z][a-z0-9-]{1,39}$/.test(typed['id'] ?? '') ? typed['id']! : 'ID')),
+        form: withVersion(admin.form(of ? `${pathOf(of.id)}/edit` : newPathOf(type)), of?.version),
         ...(of && {
           of: {
             id: of.id,
@@ -74,28 +96,45 @@ export async function consoleConnectionsEndpoint(
       { section: 'connections', status: problem ? 400 : 200 },
     );
 
-  console.page(app, newPath, (admin) => showForm(admin, emptyForm));
+  console.page(app, newPath, (admin) =>
+    admin.send(
+      'console-connection-types',
+      { types: connectionTypes.map((type) => ({ name: type.name, uri: newPathOf(type) })) },
+      { section: 'connections' },
+    ),
+  );
 
-  app.post(newPath, async (request, reply) => {
-    const sent = await submitted(request, reply, newPath);
+  const typeIn = (request: FastifyRequest) => found(findType((request.params as { type: string }).type));
+
+  console.page(app, `${newPath}/:type`, async (admin, request) => {
+    const type = typeIn(request);
+    return showForm(admin, type, emptyForm(type));
+  });
+
+  app.post(`${newPath}/:type`, async (request, reply) => {
+    const type = typeIn(request);
+    const sent = await submitted(request, reply, newPathOf(type));
     if (!sent) return reply;
     const { admin, body } = sent;
-    const typed = typedIn(body);
-    const input = { ...inputOf(typed), id: typed.id.trim(), kind: 'oidc' } as never;
+    const typed = typedIn(type, body);
+    const { kind, preset } = type;
+    const input = { ...inputOf(type, typed), id: typed['id']!.trim(), kind, ...(preset && { preset }) } as never;
     const made = await perform(createConnection, operationContext, { params: {}, input, actor: admin.by });
-    if ('refused' in made) return showForm(admin, typed, undefined, made.refused as FormPage['problem']);
+    if ('refused' in made) return showForm(admin, type, typed, undefined, made.refused as FormPage['problem']);
     return admin.done(pathOf(made.done.id), 'connection-made');
   });
 
   console.page(app, `${path}/:id`, async (admin, request) => {
-    const { settings, ...connection } = await find(request);
+    const connection = await find(request);
+    const { settings } = connection;
     const text = (name: string) => (typeof settings[name] === 'string' ? settings[name] : '');
     return admin.send(
       'console-connection',
       {
         connection: {
           ...{ id: connection.id, name: connection.displayName, kind: connection.kind, status: connection.status },
-          ...{ issuer: text('issuer'), clientId: text('client_id'), createdAt: connection.createdAt },
+          ...{ issuer: issuerOf(connection), clientId: text('client_id'), createdAt: connection.createdAt },
+          ...(connection.preset !== undefined && { preset: connection.preset }),
           ...{ linking: connection.linking, provisioning: connection.provisioning, trustMfa: connection.trustMfa },
           authoritativeDomains: connection.authoritativeDomains,
           ...{ domains: connection.domains, subdomains: connection.subdomains, enforced: connection.enforced },
@@ -104,6 +143,7 @@ export async function consoleConnectionsEndpoint(
           ...(connection.discoveredAt && { discoveredAt: connection.discoveredAt }),
         },
         redirectUri: redirectUriOf(connection.id),
+        ...(connection.keyPublic && { keyUri: `${config.issuer}/connections/${connection.id}/jwks` }),
         editUri: `${pathOf(connection.id)}/edit`,
         deleteUri: `${pathOf(connection.id)}/delete`,
       },
@@ -113,7 +153,8 @@ export async function consoleConnectionsEndpoint(
 
   console.page(app, `${path}/:id/edit`, async (admin, request) => {
     const connection = await find(request);
-    return showForm(admin, formOf(connection), connection);
+    const type = found(typeOf(connection));
+    return showForm(admin, type, formOf(type, connection), connection);
   });
 
   app.post(`${path}/:id/edit`, async (request, reply) => {
@@ -122,10 +163,11 @@ export async function consoleConnectionsEndpoint(
     const sent = await submitted(request, reply, `${pathOf(id)}/edit`);
     if (!sent) return reply;
     const { admin, body } = sent;
-    const typed = typedIn({ ...body, id });
-    const input = { ...inputOf(typed), version: Number(body['version']) } as never;
+    const type = found(typeOf(connection));
+    const typed = typedIn(type, { ...body, id });
+    const input = { ...inputOf(type, typed), version: Number(body['version']) } as never;
     const changed = await perform(changeConnection, operationContext, { params: { id }, input, actor: admin.by });
-    if ('refused' in changed) return showForm(admin, typed, connection, changed.refused as FormPage['problem']);
+    if ('refused' in changed) return showForm(admin, type, typed, connection, changed.refused as FormPage['problem']);
     return admin.done(pathOf(id), 'connection-changed');
   });
 
@@ -157,3 +199,9 @@ export async function consoleConnectionsEndpoint(
 /** The form is for the version that its page showed. */
 const withVersion = (form: FormView, version: number | undefined): FormView =>
   version === undefined ? form : { ...form, hidden: { ...form.hidden, version: String(version) } };
+
+/** @throws OAuthError not_found */
+function found<T>(thing: T | undefined): T {
+  if (thing === undefined) throw notFound('there is no such form');
+  return thing;
+}

@@ -6,7 +6,8 @@ import { isOutwardAddress } from '../../../outbound/outward-address.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
 import type { Store } from '../../../repositories/store.ts';
 import { ConnectionFailure } from '../kind.ts';
-import { discoveryShape, type OidcDiscovery, type OidcSettings } from './settings.ts';
+import type { OidcProfile } from './profile.ts';
+import { discoveryShape, type OidcDiscovery } from './settings.ts';
 
 const hour = 3_600_000; // milliseconds
 const lastGood = 24 * hour;
@@ -25,11 +26,14 @@ export function createDiscovery({ store, fetchDocument, allowed }: DiscoveryOpti
   const failures = new Map<string, number>();
 
   /** @throws OAuthError invalid_request, which says to an administrator what is wrong */
-  async function read({ issuer }: Pick<OidcSettings, 'issuer'>): Promise<OidcDiscovery> {
-    if (!isOutwardAddress(issuer, allowed) || new URL(issuer).search !== '') throw refused('connection.issuer-address');
+  async function read({
+    discovery: below,
+    documentIssuer,
+  }: Pick<OidcProfile, 'discovery' | 'documentIssuer'>): Promise<OidcDiscovery> {
+    if (!isOutwardAddress(below, allowed) || new URL(below).search !== '') throw refused('connection.issuer-address');
     let document: unknown;
     try {
-      document = JSON.parse(await fetchDocument(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`));
+      document = JSON.parse(await fetchDocument(`${below.replace(/\/$/, '')}/.well-known/openid-configuration`));
     } catch (error) {
       if (!(error instanceof FetchRefused) && !(error instanceof SyntaxError)) throw error;
       throw refused('connection.discovery', error);
@@ -37,7 +41,7 @@ export function createDiscovery({ store, fetchDocument, allowed }: DiscoveryOpti
     const parsed = discoveryShape.safeParse(document);
     if (!parsed.success) throw refused('connection.discovery-form', parsed.error);
     // octet by octet (OpenID Connect Discovery 4.3)
-    if (parsed.data.issuer !== issuer) throw refused('connection.other-issuer');
+    if (parsed.data.issuer !== documentIssuer) throw refused('connection.other-issuer');
     const { data } = parsed;
     const addresses = [
       ...[data.authorization_endpoint, data.token_endpoint, data.jwks_uri, data.userinfo_endpoint],
@@ -51,15 +55,17 @@ export function createDiscovery({ store, fetchDocument, allowed }: DiscoveryOpti
   return {
     read,
     /** What the provider publishes, read at most once an hour. @throws ConnectionFailure */
-    async current({ id, settings, discovery, discoveredAt }: Connection, now: Date): Promise<OidcDiscovery> {
-      const age = discovery && discoveredAt ? now.getTime() - discoveredAt.getTime() : Infinity;
-      const stored = discovery as unknown as OidcDiscovery;
-      if (age < hour) return stored;
+    async current(connection: Connection, profile: OidcProfile, now: Date): Promise<OidcDiscovery> {
+      const { id, settings, discoveredAt } = connection;
+      // a row that another version wrote may lack what this one needs
+      const stored = discoveryShape.safeParse(connection.discovery).data;
+      const age = stored && discoveredAt ? now.getTime() - discoveredAt.getTime() : Infinity;
+      if (stored && age < hour) return stored;
       const failedAt = failures.get(id);
       const waits = failedAt !== undefined && performance.now() - failedAt < pause;
       if (!waits) {
         try {
-          const fresh = await read(settings as unknown as OidcSettings);
+          const fresh = await read(profile);
           failures.delete(id);
           await store.connections.setDiscovery(id, { ...fresh }, settings);
           return fresh;
@@ -69,7 +75,7 @@ export function createDiscovery({ store, fetchDocument, allowed }: DiscoveryOpti
           if (age >= lastGood) throw new ConnectionFailure('unreachable', `discovery: ${error.message}`, error);
         }
       }
-      if (age < lastGood) return stored;
+      if (stored && age < lastGood) return stored;
       throw new ConnectionFailure('unreachable', 'discovery failed a moment ago');
     },
   };

@@ -1,0 +1,60 @@
+// Signs users in with Apple accounts: the answer is posted, and the client secret is made anew for each request (federation 5).
+import { z } from 'zod';
+import { addressOf, type Claims } from '../../../oauth/connection-answer.ts';
+import { text } from '../../../oauth/text.ts';
+import { isAppleKey, signAppleSecret } from '../../../tokens/upstream-client.ts';
+import { type ConnectionVariant, variantOf } from '../kind.ts';
+import { clientId, originOf, scopeSetting } from '../settings.ts';
+import { type OidcProfile, profileOf } from './profile.ts';
+import { oidcSettings } from './settings.ts';
+
+/** Team and key have ten letters and digits each. */
+const appleId = text(20).regex(/^[A-Z0-9]{10}$/, { error: 'invalid' });
+
+export function applePreset(allowed: readonly string[]): ConnectionVariant<OidcProfile> {
+  const shape = z.strictObject({
+    client_id: clientId,
+    team_id: appleId,
+    key_id: appleId,
+    scope: scopeSetting('openid name email'),
+    issuer: originOf(['https://appleid.apple.com'], allowed),
+  });
+  return variantOf(shape, {
+    trusted: ['issuer', 'client_id', 'team_id', 'key_id'],
+    isSecret: isAppleKey,
+    profile({ client_id, team_id: teamId, key_id: keyId, scope, issuer }) {
+      const base = profileOf(
+        oidcSettings.parse({ issuer, client_id, scope, token_endpoint_auth_method: 'client_secret_post' }),
+      );
+      return {
+        ...base,
+        ...{ userinfo: false, confirms: true, isPosted: true },
+        authentication: (discovery) => ({
+          ...base.authentication(discovery),
+          secretFrom: (pem, now) => signAppleSecret(pem, { teamId, keyId, clientId: client_id, audience: issuer, now }),
+        }),
+        parameters: () => ({}),
+        identify({ idToken, claims }) {
+          const isVerified = idToken['email_verified'] === true || idToken['email_verified'] === 'true';
+          return { issuer, subject: idToken.sub, address: addressOf({ ...claims, email_verified: isVerified }) };
+        },
+        unsignedNames: ({ user }) => namesIn(user),
+      };
+    },
+  });
+}
+
+/** The names in the field that Apple posts once. The user's browser may have changed it. */
+function namesIn(user: string | undefined): Claims | undefined {
+  let read: unknown;
+  try {
+    read = JSON.parse(user ?? '{}');
+  } catch {
+    return undefined;
+  }
+  const { firstName, lastName } = ((read as { name?: unknown } | null)?.name ?? {}) as Record<string, unknown>;
+  const [given, family] = [firstName, lastName].map((one) => (typeof one === 'string' ? one.trim() : ''));
+  const name = [given, family].filter((one) => one !== '').join(' ');
+  if (name === '') return undefined;
+  return { name, ...(given && { given_name: given }), ...(family && { family_name: family }) };
+}

@@ -1,0 +1,42 @@
+// Signs users in with Google accounts: those of one organization where domains are named (federation 5).
+import { z } from 'zod';
+import { addressOf } from '../../../oauth/connection-answer.ts';
+import { domainLabel, domainOf, isOfDomains } from '../../../oauth/mail-domain.ts';
+import { ConnectionFailure, type ConnectionVariant, variantOf } from '../kind.ts';
+import { clientId, originOf, scopeSetting } from '../settings.ts';
+import { type OidcProfile, profileOf } from './profile.ts';
+import { oidcSettings } from './settings.ts';
+
+export function googlePreset(allowed: readonly string[]): ConnectionVariant<OidcProfile> {
+  const shape = z.strictObject({
+    client_id: clientId,
+    scope: scopeSetting('openid profile email'),
+    issuer: originOf(['https://accounts.google.com'], allowed),
+  });
+  return variantOf(shape, {
+    trusted: ['issuer', 'client_id'],
+    members: { usernameFrom: 'email' },
+    profile: ({ client_id, scope, issuer }) => ({
+      ...profileOf(oidcSettings.parse({ issuer, client_id, scope, token_endpoint_auth_method: 'client_secret_post' })),
+      ...{ userinfo: false, confirms: true },
+      // Google knows no prompt=login, asks for the account instead, and says nothing of the time of a sign-in
+      parameters: ({ login, loginHint }, { domains }) => ({
+        ...(login && { prompt: 'select_account' }),
+        ...(loginHint !== undefined && { login_hint: loginHint }),
+        ...(domains.length > 0 && { hd: domains.length === 1 ? domains[0]! : '*' }),
+      }),
+      identify({ idToken, claims, connection: { domains, subdomains } }) {
+        const said = idToken['hd'];
+        const organization = typeof said === 'string' ? domainLabel(said) : undefined;
+        // the parameter of the request is a hint to the user's browser only
+        if (domains.length > 0 && (organization === undefined || !isOfDomains(organization, domains, subdomains)))
+          throw new ConnectionFailure('organization', 'hd is none of the domains of the connection');
+        const address = addressOf(claims);
+        const domain = address && domainOf(address.value);
+        const isOwn =
+          organization !== undefined && domain !== undefined && isOfDomains(domain, [organization], subdomains);
+        return { issuer, subject: idToken.sub, address: address && { ...address, isForeign: !isOwn } };
+      },
+    }),
+  });
+}

@@ -1,0 +1,107 @@
+// Signs users in with accounts of Microsoft Entra ID, of one tenant or of several (federation 5).
+import { z } from 'zod';
+import { addressOf, type Claims, isSubject } from '../../../oauth/connection-answer.ts';
+import { rule } from '../../../oauth/refusals.ts';
+import { ConnectionFailure, type ConnectionVariant, variantOf } from '../kind.ts';
+import { objectOf } from '../provider-client.ts';
+import { clientId, listOf, originOf, scopeSetting, scopesOf } from '../settings.ts';
+import { type OidcProfile, profileOf } from './profile.ts';
+import { oidcSettings } from './settings.ts';
+
+/** Microsoft's clouds, each with its Microsoft Graph: the only address at which groups are read. */
+const graphs: Record<string, string> = {
+  'https://login.microsoftonline.com': 'https://graph.microsoft.com',
+  'https://login.microsoftonline.us': 'https://graph.microsoft.us',
+  'https://login.partner.microsoftonline.cn': 'https://microsoftgraph.chinacloudapi.cn',
+};
+const clouds = Object.keys(graphs) as [string, ...string[]];
+
+const guid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
+/** Never a name such as `common`, which lets every tenant in. */
+const tenant = z.string().max(100).toLowerCase().regex(guid, { error: 'invalid' });
+
+/** The most groups that one answer of Microsoft Graph has. */
+const pageSize = 999;
+
+export function microsoftPreset(allowed: readonly string[]): ConnectionVariant<OidcProfile> {
+  const shape = z.strictObject({
+    client_id: clientId,
+    tenants: listOf(tenant, 100).refine((tenants) => tenants.length > 0, rule('empty')),
+    scope: scopeSetting('openid profile email'),
+    graph_groups: z.boolean().default(false),
+    authority: originOf(clouds, allowed),
+  });
+  return variantOf(shape, {
+    trusted: ['tenants', 'client_id', 'authority', 'graph_groups'],
+    profile({ client_id, tenants, scope, graph_groups: asksGraph, authority }) {
+      const issuerOf = (name: string) => `${authority}/${name}/v2.0`;
+      const [only] = tenants.length === 1 ? tenants : [];
+      // one document serves all tenants: its issuer has a gap, which the token fills
+      const template = issuerOf('{tenantid}');
+      const below = issuerOf(only ?? 'organizations');
+      const graph = graphs[authority] ?? authority;
+      const isOfTenant = (said: unknown) => {
+        const name = typeof said === 'string' ? said.slice(authority.length + 1, -'/v2.0'.length) : '';
+        return guid.test(name) && said === issuerOf(name);
+      };
+      const scopes = scopesOf(scope, asksGraph ? ['openid', 'User.Read'] : ['openid']);
+      return {
+        ...profileOf(
+          oidcSettings.parse({
+            ...{ issuer: below, client_id, scope: scopes, token_endpoint_auth_method: 'client_secret_post' },
+          }),
+        ),
+        ...{ issuer: only && issuerOf(only), discovery: below, documentIssuer: only ? below : template },
+        userinfo: false,
+        // a tenant that is not in the list is told so, once its token is verified
+        isIssuer: (said) => (only ? said === issuerOf(only) : isOfTenant(said)),
+        // a key that is published for one issuer signs for no other one
+        usesKey: ({ issuer }) =>
+          issuer === undefined || issuer === template || tenants.some((one) => issuer === issuerOf(one)),
+        identify({ idToken, claims }) {
+          const { tid, oid, iss } = idToken;
+          if (typeof tid !== 'string' || iss !== issuerOf(tid))
+            throw new ConnectionFailure('answer', 'tid is missing, or does not fit iss');
+          if (!tenants.includes(tid))
+            throw new ConnectionFailure('organization', 'the tenant is none of the connection');
+          if (!isSubject(oid)) throw new ConnectionFailure('answer', 'oid is missing');
+          // an address is free text of the tenant, unless Microsoft knows that the tenant has proven its domain ("nOAuth")
+          const address = addressOf({ ...claims, email_verified: idToken['xms_edov'] === true });
+          return { issuer: issuerOf(tid), subject: oid, address };
+        },
+        complete: (claims, accessToken, client) =>
+          asksGraph && hasMoreGroups(claims) ? withGroups(claims, accessToken, client, graph) : Promise.resolve(claims),
+      };
+    },
+  });
+}
+
+/** A token with too many groups names a place for them instead, which is never asked (federation FR13). */
+function hasMoreGroups({ groups, _claim_names: names }: Claims): boolean {
+  return groups === undefined && typeof names === 'object' && names !== null && Object.hasOwn(names, 'groups');
+}
+
+/** Reads the groups at the fixed address of Microsoft Graph. Without an answer that is whole, nothing is known of groups (federation FR15). */
+async function withGroups(
+  claims: Claims,
+  accessToken: unknown,
+  client: Parameters<NonNullable<OidcProfile['complete']>>[2],
+  graph: string,
+): Promise<Claims> {
+  const url = `${graph}/v1.0/me/transitiveMemberOf/microsoft.graph.group?$select=id&$count=true&$top=${pageSize}`;
+  try {
+    const { status, body } = await client.read(url, accessToken, {
+      headers: { consistencylevel: 'eventual' },
+      maxBytes: 256 * 1024,
+    });
+    const answer = status === 200 ? objectOf(body) : {};
+    const found = answer['value'];
+    // the address of a second page comes from the answer
+    if (!Array.isArray(found) || answer['@odata.nextLink'] !== undefined) return claims;
+    const groups = found.map((one: unknown) => (one as { id?: unknown } | null)?.id);
+    return groups.every((id) => typeof id === 'string') ? { ...claims, groups } : claims;
+  } catch (error) {
+    if (!(error instanceof ConnectionFailure)) throw error;
+    return claims;
+  }
+}
