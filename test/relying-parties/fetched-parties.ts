@@ -9,12 +9,12 @@ import type { Party } from './party.ts';
 const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'gatehouse-relying-parties');
 
 /** The match of `pattern` in a file of a party's folder: the version to fetch. */
-function wanted(file: string, pattern: RegExp): string {
+export function wanted(file: string, pattern: RegExp): string {
   return pattern.exec(readFileSync(join(import.meta.dirname, file), 'utf8'))![1]!;
 }
 
 /** The folder in which a party is built: another one whenever a file of its own changes. */
-function buildFolder(party: string): string {
+export function buildFolder(party: string): string {
   const sources = join(import.meta.dirname, party);
   const hash = createHash('sha256');
   for (const name of (readdirSync(sources, { recursive: true }) as string[]).sort()) {
@@ -25,7 +25,7 @@ function buildFolder(party: string): string {
 }
 
 /** Builds into a folder that exists only when it is complete, and deletes what was built from earlier files. */
-function build(folder: string, work: () => void): void {
+export function build(folder: string, work: () => void): void {
   const done = join(folder, 'built');
   if (existsSync(done)) return;
   const party = folder.slice(0, folder.lastIndexOf('-'));
@@ -38,7 +38,11 @@ function build(folder: string, work: () => void): void {
 }
 
 /** @throws with the output of the program */
-function run(program: string, args: string[], options: { cwd?: string; env?: Record<string, string> } = {}): void {
+export function run(
+  program: string,
+  args: string[],
+  options: { cwd?: string; env?: Record<string, string> } = {},
+): void {
   const { status, error, stdout, stderr } = spawnSync(program, args, {
     encoding: 'utf8',
     cwd: options.cwd,

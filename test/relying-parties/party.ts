@@ -39,6 +39,8 @@ export interface PartySettings {
   ISSUER: string;
   CLIENT_ID: string;
   CLIENT_SECRET: string;
+  /** Of an API: the audience of its tokens. */
+  RESOURCE?: string;
 }
 
 export interface PartyProcess {

@@ -1,6 +1,6 @@
 // Runs the service for the walks: a process of its own, a user to sign in, and clients that register and are approved.
 import { randomBytes } from 'node:crypto';
-import { approveClient } from '../helpers/grants.ts';
+import { approveClient, call } from '../helpers/grants.ts';
 import { freePort, runCommand, startServer, stopServers } from '../helpers/server-process.ts';
 import { tokenRequest } from '../helpers/user-agent.ts';
 
@@ -11,6 +11,8 @@ export interface Provider {
   person: { username: string; password: string; name: string; email: string };
   /** Registers a client, and approves it as an administrator does; returns its credentials. */
   register(metadata: Record<string, unknown>): Promise<{ clientId: string; clientSecret: string }>;
+  /** Calls the admin API. @throws unless it succeeds */
+  administer(method: string, path: string, body: unknown): Promise<Record<string, unknown>>;
   /** Warnings and errors that the service logged since the last call. */
   warnings(): string[];
   stop(): Promise<void>;
@@ -43,6 +45,8 @@ export async function startProvider(database: Record<string, string>): Promise<P
     );
     const credentials = `${administrator['client_id'] as string}:${administrator['client_secret'] as string}`;
     const basic = `Basic ${Buffer.from(credentials).toString('base64')}`;
+    const adminToken = async () =>
+      (await tokenRequest(issuer, { basic }, { grant_type: 'client_credentials' })).body['access_token'] as string;
     let read = 0;
     return {
       issuer,
@@ -56,10 +60,14 @@ export async function startProvider(database: Record<string, string>): Promise<P
         });
         const body = (await answer.json()) as Record<string, string>;
         if (answer.status !== 201) throw new Error(`the registration was refused: ${JSON.stringify(body)}`);
-        const token = await tokenRequest(issuer, { basic }, { grant_type: 'client_credentials' });
-        const { status } = await approveClient(issuer, token.body['access_token'] as string, body['client_id']!);
+        const { status } = await approveClient(issuer, await adminToken(), body['client_id']!);
         if (status !== 200) throw new Error(`the approval was refused: ${status}`);
         return { clientId: body['client_id']!, clientSecret: body['client_secret'] ?? '' };
+      },
+      async administer(method, path, body) {
+        const answer = await call(`${issuer}/admin/api${path}`, { method, token: await adminToken(), body });
+        if (answer.status >= 300) throw new Error(`${method} ${path} was refused: ${JSON.stringify(answer.body)}`);
+        return answer.body;
       },
       warnings() {
         const printed = server.stderr.slice(read);

@@ -2,23 +2,25 @@
 //
 //   node test/relying-parties/run.ts                          all of them
 //   node test/relying-parties/run.ts apache authlib           these
+//   node test/relying-parties/run.ts spring-resource-server   an API, which takes access tokens
 //   node test/relying-parties/run.ts --fault secret apache    set up wrongly (secret, redirect_uri or logout_uri): the walk must fail
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parties } from './parties.ts';
+import { walkThroughApi } from './api-walk.ts';
+import { fetchedApis } from './fetched-apis.ts';
 import { fetchedParties } from './fetched-parties.ts';
 import { startProvider } from './provider.ts';
 import { type Fault, isNotifiedOfSignOuts, launchBrowser, type Progress, walkThrough } from './walk.ts';
 
 const { values, positionals } = parseArgs({ options: { fault: { type: 'string' } }, allowPositionals: true });
 const all = [...parties, ...fetchedParties];
-const unknown = positionals.find((name) => !all.some((party) => party.folder === name));
+const names = [...all, ...fetchedApis].map(({ folder }) => folder);
+const unknown = positionals.find((name) => !names.includes(name));
 if (unknown !== undefined || ![undefined, 'secret', 'redirect_uri', 'logout_uri'].includes(values.fault)) {
-  console.error(
-    `Usage: run.ts [--fault secret|redirect_uri|logout_uri] [${all.map((party) => party.folder).join('|')} …]`,
-  );
+  console.error(`Usage: run.ts [--fault secret|redirect_uri|logout_uri] [${names.join('|')} …]`);
   process.exit(2);
 }
 const chromium = [process.env['CHROMIUM'], '/usr/bin/chromium', '/usr/bin/google-chrome'].find(
@@ -30,12 +32,14 @@ if (chromium === undefined) {
 }
 
 const rows: string[][] = [];
+const apiRows: string[][] = [];
+const asked = ({ folder }: { folder: string }) => positionals.length === 0 || positionals.includes(folder);
 const problems: string[] = [];
 const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-parties-'));
 const provider = await startProvider({ DATA_DIR: dataDir });
 const browser = await launchBrowser(chromium);
 try {
-  for (const party of all.filter(({ folder }) => positionals.length === 0 || positionals.includes(folder))) {
+  for (const party of all.filter(asked)) {
     console.log(`${party.name} …`);
     const progress: Progress = { signedIn: false, refreshed: false, signedOut: false, signedOutElsewhere: false };
     let version: string | { missing: string } = '';
@@ -61,12 +65,27 @@ try {
       seconds,
     ]);
   }
+  // their requests have no browser, and no fault to set up
+  for (const api of values.fault === undefined ? fetchedApis.filter(asked) : []) {
+    console.log(`${api.name} …`);
+    let took = 'NO';
+    try {
+      api.fetch();
+      await walkThroughApi(api, provider);
+      took = 'yes';
+    } catch (error) {
+      problems.push(error instanceof Error ? error.message : String(error));
+    }
+    apiRows.push([api.name, api.version(), took, api.acceptsProofs ? took : '-']);
+  }
 } finally {
   await browser.close();
   await provider.stop();
   rmSync(dataDir, { recursive: true, force: true });
 }
-print([['RELYING PARTY', 'VERSION', 'SIGNED IN', 'REFRESHED', 'SIGNED OUT', 'ELSEWHERE', 'SECONDS'], ...rows]);
+const heads = ['RELYING PARTY', 'VERSION', 'SIGNED IN', 'REFRESHED', 'SIGNED OUT', 'ELSEWHERE', 'SECONDS'];
+if (rows.length > 0) print([heads, ...rows]);
+if (apiRows.length > 0) print([['API', 'VERSION', 'TAKES ITS JWTS ONLY', 'WITH DPOP'], ...apiRows]);
 for (const problem of problems) console.error(`\n${problem}`);
 process.exitCode = problems.length > 0 ? 1 : 0;
 
