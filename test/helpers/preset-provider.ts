@@ -21,6 +21,18 @@ interface Seen {
   query: Record<string, string>;
   form: Record<string, string>;
   authorization: string | undefined;
+  cookie: string | undefined;
+  accept: string;
+}
+
+/** The page that posts an answer by itself, or by its button (OAuth 2.0 Form Post Response Mode). */
+function postingPage(action: string, form: Record<string, string>): string {
+  const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
+  const fields = Object.entries(form).map(
+    ([name, value]) => `<input type="hidden" name="${name}" value="${escaped(value)}">`,
+  );
+  return `<!doctype html><title>Answer</title><link rel="icon" href="data:,"><body><form method="post" action="${escaped(action)}">${fields.join('')}
+    <button>Continue</button></form><script>document.forms[0].submit()</script>`;
 }
 
 export type PresetProvider = Awaited<ReturnType<typeof startPresetProvider>>;
@@ -75,13 +87,17 @@ export async function startPresetProvider(preset: Preset) {
     return new SignJWT(claims as never).setProtectedHeader({ alg: 'RS256', kid: 'k1' }).sign(privateKey);
   }
 
-  function authorize({ query }: Seen, response: ServerResponse): void {
+  function authorize({ query, accept }: Seen, response: ServerResponse): void {
     const { redirect_uri: redirectUri = '', state: sent = '', nonce = '', client_id: clientId = '' } = query;
     const code = `code-${codes.size}-${Math.random().toString(36).slice(2)}`;
     codes.set(code, { nonce, challenge: query['code_challenge'] ?? '', redirectUri, clientId });
     const answer: Record<string, string> = { state: sent, ...(state.refusal ?? { code }) };
-    if (query['response_mode'] === 'form_post')
-      return json(response, { action: redirectUri, form: { ...answer, ...state.posted } });
+    if (query['response_mode'] === 'form_post') {
+      const form = { ...answer, ...state.posted };
+      if (!accept.includes('text/html')) return json(response, { action: redirectUri, form });
+      response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
+      return void response.end(postingPage(redirectUri, form));
+    }
     const target = new URL(redirectUri);
     for (const [name, value] of Object.entries(answer)) target.searchParams.set(name, value);
     response.writeHead(302, { location: target.href }).end();
@@ -118,8 +134,8 @@ export async function startPresetProvider(preset: Preset) {
     const url = new URL(request.url!, 'http://provider');
     const path = url.pathname;
     const form = Object.fromEntries(new URLSearchParams(await text(request)));
-    const { authorization } = request.headers;
-    const entry: Seen = { path, form, query: Object.fromEntries(url.searchParams), authorization };
+    const { authorization, cookie, accept = '' } = request.headers;
+    const entry: Seen = { path, form, query: Object.fromEntries(url.searchParams), authorization, cookie, accept };
     seen.push(entry);
     const written = state.answers[path];
     if (written) return json(response, written.body, written.status, written.raw);
