@@ -322,7 +322,8 @@ export const routes: Record<string, Route> = {
     statuses: [200, 303, 403, 404],
   },
   'POST /admin/connections/new/:type': {
-    path: { type: ['oidc', 'oauth', 'google', 'microsoft', 'github', 'apple'] },
+    // saving one of the others asks its provider
+    path: { type: ['oidc', 'oauth', 'github', 'none'] },
     form: {
       ...{ csrf: ['@csrf /admin/connections/new/oidc'], id: ['honest'], display_name: ['Honest'], client_id: ['x'] },
       ...{ 'tenants?': ['common', '11111111-1111-4111-8111-111111111111'], 'organizations?': ['a b'], 'base?': ['x'] },
