@@ -190,6 +190,7 @@ const connectionRules = {
     'the discovery document names an address that is not https, or not public: this service will not ask it',
   'connection.secret': 'the connection needs a secret before it can be enabled',
   'connection.secret-form': 'the secret must be the private key of the .p8 file, from its first line to its last',
+  'connection.settings': 'the stored settings of the connection do not fit this version: save them again',
   'connection.preset': 'this kind of connection has no such preset',
   'connection.kind': 'this kind of connection is not built in',
   'connection.domain-held': 'a domain belongs to one connection, and {connection} has one of these',

@@ -1,6 +1,10 @@
 // Tests private_key_jwt of connections: each has a key of its own, which it publishes, and whose private half is nowhere in clear.
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createSecretBox } from '../../src/crypto/secret-box.ts';
+import { parseSecretKey } from '../../src/crypto/secret-key.ts';
+import { randomSecret } from '../../src/crypto/secrets.ts';
+import { runCommand } from '../helpers/command-line.ts';
 import { withoutLimits } from '../helpers/grants.ts';
 import { connectionTo, createAdministrator, signInBy } from '../helpers/preset-connections.ts';
 import { type PresetProvider, startPresetProvider } from '../helpers/preset-provider.ts';
@@ -162,4 +166,22 @@ test('the private key is sealed, is re-encrypted with the other secrets, and is 
     JSON.stringify(service.logs),
   ])
     expect(text).not.toMatch(/"d\\*":/);
+});
+
+test('secret-key reencrypt moves the private key to the new key of SECRET_KEY (decisions section 8, security R29)', async () => {
+  await create('moved');
+  // as after a restart of all instances
+  await service.database.sql('DELETE FROM instances');
+  const newKey = randomSecret();
+  const environment = { SECRET_KEY: `${newKey},${service.secretKey}` };
+  const done = await runCommand(service, ['secret-key', 'reencrypt'], { environment });
+  expect(done, done.stderr).toMatchObject({ code: 0 });
+  const [row] = await service.database.sql<{ sealed: Buffer }>(
+    `SELECT key_encrypted AS sealed FROM connections WHERE id = 'moved'`,
+  );
+  const box = createSecretBox([parseSecretKey(newKey)]);
+  const opened = box.open(row!.sealed, 'connections.key_encrypted.moved').toString();
+  expect(JSON.parse(opened)).toMatchObject({ kty: 'EC', crv: 'P-256', d: expect.any(String) });
+  // copied to another row, it does not open
+  expect(() => box.open(row!.sealed, 'connections.key_encrypted.keyed')).toThrow();
 });

@@ -1,7 +1,15 @@
 // Tests connections by OAuth 2.0: whom a service without OpenID Connect signs in, and that its word counts for nothing else.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { withoutLimits } from '../helpers/grants.ts';
-import { answered, canary, connectionTo, createAdministrator, signInBy } from '../helpers/preset-connections.ts';
+import { leave, signInPage } from '../helpers/connections.ts';
+import {
+  answered,
+  canary,
+  connectionTo,
+  createAdministrator,
+  postFromElsewhere,
+  signInBy,
+} from '../helpers/preset-connections.ts';
 import { type PresetProvider, startPresetProvider } from '../helpers/preset-provider.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { type Page, UserAgent } from '../helpers/user-agent.ts';
@@ -262,6 +270,18 @@ test.each([
   const settings = { ...(connectionTo('service', provider)['settings'] as object), [member]: address };
   const answer = await administrator.create({ ...connectionTo('service', provider), id: 'inward', settings });
   expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+});
+
+test('a connection whose stored settings do not fit this version is a page that says so, and never a fault (federation 4)', async () => {
+  await administrator.create({ ...connectionTo('service', provider), id: 'older' });
+  await service.database.sql(`UPDATE connections SET settings = '{"client_id": 7}' WHERE id = 'older'`);
+  const agent = new UserAgent(service);
+  refused(await leave(agent, await signInPage(agent, 'older'), 'older'), 'refused this service');
+  const posted = await postFromElsewhere(`${service.issuer}/connections/older/callback`, { state: 'a'.repeat(43) });
+  expect(posted.status).toBe(303);
+  expect((await administrator.link(bob.sub, { connection: 'older', subject: 'x' })).status).toBe(409);
+  expect((await administrator.show('older')).status).toBe(200);
+  await administrator.delete('older');
 });
 
 test('an identity of another service at the same connection is another person (federation FR1, F27)', async () => {

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { connectionLinkView, connectionView } from '../../domain/administrator-views.ts';
 import { connectionChangeShape, newConnectionShape } from '../../oauth/connection-shape.ts';
-import { invalidRequest, notFound } from '../../oauth/errors.ts';
+import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import { text } from '../../oauth/text.ts';
 import { isSubject } from '../../oauth/connection-answer.ts';
@@ -214,6 +214,7 @@ const linkUser = operation({
   ) {
     const connection = await findConnection(store, id);
     const profile = profileOfConnection(connectionKinds, connection);
+    if (!profile && connectionKinds.get(connection.kind)) throw conflict(refusal('connection.settings', 'settings'));
     // a connection with several issuers does not say which one it is
     const issuer = profile && !profile.issuer ? named : (profile?.issuer ?? id);
     if (issuer === undefined) throw invalidRequest(refusal('missing', 'issuer'));

@@ -1,6 +1,6 @@
 // Lists the kinds of connections whose users sign in at another site.
 import type { Connection } from '../../repositories/connections/connections.ts';
-import type { ConnectionKind, ConnectionProfile, ConnectionVariant } from './kind.ts';
+import { ConnectionFailure, type ConnectionKind, type ConnectionProfile, type ConnectionVariant } from './kind.ts';
 import { createOAuthKind } from './oauth/oauth.ts';
 import { createOidcKind, type OidcOptions } from './oidc/oidc.ts';
 
@@ -22,6 +22,12 @@ export const variantOfConnection = (
   { kind, preset }: Pick<Kept, 'kind' | 'preset'>,
 ): ConnectionVariant | undefined => kinds.get(kind)?.variant(preset);
 
-/** What follows from a connection's settings. @throws ConnectionFailure if they do not fit the rules */
-export const profileOfConnection = (kinds: ConnectionKinds, connection: Kept): ConnectionProfile | undefined =>
-  variantOfConnection(kinds, connection)?.profile(connection.settings);
+/** What follows from a connection's settings; undefined also if another version stored them, and they do not fit. */
+export function profileOfConnection(kinds: ConnectionKinds, connection: Kept): ConnectionProfile | undefined {
+  try {
+    return variantOfConnection(kinds, connection)?.profile(connection.settings);
+  } catch (error) {
+    if (!(error instanceof ConnectionFailure)) throw error;
+    return undefined;
+  }
+}

@@ -1,7 +1,6 @@
 // Serves the console's pages about connections: the list, one connection, and the forms that create, change and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../../../config.ts';
-import { ConnectionFailure } from '../../../domain/connections/kind.ts';
 import { profileOfConnection } from '../../../domain/connections/kinds.ts';
 import type { ConnectionPages, TypedConnection } from '../../../pages/views/connections.ts';
 import type { FormView } from '../../../pages/views/index.ts';
@@ -37,16 +36,8 @@ export async function consoleConnectionsEndpoint(
 ): Promise<void> {
   const find = (request: FastifyRequest) => findConnection(store, (request.params as { id: string }).id);
   /** Where its identities come from; several tenants have none in common. */
-  const issuerOf = (connection: Connection): string => {
-    const { issuer, authority, userinfo_endpoint: address } = connection.settings;
-    try {
-      return profileOfConnection(operationContext.connectionKinds, connection)?.issuer ?? '';
-    } catch (error) {
-      // settings that another version stored are shown as they are
-      if (!(error instanceof ConnectionFailure)) throw error;
-      return [issuer, authority, address].find((one) => typeof one === 'string') ?? '';
-    }
-  };
+  const issuerOf = (connection: Connection): string =>
+    profileOfConnection(operationContext.connectionKinds, connection)?.issuer ?? '';
   const redirectUriOf = (id: string) => `${config.issuer}/connections/${id}/callback`;
 
   /** Reads a form; undefined after an answer was sent. */
