@@ -21,8 +21,9 @@ const common = [
   choice('linking', 'ask', 'domain', 'never'),
   choice('provisioning', 'off', 'invited', 'on'),
   ...[lines('domains'), lines('authoritative_domains'), lines('group_rules'), lines('default_groups')],
-  ...['position', 'session_lifetime'].map((name) => ({ name, type: 'number' as const, most: 9 })),
-  ...['subdomains', 'enforced', 'hidden', 'trust_mfa'].map((name) => ({ name, type: 'check' as const })),
+  { name: 'trust_mfa', type: 'check' as const },
+  ...['position', 'session_lifetime'].map((name) => ({ name, type: 'number' as const, most: 9, more: true })),
+  ...['subdomains', 'enforced', 'hidden'].map((name) => ({ name, type: 'check' as const, more: true })),
 ];
 const named = [text('id'), text('display_name')];
 const openId = [

@@ -33,6 +33,8 @@ export interface ConnectionField {
   name: string;
   type: 'text' | 'secret' | 'lines' | 'number' | 'choice' | 'check';
   required?: boolean;
+  /** Whether it is among the settings that few connections need. */
+  more?: boolean;
   /** The most characters. */
   most?: number;
   /** Those of a choice. */

@@ -75,8 +75,10 @@ export function fieldsOf(type: ConnectionType, isNew: boolean): ConnectionField[
     ...[lines('domains'), lines('authoritative_domains')],
     ...(type.hasGroups ? [lines('group_rules')] : []),
     lines('default_groups'),
-    ...[number('position'), number('session_lifetime')],
-    ...[check('subdomains'), check('enforced'), check('hidden')],
     ...(type.tellsFactors ? [check('trust_mfa')] : []),
+    ...[
+      ...[number('position'), number('session_lifetime')],
+      ...[check('subdomains'), check('enforced'), check('hidden')],
+    ].map((field) => ({ ...field, more: true })),
   ];
 }
