@@ -8,7 +8,16 @@ import { createSlotNonces } from '../../src/crypto/slot-nonces.ts';
 import { parseSecretKey } from '../../src/crypto/secret-key.ts';
 import { deviceGrant } from '../../src/oauth/registrable-values.ts';
 import { allowPolls, decide, type DeviceCodes, deviceMetadata } from '../helpers/device.ts';
-import { craft, newProofKey, post, postWithProof, present, proofFor, type ProofKey } from '../helpers/dpop.ts';
+import {
+  craft,
+  newProofKey,
+  post,
+  postWithProof,
+  present,
+  proofFor,
+  type ProofKey,
+  signTexts,
+} from '../helpers/dpop.ts';
 import { adminToken, approveClient, call, obtainCode, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
@@ -232,7 +241,11 @@ attack(
       await signed({ jku: uri }),
       await signed({ x5u: uri }),
       craft({ typ: 'dpop+jwt', alg: 'ES256', jwk, crit: ['exp'], exp: 1 }, payload),
-      craft(`{"typ":"dpop+jwt","typ":"JWT","alg":"ES256","jwk":${JSON.stringify(jwk)}}`, payload),
+      await signTexts(
+        key,
+        `{"typ":"JWT","typ":"dpop+jwt","alg":"ES256","jwk":${JSON.stringify(jwk)}}`,
+        JSON.stringify(payload),
+      ),
       craft('[]', payload),
       craft('no JSON', payload),
       (await signed({})).replace(/.$/, ''),
@@ -256,17 +269,27 @@ attack(
     requirements: ['R135'],
   },
   async () => {
+    const seconds = Math.floor(Date.now() / 1000);
     const wrong: Record<string, unknown>[] = [
       ...[['x'], 1, {}, null, undefined, '\0', 'http://['].map((htu) => ({ htu })),
       ...['1', -1, 1.5, null, {}, [1], undefined].map((iat) => ({ iat })),
+      // these would count if only the time were compared
+      ...[String(seconds), seconds + 0.5, [seconds]].map((iat) => ({ iat })),
       ...['', 'x'.repeat(10_240), 'a\0b', 1, null, ['a'], undefined].map((jti) => ({ jti })),
       ...[null, 1, ['POST'], 'GET', 'post', ' POST', undefined].map((htm) => ({ htm })),
       ...[1, null, {}].map((nonce) => ({ nonce })),
     ];
     for (const claims of wrong) expect(await withClaims(claims), JSON.stringify(claims)).toMatchObject(refused);
-    const good = JSON.stringify({ jti: 'j', htm: 'POST', htu: tokenAddress(), iat: 1 });
-    for (const payload of [good.replace('"iat":1', '"iat":1e400'), good.replace('"jti"', '"jti":"a","jti"'), '"text"'])
-      expect(await withHeader(craft({ typ: 'dpop+jwt', alg: 'ES256', jwk: key.jwk }, payload))).toMatchObject(refused);
+    const good = JSON.stringify({ jti: randomUUID(), htm: 'POST', htu: tokenAddress(), iat: seconds });
+    const header = JSON.stringify({ typ: 'dpop+jwt', alg: 'ES256', jwk: key.jwk });
+    for (const payload of [
+      good.replace(/"iat":\d+/, '"iat":1e400'),
+      good.replace('"jti"', '"jti":"a","jti"'),
+      good.replace('"htm"', '"htm":"GET","htm"'),
+      '"text"',
+    ])
+      expect(await withHeader(await signTexts(key, header, payload)), payload).toMatchObject(refused);
+    expect((await withHeader(await signTexts(key, header, good))).status).toBe(200);
   },
 );
 
@@ -307,6 +330,18 @@ attack(
       },
     });
     expect(response.status).toBe(400);
+    const otherHost = await raw(
+      service.issuer,
+      [
+        ...['POST /token HTTP/1.1', 'Host: evil.example', `Authorization: ${machine.basic}`],
+        ...[
+          'Content-Type: application/x-www-form-urlencoded',
+          `DPoP: ${await proofFor(key, 'http://evil.example/token')}`,
+        ],
+      ],
+      'grant_type=client_credentials',
+    );
+    expect(otherHost).toMatchObject({ status: 400, body: expect.stringContaining('invalid_dpop_proof') as unknown });
   },
 );
 
