@@ -1,5 +1,7 @@
 // Tests that what a connection owns of a user cannot be changed on the account pages, which say why.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { addConnection, changeConnection, signInBy } from '../helpers/connections.ts';
 import { withoutLimits } from '../helpers/grants.ts';
 import { type Provider, startProvider } from '../helpers/provider.ts';
@@ -44,6 +46,15 @@ afterAll(async () => {
   await provider?.stop();
 });
 
+/** The link in a mail to an address, once it is there. */
+function linkIn(folder: string, to: string): string | undefined {
+  const mails = existsSync(folder) ? readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8')) : [];
+  const mail = mails.find((one) => one.includes(`To: ${to}`));
+  return (
+    mail && /\/account\/email\/confirm\?token=[\w-]+/.exec(mail.replaceAll('=\r\n', '').replaceAll('=3D', '='))?.[0]
+  );
+}
+
 const user = async () => (await service.store.users.find(sub))!;
 
 describe('a claim that a connection sets', () => {
@@ -77,6 +88,21 @@ describe('an address that a connection owns', () => {
     expect(sent.status).toBe(400);
     expect(sent.body).toContain('This comes from');
     expect(await service.database.sql(`SELECT FROM outbox WHERE name = 'verify-address'`)).toEqual([]);
+    expect((await user()).email).toBe('owned@corp.example');
+  });
+
+  test('is not changed by a link that was requested before, either (federation 4)', async () => {
+    await changeConnection(service, 'corporate', { authoritative_domains: [] });
+    const fields = hiddenFields((await agent.get('/account/email')).body);
+    expect((await agent.post('/account/email', { ...fields, email: 'before@else.example' })).status).toBe(200);
+    const link = await vi.waitUntil(() => linkIn(join(service.dataDir, 'mail'), 'before@else.example'), {
+      timeout: 10_000,
+      interval: 20,
+    });
+    await changeConnection(service, 'corporate', { authoritative_domains: ['corp.example'] });
+    const page = await agent.get(link);
+    const confirmed = await agent.post('/account/email/confirm', hiddenFields(page.body));
+    expect(confirmed.status).toBe(410);
     expect((await user()).email).toBe('owned@corp.example');
   });
 });
