@@ -1,9 +1,8 @@
 // Tests that what a connection owns of a user cannot be changed on the account pages, which say why.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { addConnection, changeConnection, signInBy } from '../helpers/connections.ts';
 import { withoutLimits } from '../helpers/grants.ts';
+import { mailsIn } from '../helpers/mail-server.ts';
 import { type Provider, startProvider } from '../helpers/provider.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { hiddenFields, UserAgent } from '../helpers/user-agent.ts';
@@ -46,15 +45,6 @@ afterAll(async () => {
   await provider?.stop();
 });
 
-/** The link in a mail to an address, once it is there. */
-function linkIn(folder: string, to: string): string | undefined {
-  const mails = existsSync(folder) ? readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8')) : [];
-  const mail = mails.find((one) => one.includes(`To: ${to}`));
-  return (
-    mail && /\/account\/email\/confirm\?token=[\w-]+/.exec(mail.replaceAll('=\r\n', '').replaceAll('=3D', '='))?.[0]
-  );
-}
-
 const user = async () => (await service.store.users.find(sub))!;
 
 describe('a claim that a connection sets', () => {
@@ -95,12 +85,13 @@ describe('an address that a connection owns', () => {
     await changeConnection(service, 'corporate', { authoritative_domains: [] });
     const fields = hiddenFields((await agent.get('/account/email')).body);
     expect((await agent.post('/account/email', { ...fields, email: 'before@else.example' })).status).toBe(200);
-    const link = await vi.waitUntil(() => linkIn(join(service.dataDir, 'mail'), 'before@else.example'), {
-      timeout: 10_000,
-      interval: 20,
-    });
+    const mail = await vi.waitUntil(
+      async () => (await mailsIn(service.dataDir)).find(({ link }) => link?.includes('/account/email/confirm')),
+      { timeout: 10_000, interval: 20 },
+    );
     await changeConnection(service, 'corporate', { authoritative_domains: ['corp.example'] });
-    const page = await agent.get(link);
+    const page = await agent.get(mail.link!);
+    expect(page.status).toBe(200);
     const confirmed = await agent.post('/account/email/confirm', hiddenFields(page.body));
     expect(confirmed.status).toBe(410);
     expect((await user()).email).toBe('owned@corp.example');

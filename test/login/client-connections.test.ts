@@ -82,11 +82,18 @@ describe('the sign-in page', () => {
     const transaction = new URL(page.url).searchParams.get('transaction')!;
     expect((await agent.get(`/connections/three?transaction=${transaction}`)).location).toBe(page.url);
     expect((await agent.get(`/connections/one?transaction=${transaction}`)).location).toContain(provider.issuer);
-    // the form of another page of this browser, whose token fits
-    const open = await arrive(agent, await clientOf());
-    const fields = hiddenFields(open.body.slice(open.body.indexOf('action="/connections/three"')));
-    const sent = await agent.post('/connections/three', { ...fields, transaction });
-    expect(sent.location ?? '').not.toContain(provider.issuer);
+    // the form of a page from before the client named its connections
+    const later = await clientOf();
+    const before = await arrive(agent, later);
+    const fields = hiddenFields(before.body.slice(before.body.indexOf('action="/connections/three"')));
+    expect((await change(later, ['one'])).status).toBe(200);
+    await vi.waitUntil(async () => buttonsOf(await agent.get(before.url)).length === 1, {
+      timeout: 5000,
+      interval: 20,
+    });
+    const sent = await agent.post('/connections/three', fields);
+    expect(sent.status).toBe(400);
+    expect(sent.body).toContain('This way to sign in is not available');
     expect(await service.database.sql(`SELECT FROM connection_steps WHERE connection_id = 'three'`)).toEqual([]);
   });
 });
