@@ -105,34 +105,40 @@ describe('an answer', () => {
 });
 
 test('keys of 10 MiB and 100,000 groups end, while other sign-ins go on (federation FR13, F14)', async () => {
-  const big = await startProvider();
+  const [keys, groups] = [await startProvider(), await startProvider()];
   const other = await startTestService({
-    environment: { ...withoutLimits, OUTBOUND_ALLOW: `${big.host},${provider.host}`, LIMIT_CONNECTION_ANSWERS: '0' },
+    environment: {
+      ...{ ...withoutLimits, OUTBOUND_ALLOW: [keys, groups, provider].map(({ host }) => host).join(',') },
+      LIMIT_CONNECTION_ANSWERS: '0',
+    },
   });
   try {
-    await addConnection(other, big, 'big', { provisioning: 'on' });
-    await addConnection(other, provider, 'honest', { provisioning: 'on' });
-    const attempt = async () => signInBy(new UserAgent(other), 'big');
-    const heavy = `{"keys":["${'x'.repeat(10 * 1024 * 1024)}"]}`;
-    big.lie({
-      write: {
-        jwks: (response) => {
-          response.writeHead(200, { 'content-type': 'application/json' });
-          response.end(heavy);
-        },
-      },
+    for (const [id, at] of [
+      ['keys', keys],
+      ['groups', groups],
+      ['honest', provider],
+    ] as const)
+      await addConnection(other, at, id, { provisioning: 'on' });
+    const heavy = `{"keys":[],"more":"${'x'.repeat(10 * 1024 * 1024)}"}`;
+    keys.lie({
+      write: { jwks: (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(heavy) },
     });
+    const many = { preferred_username: 'in.many', groups: Array.from({ length: 100_000 }, (_, index) => `g${index}`) };
+    groups.lie({ userInfo: many });
     provider.be({ sub: `beside-${++number}`, preferred_username: `beside ${number}` });
-    const [refused, signedIn] = await Promise.all([attempt(), signInBy(new UserAgent(other), 'honest')]);
-    expect([400, 503]).toContain(refused.status);
-    expect(signedIn.url).toBe(`${other.issuer}/account`);
-    big.lie({ userInfo: { groups: Array.from({ length: 100_000 }, (_, index) => `group-${index}`) } });
-    const groups = await attempt();
-    expect([400, 503]).toContain(groups.status);
-    expect(await other.database.sql(`SELECT FROM linked_identities WHERE connection_id = 'big'`)).toEqual([]);
+    const [ofKeys, ofGroups, beside] = await Promise.all(
+      ['keys', 'groups', 'honest'].map((id) => signInBy(new UserAgent(other), id)),
+    );
+    for (const page of [ofKeys, ofGroups]) {
+      expect(page!.status).toBe(503);
+      expect(page!.body).toContain('answer at the moment');
+    }
+    expect(beside!.url).toBe(`${other.issuer}/account`);
+    expect(await other.database.sql(`SELECT FROM linked_identities WHERE connection_id <> 'honest'`)).toEqual([]);
   } finally {
     await other.stop();
-    await big.stop();
+    await keys.stop();
+    await groups.stop();
   }
 });
 
