@@ -298,6 +298,7 @@ describe('microsoft', () => {
         { body: { value: [{ id: 7 }] } },
         { body: { value: 'all' } },
         { body: [] },
+        { body: { value: Array.from({ length: 10_000 }, () => ({ id: one })) } },
       ]) {
         state.answers[graph] = answer;
         const before = await unknownGroups('microsoft');
