@@ -54,6 +54,7 @@ export const settings = {
   LOG_LEVEL: choice('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').default('info'),
   TRUST_PROXY: cidrList,
   OUTBOUND_ALLOW: hostPortList,
+  CONNECTIONS_ALLOW: hostPortList,
   SMTP_URL: smtpUrl.optional(),
   MAIL_FROM: sender.optional(),
   SIGN_UP: choice('off', 'on').default('off'),
@@ -165,6 +166,8 @@ const schema = environment.superRefine(refuseConflicts).transform((s) => {
     logLevel: s.LOG_LEVEL,
     trustProxy: s.TRUST_PROXY,
     outboundAllow: s.OUTBOUND_ALLOW,
+    /** host:port of the directories that connections may use. */
+    connectionsAllow: s.CONNECTIONS_ALLOW,
     /** The mail server; without one, mails go into a folder. */
     smtpUrl: s.SMTP_URL,
     /** Without it mails come from the product's name, and no-reply at the host of the issuer. */

@@ -9,6 +9,8 @@ import { createClientDocuments } from './domain/client-documents/client-document
 import { createAppearance } from './domain/appearance.ts';
 import { openEncryption } from './domain/encryption-at-rest.ts';
 import { createConnectionKinds } from './domain/connections/kinds.ts';
+import { createDirectoryImports } from './domain/connections/ldap/import.ts';
+import { createDirectorySignIn } from './domain/connections/ldap/sign-in.ts';
 import { createLinkIdentity } from './domain/connections/link-identity.ts';
 import { declareSubscribers } from './domain/events/subscribers.ts';
 import { createOmissionNotes } from './domain/groups-omitted.ts';
@@ -35,12 +37,14 @@ import { createSecondFactorEnrolment } from './authenticators/enrolment.ts';
 import { createElsewhere } from './authenticators/connection/elsewhere.ts';
 import { createConnectionRouting } from './authenticators/connection/routing.ts';
 import { createConnectionSteps } from './authenticators/connection/steps.ts';
+import { createDirectoryPasswords } from './authenticators/directory/directory-passwords.ts';
 import { authenticators } from './authenticators/list.ts';
 import { createTotpEnrolment } from './authenticators/totp/enrolment.ts';
 import { createSecondStep } from './interaction/second-step.ts';
 import { createSectorCheck, createUnapprovedSectorCheck } from './domain/sector-check.ts';
 import { createRememberedRequests } from './interaction/remembered-request.ts';
 import { createSignIn } from './interaction/sign-in.ts';
+import { createDirectories } from './outbound/directories.ts';
 import {
   createGuardedExchange,
   createGuardedFetch,
@@ -144,9 +148,11 @@ export async function buildServices({
     perUser: config.limits.sessionsPerUser,
   });
   const secondStep = createSecondStep({ store, secretBox, sessions, basePath, secure: config.secureCookies });
+  const directories = createDirectories(config.connectionsAllow);
   const connectionKinds = createConnectionKinds({
     ...{ store, secretBox, fetchDocument, allowed: config.outboundAllow, now: tokens.now },
     exchange: createGuardedExchange(config.outboundAllow),
+    ...{ directories, directoriesAllowed: config.connectionsAllow },
   });
   const connectionSteps = createConnectionSteps({
     ...{ store, secretBox, sessions, basePath, secure: config.secureCookies, lifetime: lifetimes.form },
@@ -168,6 +174,16 @@ export async function buildServices({
     audit,
     freeFailures,
   });
+  const linkIdentity = createLinkIdentity({ store, config, kinds: connectionKinds });
+  const directorySignIn = createDirectorySignIn({
+    ...{ store, directories, secretBox, limits, freeFailures, now },
+    warn: ({ id }, error) => logger.warn({ err: error, connection: id }, 'a directory could not verify a password'),
+  });
+  // a deployment without directories runs none of this
+  const checkDirectories =
+    config.connectionsAllow.length === 0
+      ? undefined
+      : createDirectoryPasswords({ store, directorySignIn, deviceCookies, connectionSteps });
   const attemptCode = createCodeAttempts({ store, audit, deviceCookies, freeFailures });
   const secondFactorEnrolment = createSecondFactorEnrolment({ store, audit });
   const totpEnrolment = createTotpEnrolment({ store, secretBox, secondFactorEnrolment, issuer });
@@ -200,16 +216,22 @@ export async function buildServices({
     passkeys,
     authenticators: authenticators.map((create) =>
       create({
-        ...{ store, secretBox, audit, countTry, attemptCode, checkPassword, passkeys, totpEnrolment },
+        ...{ store, secretBox, audit, countTry, attemptCode, checkPassword, checkDirectories, passkeys },
+        ...{ totpEnrolment },
         ...{ connections, connectionKinds },
       }),
     ),
     connections,
+    directories,
     connectionKinds,
     connectionRouting,
     connectionSteps,
     elsewhere: createElsewhere({ store, kinds: connectionKinds, steps: connectionSteps, limits, issuer }),
-    linkIdentity: createLinkIdentity({ store, config, kinds: connectionKinds }),
+    linkIdentity,
+    directoryImports: createDirectoryImports({
+      ...{ store, directories, secretBox, linkIdentity, now },
+      warn: (id, error) => logger.warn({ err: error, connection: id }, 'a directory could not be imported'),
+    }),
     secondFactorEnrolment,
     totpEnrolment,
     secondStep,

@@ -19,6 +19,7 @@ import { consoleClientsEndpoint } from './console/clients/routes.ts';
 import { groupPageRoutes } from './console/groups/page-routes.ts';
 import { consoleGroupsEndpoint } from './console/groups/routes.ts';
 import { consoleConnectionsEndpoint } from './console/connections/routes.ts';
+import { consoleDirectoriesEndpoint } from './console/connections/directory-routes.ts';
 import { consoleResourcesEndpoint } from './console/resources/routes.ts';
 import { consoleScopesEndpoint } from './console/scopes/routes.ts';
 import { auditRoutes } from './console/operations/audit-routes.ts';
@@ -57,6 +58,7 @@ const pages = [
   userConnectionRoutes,
   ...[userExportRoutes, userImportRoutes],
   ...[consoleGroupsEndpoint, groupPageRoutes, consoleResourcesEndpoint, consoleConnectionsEndpoint],
+  consoleDirectoriesEndpoint,
   ...[consoleAttributesEndpoint, consoleScopesEndpoint],
   ...[sessionRoutes, keyRoutes, auditRoutes],
   ...[appearanceRoutes, settingsRoutes],

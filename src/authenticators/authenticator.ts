@@ -28,6 +28,11 @@ export interface StepContext {
   reply: FastifyReply;
 }
 
+export interface FirstStepContext extends StepContext {
+  /** Where the sign-in continues when it is complete. */
+  continuation: { transaction?: string | undefined; destination?: string | undefined };
+}
+
 /** The first step of a sign-in. The template part-first-factor-{id} is its form, which names the user. */
 export interface FirstFactor {
   /** Where its form posts: an address below /login. */
@@ -38,9 +43,9 @@ export interface FirstFactor {
   begin(context: StepContext): Promise<Omit<FirstFactorMethod, 'id' | 'form'> | undefined>;
   /** Verifies what its form posted, without the empty fields. A refusal is counted when this returns (security R62). */
   finish(
-    context: StepContext,
+    context: FirstStepContext,
     form: Readonly<Record<string, string | undefined>>,
-  ): Promise<FirstFactorVerified | FirstFactorRefused>;
+  ): Promise<FirstFactorVerified | FirstFactorContinues | FirstFactorRefused>;
 }
 
 export interface FirstFactorVerified {
@@ -48,6 +53,12 @@ export interface FirstFactorVerified {
   user: VerifiedUser;
   /** The answer if the account was disabled, or its password changed, before the sign-in was complete. */
   late: FirstFactorRefused;
+}
+
+/** The factor is shown, and another page decides who the user is. */
+export interface FirstFactorContinues {
+  outcome: 'continues';
+  path: string;
 }
 
 export interface FirstFactorRefused {
@@ -58,6 +69,8 @@ export interface FirstFactorRefused {
   fields?: string[];
   /** Seconds until the next try, if there were too many. */
   wait?: number;
+  /** Of the answer, if it is not 400. */
+  status?: 503;
   /** For the audit trail; absent if nothing was verified. */
   event?: Pick<AuditEvent, 'sub' | 'detail'>;
 }

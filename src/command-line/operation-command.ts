@@ -17,6 +17,7 @@ import { createLimits } from '../domain/rate-limits/rate-limits.ts';
 import { createSectorCheck } from '../domain/sector-check.ts';
 import { firstRefusal } from '../oauth/refusals.ts';
 import { invalidRequest } from '../oauth/errors.ts';
+import { createDirectories } from '../outbound/directories.ts';
 import { createGuardedExchange, createGuardedFetch } from '../outbound/guarded-fetch.ts';
 import { createMailTransport } from '../outbound/mail-transport.ts';
 import { openKeyRing } from '../tokens/key-ring.ts';
@@ -99,6 +100,7 @@ function inputOf(
 
 function contextOf({ config, store, secretBox, administration }: Context, { stderr }: Terminal): OperationContext {
   const fetchDocument = createGuardedFetch(config.outboundAllow);
+  const directories = createDirectories(config.connectionsAllow);
   const log = { warn: (_line: object, message: string) => void stderr.write(`${message}\n`) };
   return {
     ...{ config, store, secretBox, administration },
@@ -109,7 +111,9 @@ function contextOf({ config, store, secretBox, administration }: Context, { stde
     connectionKinds: createConnectionKinds({
       ...{ store, secretBox, fetchDocument, allowed: config.outboundAllow, now: () => new Date() },
       exchange: createGuardedExchange(config.outboundAllow),
+      ...{ directories, directoriesAllowed: config.connectionsAllow },
     }),
+    directories,
     limits: createLimits(store, config.limits),
     mailTransport: createMailTransport(config),
     async appearance() {

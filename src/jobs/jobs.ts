@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import type { ClientDocuments } from '../domain/client-documents/client-documents.ts';
+import type { DirectoryImports } from '../domain/connections/ldap/import.ts';
 import type { HourlyGrants } from '../domain/hourly-grants.ts';
 import type { AppearanceService } from '../domain/appearance.ts';
 import type { PublicResourcesService } from '../domain/public-resources.ts';
@@ -15,6 +16,7 @@ import type { Store } from '../repositories/store.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import type { TokenService } from '../tokens/token-service.ts';
 import { accessChannel } from './access-channel.ts';
+import { startDirectoryImports } from './directory-import.ts';
 import { startDocumentRefetch } from './document-refetch.ts';
 import { eventChannel } from './event-channel.ts';
 import { startLogoutDelivery } from './logout-delivery.ts';
@@ -33,6 +35,7 @@ interface JobDependencies {
   limits: Limits;
   hourlyGrants: HourlyGrants;
   clientDocuments: ClientDocuments;
+  directoryImports: DirectoryImports;
   renderer: PageRenderer;
   appearance: AppearanceService;
   connectionRouting: ConnectionRouting;
@@ -62,6 +65,8 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
   };
 
   const documents = config.clientDocuments === 'off' ? [] : [startDocumentRefetch(dependencies)];
+
+  const directories = config.connectionsAllow.length === 0 ? undefined : startDirectoryImports(dependencies);
 
   async function refreshKeys(): Promise<void> {
     try {
@@ -94,6 +99,7 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
     if (kind === undefined || kind === 'appearance') void refreshAppearance();
     // the resource of a disabled client is not shown
     if (kind === undefined || kind === 'resources' || kind === 'client') void refreshPublicResources();
+    if (kind === undefined || kind === 'import') directories?.wake();
     for (const [name, channel] of Object.entries(channels)) if (kind === undefined || kind === name) channel.wake();
   });
   const timer = setInterval(() => void refreshKeys(), keyInterval);
@@ -102,7 +108,12 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
       stopping = true;
       clearInterval(timer);
       await Promise.all(
-        [...Object.values(channels), ...documents, dependencies.hourlyGrants].map((each) => each.stop()),
+        [
+          ...Object.values(channels),
+          ...documents,
+          ...(directories ? [directories] : []),
+          dependencies.hourlyGrants,
+        ].map((each) => each.stop()),
       );
     },
   };

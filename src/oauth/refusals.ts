@@ -188,6 +188,17 @@ const connectionRules = {
     'the discovery document names another issuer: enter the issuer exactly as the document says, with or without its last slash',
   'connection.inward-address':
     'the discovery document names an address that is not https, or not public: this service will not ask it',
+  'connection.directory-address':
+    'the address of the directory must be ldaps://host:port, or ldap://host:port with starttls, and nothing more',
+  'connection.directory-plain':
+    'ldap:// without StartTLS would send passwords unencrypted: use ldaps://, or starttls; only on the machine itself it may be plain',
+  'connection.directory-not-allowed':
+    'the directory is not in CONNECTIONS_ALLOW: an operator must name its host and port there',
+  'connection.directory-filter': 'a filter is not one of LDAP, such as (objectClass=person)',
+  'connection.directory-name': 'a name of an entry must be like ou=people,dc=example,dc=com',
+  'connection.import-off':
+    'nothing is imported: the connection must be enabled, and its setting import must be a number of minutes',
+  'connection.import-not-held': 'no import of this connection waits for an approval',
   'connection.secret': 'the connection needs a secret before it can be enabled',
   'connection.secret-form': 'the secret must be the private key of the .p8 file, from its first line to its last',
   'connection.settings': 'the stored settings of the connection do not fit this version: save them again',

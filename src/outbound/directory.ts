@@ -8,109 +8,30 @@ import {
   ExtensibleFilter,
   type Filter,
   FilterParser,
+  GreaterThanEqualsFilter,
   OrFilter,
   ResultCodeError,
 } from 'ldapts';
+import {
+  addressProblem,
+  type Directory,
+  type DirectoryAddress,
+  type DirectoryConnection,
+  type DirectoryEntry,
+  type DirectoryFailure,
+  type DirectoryFilter,
+  type DirectorySearch,
+  DirectoryUnavailable,
+} from './directory-address.ts';
+import { readRanges } from './directory-ranges.ts';
 
-/** Where a directory is, and how the service identifies itself there. */
-export interface DirectoryAddress {
-  /** `ldaps://host:port`, or `ldap://host:port` with StartTLS; without it only on the machine itself. */
-  url: string;
-  startTls: boolean;
-  /** The certificates (PEM) of the authorities that may vouch for the directory; those of Node without it. */
-  ca?: string | undefined;
-  /** The service account. */
-  bindDn: string;
-  bindPassword: string;
-}
-
-/** Where the directory failed: at the address, the connection, the encryption, the service account, or the search. */
-export const directoryFailures = ['address', 'connection', 'tls', 'credentials', 'search', 'limit'] as const;
-export type DirectoryFailure = (typeof directoryFailures)[number];
-
-/** The directory gave no usable answer. This says nothing about a user (federation FR33). The message is for the log and has no secret. */
-export class DirectoryUnavailable extends Error {
-  readonly failure: DirectoryFailure;
-  constructor(failure: DirectoryFailure, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.failure = failure;
-  }
-}
-
-export interface DirectoryEntry {
-  dn: string;
-  /** The values of each attribute, by its name in lower case. */
-  attributes: ReadonlyMap<string, readonly string[]>;
-  /** The first value of each attribute of `DirectorySearch.binary`, by its name in lower case. */
-  binary: ReadonlyMap<string, Buffer>;
-}
-
-export interface DirectorySearch {
-  base: string;
-  filter: DirectoryFilter;
-  scope?: 'base' | 'sub';
-  /** The attributes to read. */
-  attributes: readonly string[];
-  /** Those of them that are bytes, such as objectGUID. */
-  binary?: readonly string[];
-  /** The most entries of an answer; a search that finds more fails. */
-  limit?: number;
-}
-
-/** A filter: text of an administrator, a value of an attribute, or a combination. Values are never pasted into text (federation FR31). */
-export type DirectoryFilter =
-  | { text: string }
-  | { attribute: string; value: string | Buffer }
-  /** A value compared by a matching rule, such as that of Active Directory for groups in groups. */
-  | { attribute: string; rule: string; value: string }
-  | { all: readonly DirectoryFilter[] }
-  | { any: readonly DirectoryFilter[] };
-
-/** The result of a bind as a user. `code` is the number that Active Directory adds to a refusal, such as 532. */
-export type BindResult = { accepted: true } | { accepted: false; code: string | undefined };
-
-export interface DirectoryConnection {
-  /** @throws DirectoryUnavailable */
-  search(search: DirectorySearch): Promise<DirectoryEntry[]>;
-  /** Reads all entries, a page at a time. @throws DirectoryUnavailable */
-  pages(search: DirectorySearch, size: number): AsyncGenerator<DirectoryEntry[]>;
-}
-
-export interface Directory {
-  /** Connects, binds as the service account, works, and disconnects. @throws DirectoryUnavailable */
-  use<T>(address: DirectoryAddress, work: (connection: DirectoryConnection) => Promise<T>): Promise<T>;
-  /**
-   * Tries a password on a connection of its own.
-   * @param password not empty: a directory accepts any name with an empty one (RFC 4513 5.1.2)
-   * @throws DirectoryUnavailable
-   */
-  verify(address: DirectoryAddress, dn: string, password: string): Promise<BindResult>;
-}
+export * from './directory-address.ts';
 
 /** Milliseconds for a connection, and for each operation on it. */
 const timeout = 5_000;
-const localHosts = ['localhost', '127.0.0.1', '[::1]'];
 const invalidCredentials = 49;
 /** The result codes by which a directory says that a search found more than it returns: timeLimitExceeded, sizeLimitExceeded, adminLimitExceeded. */
 const limitCodes = [3, 4, 11];
-
-/**
- * Why a directory's address is not acceptable; undefined if it is.
- * @param allowed host:port of the directories that the operator allows (CONNECTIONS_ALLOW)
- */
-export function addressProblem(
-  { url, startTls }: Pick<DirectoryAddress, 'url' | 'startTls'>,
-  allowed: readonly string[],
-): 'form' | 'plain' | 'not_allowed' | undefined {
-  const parts = /^(ldaps?):\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?\/?$/i.exec(url);
-  if (!parts) return 'form';
-  const [, scheme, name, port] = parts;
-  const isSecure = scheme!.toLowerCase() === 'ldaps';
-  if (isSecure && startTls) return 'form';
-  const host = name!.toLowerCase();
-  if (!isSecure && !startTls && !localHosts.includes(host)) return 'plain';
-  return allowed.includes(`${host}:${port ?? (isSecure ? 636 : 389)}`) ? undefined : 'not_allowed';
-}
 
 /** @param allowed host:port of the directories that the operator allows */
 export function createDirectory(allowed: readonly string[]): Directory {
@@ -206,6 +127,16 @@ const connectionOf = (client: Client): DirectoryConnection => ({
       yield page.value.searchEntries.map((entry) => entryOf(entry, search.binary));
     }
   },
+  async values(entry, attribute) {
+    const read = async (name: string) => {
+      const options = { scope: 'base' as const, derefAliases: 'never' as const, attributes: [name] };
+      const found = await attempt('search', () => client.search(entry.dn, options));
+      return found.searchEntries[0] ? entryOf(found.searchEntries[0]).attributes : new Map<string, string[]>();
+    };
+    const values = await readRanges(entry.attributes, attribute, read);
+    if (!values) throw new DirectoryUnavailable('search', `the parts of ${attribute} do not follow each other`);
+    return values;
+  },
 });
 
 const optionsOf = ({ filter, scope = 'sub', attributes, binary = [] }: Omit<DirectorySearch, 'limit'>) => ({
@@ -221,6 +152,7 @@ function filterOf(filter: DirectoryFilter): Filter {
   if ('text' in filter) return FilterParser.parseString(filter.text);
   if ('rule' in filter)
     return new ExtensibleFilter({ matchType: filter.attribute, rule: filter.rule, value: filter.value });
+  if ('least' in filter) return new GreaterThanEqualsFilter({ attribute: filter.attribute, value: filter.least });
   if ('attribute' in filter) return new EqualityFilter(filter);
   return 'all' in filter
     ? new AndFilter({ filters: filter.all.map(filterOf) })

@@ -57,6 +57,7 @@ import { usersRepository } from './users/users.ts';
 import { breakGlassRepository } from './connections/break-glass.ts';
 import { connectionStepsRepository } from './connections/connection-steps.ts';
 import { connectionsRepository } from './connections/connections.ts';
+import { directoryImportsRepository } from './connections/directory-imports.ts';
 import { linkedIdentitiesRepository } from './connections/linked-identities.ts';
 import { databaseStatusRepository } from './database-status/database-status.ts';
 
@@ -82,6 +83,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     connections: connectionsRepository(sql),
     deferredRegistrations: deferredRegistrationsRepository(sql),
     deviceAuthorizations: deviceAuthorizationsRepository(sql),
+    directoryImports: directoryImportsRepository(sql),
     dpopProofs: dpopProofsRepository(sql),
     eventSubscriptions: eventSubscriptionsRepository(sql),
     expired: expiredRepository(sql),

@@ -8,6 +8,7 @@ const account = { account: ada, accountUri: '/account' };
 const frame = { ...consoleFrame, section: 'connections' as const };
 const since = new Date('2026-03-14T09:26:53Z');
 const uri = '/admin/connections/corporate';
+const news = { newUri: '/admin/connections/new', newDirectoryUri: '/admin/connections/new/directory' };
 const redirectUri = 'https://id.example.com/connections/corporate/callback';
 const longName = 'Donaudampfschifffahrtsgesellschaft, Abteilung Elektrizität';
 const leadsTo = { id: 'corporate', name: longName, form: form('/connections/corporate') };
@@ -91,7 +92,7 @@ export const connectionExamples: Examples<ConnectionPages> = {
     },
   ],
   'console-connections': [
-    { ...frame, connections: [], newUri: '/admin/connections/new' },
+    { ...frame, connections: [], ...news },
     {
       ...frame,
       connections: [
@@ -99,7 +100,7 @@ export const connectionExamples: Examples<ConnectionPages> = {
         { name: 'Partners', id: 'partners', kind: 'oidc', status: 'link_only', uri },
         { name: 'Old', id: 'old', kind: 'oidc', status: 'disabled', uri },
       ],
-      newUri: '/admin/connections/new',
+      ...news,
     },
   ],
   'console-connection-types': [

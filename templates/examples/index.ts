@@ -4,6 +4,7 @@ import type { Pages } from '../../src/pages/views/index.ts';
 import { accountExamples } from './account.ts';
 import { applicationExamples } from './applications.ts';
 import { connectionExamples } from './connections.ts';
+import { directoryExamples } from './directories.ts';
 import { consoleClientCreateExamples } from './console-client-create.ts';
 import { consoleClientExamples } from './console-clients.ts';
 import { consoleClaimsExamples } from './console-claims.ts';
@@ -28,6 +29,7 @@ export const examples: Examples<Pages> = {
   ...accountExamples,
   ...applicationExamples,
   ...connectionExamples,
+  ...directoryExamples,
   ...consoleClientExamples,
   ...consoleClientCreateExamples,
   ...consoleClaimsExamples,

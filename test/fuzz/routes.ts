@@ -351,6 +351,40 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [303, 400, 403, 404],
   },
+  'GET /admin/connections/new/directory': { cookies: byAdministrator, statuses: [200, 303, 403] },
+  ...Object.fromEntries(
+    ['directory', 'directory/edit'].map((page) => [
+      `GET /admin/connections/:id/${page}`,
+      { path: { id: ['none'] }, cookies: byAdministrator, statuses: [200, 303, 403, 404] },
+    ]),
+  ),
+  'POST /admin/connections/new/directory': {
+    form: {
+      ...{ csrf: ['@csrf /admin/connections/new/directory'], id: ['ldap'], display_name: ['LDAP'], bind_dn: ['cn=x'] },
+      ...{ url: ['ldaps://127.0.0.1:1'], base: ['dc=example'], preset: ['openldap'], 'import?': ['60'] },
+      ...{ 'status?': ['disabled'], 'linking?': ['ask'], 'provisioning?': ['on'], 'secret?': ['secret'] },
+    },
+    cookies: byAdministrator,
+    statuses: [303, 400, 403],
+  },
+  'POST /admin/connections/:id/directory/edit': {
+    path: { id: ['none'] },
+    form: { csrf: ['@csrf /admin/connections/none/directory/edit'], display_name: ['LDAP'], version: ['1'] },
+    cookies: byAdministrator,
+    statuses: [303, 400, 403, 404],
+  },
+  'POST /admin/connections/:id/directory/test': {
+    path: { id: ['none'] },
+    form: { csrf: ['@csrf /admin/connections/none/directory/test'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 400, 403, 404],
+  },
+  'POST /admin/connections/:id/directory/import': {
+    path: { id: ['none'] },
+    form: { csrf: ['@csrf /admin/connections/none/directory/import'], act: ['start', 'full', 'approve'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 400, 403, 404],
+  },
   'GET /connections/:id': {
     path: { id: ['none'] },
     query: { transaction: ['@transaction /login'] },
@@ -383,6 +417,7 @@ export const routes: Record<string, Route> = {
   },
   'GET /login/connect': { cookies: byCookie, statuses: [400, 403] },
   'POST /login/connect': { form: { csrf: ['@csrf /login/connect'] }, cookies: byCookie, statuses: [400, 403] },
+  'GET /login/directory': { cookies: byCookie, statuses: [400, 403] },
   'GET /login/name': { cookies: byCookie, statuses: [400, 403] },
   'POST /login/name': {
     form: { csrf: ['@csrf /login/name'], username: ['ada'] },

@@ -26,6 +26,8 @@ export interface DirectoryServer {
   ca: string;
   /** Adds entries. */
   add(ldif: string): void;
+  /** Adds entries of which the server logs much: it waits for this process to read its log. */
+  addMany(ldif: string): Promise<void>;
   /** Changes entries: LDIF with `changetype`. */
   modify(ldif: string): void;
   /** The lines that the server has written since the last call. */
@@ -99,6 +101,12 @@ overlay memberof
     hosts: [`localhost:${port}`, `localhost:${securePort}`],
     ca: readFileSync(join(folder, 'ca.pem'), 'utf8'),
     add: (ldif) => change('ldapadd', [], ldif),
+    async addMany(ldif) {
+      const adding = spawn('ldapadd', root, { stdio: ['pipe', 'ignore', 'inherit'] });
+      adding.stdin!.end(ldif);
+      const [status] = (await once(adding, 'exit')) as [number | null];
+      if (status !== 0) throw new Error(`ldapadd ended with ${status}`);
+    },
     modify: (ldif) => change('ldapmodify', [], ldif),
     log() {
       const lines = written;
@@ -108,7 +116,7 @@ overlay memberof
     freeze: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
     async stop() {
-      if (child.exitCode === null) {
+      if (child.exitCode === null && child.signalCode === null) {
         child.kill('SIGCONT');
         child.kill('SIGKILL');
         await once(child, 'exit');

@@ -115,7 +115,9 @@ export async function accountConnectionsEndpoint(
     const nameOf = (id: string) => all.find((one) => one.id === id)?.displayName ?? id;
     const open = all.filter(
       ({ id, kind, status: state }) =>
-        state !== 'disabled' && connectionKinds.get(kind) && !links.some(({ connectionId }) => connectionId === id),
+        state !== 'disabled' &&
+        connectionKinds.get(kind)?.begin &&
+        !links.some(({ connectionId }) => connectionId === id),
     );
     const own_ = waiting?.content.sub === sub ? waiting : undefined;
     const targets = open.flatMap(({ discovery }) => discovery?.['authorization_endpoint'] ?? []);

@@ -11,6 +11,8 @@ import { newResourceShape } from '../../oauth/resource-shape.ts';
 import { errorCodes } from '../../oauth/errors.ts';
 import { auditEventTypes } from '../../repositories/audit/audit-events.ts';
 import { tokenIssued } from '../../repositories/audit/audit-view.ts';
+import { checkProblems } from '../../domain/connections/ldap/check.ts';
+import { importStates } from '../../repositories/connections/directory-imports.ts';
 import { linkKinds } from '../../repositories/connections/linked-identities.ts';
 import { logoutDeliveryStatuses } from '../../repositories/logout-deliveries/logout-deliveries.ts';
 import { keyStates } from '../../tokens/key-ring.ts';
@@ -304,6 +306,23 @@ export const answers = {
   }),
   Connection: connection,
   ConnectionList: z.object({ connections: z.array(connection) }),
+  ConnectionTest: z.object({
+    works: z.boolean(),
+    users: z.int().describe('How many users were looked at.'),
+    problem: z.enum(Object.keys(checkProblems) as [string, ...string[]]).optional(),
+    description: z.string().optional().describe('The problem as a sentence.'),
+  }),
+  DirectoryImport: z.object({
+    interval: z.int().nullable().describe('The minutes between two imports; null if nothing is imported.'),
+    state: z.enum(importStates).describe('held: it would disable many users, and waits for an approval.'),
+    running: z.boolean(),
+    counts: z.record(z.string(), z.int()).describe('Users: found, created, changed, disabled, enabled, skipped, kept.'),
+    problem: z.string().optional().describe('Why it failed.'),
+    started_at: time.optional(),
+    finished_at: time.optional(),
+    full_at: time.optional().describe('When every user was last read.'),
+  }),
+  ApprovedImport: z.object({ disabled: z.int().describe('The most users that it may disable.') }),
   LinkList: z.object({
     links: z.array(link),
     break_glass: z

@@ -35,6 +35,9 @@ const refusals = {
   ...{ 'connection.secret-form': 'key', 'connection.preset': 'settings', invalid_request: 'settings' },
   ...{ position: 'position', session_lifetime: 'lifetime' },
   ...{ group_rules: 'rules', claim_rules: 'rules', default_groups: 'rules' },
+  ...{ 'connection.directory-address': 'address', 'connection.directory-plain': 'plain' },
+  ...{ 'connection.directory-not-allowed': 'not-allowed', 'connection.directory-filter': 'filter' },
+  'connection.directory-name': 'entry-name',
 } as const;
 
 /** Members that an option of a command only sets to true. */
@@ -102,9 +105,11 @@ export const createConnection = operation({
     arguments: ['id', 'kind'],
     options: { preset: 'preset', ...options },
     prepare,
-    text: ({ id, keyPublic }, { config: { issuer } }) =>
-      `Created the connection ${id}. Enter this redirect URI at the other side: ${issuer}/connections/${id}/callback` +
-      (keyPublic ? ` Its key is at ${issuer}/connections/${id}/jwks` : ''),
+    text: ({ id, kind, keyPublic }, { config: { issuer } }) =>
+      kind === 'ldap'
+        ? `Created the connection ${id}. Test it: \`connection test ${id}\``
+        : `Created the connection ${id}. Enter this redirect URI at the other side: ${issuer}/connections/${id}/callback` +
+          (keyPublic ? ` Its key is at ${issuer}/connections/${id}/jwks` : ''),
   },
 });
 
@@ -122,7 +127,9 @@ const showConnection = operation({
     text: (connection, { config }) =>
       facts({
         ...connectionView(connection),
-        redirect_uri: `${config.issuer}/connections/${connection.id}/callback`,
+        ...(connection.kind !== 'ldap' && {
+          redirect_uri: `${config.issuer}/connections/${connection.id}/callback`,
+        }),
       }),
   },
 });
@@ -216,7 +223,8 @@ const linkUser = operation({
     const profile = profileOfConnection(connectionKinds, connection);
     if (!profile && connectionKinds.get(connection.kind)) throw conflict(refusal('connection.settings', 'settings'));
     // a connection with several issuers does not say which one it is
-    const issuer = profile && !profile.issuer ? named : (profile?.issuer ?? id);
+    const isNamed = profile && !profile.issuer && connection.kind !== 'ldap';
+    const issuer = isNamed ? named : (profile?.issuer ?? id);
     if (issuer === undefined) throw invalidRequest(refusal('missing', 'issuer'));
     const key = { connectionId: id, issuer, subject };
     if (sub.includes('\0')) throw invalidRequest(refusal('unknown', 'sub'));

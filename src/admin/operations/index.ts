@@ -11,6 +11,7 @@ import { invitationOperations } from './invitations.ts';
 import { keyOperations } from './keys.ts';
 import { mailOperations } from './mail.ts';
 import { connectionOperations } from './connections.ts';
+import { directoryOperations } from './directories.ts';
 import type { Operation } from './operation.ts';
 import { resourceOperations } from './resources.ts';
 import { sessionOperations } from './sessions.ts';
@@ -30,6 +31,7 @@ export const operations: Operation[] = [
   ...resourceOperations,
   ...attributeOperations,
   ...connectionOperations,
+  ...directoryOperations,
   ...claimOperations,
   ...grantOperations,
   ...auditOperations,

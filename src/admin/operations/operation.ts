@@ -14,6 +14,7 @@ import type { CheckSector } from '../../domain/sector-check.ts';
 import { firstRefusal } from '../../oauth/refusals.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
 import { text } from '../../oauth/text.ts';
+import type { Directories } from '../../outbound/directories.ts';
 import type { Letter, MailTransport } from '../../outbound/mail-transport.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
@@ -32,6 +33,7 @@ export interface OperationContext {
   passwordPolicy: PasswordPolicy;
   checkSector: CheckSector;
   connectionKinds: ConnectionKinds;
+  directories: Directories;
   /** The service has opened the key ring; a command opens it only for an operation that needs it. */
   keyRing(): Promise<KeyRing>;
   /** As with the key ring: the stored part is read. */

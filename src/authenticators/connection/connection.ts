@@ -20,7 +20,7 @@ export function createConnectionAuthenticator({
     elsewhere: {
       async ways() {
         const open = (await connections.list()).filter(
-          ({ kind, status }) => status === 'enabled' && connectionKinds.get(kind) !== undefined,
+          ({ kind, status }) => status === 'enabled' && connectionKinds.get(kind)?.begin !== undefined,
         );
         return open.map(({ id, displayName, hidden, discovery }) => {
           const target = discovery?.['authorization_endpoint'];

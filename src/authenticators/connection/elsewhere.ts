@@ -45,7 +45,7 @@ export function createElsewhere(options: {
     async find(id: string, purpose: RequestStep['purpose']): Promise<Connection | undefined> {
       const found = /^[a-z][a-z0-9-]{1,39}$/.test(id) ? await store.connections.find(id) : undefined;
       const isOpen = found?.status === 'enabled' || (purpose === 'link' && found?.status === 'link_only');
-      return isOpen && kinds.get(found.kind) ? found : undefined;
+      return isOpen && kinds.get(found.kind)?.begin ? found : undefined;
     },
     /** Stores the request and returns the address to which the browser goes. @throws ConnectionFailure, OAuthError */
     async begin(
@@ -60,7 +60,7 @@ export function createElsewhere(options: {
       if (state === undefined)
         throw new OAuthError('temporarily_unavailable', 'too many sign-ins wait in this network: try again soon', 429);
       const attempt = { redirectUri: redirectUriOf(connection.id), state, nonce, verifier };
-      return kinds.get(connection.kind)!.begin(connection, attempt, wishes);
+      return kinds.get(connection.kind)!.begin!(connection, attempt, wishes);
     },
     /**
      * Verifies an answer. Undefined if this browser has no such request to this connection, or has used it.
@@ -97,13 +97,12 @@ export function createElsewhere(options: {
       if (!step || !connection) return undefined;
       const { nonce, verifier } = step;
       const attempt = { redirectUri: redirectUriOf(id), state: state!, nonce, verifier };
-      const identity = await kinds
-        .get(connection.kind)!
-        .finish(connection, attempt, answer)
-        .catch((error: unknown) => {
+      const identity = await kinds.get(connection.kind)!.finish!(connection, attempt, answer).catch(
+        (error: unknown) => {
           if (!(error instanceof ConnectionFailure)) throw error;
           return error;
-        });
+        },
+      );
       return { connection, step, identity };
     },
   };

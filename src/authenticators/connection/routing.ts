@@ -22,7 +22,7 @@ export function createConnectionRouting({
   const routed = async (): Promise<Connection[]> =>
     (await connections.list()).filter(
       ({ kind, status, domains }) =>
-        status === 'enabled' && domains.length > 0 && connectionKinds.get(kind) !== undefined,
+        status === 'enabled' && domains.length > 0 && connectionKinds.get(kind)?.begin !== undefined,
     );
   const enforcing = async () => (await routed()).filter(({ enforced }) => enforced);
 

@@ -45,9 +45,10 @@ interface Contents {
   prove: IdentityStep;
   name: IdentityStep;
   link: IdentityStep;
+  verified: IdentityStep;
 }
 /** The steps at which a page of ours waits. */
-export type WaitingStep = 'prove' | 'name' | 'link';
+export type WaitingStep = 'prove' | 'name' | 'link' | 'verified';
 
 /** An answer that was posted waits for the next request of the same browser, which follows at once. */
 const answerLifetime = 60; // seconds

@@ -19,10 +19,20 @@ export type PasswordAnswer =
   /** `resetsFailures` if the sign-in that follows resets the count of wrong passwords. */
   | { outcome: 'right'; user: { sub: string; passwordHash: string }; resetsFailures: boolean }
   /** Unknown, wrong, disabled, or tried too often: the answer does not tell. */
-  | { outcome: 'wrong'; sub: string | undefined }
+  | { outcome: 'wrong'; sub: string | undefined; failure?: CountedFailure }
   /** Too many tries from this network, or for the whole service; `wait` in seconds. */
   | { outcome: 'throttled'; wait: number }
   | { outcome: 'busy'; wait: number };
+
+/** A wrong password that was counted; absent where nothing was counted because the account has to wait. */
+export interface CountedFailure {
+  /** Whether the account has a password here. */
+  hasPassword: boolean;
+  /** Ends the count: the user has shown who it is in another way. */
+  forget(): Promise<void>;
+  /** Takes this one back: nothing was verified. */
+  takeBack(): Promise<void>;
+}
 
 export interface PasswordCheckOptions {
   store: Store;
@@ -105,7 +115,14 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     const stored = reserved && user?.status === 'enabled' ? usable(request, user) : undefined;
     // a refusal without a hash takes as long as a verification
     const right = await slot.verify(stored, password, await dummyHashes.find(stored, user, account.name));
-    if (!right || !user || stored === undefined) return { outcome: 'wrong', sub: user?.sub };
+    if (!right || !user || stored === undefined) {
+      const failure: CountedFailure = {
+        hasPassword: user?.passwordHash !== undefined,
+        forget: () => refund(account, known, false),
+        takeBack: () => takeBack(account, known, failures),
+      };
+      return { outcome: 'wrong', sub: user?.sub, ...(reserved && { failure }) };
+    }
     // only a first failure waits for the sign-in: with more of them under way the count must not add up
     const resetsFailures = signingIn && !known && failures === 1;
     await refund(account, known, resetsFailures);
@@ -143,6 +160,17 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     if (known) return store.signInFailures.reduce(account, freeFailures);
     const refunded = limits.refund('signInFailures', 'all');
     await (later ? refunded : Promise.all([refunded, store.signInFailures.forget(account)]));
+  }
+
+  /** Takes one count back, as if there had been no try. @param failures the consecutive ones with this one */
+  async function takeBack(
+    account: { sub: string | undefined; name: string },
+    known: Known | undefined,
+    failures: number,
+  ): Promise<void> {
+    if (freeFailures === 0) return;
+    if (known) return store.knownBrowsers.takeBack(known.hash, known.sub, failures);
+    await Promise.all([limits.refund('signInFailures', 'all'), store.signInFailures.takeBack(account, failures)]);
   }
 
   function usable(request: FastifyRequest, { sub, passwordHash }: User): string | undefined {

@@ -1,9 +1,12 @@
 // Verifies a username and a password as the first factor of a sign-in.
 import type { Authenticator, FirstFactorRefused } from '../authenticator.ts';
+import type { CheckDirectories } from '../directory/directory-passwords.ts';
 import type { CheckPassword } from './check.ts';
 
 export interface PasswordAuthenticatorOptions {
   checkPassword: CheckPassword;
+  /** Undefined if the operator allows no directory. */
+  checkDirectories: CheckDirectories | undefined;
 }
 
 const refused = (sub: string | undefined): FirstFactorRefused => ({
@@ -13,7 +16,10 @@ const refused = (sub: string | undefined): FirstFactorRefused => ({
   event: { sub },
 });
 
-export const createPasswordAuthenticator = ({ checkPassword }: PasswordAuthenticatorOptions): Authenticator => ({
+export const createPasswordAuthenticator = ({
+  checkPassword,
+  checkDirectories,
+}: PasswordAuthenticatorOptions): Authenticator => ({
   id: 'password',
   factors: 1,
   first: {
@@ -22,7 +28,7 @@ export const createPasswordAuthenticator = ({ checkPassword }: PasswordAuthentic
     async begin() {
       return {};
     },
-    async finish({ request }, { username, password }) {
+    async finish(context, { username, password }) {
       if (username === undefined || password === undefined) {
         const fields = [
           ...(username === undefined ? ['username'] : []),
@@ -30,8 +36,13 @@ export const createPasswordAuthenticator = ({ checkPassword }: PasswordAuthentic
         ];
         return { outcome: 'refused', problem: 'missing', fields };
       }
-      const answer = await checkPassword(request, username, password, { signingIn: true });
-      if (answer.outcome === 'wrong') return refused(answer.sub);
+      const answer = await checkPassword(context.request, username, password, { signingIn: true });
+      if (answer.outcome === 'wrong') {
+        const { sub, failure } = answer;
+        const elsewhere =
+          failure && checkDirectories && (await checkDirectories(context, { username, password }, failure));
+        return elsewhere ?? refused(sub);
+      }
       if (answer.outcome !== 'right') return { outcome: 'refused', problem: answer.outcome, wait: answer.wait };
       const { user, resetsFailures } = answer;
       return { outcome: 'verified', user: { ...user, amr: ['pwd'], resetsFailures }, late: refused(user.sub) };

@@ -10,6 +10,7 @@ import { type AttributeValues, checkedAttributes, isEmpty, keepUnique, withoutNu
 import { appearanceOperations } from './appearance.ts';
 import { attributeOperations } from './attributes.ts';
 import { connectionOperations } from './connections.ts';
+import { directoryImportOperations } from './directory-imports.ts';
 import { claimOperations } from './claims.ts';
 import { groupOperations } from './groups.ts';
 import { resourceOperations } from './resources.ts';
@@ -119,6 +120,7 @@ export function createAdministration(store: Store) {
     ...groupOperations(store),
     ...resourceOperations(store),
     ...connectionOperations(store),
+    ...directoryImportOperations(store),
     ...invitationOperations(store),
     importUsers: importUsers(store),
     /**

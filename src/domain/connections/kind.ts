@@ -1,4 +1,4 @@
-// Declares a kind of connection whose users sign in at another site: what its settings are, where the browser goes, and what its answer says.
+// Declares a kind of connection: what its settings are, and, if users sign in at another site, where the browser goes and what its answer says.
 import type { z } from 'zod';
 import type { AnsweredAddress, Claims } from '../../oauth/connection-answer.ts';
 import type { Connection, ConnectionMembers } from '../../repositories/connections/connections.ts';
@@ -89,10 +89,14 @@ export interface ConnectionKind {
   variant(preset: string | undefined): ConnectionVariant | undefined;
   /** Reads what the other side publishes, for new settings. @throws OAuthError that says what is wrong */
   discover(connection: Pick<Connection, 'preset' | 'settings'>): Promise<Record<string, unknown> | undefined>;
-  /** The address to which the browser goes. @throws ConnectionFailure */
-  begin(connection: Connection, attempt: Attempt, wishes: Wishes): Promise<string>;
-  /** Verifies the answer. @throws ConnectionFailure */
-  finish(connection: Connection, attempt: Attempt, answer: Readonly<Record<string, string>>): Promise<VerifiedIdentity>;
+  /** The address to which the browser goes; absent if users type their password here. @throws ConnectionFailure */
+  begin?(connection: Connection, attempt: Attempt, wishes: Wishes): Promise<string>;
+  /** Verifies the answer; there with `begin`. @throws ConnectionFailure */
+  finish?(
+    connection: Connection,
+    attempt: Attempt,
+    answer: Readonly<Record<string, string>>,
+  ): Promise<VerifiedIdentity>;
 }
 
 /** Joins the rules of settings with what follows from them, so that stored settings are read by the same rules. */

@@ -1,13 +1,18 @@
-// Lists the kinds of connections whose users sign in at another site.
+// Lists the kinds of connections.
 import type { Connection } from '../../repositories/connections/connections.ts';
 import { ConnectionFailure, type ConnectionKind, type ConnectionProfile, type ConnectionVariant } from './kind.ts';
+import { createLdapKind, type LdapOptions } from './ldap/ldap.ts';
 import { createOAuthKind } from './oauth/oauth.ts';
 import { createOidcKind, type OidcOptions } from './oidc/oidc.ts';
 
-export type ConnectionKindOptions = OidcOptions;
+export type ConnectionKindOptions = OidcOptions & LdapOptions;
 
 /** One line for each. */
-const makers: ((options: ConnectionKindOptions) => ConnectionKind)[] = [createOidcKind, createOAuthKind];
+const makers: ((options: ConnectionKindOptions) => ConnectionKind)[] = [
+  createOidcKind,
+  createOAuthKind,
+  createLdapKind,
+];
 
 export type ConnectionKinds = Pick<Map<string, ConnectionKind>, 'get'>;
 

@@ -25,8 +25,10 @@ export interface LinkRequest {
   username?: string | undefined;
   /** The account that the user has just proven, or whose page the user has just confirmed. */
   agreed?: string | undefined;
+  /** An import of a directory found the identity: no user is there to be asked, and a refusal is no event. */
+  imported?: true | undefined;
   /** Where the request comes from, for the events. */
-  by: Pick<Actor, 'address' | 'languages'>;
+  by: Partial<Pick<Actor, 'address' | 'languages'>>;
 }
 
 export type LinkOutcome =
@@ -75,16 +77,18 @@ export function createLinkIdentity({
     const all = await repositories.connections.list();
     const connection = all.find((one) => one.id === id);
     const opensTo = request.purpose === 'link' ? ['enabled', 'link_only'] : ['enabled'];
-    if (!connection || !opensTo.includes(connection.status)) return refuse('closed');
+    const isOpen = connection !== undefined && opensTo.includes(connection.status);
+    const found = isOpen ? await factsOf(repositories, all, connection, identity, request) : undefined;
+    if (!found) return refuse('closed');
 
-    const facts = await factsOf(repositories, all, connection, identity, request);
-    const decision = decideLink(facts.facts);
+    const { facts } = found;
+    const decision = decideLink(facts);
     const { address } = identity;
-    const vouched = facts.facts.vouches === 'no' ? undefined : address?.value;
+    const vouched = facts.vouches === 'no' ? undefined : address?.value;
     switch (decision.decision) {
       case 'sign-in': {
         const user = await users.lock(decision.sub);
-        await linkedIdentities.touch(key);
+        if (!request.imported) await linkedIdentities.touch(key);
         await sync(user!, false);
         return { outcome: 'sign-in', sub: decision.sub };
       }
@@ -103,7 +107,8 @@ export function createLinkIdentity({
     }
 
     async function refuse(reason: LinkRefusal | 'closed'): Promise<LinkOutcome> {
-      const sub = facts?.facts.linked?.sub;
+      const sub = found?.facts.linked?.sub;
+      if (request.imported) return { outcome: 'refused', reason };
       await repositories.auditEvents.insert({
         ...{
           type: 'identity.refused',
@@ -114,7 +119,7 @@ export function createLinkIdentity({
         },
         detail: { connection: id, reason },
       });
-      return { outcome: 'refused', reason, ...(reason === 'elsewhere' && { leadsTo: facts?.owner }) };
+      return { outcome: 'refused', reason, ...(reason === 'elsewhere' && { leadsTo: found?.owner }) };
     }
 
     async function link(sub: string, how: LinkedIdentity['how']): Promise<LinkOutcome> {
@@ -122,7 +127,7 @@ export function createLinkIdentity({
       if (user?.status !== 'enabled') return refuse('disabled');
       const made = await linkedIdentities.insert(
         { ...key, sub, how, emailThen: vouched },
-        request.purpose === 'sign-in',
+        request.purpose === 'sign-in' && !request.imported,
       );
       // two identities of one connection at once (federation F9)
       if (!made) return refuse('linked-otherwise');
@@ -149,10 +154,11 @@ export function createLinkIdentity({
         email: vouched,
         emailVerified:
           vouched !== undefined &&
-          (facts.facts.vouches === 'authority' || (profileOfConnection(kinds, connection!)?.confirms ?? false)),
+          (facts.vouches === 'authority' || (profileOfConnection(kinds, connection!)?.confirms ?? false)),
         claims: first ? mappedClaims(connection!.claimRules, identity.claims) : {},
       });
-      await linkedIdentities.insert({ ...key, sub: user.sub, how: 'provisioned', emailThen: vouched }, true);
+      const how = request.imported ? 'imported' : 'provisioned';
+      await linkedIdentities.insert({ ...key, sub: user.sub, how, emailThen: vouched }, !request.imported);
       const event = {
         outcome: 'success',
         actor: `connection:${id}`,
@@ -163,7 +169,7 @@ export function createLinkIdentity({
       await repositories.auditEvents.insert({
         ...event,
         type: 'identity.linked',
-        detail: { connection: id, how: 'provisioned' },
+        detail: { connection: id, how },
       });
       await sync(user, true);
       return { outcome: 'sign-in', sub: user.sub };
@@ -176,7 +182,7 @@ export function createLinkIdentity({
         user,
         first,
         guarded,
-        vouches: facts.facts.vouches,
+        vouches: facts.vouches,
       });
     }
   }

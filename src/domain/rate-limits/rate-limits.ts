@@ -6,8 +6,8 @@ import { createAttemptCounter } from './attempt-counter.ts';
 import { attemptsOf, type LimitName, windowOf } from './limit-definitions.ts';
 
 export interface Limits {
-  /** Counts one attempt; returns the seconds to wait if there were too many, else 0. @throws DatabaseUnavailable */
-  consume(name: LimitName, key: string): Promise<number>;
+  /** Counts one attempt; returns the seconds to wait if there were too many, else 0. @param max attempts, if the setting does not say it @throws DatabaseUnavailable */
+  consume(name: LimitName, key: string, max?: number): Promise<number>;
   /** Refunds an attempt that turned out to be allowed. */
   refund(name: LimitName, key: string): Promise<void>;
   /** Whether this instance knows of any passed limit. If it does not, `blocked` need not be called. */
@@ -37,11 +37,11 @@ export function createLimits({ rateLimits }: Pick<Repositories, 'rateLimits'>, s
   }
 
   return {
-    async consume(name, key) {
-      if (attempts[name] === 0) return 0;
+    async consume(name, key, max = attempts[name]) {
+      if (max === 0) return 0;
       const id = idOf(name, key);
       const { points, left } = await count(id, windowOf(name), 'taken');
-      if (points <= attempts[name]) return 0;
+      if (points <= max) return 0;
       remember(id, left);
       return Math.max(1, Math.ceil(left / 1000));
     },

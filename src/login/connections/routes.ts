@@ -4,6 +4,7 @@ import { onlyForms } from '../../server/form-body.ts';
 import { beginRoutes } from './begin.ts';
 import { callbackRoutes } from './callback.ts';
 import { chooseNameRoutes } from './choose-name.ts';
+import { directoryRoutes } from './directory.ts';
 import { keyRoutes } from './keys.ts';
 import type { LoginConnectionsDependencies } from './login-connections.ts';
 import { createDecide } from './outcome.ts';
@@ -21,6 +22,7 @@ export async function loginConnectionsEndpoint(
   keyRoutes(app, options);
   beginRoutes(app, options, problems);
   callbackRoutes(app, options, problems, decide);
+  directoryRoutes(app, options, problems, decide);
   proveAccountRoutes(app, options, problems, decide);
   chooseNameRoutes(app, options, problems, decide);
 }

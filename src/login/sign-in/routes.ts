@@ -125,8 +125,9 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
       return show(request, reply, page, { problem });
     }
     if (transaction !== undefined && !pending) return show(request, reply, page, { problem: 'expired' });
-    const answer = await finish({ request, reply }, fields);
+    const answer = await finish({ request, reply, continuation: { transaction, destination: shown } }, fields);
     const clientId = pending?.clientId;
+    if (answer.outcome === 'continues') return pages.redirect(reply, answer.path);
     if (answer.outcome === 'verified') {
       const continuation = { previous: session, transaction, clientId, returnTo: returnToOf(request) };
       const next = await signIn.proceed(request, reply, answer.user, continuation);
@@ -155,7 +156,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     request: FastifyRequest,
     reply: FastifyReply,
     { transaction, pending, session, username: typed, account, kind }: SignInPage,
-    refused?: Pick<FirstFactorRefused, 'problem' | 'fields' | 'wait'>,
+    refused?: Pick<FirstFactorRefused, 'problem' | 'fields' | 'wait' | 'status'>,
   ): Promise<FastifyReply> {
     const returnTo = returnToOf(request);
     const shown = returnTo?.value;
@@ -221,8 +222,8 @@ function isAgain(session: Session | undefined, typed: string | undefined, accoun
   return (typed === undefined || typed === username) && (account === undefined || account === sub);
 }
 
-function statusOf({ problem, wait }: Pick<FirstFactorRefused, 'problem' | 'wait'>): number {
+function statusOf({ problem, wait, status }: Pick<FirstFactorRefused, 'problem' | 'wait' | 'status'>): number {
   if (problem === 'connection') return 503;
-  if (wait === undefined) return 400;
+  if (wait === undefined) return status ?? 400;
   return problem === 'busy' ? 503 : 429;
 }

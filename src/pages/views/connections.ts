@@ -98,6 +98,7 @@ export interface ConnectionPages {
       uri: string;
     }[];
     newUri: string;
+    newDirectoryUri: string;
   };
   /** Asks where people will sign in. */
   'console-connection-types': ConsoleFrame & {

@@ -2,6 +2,7 @@
 import type { AccountPages } from './account.ts';
 import type { ApplicationPages } from './applications.ts';
 import type { ConnectionPages } from './connections.ts';
+import type { DirectoryPages } from './directories.ts';
 import type { ConsoleClientCreatePages } from './console-client-create.ts';
 import type { ConsoleClientPages } from './console-clients.ts';
 import type { ConsoleClaimsPages } from './console-claims.ts';
@@ -32,6 +33,7 @@ export interface Pages
     SignInPages,
     AccountPages,
     ConnectionPages,
+    DirectoryPages,
     PasskeyPages,
     RegistrationPages,
     DevicePages,

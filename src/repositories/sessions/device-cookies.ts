@@ -23,6 +23,11 @@ const reserve = statement(
     WHERE token_hash = $1 AND sub = $2 AND expires_at > now() AND held_until <= now() AND failures < $3 + ${pauses}
    RETURNING failures`,
 );
+const takeBack = statement(
+  'known_browsers.take_back',
+  `UPDATE known_browsers SET failures = greatest(0, failures - 1), held_until = CASE WHEN failures = $3 THEN '-infinity' ELSE held_until END
+    WHERE token_hash = $1 AND sub = $2`,
+);
 const remember = statement('known_browsers.remember', `SELECT ${rememberBrowser.name}($1, $2, $3, $4, ${maxBrowsers})`);
 const accounts = statement(
   'known_browsers.accounts',
@@ -47,6 +52,10 @@ export function knownBrowsersRepository(sql: Sql) {
     /** Counts an attempt of this browser as a failure before its result is known; the consecutive failures, or 0 when it must wait. */
     async reserve(tokenHash: Buffer, sub: string, free: number): Promise<number> {
       return (await sql.query<{ failures: number }>(reserve, [tokenHash, sub, free]))[0]?.failures ?? 0;
+    },
+    /** Takes an attempt back whose result nothing could tell. @param failures what reserve() returned */
+    async takeBack(tokenHash: Buffer, sub: string, failures: number): Promise<void> {
+      await sql.query(takeBack, [tokenHash, sub, failures]);
     },
     /**
      * Stores that a user has shown the password in a browser, and renews the browser's token for all its users. A sign-in does the

@@ -26,6 +26,12 @@ const reduce = statement(
   'sign_in_failures.reduce',
   'UPDATE sign_in_failures SET failures = $2 WHERE account = $1 AND failures > $2',
 );
+// the account was not held before this attempt; a later one may hold it
+const takeBack = statement(
+  'sign_in_failures.take_back',
+  `UPDATE sign_in_failures SET failures = greatest(0, failures - 1), held_until = CASE WHEN failures = $2 THEN '-infinity' ELSE held_until END
+    WHERE account = $1`,
+);
 const forgetUser = statement(
   'sign_in_failures.forget_user',
   `WITH failures AS (DELETE FROM sign_in_failures WHERE sub = $1 RETURNING failures),
@@ -60,6 +66,10 @@ export function signInFailuresRepository(sql: Sql) {
     /** Deletes the failures after the user has signed in. */
     async forget(account: Account): Promise<void> {
       await sql.query(forget, [failuresOf(account)]);
+    },
+    /** Takes an attempt back whose result nothing could tell. @param failures what reserve() returned */
+    async takeBack(account: Account, failures: number): Promise<void> {
+      await sql.query(takeBack, [failuresOf(account), failures]);
     },
     /** Reduces the failures after a sign-in in a known browser: unknown browsers still wait, but are not refused for good. */
     async reduce(account: Account, free: number): Promise<void> {

@@ -5,6 +5,7 @@ import { accountStates } from './account.ts';
 import { commonStates } from './common.ts';
 import { consoleDefinitionsStates } from './console-definitions.ts';
 import { connectionStates } from './connections.ts';
+import { directoryStates } from './directories.ts';
 import { consoleGroupsStates } from './console-groups.ts';
 import { consoleResourcesStates } from './console-resources.ts';
 import { consoleSearchStates } from './console-search.ts';
@@ -28,6 +29,7 @@ export const everyView: View[] = [
   ...(Object.keys(examples) as PageName[]).flatMap((name) => examples[name].map((data) => ({ name, data }) as View)),
   ...commonStates,
   ...connectionStates,
+  ...directoryStates,
   ...consoleClientStates,
   ...consoleClientCreateStates,
   ...consoleDefinitionsStates,

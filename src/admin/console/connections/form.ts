@@ -67,7 +67,7 @@ export function inputOf(type: ConnectionType, typed: TypedConnection): Record<st
 const numberOf = (typed: string): number | string | undefined =>
   typed === '' ? undefined : /^\d{1,9}$/.test(typed) ? Number(typed) : typed;
 
-const linesOf = (typed: string): string[] =>
+export const linesOf = (typed: string): string[] =>
   typed
     .split(/\r?\n/)
     .map((line) => line.trim())

@@ -13,6 +13,7 @@ import { perform } from '../../perform.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { isTypedName } from '../typed-name.ts';
 import { notFound } from '../../../oauth/errors.ts';
+import { directoryPath } from './directory-routes.ts';
 import { emptyForm, formOf, inputOf, typedIn } from './form.ts';
 import { type ConnectionType, connectionTypes, fieldsOf, findType, typeOf } from './types.ts';
 
@@ -56,6 +57,7 @@ export async function consoleConnectionsEndpoint(
           ...{ id, name: displayName, kind, status, uri: pathOf(id) },
         })),
         newUri: newPath,
+        newDirectoryUri: `${newPath}/directory`,
       },
       { section: 'connections' },
     );
@@ -117,6 +119,7 @@ export async function consoleConnectionsEndpoint(
 
   console.page(app, `${path}/:id`, async (admin, request) => {
     const connection = await find(request);
+    if (connection.kind === 'ldap') return admin.reply.redirect(config.basePath + directoryPath(connection.id), 303);
     const { settings } = connection;
     const text = (name: string) => (typeof settings[name] === 'string' ? settings[name] : '');
     return admin.send(
@@ -144,6 +147,8 @@ export async function consoleConnectionsEndpoint(
 
   console.page(app, `${path}/:id/edit`, async (admin, request) => {
     const connection = await find(request);
+    if (connection.kind === 'ldap')
+      return admin.reply.redirect(`${config.basePath}${directoryPath(connection.id)}/edit`, 303);
     const type = found(typeOf(connection));
     return showForm(admin, type, formOf(type, connection), connection);
   });

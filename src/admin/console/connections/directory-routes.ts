@@ -1,0 +1,163 @@
+// Serves the console's pages about connections to directories: one directory with its test and its imports, and its forms.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { notFound } from '../../../oauth/errors.ts';
+import type { DirectoryPages, TypedDirectory } from '../../../pages/views/directories.ts';
+import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Store } from '../../../repositories/store.ts';
+import { singleValued } from '../../../server/parameters.ts';
+import { changeConnection, createConnection, findConnection } from '../../operations/connections.ts';
+import { approveImport, findImport, startImport, testConnection } from '../../operations/directories.ts';
+import type { OperationContext } from '../../operations/operation.ts';
+import { perform } from '../../perform.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
+import { directoryFormOf, directoryInputOf, emptyDirectoryForm, typedDirectory } from './directory-form.ts';
+
+const path = '/admin/connections';
+const newPath = `${path}/new/directory`;
+const connectionPath = (id: string) => `${path}/${id}`;
+export const directoryPath = (id: string) => `${connectionPath(id)}/directory`;
+
+type FormProblem = DirectoryPages['console-directory-form']['problem'];
+
+interface ConsoleDirectoriesDependencies {
+  store: Store;
+  console: Console;
+  operationContext: OperationContext;
+}
+
+export async function consoleDirectoriesEndpoint(
+  app: FastifyInstance,
+  { store, console, operationContext }: ConsoleDirectoriesDependencies,
+): Promise<void> {
+  const section = 'connections' as const;
+  const idOf = (request: FastifyRequest) => (request.params as { id: string }).id;
+  const find = async (request: FastifyRequest) => {
+    const found = await findConnection(store, idOf(request));
+    if (found.kind !== 'ldap') throw notFound('there is no such directory');
+    return found;
+  };
+
+  /** Reads a form; undefined after an answer was sent. */
+  async function submitted(request: FastifyRequest, reply: FastifyReply, action: string, back = action) {
+    const body = singleValued(request.body);
+    const admin = await console.submitted(request, reply, { csrf: body['csrf'], action, back, fresh: true });
+    return admin && { admin, body };
+  }
+
+  const showForm = (admin: AdminSession, typed: TypedDirectory, of?: Connection, problem?: FormProblem) => {
+    const form = admin.form(of ? `${directoryPath(of.id)}/edit` : newPath);
+    return admin.send(
+      'console-directory-form',
+      {
+        typed,
+        form: of ? { ...form, hidden: { ...form.hidden, version: String(of.version) } } : form,
+        ...(of && {
+          of: {
+            ...{ id: of.id, name: of.displayName, uri: directoryPath(of.id) },
+            ...(of.secretSince && { secretSince: of.secretSince }),
+          },
+        }),
+        ...(problem && { problem }),
+      },
+      { section, status: problem ? 400 : 200 },
+    );
+  };
+
+  console.page(app, newPath, (admin) => showForm(admin, emptyDirectoryForm));
+
+  app.post(newPath, async (request, reply) => {
+    const sent = await submitted(request, reply, newPath);
+    if (!sent) return reply;
+    const { admin, body } = sent;
+    const typed = typedDirectory(body);
+    const input = { ...directoryInputOf(typed, true), id: typed.id.trim(), kind: 'ldap' } as never;
+    const made = await perform(createConnection, operationContext, { params: {}, input, actor: admin.by });
+    if ('refused' in made) return showForm(admin, typed, undefined, made.refused as FormProblem);
+    return admin.done(directoryPath(made.done.id), 'connection-made');
+  });
+
+  async function show(
+    admin: AdminSession,
+    id: string,
+    check?: DirectoryPages['console-directory']['check'],
+  ): Promise<FastifyReply> {
+    const { connection, last } = await findImport(store, id);
+    const { settings } = connection;
+    const text = (name: string) => String(settings[name] ?? '');
+    const { import: interval } = settings;
+    const importedNow = connection.status === 'enabled' && typeof interval === 'number';
+    const { state = 'new', running = false, counts = {}, problem, finishedAt } = last ?? {};
+    return admin.send(
+      'console-directory',
+      {
+        directory: {
+          ...{ id, name: connection.displayName, status: connection.status, url: text('url'), base: text('base') },
+          ...{ startTls: settings['starttls'] === true, bindDn: text('bind_dn'), userFilter: text('user_filter') },
+          ...{ logins: settings['login_attributes'] as string[], linking: connection.linking },
+          ...{ provisioning: connection.provisioning, authoritativeDomains: connection.authoritativeDomains },
+          ...(settings['group_base'] !== undefined && { groupBase: text('group_base') }),
+          ...(connection.secretSince && { secretSince: connection.secretSince }),
+          createdAt: connection.createdAt,
+        },
+        ...{ editUri: `${directoryPath(id)}/edit`, deleteUri: `${connectionPath(id)}/delete` },
+        testForm: admin.form(`${directoryPath(id)}/test`),
+        ...(check && { check }),
+        ...(importedNow && {
+          imports: {
+            ...{ interval, state, running, counts },
+            ...(problem !== undefined && { problem: problem as ImportProblem }),
+            ...(finishedAt && { finishedAt }),
+            form: admin.form(`${directoryPath(id)}/import`),
+          },
+        }),
+      },
+      { section },
+    );
+  }
+
+  console.page(app, `${path}/:id/directory`, async (admin, request) => show(admin, (await find(request)).id));
+
+  app.post(`${path}/:id/directory/test`, async (request, reply) => {
+    const { id } = await find(request);
+    const sent = await submitted(request, reply, `${directoryPath(id)}/test`, directoryPath(id));
+    if (!sent) return reply;
+    const call = { params: { id }, input: {}, actor: sent.admin.by };
+    const { problem } = await testConnection.handler(operationContext, call);
+    return show(sent.admin, id, problem ? { problem } : {});
+  });
+
+  app.post(`${path}/:id/directory/import`, async (request, reply) => {
+    const { id } = await find(request);
+    const sent = await submitted(request, reply, `${directoryPath(id)}/import`, directoryPath(id));
+    if (!sent) return reply;
+    const { admin, body } = sent;
+    const isApproval = body['act'] === 'approve';
+    const call = { params: { id }, actor: admin.by };
+    const done = isApproval
+      ? await perform(approveImport, operationContext, { ...call, input: {} })
+      : await perform(startImport, operationContext, { ...call, input: { full: body['act'] === 'full' } });
+    // another administrator was first: the page shows the present state
+    if ('refused' in done) return show(admin, id);
+    return admin.done(directoryPath(id), isApproval ? 'import-approved' : 'import-started');
+  });
+
+  console.page(app, `${path}/:id/directory/edit`, async (admin, request) => {
+    const connection = await find(request);
+    return showForm(admin, directoryFormOf(connection), connection);
+  });
+
+  app.post(`${path}/:id/directory/edit`, async (request, reply) => {
+    const connection = await find(request);
+    const { id } = connection;
+    const sent = await submitted(request, reply, `${directoryPath(id)}/edit`);
+    if (!sent) return reply;
+    const { admin, body } = sent;
+    const typed = typedDirectory({ ...body, id });
+    const input = { ...directoryInputOf(typed, false), version: Number(body['version']) } as never;
+    const changed = await perform(changeConnection, operationContext, { params: { id }, input, actor: admin.by });
+    if ('refused' in changed) return showForm(admin, typed, connection, changed.refused as FormProblem);
+    return admin.done(directoryPath(id), 'connection-changed');
+  });
+}
+
+type ImportProblem = NonNullable<NonNullable<DirectoryPages['console-directory']['imports']>['problem']>;

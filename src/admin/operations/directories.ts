@@ -1,0 +1,132 @@
+// Declares the operations on connections to directories: their test, and their imports.
+import { z } from 'zod';
+import { checkDirectory, checkProblems } from '../../domain/connections/ldap/check.ts';
+import { conflict } from '../../oauth/errors.ts';
+import { text } from '../../oauth/text.ts';
+import type { Connection } from '../../repositories/connections/connections.ts';
+import type { DirectoryImport } from '../../repositories/connections/directory-imports.ts';
+import type { Store } from '../../repositories/store.ts';
+import { findConnection } from './connections.ts';
+import { operation } from './operation.ts';
+import { facts } from './text-table.ts';
+
+const path = '/admin/api/connections/:id';
+const tag = 'connections';
+const byConnection = z.object({ id: text(40) });
+
+/** @throws OAuthError not_found, or conflict for a connection of another kind */
+async function findDirectory(store: Pick<Store, 'connections'>, id: string): Promise<Connection> {
+  const connection = await findConnection(store, id);
+  if (connection.kind !== 'ldap') throw conflict('this connection is not one to a directory');
+  return connection;
+}
+
+export const testConnection = operation({
+  method: 'POST',
+  path: `${path}/test`,
+  tag,
+  summary:
+    'Tests a connection to a directory: whether it answers, admits the service account, and has users and groups',
+  params: byConnection,
+  answer: 'ConnectionTest',
+  handler: async ({ store, directories, secretBox }, { params: { id } }) =>
+    checkDirectory(await findDirectory(store, id), { directories, secretBox }),
+  view: ({ problem, users }) => ({
+    works: problem === undefined,
+    users,
+    ...(problem && { problem, description: checkProblems[problem] }),
+  }),
+  command: {
+    name: 'connection test',
+    text: ({ problem }, { params: { id } }) =>
+      problem === undefined
+        ? `The connection ${id} works: the directory answers, and has users.`
+        : `The connection ${id} does not work: ${checkProblems[problem]}.`,
+  },
+});
+
+/** @throws OAuthError not_found, conflict */
+export async function findImport(
+  store: Pick<Store, 'connections' | 'directoryImports'>,
+  id: string,
+): Promise<{ connection: Connection; last: DirectoryImport | undefined }> {
+  const connection = await findDirectory(store, id);
+  return { connection, last: await store.directoryImports.find(id) };
+}
+
+const showImport = operation({
+  method: 'GET',
+  path: `${path}/import`,
+  tag,
+  summary: 'Shows what the last import of a directory did, and whether one waits for an approval',
+  params: byConnection,
+  answer: 'DirectoryImport',
+  handler: ({ store }, { params: { id } }) => findImport(store, id),
+  view: importView,
+  command: {
+    name: 'connection import-status',
+    text: (found) =>
+      facts(Object.fromEntries(Object.entries(importView(found)).map(([name, value]) => [name, wordsOf(value)]))),
+  },
+});
+
+export const startImport = operation({
+  method: 'POST',
+  path: `${path}/import`,
+  tag,
+  summary: 'Starts an import of a directory now, on one of the running instances',
+  params: byConnection,
+  input: () =>
+    z.strictObject({
+      full: z.boolean().optional().describe('Whether every user is read, and not only those that have changed.'),
+    }),
+  refusals: { conflict: 'off', 'connection.import-off': 'off' },
+  async handler({ store, administration }, { params: { id }, input: { full = false } }) {
+    await administration.requestImport(await findDirectory(store, id), full);
+  },
+  command: {
+    name: 'connection import',
+    text: (_done, { params: { id } }) =>
+      `An import of ${id} is due now: \`connection import-status ${id}\` shows its result.`,
+    json: (_done, { params: { id } }) => ({ connection: id }),
+  },
+});
+
+export const approveImport = operation({
+  method: 'POST',
+  path: `${path}/import/approve`,
+  tag,
+  summary: 'Lets a held import disable as many users as it said, and no more',
+  params: byConnection,
+  answer: 'ApprovedImport',
+  refusals: { conflict: 'not-held', 'connection.import-off': 'off', 'connection.import-not-held': 'not-held' },
+  handler: async ({ store, administration }, { params: { id }, actor }) =>
+    administration.approveImport(actor, await findDirectory(store, id)),
+  view: (disabled) => ({ disabled }),
+  command: {
+    name: 'connection approve-import',
+    text: (disabled, { params: { id } }) => `The import of ${id} goes on now. It may disable ${disabled} users.`,
+  },
+});
+
+function importView({ connection, last }: { connection: Connection; last: DirectoryImport | undefined }) {
+  const { settings, status } = connection;
+  const { state = 'new', problem, counts = {}, startedAt, finishedAt, fullAt, running = false } = last ?? {};
+  return {
+    interval: status === 'enabled' && typeof settings['import'] === 'number' ? settings['import'] : null,
+    ...{ state, running, counts },
+    ...(problem !== undefined && { problem }),
+    ...(startedAt && { started_at: startedAt.toISOString() }),
+    ...(finishedAt && { finished_at: finishedAt.toISOString() }),
+    ...(fullAt && { full_at: fullAt.toISOString() }),
+  };
+}
+
+const wordsOf = (value: unknown): string =>
+  typeof value === 'object' && value !== null
+    ? Object.entries(value)
+        .map(([name, count]) => `${name} ${count}`)
+        .join(', ')
+    : String(value ?? 'off');
+
+export const directoryOperations = [testConnection, showImport, startImport, approveImport];

@@ -1,0 +1,36 @@
+// Starts and approves imports of directories, a part of administration.ts.
+import { conflict } from '../../oauth/errors.ts';
+import { refusal } from '../../oauth/refusals.ts';
+import type { Actor } from '../../repositories/audit/actor.ts';
+import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Store } from '../../repositories/store.ts';
+
+/** @throws OAuthError conflict where nothing is imported */
+function requireImport({ status, settings }: Connection): void {
+  if (status !== 'enabled' || typeof settings['import'] !== 'number')
+    throw conflict(refusal('connection.import-off', 'import'));
+}
+
+export const directoryImportOperations = (store: Store) => ({
+  /** Makes an import due now. @param full whether it reads every user, and not only those that have changed @throws OAuthError conflict */
+  async requestImport(connection: Connection, full: boolean): Promise<void> {
+    requireImport(connection);
+    await store.directoryImports.request(connection.id, full);
+  },
+  /**
+   * Lets an import that is held go on: it may disable as many users as the administrator saw, and no more (federation FR16).
+   * @returns that number
+   * @throws OAuthError conflict
+   */
+  async approveImport(by: Actor, connection: Connection): Promise<number> {
+    requireImport(connection);
+    const { id } = connection;
+    return store.transaction(async ({ directoryImports, auditEvents }) => {
+      const approved = await directoryImports.approve(id);
+      if (approved === undefined) throw conflict(refusal('connection.import-not-held', 'import'));
+      const detail = { connection: id, disabled: approved };
+      await auditEvents.insert({ ...by, type: 'import.approved', outcome: 'success', detail });
+      return approved;
+    });
+  },
+});

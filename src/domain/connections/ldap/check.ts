@@ -1,0 +1,106 @@
+// Tests a connection to a directory, and names the first thing that is wrong.
+import { associatedDataOf } from '../../../repositories/keys/sealed-values.ts';
+import type { SecretBox } from '../../../crypto/secret-box.ts';
+import {
+  type DirectoryConnection,
+  type DirectoryFailure,
+  DirectoryUnavailable,
+} from '../../../outbound/directory-address.ts';
+import type { Directories } from '../../../outbound/directories.ts';
+import type { Connection } from '../../../repositories/connections/connections.ts';
+import { addressIn, searchOf, subjectOf } from './entries.ts';
+import { type LdapSettings, settingsOf } from './settings.ts';
+
+/** What is wrong, each with the sentence for commands and programs; the console has its own words, `console.directory.check.{problem}`. */
+export const checkProblems = {
+  secret: 'the service account has no password: set the secret',
+  'not-allowed': 'the directory is not in CONNECTIONS_ALLOW: an operator must name its host and port there',
+  unreachable: 'the directory cannot be reached: nothing answers at this host and port',
+  certificate:
+    'the certificate of the directory is not accepted: it has another name, has expired, or is of an authority that the setting ca does not name; or StartTLS was refused',
+  credentials: 'the directory refuses the service account: its name or its password is wrong',
+  base: 'the base was not found, or the service account cannot see it',
+  'no-users': 'no entry below the base matches the filter for users',
+  'no-id': 'the entries of users have no attribute that names them for ever, or the service account cannot see it',
+  'no-login': 'the entries of users have none of the attributes that users type as their name',
+  'group-base': 'the base of the groups was not found, or the service account cannot see it',
+  'no-groups': 'no entry below the base of the groups matches the filter for groups',
+} as const;
+export type CheckProblem = keyof typeof checkProblems;
+
+export interface CheckResult {
+  problem: CheckProblem | undefined;
+  /** How many users were looked at. */
+  users: number;
+}
+
+/** What is wrong where the directory gives no usable answer. */
+const problemOf: Record<DirectoryFailure, CheckProblem> = {
+  ...{ address: 'not-allowed', connection: 'unreachable', tls: 'certificate', credentials: 'credentials' },
+  ...{ search: 'base', limit: 'base' },
+};
+
+/** How many users are looked at. */
+const looked = 20;
+
+/** A refused step of the test. */
+class Wrong extends Error {
+  readonly problem: CheckProblem;
+  constructor(problem: CheckProblem, cause?: unknown) {
+    super(problem, { cause });
+    this.problem = problem;
+  }
+}
+
+export async function checkDirectory(
+  connection: Connection,
+  { directories, secretBox }: { directories: Directories; secretBox: SecretBox },
+): Promise<CheckResult> {
+  const settings = settingsOf(connection);
+  const { id, secretEncrypted } = connection;
+  if (!secretEncrypted) return { problem: 'secret', users: 0 };
+  const password = secretBox.open(secretEncrypted, associatedDataOf('connections.secret_encrypted', id)).toString();
+  try {
+    const users = await directories.use(addressIn(settings, password), (directory) => look(directory, connection));
+    return { problem: undefined, users };
+  } catch (error) {
+    if (error instanceof Wrong) return { problem: error.problem, users: 0 };
+    if (!(error instanceof DirectoryUnavailable)) throw error;
+    return { problem: problemOf[error.failure], users: 0 };
+  }
+}
+
+async function look(directory: DirectoryConnection, connection: Connection): Promise<number> {
+  const settings = settingsOf(connection);
+  await requireEntry(directory, settings.base, 'base');
+  const search = searchOf(connection, { text: settings.user_filter });
+  let entries = 0;
+  for await (const page of directory.pages(search, looked)) {
+    for (const entry of page) {
+      if (subjectOf(connection, entry) === undefined) throw new Wrong('no-id');
+      if (!settings.login_attributes.some((name) => entry.attributes.has(name.toLowerCase())))
+        throw new Wrong('no-login');
+    }
+    entries += page.length;
+    if (entries > 0) break;
+  }
+  if (entries === 0) throw new Wrong('no-users');
+  if (settings.group_base !== undefined) await lookForGroups(directory, settings, settings.group_base);
+  return entries;
+}
+
+async function lookForGroups(directory: DirectoryConnection, settings: LdapSettings, base: string): Promise<void> {
+  await requireEntry(directory, base, 'group-base');
+  const search = { base, filter: { text: settings.group_filter }, attributes: ['cn'] };
+  for await (const page of directory.pages(search, looked)) if (page.length > 0) return;
+  throw new Wrong('no-groups');
+}
+
+async function requireEntry(directory: DirectoryConnection, base: string, problem: CheckProblem): Promise<void> {
+  const search = { base, scope: 'base' as const, filter: { text: '(objectClass=*)' }, attributes: ['objectClass'] };
+  const found = await directory.search({ ...search, limit: 1 }).catch((error: unknown) => {
+    if (!(error instanceof DirectoryUnavailable) || !['search', 'limit'].includes(error.failure)) throw error;
+    throw new Wrong(problem, error);
+  });
+  if (found.length === 0) throw new Wrong(problem);
+}

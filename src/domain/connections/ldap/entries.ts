@@ -1,0 +1,119 @@
+// Reads users of a directory: where they are, who an entry is, and what it says.
+import { addressOf, type Claims } from '../../../oauth/connection-answer.ts';
+import { isSubject } from '../../../oauth/connection-answer.ts';
+import { directoryId } from '../../../oauth/directory-id.ts';
+import type {
+  DirectoryAddress,
+  DirectoryConnection,
+  DirectoryEntry,
+  DirectoryFilter,
+  DirectorySearch,
+} from '../../../outbound/directory-address.ts';
+import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { VerifiedIdentity } from '../kind.ts';
+import { type LdapSettings, settingsOf } from './settings.ts';
+
+/** @param password that of the service account */
+export const addressIn = ({ url, starttls, ca, bind_dn }: LdapSettings, password: string): DirectoryAddress => ({
+  ...{ url, startTls: starttls, ca, bindDn: bind_dn, bindPassword: password },
+});
+
+/** The claims of an entry that are read without rules, by the attributes that say them; the first one that is there counts. */
+const usual: Readonly<Record<string, readonly string[]>> = {
+  name: ['displayName', 'cn'],
+  given_name: ['givenName'],
+  family_name: ['sn'],
+  email: ['mail'],
+  locale: ['preferredLanguage'],
+};
+
+/** The bit of userAccountControl that disables an account of Active Directory (MS-ADTS 2.2.16). */
+const disabledBit = 2;
+/** What marks an entry that stands for another one. */
+const pointers = ['alias', 'referral'];
+
+const isAttribute = (name: string) => /^[a-z][a-z0-9-]{0,62}$/i.test(name);
+
+/** What a search for users asks for. @param more further attributes */
+export function searchOf(
+  connection: Connection,
+  filter: DirectoryFilter,
+  more: readonly string[] = [],
+): DirectorySearch {
+  const { base, id_attribute: id, login_attributes: logins, member_attribute: member } = settingsOf(connection);
+  const ruled = [...connection.claimRules.map(({ from }) => from), connection.usernameFrom].filter(isAttribute);
+  const own = ['objectClass', ...(id === 'objectGUID' ? ['userAccountControl'] : []), ...Object.values(usual).flat()];
+  const attributes = [...new Set([id, ...logins, ...own, ...ruled, ...(isOfUser(member) ? [member] : []), ...more])];
+  return { base, filter, attributes, binary: id === 'objectGUID' ? [id] : [] };
+}
+
+/** Whether the attribute for memberships is one of the user: memberOf. */
+export const isOfUser = (memberAttribute: string): boolean => memberAttribute.toLowerCase() === 'memberof';
+
+/** A user whose name is the typed one. The value is compared by the directory, and never part of a text (federation FR31). */
+export function filterOf(connection: Connection, name: string): DirectoryFilter {
+  const { user_filter: text, login_attributes: logins } = settingsOf(connection);
+  return { all: [{ text }, { any: logins.map((attribute) => ({ attribute, value: name })) }] };
+}
+
+/** What the directory calls the user for ever; undefined if the entry has none, or only stands for another entry (federation F52). */
+export function subjectOf(connection: Connection, entry: DirectoryEntry): string | undefined {
+  const id = settingsOf(connection).id_attribute.toLowerCase();
+  const classes = (entry.attributes.get('objectclass') ?? []).map((one) => one.toLowerCase());
+  if (pointers.some((pointer) => classes.includes(pointer))) return undefined;
+  const bytes = entry.binary.get(id);
+  const values = entry.attributes.get(id) ?? [];
+  const subject = bytes ? directoryId(bytes) : values.length === 1 ? values[0]!.toLowerCase() : undefined;
+  return isSubject(subject) ? subject : undefined;
+}
+
+export function isDisabled(entry: DirectoryEntry): boolean {
+  const control = entry.attributes.get('useraccountcontrol')?.[0];
+  return control !== undefined && (Number(control) & disabledBit) !== 0;
+}
+
+/** @param groups the names of the groups; undefined if the directory did not say (federation FR15) */
+export function identityOf(
+  connection: Connection,
+  entry: DirectoryEntry,
+  subject: string,
+  groups: readonly string[] | undefined,
+  authTime: Date | undefined,
+): VerifiedIdentity {
+  const claims = claimsOf(connection, entry, groups);
+  return {
+    // a directory has no issuer: the connection is one
+    ...{ issuer: connection.id, subject, claims, address: addressOf(claims) },
+    ...{ authTime, amr: ['fed'], sid: undefined },
+  };
+}
+
+function claimsOf(connection: Connection, entry: DirectoryEntry, groups: readonly string[] | undefined): Claims {
+  const valuesOf = (name: string) => entry.attributes.get(name.toLowerCase()) ?? [];
+  const claims: Record<string, unknown> = {};
+  for (const [claim, attributes] of Object.entries(usual)) {
+    const value = attributes.flatMap(valuesOf)[0];
+    if (value !== undefined) claims[claim] = value;
+  }
+  const login = settingsOf(connection).login_attributes.flatMap(valuesOf)[0];
+  if (login !== undefined) claims['preferred_username'] = login;
+  for (const name of [...connection.claimRules.map(({ from }) => from), connection.usernameFrom]) {
+    const values = valuesOf(name);
+    if (values.length > 0) claims[name] = values.length === 1 ? values[0] : values;
+  }
+  return { ...claims, ...(groups && { groups }) };
+}
+
+/** The one entry with this name; `many` if there are several. @throws DirectoryUnavailable */
+export async function findEntry(
+  directory: DirectoryConnection,
+  connection: Connection,
+  filter: DirectoryFilter,
+): Promise<DirectoryEntry | 'many' | undefined> {
+  // two are enough to know; a directory with more says so by its limit
+  const found = await directory.search({ ...searchOf(connection, filter), limit: 2 }).catch((error: unknown) => {
+    if ((error as { failure?: unknown }).failure === 'limit') return 'many' as const;
+    throw error;
+  });
+  return found === 'many' || found.length > 1 ? 'many' : found[0];
+}

@@ -1,0 +1,47 @@
+// Declares connections to directories: users type their password here, and the directory verifies it (federation 6).
+import { OAuthError } from '../../../oauth/errors.ts';
+import { readName } from '../../../oauth/distinguished-name.ts';
+import { refusal } from '../../../oauth/refusals.ts';
+import { type Directories } from '../../../outbound/directories.ts';
+import { addressProblem } from '../../../outbound/directory-address.ts';
+import type { ConnectionKind, ConnectionVariant } from '../kind.ts';
+import { type LdapSettings, ldapSettings } from './settings.ts';
+
+export interface LdapOptions {
+  directories: Directories;
+  /** CONNECTIONS_ALLOW */
+  directoriesAllowed: readonly string[];
+}
+
+type Code = `connection.directory-${'address' | 'plain' | 'not-allowed' | 'filter' | 'name'}`;
+const refused = (code: Code, member: string) => new OAuthError('invalid_request', refusal(code, `settings.${member}`));
+
+const variant: ConnectionVariant = {
+  settings: ldapSettings as unknown as ConnectionVariant['settings'],
+  trusted: [
+    ...['url', 'starttls', 'ca', 'bind_dn', 'base', 'user_filter', 'login_attributes', 'id_attribute'],
+    ...['group_base', 'group_filter', 'member_attribute', 'nested'],
+  ],
+  // the connection itself is the issuer; few directories say whether an address is verified (federation 4)
+  profile: () => ({ issuer: undefined, credential: 'secret', wordCounts: false, confirms: false, isPosted: false }),
+};
+
+export const createLdapKind = ({ directories, directoriesAllowed }: LdapOptions): ConnectionKind => ({
+  kind: 'ldap',
+  variant: (preset) => (preset === undefined ? variant : undefined),
+  /** Checks what needs no network: saving opens no connection (federation F59). */
+  async discover({ settings: given }) {
+    const { url, starttls, user_filter, group_filter, base, bind_dn, group_base } = given as unknown as LdapSettings;
+    const problem = addressProblem({ url, startTls: starttls }, directoriesAllowed);
+    if (problem === 'form') throw refused('connection.directory-address', 'url');
+    if (problem === 'plain') throw refused('connection.directory-plain', 'url');
+    if (problem === 'not_allowed') throw refused('connection.directory-not-allowed', 'url');
+    for (const [member, filter] of Object.entries({ user_filter, group_filter }))
+      if (!(await directories.isFilter(filter))) throw refused('connection.directory-filter', member);
+    for (const [member, name] of Object.entries({ base, bind_dn, group_base }))
+      // Active Directory also takes user@domain as the name of an account
+      if (name !== undefined && !readName(name) && !(member === 'bind_dn' && /^[^\s@]+@[^\s@]+$/.test(name)))
+        throw refused('connection.directory-name', member);
+    return undefined;
+  },
+});

@@ -1,0 +1,163 @@
+// Verifies the name and the password of a user at the directories that are connected (federation 6).
+import { randomBytes } from 'node:crypto';
+import { associatedDataOf } from '../../../repositories/keys/sealed-values.ts';
+import type { SecretBox } from '../../../crypto/secret-box.ts';
+import { type BindResult, type DirectoryEntry, DirectoryUnavailable } from '../../../outbound/directory-address.ts';
+import type { Directories } from '../../../outbound/directories.ts';
+import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Store } from '../../../repositories/store.ts';
+import { createKeyedMutex } from '../../rate-limits/keyed-mutex.ts';
+import type { Limits } from '../../rate-limits/rate-limits.ts';
+import { createSlots, SlotsFull } from '../../rate-limits/slots.ts';
+import type { VerifiedIdentity } from '../kind.ts';
+import { addressIn, filterOf, findEntry, identityOf, searchOf, subjectOf } from './entries.ts';
+import { groupsOf } from './groups.ts';
+import { settingsOf } from './settings.ts';
+
+/** What Active Directory says only to the right password (federation 6). Its words are `login.problem.directory-{reason}`. */
+const reasons: Readonly<Record<string, RightPassword>> = {
+  '532': 'password-expired',
+  '533': 'disabled',
+  '701': 'account-expired',
+  '773': 'password-change',
+};
+export type RightPassword = 'password-expired' | 'disabled' | 'account-expired' | 'password-change';
+
+export type DirectoryAnswer =
+  | { outcome: 'right'; connection: Connection; identity: VerifiedIdentity }
+  /** The password is right, and the directory admits the user only after something else is done. */
+  | { outcome: 'refused'; connection: Connection; reason: RightPassword }
+  /** The user is unknown, the password is wrong, or there were too many tries: the answer does not tell. */
+  | { outcome: 'wrong' }
+  /** A directory gave no usable answer, and no other one knows the user. */
+  | { outcome: 'unreachable'; connection: Connection };
+
+/** The name and the password that a user typed, and the browser of the user if it is known. */
+export interface Typed {
+  name: string;
+  password: string;
+  /** Of the device cookie. */
+  browser: Buffer | undefined;
+}
+
+interface DirectorySignInOptions {
+  store: Pick<Store, 'linkedIdentities' | 'knownBrowsers'>;
+  directories: Directories;
+  secretBox: SecretBox;
+  limits: Limits;
+  /** Failures in a row before an account's first pause; 0 for no limit. */
+  freeFailures: number;
+  now: () => Date;
+  warn(connection: Connection, error: unknown): void;
+}
+
+/** Milliseconds for one directory, whatever it does. */
+const patience = 4_500;
+
+export type DirectorySignIn = ReturnType<typeof createDirectorySignIn>;
+
+export function createDirectorySignIn(options: DirectorySignInOptions) {
+  const { store, directories, secretBox, limits, freeFailures, now, warn } = options;
+  const slots = createSlots({ running: 8, waiting: 100 });
+  // tries at one user wait for each other: each counts until it is verified, so of many right ones at once some would exceed the limit
+  const byUser = createKeyedMutex((error) => error instanceof DirectoryUnavailable);
+
+  /**
+   * Asks one directory after the other, until one accepts the password.
+   * @param connections enabled ones
+   */
+  return async (connections: readonly Connection[], typed: Typed): Promise<DirectoryAnswer> => {
+    let answer: DirectoryAnswer = { outcome: 'wrong' };
+    // a directory accepts any name with an empty password (RFC 4513 5.1.2, federation FR30)
+    if (typed.password === '' || typed.password.includes('\0')) return answer;
+    for (const connection of connections) {
+      const said = await ask(connection, typed);
+      if (said.outcome === 'right' || said.outcome === 'refused') return said;
+      if (said.outcome === 'unreachable') answer = said;
+    }
+    return answer;
+  };
+
+  async function ask(connection: Connection, typed: Typed): Promise<DirectoryAnswer> {
+    const work = slots.run(connection.id, () => verify(connection, typed));
+    try {
+      return await withinTime(work);
+    } catch (error) {
+      if (!(error instanceof DirectoryUnavailable) && !(error instanceof SlotsFull)) throw error;
+      warn(connection, error);
+      return { outcome: 'unreachable', connection };
+    }
+  }
+
+  async function verify(connection: Connection, typed: Typed): Promise<DirectoryAnswer> {
+    const settings = settingsOf(connection);
+    const address = addressIn(settings, secretOf(connection));
+    const entry = await directories.use(address, (directory) =>
+      findEntry(directory, connection, filterOf(connection, typed.name)),
+    );
+    if (entry === 'many') warn(connection, new Error('several entries have the name that a user typed'));
+    const subject = entry === undefined || entry === 'many' ? undefined : subjectOf(connection, entry);
+    if (subject === undefined) return refuse();
+    const found = entry as DirectoryEntry;
+    const key = await keyOf(connection, subject, typed.browser);
+    const bound = await byUser.run(key, () => tryPassword(found.dn, key));
+    if (bound === undefined) return refuse();
+    if (!bound.accepted) {
+      const reason =
+        settings.id_attribute === 'objectGUID' && bound.code ? reasons[bound.code.toLowerCase()] : undefined;
+      return reason ? { outcome: 'refused', connection, reason } : { outcome: 'wrong' };
+    }
+    const identity = await directories.use(address, async (directory) => {
+      // read again by its own name: it may have been changed since it was found (federation F56)
+      const search = searchOf(connection, { text: settings.user_filter });
+      const again = await directory.search({ ...search, base: found.dn, scope: 'base', limit: 1 });
+      if (again.length !== 1 || subjectOf(connection, again[0]!) !== subject) return undefined;
+      const groups = await groupsOf(directory, settings, again[0]!, (error) => warn(connection, error));
+      return identityOf(connection, again[0]!, subject, groups, now());
+    });
+    return identity ? { outcome: 'right', connection, identity } : { outcome: 'wrong' };
+
+    /** An unknown user takes as long as a known one: a name is tried that no entry has (security R60). */
+    async function refuse(): Promise<DirectoryAnswer> {
+      await directories.verify(address, `cn=${randomBytes(12).toString('hex')},${settings.base}`, typed.password);
+      return { outcome: 'wrong' };
+    }
+
+    /** Undefined if there were too many tries: strangers must not lock the user out of the directory (federation F54). */
+    async function tryPassword(dn: string, counted: string): Promise<BindResult | undefined> {
+      if (limits.blocked('directoryPasswords', counted) > 0) return undefined;
+      if ((await limits.consume('directoryPasswords', counted, settings.limit)) > 0) return undefined;
+      try {
+        const result = await directories.verify(address, dn, typed.password);
+        if (result.accepted) await limits.refund('directoryPasswords', counted);
+        return result;
+      } catch (error) {
+        // a failing directory is no failing user (federation FR33)
+        if (error instanceof DirectoryUnavailable) await limits.refund('directoryPasswords', counted);
+        throw error;
+      }
+    }
+  }
+
+  /** A browser in which the user has signed in counts for itself: tries of others do not count against it. */
+  async function keyOf({ id }: Connection, subject: string, browser: Buffer | undefined): Promise<string> {
+    const link = browser && (await store.linkedIdentities.find({ connectionId: id, issuer: id, subject }));
+    const knows = link && (await store.knownBrowsers.knows(browser, link.sub, freeFailures));
+    return `${id} ${knows ? `browser of ${link.sub}` : subject}`;
+  }
+
+  function secretOf({ id, secretEncrypted }: Connection): string {
+    if (!secretEncrypted) throw new DirectoryUnavailable('credentials', 'the service account has no password');
+    return secretBox.open(secretEncrypted, associatedDataOf('connections.secret_encrypted', id)).toString();
+  }
+}
+
+/** Ends the wait, not the work: that ends by the time limits of its own, and holds its slot until then. */
+async function withinTime<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new DirectoryUnavailable('connection', 'the directory was too slow')), patience);
+  });
+  work.catch(() => undefined);
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}

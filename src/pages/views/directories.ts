@@ -1,0 +1,98 @@
+// Declares what the console's pages about connections to directories show.
+import type { ConsoleFrame } from './console.ts';
+import type { FormView } from './parts.ts';
+
+/** What an administrator types; lists are texts with one entry on each line. */
+export interface TypedDirectory {
+  id: string;
+  display_name: string;
+  preset: string;
+  url: string;
+  starttls: string;
+  ca: string;
+  bind_dn: string;
+  secret: string;
+  base: string;
+  user_filter: string;
+  login_attributes: string;
+  group_base: string;
+  group_filter: string;
+  member_attribute: string;
+  nested: string;
+  import: string;
+  status: string;
+  linking: string;
+  provisioning: string;
+  authoritative_domains: string;
+  group_rules: string;
+  default_groups: string;
+}
+
+/** Each is a key of the catalogue under `console.directory-form.problem.`. */
+export const directoryFormProblems = [
+  ...(['id', 'taken', 'name', 'secret', 'domains', 'held', 'changed', 'settings', 'rules'] as const),
+  ...(['address', 'plain', 'not-allowed', 'filter', 'entry-name'] as const),
+];
+
+/** The first thing that a test found wrong: keys under `console.directory.check.`. */
+export const directoryCheckProblems = [
+  ...(['secret', 'not-allowed', 'unreachable', 'certificate', 'credentials', 'base'] as const),
+  ...(['no-users', 'no-id', 'no-login', 'group-base', 'no-groups'] as const),
+];
+
+/** Why an import failed: keys under `console.directory.import.problem.`. */
+export const directoryImportProblems = [
+  ...(['address', 'connection', 'tls', 'credentials', 'search', 'limit'] as const),
+  ...(['nothing', 'twice', 'many'] as const),
+];
+
+const countNames = ['found', 'created', 'changed', 'disabled', 'enabled', 'skipped', 'kept'] as const;
+export type DirectoryCounts = Partial<Record<(typeof countNames)[number], number>>;
+export { countNames as directoryCountNames };
+
+export interface DirectoryPages {
+  /** Posts to `testForm` and `importForm`; the latter posts `act`: "start", "full" or "approve". */
+  'console-directory': ConsoleFrame & {
+    directory: {
+      id: string;
+      name: string;
+      status: 'enabled' | 'disabled' | 'link_only';
+      url: string;
+      startTls: boolean;
+      bindDn: string;
+      base: string;
+      userFilter: string;
+      logins: string[];
+      groupBase?: string;
+      linking: 'never' | 'ask' | 'domain';
+      provisioning: 'off' | 'invited' | 'on';
+      authoritativeDomains: string[];
+      secretSince?: Date;
+      createdAt: Date;
+    };
+    editUri: string;
+    deleteUri: string;
+    testForm: FormView;
+    /** The result of a test. */
+    check?: { problem?: (typeof directoryCheckProblems)[number] };
+    /** Present if users are imported. */
+    imports?: {
+      /** In minutes. */
+      interval: number;
+      state: 'new' | 'done' | 'failed' | 'held';
+      running: boolean;
+      problem?: (typeof directoryImportProblems)[number];
+      counts: DirectoryCounts;
+      finishedAt?: Date;
+      form: FormView;
+    };
+  };
+  /** Posts every member under its name. */
+  'console-directory-form': ConsoleFrame & {
+    /** The connection that is changed. */
+    of?: { id: string; name: string; uri: string; secretSince?: Date };
+    typed: TypedDirectory;
+    form: FormView;
+    problem?: (typeof directoryFormProblems)[number];
+  };
+}

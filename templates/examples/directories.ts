@@ -1,0 +1,70 @@
+// Gives example data of the console's pages about connections to directories.
+import type { DirectoryPages } from '../../src/pages/views/directories.ts';
+import type { Examples } from '../../src/pages/views/parts.ts';
+import { consoleFrame } from './console.ts';
+import { form } from './parts.ts';
+
+const frame = { ...consoleFrame, section: 'connections' as const };
+const since = new Date('2026-03-14T09:26:53Z');
+const uri = '/admin/connections/company/directory';
+const longName = 'Donaudampfschifffahrtsgesellschaft, Verzeichnis der Abteilung Elektrizität';
+const directory = {
+  ...{ id: 'company', name: 'Company', status: 'disabled' as const, url: 'ldaps://ldap.example.com', startTls: false },
+  ...{ bindDn: 'cn=gatehouse,dc=example,dc=com', base: 'ou=people,dc=example,dc=com' },
+  ...{ userFilter: '(objectClass=inetOrgPerson)', logins: ['uid', 'mail'], linking: 'ask' as const },
+  ...{ provisioning: 'on' as const, authoritativeDomains: [], createdAt: since },
+};
+const uris = { editUri: `${uri}/edit`, deleteUri: '/admin/connections/company/delete', testForm: form(`${uri}/test`) };
+const typed = {
+  ...{ id: '', display_name: '', preset: 'openldap', url: 'ldaps://', starttls: '', ca: '', bind_dn: '', secret: '' },
+  ...{ base: '', user_filter: '', login_attributes: '', group_base: '', group_filter: '', member_attribute: '' },
+  ...{ nested: '', import: '', status: 'disabled', linking: 'ask', provisioning: 'on', authoritative_domains: '' },
+  ...{ group_rules: '', default_groups: '' },
+};
+
+export const directoryExamples: Examples<DirectoryPages> = {
+  'console-directory': [
+    { ...frame, directory, ...uris },
+    {
+      ...frame,
+      directory: {
+        ...{ ...directory, name: longName, status: 'enabled', url: 'ldap://dc1.corp.example.com:389', startTls: true },
+        ...{
+          groupBase: 'OU=Groups,DC=corp,DC=example,DC=com',
+          logins: ['sAMAccountName', 'userPrincipalName', 'mail'],
+        },
+        ...{ userFilter: '(&(objectCategory=person)(objectClass=user))', secretSince: since },
+        authoritativeDomains: ['example.com', 'example.org'],
+      },
+      ...uris,
+      check: { problem: 'certificate' },
+      imports: {
+        ...{ interval: 60, state: 'held', running: false, counts: { found: 120, disabled: 48 }, finishedAt: since },
+        form: form(`${uri}/import`),
+      },
+    },
+  ],
+  'console-directory-form': [
+    { ...frame, typed, form: form('/admin/connections/new/directory') },
+    {
+      ...frame,
+      of: { id: 'company', name: longName, uri, secretSince: since },
+      typed: {
+        ...{ ...typed, id: 'company', display_name: longName, url: 'ldap://dc1.corp.example.com', starttls: 'true' },
+        ...{
+          bind_dn: 'CN=gatehouse,OU=Services,DC=corp,DC=example,DC=com',
+          base: 'OU=People,DC=corp,DC=example,DC=com',
+        },
+        ...{
+          user_filter: '(objectClass=user)',
+          login_attributes: 'sAMAccountName\nmail',
+          nested: 'true',
+          import: '60',
+        },
+        ...{ group_base: 'OU=Groups,DC=corp,DC=example,DC=com', group_rules: 'Staff = staff', status: 'enabled' },
+      },
+      form: form(`${uri}/edit`),
+      problem: 'not-allowed',
+    },
+  ],
+};

@@ -1,0 +1,112 @@
+// Tests sign-in and import with Samba as a domain controller of Active Directory.
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type ActiveDirectory, hasSamba, startActiveDirectory } from '../helpers/active-directory.ts';
+import { addDirectory, changeSettings, settingsOfActiveDirectory, signInWith } from '../helpers/directories.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+const passwordOf = (name: string) => `Passw0rd-of-${name}`;
+
+describe.runIf(hasSamba)('Active Directory', { timeout: 90_000 }, () => {
+  let server: ActiveDirectory;
+  let service: TestService;
+  beforeAll(async () => {
+    server = await startActiveDirectory();
+    for (const name of ['anna', 'ben', 'carl', 'dave'])
+      server.tool('user', 'create', name, passwordOf(name), `--mail-address=${name}@example.com`);
+    for (const name of ['Builders', 'Everybody', 'ops']) server.tool('group', 'add', name);
+    server.tool('group', 'addmembers', 'Builders', 'anna');
+    server.tool('group', 'addmembers', 'Everybody', 'Builders');
+    server.tool('group', 'addmembers', 'ops', 'anna');
+    service = await startTestService({
+      environment: { ...withoutLimits, CONNECTIONS_ALLOW: server.host, REQUIRE_SECOND_FACTOR_GROUPS: 'ops' },
+    });
+    await addDirectory(service, 'ad', settingsOfActiveDirectory(server), {
+      password: server.administrator.password,
+      group_rules: [
+        { equals: 'Builders', group: 'builders' },
+        { equals: 'Everybody', group: 'everybody' },
+        { equals: 'ops', group: 'ops' },
+      ],
+    });
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await server?.stop();
+  });
+  const userOf = (name: string) => service.store.users.findByUsername(name);
+
+  test('signs users in by each name of theirs, with the groups of their groups, and none that is guarded (federation 6, F57, FR40)', async () => {
+    const { page } = await signInWith(service, 'anna', passwordOf('anna'));
+    expect(page.url).toBe(`${service.issuer}/account`);
+    const anna = (await userOf('anna'))!;
+    expect(anna.groups.sort()).toEqual(['builders', 'everybody']);
+    const [link] = await service.store.linkedIdentities.ofUser(anna.sub);
+    expect(link!.subject).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+    for (const name of ['anna@example.com', 'ANNA']) {
+      const again = await signInWith(service, name, passwordOf('anna'));
+      expect(again.page.url).toBe(`${service.issuer}/account`);
+    }
+    expect((await service.store.linkedIdentities.ofUser(anna.sub)).length).toBe(1);
+    // without groups in groups, and by memberOf
+    await changeSettings(service, 'ad', { nested: false });
+    await signInWith(service, 'anna', passwordOf('anna'));
+    expect((await userOf('anna'))!.groups).toEqual(['builders']);
+    await changeSettings(service, 'ad', { member_attribute: 'memberOf' });
+    await signInWith(service, 'anna', passwordOf('anna'));
+    expect((await userOf('anna'))!.groups).toEqual(['builders']);
+    await changeSettings(service, 'ad', { nested: true, member_attribute: 'member' });
+  });
+
+  test('says to the right password only that it is no longer accepted (federation 6)', async () => {
+    server.tool('user', 'setpassword', 'carl', `--newpassword=${passwordOf('carl')}`, '--must-change-at-next-login');
+    server.tool('user', 'disable', 'ben');
+    for (const [name, words] of [
+      ['carl', 'You have to change your password first'],
+      ['ben', 'Your account is disabled'],
+    ] as const) {
+      const { page } = await signInWith(service, name, passwordOf(name));
+      expect(page.status).toBe(400);
+      expect(page.body).toContain(words);
+      const { page: wrong } = await signInWith(service, name, 'wrong');
+      expect(wrong.body).toContain('Incorrect user name or password');
+      expect(wrong.body).not.toContain(words);
+    }
+    expect(await userOf('ben')).toBeUndefined();
+    server.tool('user', 'enable', 'ben');
+  });
+
+  test('is imported by the changes of its numbers, and a disabled user loses access (federation 6, F58)', async () => {
+    await changeSettings(service, 'ad', { import: 60 });
+    const token = await adminToken(service);
+    const address = `${service.issuer}/admin/api/connections/ad/import`;
+    const runImport = async () => {
+      const { body: before } = await call(address, { token });
+      expect((await call(address, { token, body: {} })).status).toBe(204);
+      return vi.waitFor(
+        async () => {
+          const { body } = await call(address, { token });
+          expect(body['running'] || body['finished_at'] === before['finished_at']).toBe(false);
+          return body;
+        },
+        { timeout: 30_000, interval: 50 },
+      );
+    };
+    // krbtgt and Guest are disabled there; the administrator is a user, too
+    expect(await runImport()).toMatchObject({ state: 'done' });
+    expect((await userOf('dave'))!.status).toBe('enabled');
+    expect((await userOf('anna'))!.groups.sort()).toEqual(['builders', 'everybody']);
+    expect(await userOf('krbtgt')).toBeUndefined();
+    const mark = async () => (await service.store.directoryImports.find('ad'))!.mark;
+    const first = await mark();
+    server.tool('user', 'disable', 'dave');
+    expect(await runImport()).toMatchObject({ state: 'done', counts: { disabled: 1, created: 0 } });
+    expect((await userOf('dave'))!.status).toBe('disabled');
+    expect(await mark()).not.toBe(first);
+    server.tool('user', 'enable', 'dave');
+    expect(await runImport()).toMatchObject({ state: 'done', counts: { enabled: 1 } });
+    server.tool('group', 'removemembers', 'Everybody', 'Builders');
+    expect(await runImport()).toMatchObject({ state: 'done', counts: { changed: 1 } });
+    expect((await userOf('anna'))!.groups).toEqual(['builders']);
+  });
+});
