@@ -398,6 +398,45 @@ describe('an enforced domain', () => {
   });
 });
 
+test('a directory keeps the form of the password: for a client that names it, and for a domain that it enforces (federation 4, 6)', async () => {
+  await service.database.sql(
+    `INSERT INTO connections (id, kind, display_name, status, domains, enforced) VALUES ('tree', 'ldap', 'The tree', 'enabled', '{tree.example}', true)`,
+  );
+  try {
+    const user = await service.createUser({ email: 'leaf@tree.example', emailVerified: true });
+    // its own password here signs the user in no more
+    const page = await vi.waitUntil(
+      async () => {
+        const agent = new UserAgent(service);
+        const shown = await withPassword(user, agent);
+        return (await isSignedIn(agent)) ? undefined : shown;
+      },
+      { timeout: 5000, interval: 100 },
+    );
+    expect(page.body).toContain('People with your email address sign in with The tree');
+    expect(hasPassword(page)).toBe(true);
+    expect(page.body).not.toContain('id="use-passkey"');
+    // no name leads away to it
+    const named = await type('leaf@tree.example');
+    expect([target(named), hasPassword(named)]).toEqual([undefined, true]);
+    const own = await service.createClient({}, { firstParty: true });
+    await service.database.sql(`UPDATE clients SET connections = '{tree}' WHERE client_id = $1`, [own.clientId]);
+    const agent = new UserAgent(service);
+    const asked = await vi.waitUntil(
+      async () => {
+        const first = await agent.follow(await agent.get(authorizationUrl(service.issuer, own)));
+        return first.body.includes('id="connection-partners"') ? undefined : first;
+      },
+      { timeout: 5000, interval: 50 },
+    );
+    const second = await agent.post('/login/user', { ...hiddenFields(asked.body), username: 'leaf@tree.example' });
+    expect(hasPassword(second)).toBe(true);
+    expect(second.body).not.toContain('id="use-passkey"');
+  } finally {
+    await service.database.sql(`DELETE FROM connections WHERE id = 'tree'`);
+  }
+});
+
 test('token, refresh and introspection run no statement about connections (federation 4)', async () => {
   provider.be({ sub: 'lean-1', preferred_username: 'lean.one' });
   const agent = new UserAgent(service);

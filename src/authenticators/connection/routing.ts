@@ -24,11 +24,18 @@ export function createConnectionRouting({
       ({ kind, status, domains }) =>
         status === 'enabled' && domains.length > 0 && connectionKinds.get(kind)?.begin !== undefined,
     );
-  const enforcing = async () => (await routed()).filter(({ enforced }) => enforced);
+  /** Those that verify passwords which users type at this service's own page: no name leads away to them. */
+  const directories = async (): Promise<Connection[]> =>
+    (await connections.list()).filter(({ kind, status }) => kind === 'ldap' && status === 'enabled');
+  const enforcing = async () =>
+    [...(await routed()), ...(await directories())].filter(({ enforced, domains }) => enforced && domains.length > 0);
 
   const routing = {
     /** Whether the sign-in page asks for the name first. */
     isOn: async (): Promise<boolean> => (await routed()).length > 0,
+    /** Whether one of these connections is a directory. */
+    takesPasswords: async (ids: readonly string[]): Promise<boolean> =>
+      ids.length > 0 && (await directories()).some(({ id }) => ids.includes(id)),
     /** The connection to which the domain of a name leads. */
     of: async (name: string): Promise<Connection | undefined> => routeOf(name, await routed()),
     ofDomain: async (domain: string): Promise<Connection | undefined> => routeOfDomain(domain, await routed()),

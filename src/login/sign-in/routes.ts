@@ -172,6 +172,9 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     const ways = (await Promise.all(sites.map((one) => one.ways({ request, reply }))))
       .flat()
       .filter(isShown(pending, kind));
+    // a directory takes its passwords at this page
+    const named = typeof kind === 'object' ? [kind.connection] : (pending?.connections ?? []);
+    const atDirectory = await connectionRouting.takesPasswords(named);
     const methods: NonNullable<Pages['login']['methods']> = [];
     for (const { id, path, fields, begin } of factors) {
       // what needs a name comes after it
@@ -179,7 +182,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
         if (!methods.some((method) => method.id === 'name')) methods.push({ id: 'name', form: formOf(namePath) });
         continue;
       }
-      if (!isLocal(pending, kind)) continue;
+      if (!isLocal(pending, kind) && !(atDirectory && 'username' in fields)) continue;
       const view = await begin({ request, reply });
       if (view) methods.push({ ...view, id, form: formOf(path) });
     }
