@@ -41,7 +41,12 @@ let document: Document;
 beforeAll(async () => {
   provider = await startProvider();
   service = await startTestService({
-    environment: { ...withoutLimits, PASSWORD_MIN_LENGTH: '14', OUTBOUND_ALLOW: provider.host },
+    environment: {
+      ...withoutLimits,
+      PASSWORD_MIN_LENGTH: '14',
+      OUTBOUND_ALLOW: provider.host,
+      CONNECTIONS_ALLOW: 'localhost:1',
+    },
   });
   token = await adminToken(service);
   document = (await call(`${service.issuer}/admin/api/openapi.json`, { token })).body as unknown as Document;
@@ -278,6 +283,27 @@ describe('the answers of real requests', () => {
     await check('GET', `/users/${sub}/connections`, '/users/{sub}/connections');
     await check('DELETE', `/users/${sub}/connections/honest`, '/users/{sub}/connections/{connection}');
     await check('DELETE', '/connections/honest', '/connections/{id}');
+  });
+
+  test('the answers about directories and their imports match their schemas, and show no secret (federation 6, FR17)', async () => {
+    const secret = 'canary of the secret';
+    const settings = { url: 'ldaps://localhost:1', bind_dn: 'cn=x,dc=example', base: 'dc=example', import: 60 };
+    const made = { id: 'company', kind: 'ldap', display_name: 'Company', settings, secret, status: 'enabled' };
+    const shown = [
+      await check('POST', '/connections', '/connections', made),
+      await check('POST', '/connections/company/test', '/connections/{id}/test'),
+      await check('GET', '/connections/company/import', '/connections/{id}/import'),
+    ];
+    await check('POST', '/connections/company/import', '/connections/{id}/import', { full: true });
+    await service.database.sql(
+      `INSERT INTO directory_imports (connection_id, state, counts, finished_at) VALUES ('company', 'held', '{"disabled": 7}', now())
+       ON CONFLICT (connection_id) DO UPDATE SET state = 'held', counts = '{"disabled": 7}', finished_at = now(), holder = NULL`,
+    );
+    shown.push(await check('GET', '/connections/company/import', '/connections/{id}/import'));
+    shown.push(await check('POST', '/connections/company/import/approve', '/connections/{id}/import/approve'));
+    expect(shown.at(-1)).toEqual({ disabled: 7 });
+    expect(JSON.stringify(shown)).not.toContain(secret);
+    await check('DELETE', '/connections/company', '/connections/{id}');
   });
 
   test('the answers about scopes for claims, roles and rules match their schemas (federation 7)', async () => {

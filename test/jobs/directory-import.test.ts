@@ -80,9 +80,10 @@ const disabled = async () =>
   (await service.database.sql<{ n: number }>(`SELECT count(*)::int AS n FROM users WHERE status = 'disabled'`))[0]!.n;
 const events = async (type: string) =>
   (
-    await service.database.sql<{ detail: Record<string, unknown> }>('SELECT detail FROM audit_events WHERE type = $1', [
-      type,
-    ])
+    await service.database.sql<{ detail: Record<string, unknown> }>(
+      'SELECT detail FROM audit_events WHERE type = $1 ORDER BY id',
+      [type],
+    )
   ).map(({ detail }) => detail);
 
 withServer('an import', () => {
