@@ -83,6 +83,10 @@ const addresses: Record<string, string> = {
   'GET /connections/:id/callback': 'Where a connection’s answer arrives: its redirect URI',
   'POST /connections/:id/callback': 'The same for an answer that a page of the other side posts',
   'GET /connections/:id/continue': 'Takes a posted answer in the browser that asked for it',
+  'POST /connections/:id/backchannel-logout':
+    'Where a connection says that a session there has ended (OpenID Connect Back-Channel Logout)',
+  'GET /connections/:id/frontchannel-logout': 'The same by a frame of its page (OpenID Connect Front-Channel Logout)',
+  'GET /connections/:id/signed-out': 'Where a browser comes back from a logout at a connection',
   'GET /connections/:id/jwks': 'The key by which this service authenticates at the other side',
   'POST /login/user': 'The form of the name, where domains lead to connections',
   'GET /login/connect': 'The page that asks for proof of an account, to connect it',
@@ -113,6 +117,8 @@ const addresses: Record<string, string> = {
   'GET /user/:sub/info': 'The claims of the End-User that the scopes of the grant allow',
   'POST /user/:sub/info': 'The same',
   'GET /user/:sub/scope': 'The End-User’s groups; by Bearer token only',
+  'GET /user/:sub/connections/:id/token':
+    'A stored access token of a user’s connection, with the scope `upstream_token`, for clients that may read it',
   'GET /user/:sub/settings': 'The settings that the client stores for the End-User',
   'PUT /user/:sub/settings': 'Sets some of these settings; `null` removes one',
   'GET /logout': 'Asks the End-User whether to sign out (OpenID Connect RP-Initiated Logout 1.0)',
@@ -348,6 +354,7 @@ const events: Record<AuditEventType, string> = {
   'import.held': 'An import of a directory would disable many users, and waits for an administrator',
   'import.approved': 'An administrator let a held import go on',
   'import.failed': 'An import of a directory failed, and changed nothing',
+  'upstream_token.read': 'A client read a stored token of a user’s connection; `connection` in the detail names it',
   'identity.linked': 'An identity of a connection was linked to a user',
   'identity.unlinked': 'The link of a user to a connection was removed',
   'identity.refused': 'An identity of a connection was verified, but not admitted',

@@ -34,6 +34,8 @@ import { createPasswordPolicy } from './domain/password-policy.ts';
 import { createCodeAttempts } from './authenticators/code-attempts.ts';
 import { createCountTry } from './authenticators/count-try.ts';
 import { createSecondFactorEnrolment } from './authenticators/enrolment.ts';
+import { createUpstreamLogout } from './authenticators/connection/upstream-logout.ts';
+import { createUpstreamTokens } from './domain/connections/upstream-tokens.ts';
 import { createElsewhere } from './authenticators/connection/elsewhere.ts';
 import { createConnectionRouting } from './authenticators/connection/routing.ts';
 import { createConnectionSteps } from './authenticators/connection/steps.ts';
@@ -158,6 +160,7 @@ export async function buildServices({
     ...{ store, secretBox, sessions, basePath, secure: config.secureCookies, lifetime: lifetimes.form },
     perNetwork: config.limits.pendingSignInsPerNetwork,
   });
+  const upstreamTokens = createUpstreamTokens({ store, secretBox, kinds: connectionKinds, now: tokens.now });
   const connections = createConnectionDirectory(store);
   const connectionRouting = createConnectionRouting({ store, connections, connectionKinds });
   const freeFailures = config.limits.signInPerAccount;
@@ -226,6 +229,14 @@ export async function buildServices({
     connectionKinds,
     connectionRouting,
     connectionSteps,
+    upstreamTokens,
+    upstreamLogout: createUpstreamLogout({
+      ...{ store, sessions },
+      kinds: connectionKinds,
+      steps: connectionSteps,
+      upstreamTokens,
+      issuer,
+    }),
     elsewhere: createElsewhere({ store, kinds: connectionKinds, steps: connectionSteps, limits, issuer }),
     linkIdentity,
     directoryImports: createDirectoryImports({

@@ -211,8 +211,8 @@ export const protocolCases = [
 
 /** The numbers of the cases F on federation, which titles cite as “federation F22”, as each is built. */
 export const federationCases = [
-  2, 3, 5, 7, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 22, 24, 25, 26, 27, 28, 30, 31, 50, 52, 53, 54, 55, 56, 57, 58,
-  59, 61, 62, 63, 64, 65, 66, 67, 68,
+  2, 3, 5, 7, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 22, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 50, 52, 53, 54, 55,
+  56, 57, 58, 59, 61, 62, 63, 64, 65, 66, 67, 68,
 ];
 
 /** The faults F1 to F21 with their rules; for each of them also: no partial write, no active revoked token, no wrong answer. */

@@ -156,6 +156,10 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     ensureBrowserHash(request: FastifyRequest, reply: FastifyReply): Buffer {
       return digest('browser', ensureBrowserId(request, reply));
     },
+    /** Gives the browser another id, for what begins after a sign-out. */
+    renewBrowserId(request: FastifyRequest, reply: FastifyReply): void {
+      giveBrowserId(request, reply);
+    },
     /** The token of a form, bound to browser, session, transaction and action (security R55). */
     formToken(request: FastifyRequest, reply: FastifyReply, binding: FormBinding): string {
       return macs(ensureBrowserId(request, reply), binding)[0]!;
@@ -235,8 +239,10 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
   }
 
   function ensureBrowserId(request: FastifyRequest, reply: FastifyReply): string {
-    const present = browserIdOf(request);
-    if (present !== undefined) return present;
+    return browserIdOf(request) ?? giveBrowserId(request, reply);
+  }
+
+  function giveBrowserId(request: FastifyRequest, reply: FastifyReply): string {
     const id = randomSecret();
     reply.setCookie(browserCookie, id, cookie);
     // a second call in the same request must return the same id

@@ -155,21 +155,27 @@ export const requiredAcr = z
 /** The networks of a client: more than this would slow each sign-in down. */
 const maxNetworks = 100;
 
+const connectionIds = z
+  .array(
+    z
+      .string()
+      .trim()
+      .regex(/^[a-z][a-z0-9-]{1,39}$/, rule('connection.unknown')),
+  )
+  .max(50, rule('entries'));
+
 /** Who may use a client, from where, and how the start page shows it. */
 export const clientAccessShape = z.object({
   access: z
     .enum(accessRules)
     .describe('Who may use the client: everyone (the default), or members of one of access_groups.'),
   access_groups: z.array(groupName).max(200, rule('entries')).describe('The groups whose members may use the client.'),
-  connections: z
-    .array(
-      z
-        .string()
-        .trim()
-        .regex(/^[a-z][a-z0-9-]{1,39}$/, rule('connection.unknown')),
-    )
-    .max(50, rule('entries'))
-    .describe('The ids of the connections by which users may sign in to the client; empty for every way to sign in.'),
+  connections: connectionIds.describe(
+    'The ids of the connections by which users may sign in to the client; empty for every way to sign in.',
+  ),
+  upstream_tokens: connectionIds.describe(
+    'The ids of the connections whose stored tokens the client may read, with the scope upstream_token.',
+  ),
   networks: z
     .array(z.string().trim().refine(isNetwork, rule('network')))
     .max(maxNetworks, rule('entries'))

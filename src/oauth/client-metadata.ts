@@ -39,6 +39,7 @@ export const administratorMembers = [
   'access',
   'access_groups',
   'connections',
+  'upstream_tokens',
   'networks',
   'start_uri',
   'start_hidden',

@@ -86,6 +86,14 @@ const members = {
     .nullable()
     .optional()
     .describe('The most seconds of a session that came by it; null for that of the service.'),
+  logout: z
+    .enum(['local', 'propagate'])
+    .optional()
+    .describe('Whether a user who signs out here is signed out there, too.'),
+  store_tokens: z
+    .boolean()
+    .optional()
+    .describe('Whether the tokens that it gives are kept, for clients that may read them.'),
   settings: z.record(z.string(), z.unknown()).optional().describe('Settings of the kind.'),
   secret: text(16_384)
     .min(1, rule('empty'))

@@ -26,6 +26,8 @@ export const scopeClaims: Record<string, readonly string[]> = {
   groups: ['groups'],
   roles: ['roles'],
   offline_access: [],
+  // stored tokens of connections (federation 4)
+  upstream_token: [],
 };
 
 /** Scopes that an operator defined and gave to a client: what they release, and what users read, by language. */

@@ -59,6 +59,8 @@ import { connectionStepsRepository } from './connections/connection-steps.ts';
 import { connectionsRepository } from './connections/connections.ts';
 import { directoryImportsRepository } from './connections/directory-imports.ts';
 import { linkedIdentitiesRepository } from './connections/linked-identities.ts';
+import { upstreamLogoutsRepository } from './connections/upstream-logouts.ts';
+import { upstreamTokensRepository } from './connections/upstream-tokens.ts';
 import { databaseStatusRepository } from './database-status/database-status.ts';
 
 function repositories(sql: Sql, onEvent: EventListener) {
@@ -93,6 +95,8 @@ function repositories(sql: Sql, onEvent: EventListener) {
     instances: instancesRepository(sql),
     knownBrowsers: knownBrowsersRepository(sql),
     linkedIdentities: linkedIdentitiesRepository(sql),
+    upstreamLogouts: upstreamLogoutsRepository(sql),
+    upstreamTokens: upstreamTokensRepository(sql),
     logoutDeliveries: logoutDeliveriesRepository(sql),
     mailedLinks: mailedLinksRepository(sql),
     mails: mailsRepository(sql),

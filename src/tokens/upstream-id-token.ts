@@ -27,27 +27,9 @@ export async function verifyUpstreamIdToken(
   jwks: ReadJwks,
   { isIssuer, clientId, nonce, algorithms, now }: ExpectedIdToken,
 ): Promise<JWTPayload & { sub: string }> {
-  let payload: JWTPayload;
-  try {
-    if (token.length > maxLength) throw new IdTokenRefused('it is too long');
-    const header = decodeProtectedHeader(token);
-    if (header.crit || header.jku || header.jwk || header.x5u || header.x5c)
-      throw new IdTokenRefused('its header has a member that is not allowed');
-    if (!namesAreUnique(token)) throw new IdTokenRefused('a member is there twice');
-    payload = await verifyWithKeys(token, jwks, {
-      algorithms: algorithms.filter((alg) => (upstreamAlgorithms as readonly string[]).includes(alg)),
-      audience: clientId,
-      clockTolerance,
-      currentDate: now,
-      requiredClaims: ['iss', 'exp', 'iat', 'sub', 'nonce'],
-    });
-  } catch (error) {
-    if (error instanceof IdTokenRefused || error instanceof FetchRefused) throw error;
-    // the token and the keys of the other side can cause any error in the cryptography
-    throw new IdTokenRefused(error instanceof Error ? error.message : 'not verifiable', { cause: error });
-  }
+  const required = ['exp', 'iat', 'sub', 'nonce'];
+  const { payload } = await verifiedUpstream(token, jwks, { isIssuer, clientId, algorithms, now }, required);
   const { sub, aud, azp, iat, exp } = payload;
-  if (!isIssuer(payload.iss)) throw new IdTokenRefused('iss is that of another issuer');
   if (!isSubject(sub)) throw new IdTokenRefused('sub is no text of 1 to 255 bytes');
   if (payload['nonce'] !== nonce) throw new IdTokenRefused('nonce is not that of the request');
   if (Array.isArray(aud) && aud.length > 1 && azp !== clientId)
@@ -57,6 +39,39 @@ export async function verifyUpstreamIdToken(
   if (iat! > seconds + clockTolerance) throw new IdTokenRefused('iat is in the future');
   if (exp! > seconds + maxLifetime) throw new IdTokenRefused('exp is too far away');
   return { ...payload, sub };
+}
+
+/**
+ * Verifies the signature, issuer, audience and times of a JWT of a connection.
+ * @param required claims that must be there
+ * @throws IdTokenRefused, FetchRefused
+ */
+export async function verifiedUpstream(
+  token: string,
+  jwks: ReadJwks,
+  { isIssuer, clientId, algorithms, now }: Omit<ExpectedIdToken, 'nonce'>,
+  required: string[],
+): Promise<{ payload: JWTPayload; typ: string | undefined }> {
+  try {
+    if (token.length > maxLength) throw new IdTokenRefused('it is too long');
+    const header = decodeProtectedHeader(token);
+    if (header.crit || header.jku || header.jwk || header.x5u || header.x5c)
+      throw new IdTokenRefused('its header has a member that is not allowed');
+    if (!namesAreUnique(token)) throw new IdTokenRefused('a member is there twice');
+    const payload = await verifyWithKeys(token, jwks, {
+      algorithms: algorithms.filter((alg) => (upstreamAlgorithms as readonly string[]).includes(alg)),
+      audience: clientId,
+      clockTolerance,
+      currentDate: now,
+      requiredClaims: ['iss', ...required],
+    });
+    if (!isIssuer(payload.iss)) throw new IdTokenRefused('iss is that of another issuer');
+    return { payload, typ: header.typ };
+  } catch (error) {
+    if (error instanceof IdTokenRefused || error instanceof FetchRefused) throw error;
+    // the token and the keys of the other side can cause any error in the cryptography
+    throw new IdTokenRefused(error instanceof Error ? error.message : 'not verifiable', { cause: error });
+  }
 }
 
 /** An ID Token is read once, a moment after it was made. */

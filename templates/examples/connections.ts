@@ -24,7 +24,8 @@ const common = [
   ...[lines('domains'), lines('authoritative_domains'), lines('group_rules'), lines('default_groups')],
   { name: 'trust_mfa', type: 'check' as const },
   ...['position', 'session_lifetime'].map((name) => ({ name, type: 'number' as const, most: 9, more: true })),
-  ...['subdomains', 'enforced', 'hidden'].map((name) => ({ name, type: 'check' as const, more: true })),
+  { name: 'logout', type: 'choice' as const, values: ['local', 'propagate'], more: true },
+  ...['subdomains', 'enforced', 'hidden', 'store_tokens'].map((name) => ({ name, type: 'check' as const, more: true })),
 ];
 const named = [text('id'), text('display_name')];
 const openId = [
@@ -123,6 +124,10 @@ export const connectionExamples: Examples<ConnectionPages> = {
         createdAt: since,
       },
       ...{ redirectUri, editUri: `${uri}/edit`, deleteUri: `${uri}/delete` },
+      logoutUris: [
+        redirectUri.replace('callback', 'backchannel-logout'),
+        redirectUri.replace('callback', 'signed-out'),
+      ],
     },
     {
       ...frame,

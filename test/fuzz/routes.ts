@@ -408,6 +408,21 @@ export const routes: Record<string, Route> = {
     cookies: byCookie,
     statuses: [400, 403],
   },
+  'POST /connections/:id/backchannel-logout': {
+    path: { id: ['none'] },
+    form: { logout_token: ['data'] },
+    statuses: [400, 413, 415, 429],
+  },
+  'GET /connections/:id/frontchannel-logout': {
+    path: { id: ['none'] },
+    query: { iss: ['https://op.example'], sid: ['data'] },
+    statuses: [400, 429],
+  },
+  'GET /connections/:id/signed-out': {
+    path: { id: ['none'] },
+    query: { 'state?': ['data'] },
+    statuses: [200, 400, 403],
+  },
   'GET /connections/:id/jwks': { path: { id: ['none'] }, statuses: [400, 404] },
   'POST /connections/:id': {
     path: { id: ['none'] },
@@ -696,6 +711,11 @@ export const routes: Record<string, Route> = {
   'GET /user/:sub/address': { ...ofUser, statuses: [200, 401, 403] },
   'GET /user/:sub/info': { ...ofUser, proof: ['@proof GET /user/me/info'], statuses: [200, 401, 403] },
   'GET /user/:sub/scope': { ...ofUser, statuses: [200, 401, 403] },
+  'GET /user/:sub/connections/:id/token': {
+    ...ofUser,
+    path: { ...ofUser.path, id: ['none'] },
+    statuses: [400, 401, 403, 404],
+  },
   'GET /user/:sub/settings': { ...ofUser, statuses: [200, 401, 403] },
   'GET /user/info': { ...asUser, proof: ['@proof GET /user/info'], statuses: [200, 401, 403] },
   'HEAD /.well-known/oauth-authorization-server': readOnly,

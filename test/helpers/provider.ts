@@ -20,6 +20,8 @@ export interface Lies {
   header?: Claims;
   /** Makes the whole ID Token out of its claims. */
   sign?: (claims: Claims) => Promise<string> | string;
+  /** Members of the token response. */
+  tokens?: Claims;
   /** Claims of UserInfo. */
   userInfo?: Claims;
   /** Writes the whole answer at one of the addresses. */
@@ -45,6 +47,7 @@ export async function startProvider(user: Claims = { sub: 'honest-1' }) {
   const codes = new Map<string, { nonce: string; challenge: string; redirectUri: string }>();
   const pushed = new Map<string, Record<string, string>>();
   const seen: Seen[] = [];
+  let [refreshes, tokens] = [0, 0];
   const state: { user: Claims; lies: Lies; keys: JWK[] } = { user, lies: {}, keys: [jwk] };
   const json = (response: ServerResponse, body: unknown, status = 200) => {
     response.writeHead(status, { 'content-type': 'application/json' });
@@ -90,6 +93,10 @@ export async function startProvider(user: Claims = { sub: 'honest-1' }) {
       const expected = `Basic ${Buffer.from(`${providerClient.id}:${providerClient.secret}`).toString('base64')}`;
       const isClient = authorization === expected || form['client_secret'] === providerClient.secret;
       if (!isClient) return json(response, { error: 'invalid_client' }, 401);
+      if (form['grant_type'] === 'refresh_token') {
+        const given = { access_token: `refreshed-${++refreshes}`, token_type: 'Bearer', expires_in: 3600 };
+        return json(response, merged(given, state.lies.tokens));
+      }
       const found = codes.get(form['code'] ?? '');
       codes.delete(form['code'] ?? '');
       if (
@@ -112,7 +119,8 @@ export async function startProvider(user: Claims = { sub: 'honest-1' }) {
       const id_token = state.lies.sign
         ? await state.lies.sign(claims)
         : await new SignJWT(claims as never).setProtectedHeader(header as never).sign(privateKey);
-      json(response, { access_token: 'canary-of-the-access-token-77aa', token_type: 'Bearer', id_token });
+      const given = { access_token: 'canary-of-the-access-token-77aa', token_type: 'Bearer', id_token };
+      json(response, merged(given, state.lies.tokens));
     },
     userinfo: (_request, response) => json(response, merged({ ...state.user }, state.lies.userInfo)),
     end_session: (_request, response) => void response.writeHead(204).end(),
@@ -155,6 +163,16 @@ export async function startProvider(user: Claims = { sub: 'honest-1' }) {
     /** The user who is signed in there from now on. */
     be(claims: Claims) {
       state.user = claims;
+    },
+    /** A logout token (OpenID Connect Back-Channel Logout 2.4). @param lies.sign makes the whole token out of its claims */
+    async logoutToken(claims: Claims, lies: Pick<Lies, 'header' | 'sign'> = {}): Promise<string> {
+      const now = Math.floor(Date.now() / 1000);
+      const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
+      const truth = { iss: issuer, aud: providerClient.id, iat: now, exp: now + 120, jti: `jti-${++tokens}`, events };
+      const whole = merged(truth, claims);
+      if (lies.sign) return lies.sign(whole);
+      const header = merged({ alg: 'RS256', kid: 'k1', typ: 'logout+jwt' }, lies.header);
+      return new SignJWT(whole as never).setProtectedHeader(header as never).sign(privateKey);
     },
     lie(lies: Lies) {
       state.lies = lies;

@@ -51,6 +51,7 @@ test('clients may register the scopes of decisions, and never admin (decisions s
     'profile',
     'roles',
     'scope',
+    'upstream_token',
   ]);
 });
 

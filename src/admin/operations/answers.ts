@@ -47,6 +47,7 @@ const client = metadata.extend({
   connections: z
     .array(z.string())
     .describe('The connections by which users may sign in to it; empty for every way to sign in.'),
+  upstream_tokens: z.array(z.string()).describe('The connections whose stored tokens the client may read.'),
   networks: z.array(z.string()).describe('The networks from which browsers and clients may act; empty for all.'),
   start_uri: z.string().optional(),
   start_hidden: z.boolean(),

@@ -13,6 +13,7 @@ export function settingsOf(settings: z.infer<typeof clientChangeShape>): ClientC
     access: settings.access,
     accessGroups: settings.access_groups,
     connections: settings.connections,
+    upstreamTokens: settings.upstream_tokens,
     networks: settings.networks,
     startUri: settings.start_uri,
     startHidden: settings.start_hidden,
@@ -50,11 +51,12 @@ const isNone = (value: unknown) => Array.isArray(value) && value.length === 1 &&
 const access: Command = {
   name: 'client access',
   summary:
-    'Sets who may use a client, from where, and by which connections they sign in; --network none, --connection none and --start-uri none remove these. Users who lose the client lose its sessions and tokens',
+    'Sets who may use a client, from where, by which connections they sign in, and whose tokens it may read; the value none empties --network, --connection, --upstream-token and --start-uri. Users who lose the client lose its sessions and tokens',
   options: {
     access: 'access',
     group: 'access_groups',
     connection: 'connections',
+    'upstream-token': 'upstream_tokens',
     network: 'networks',
     'start-uri': 'start_uri',
     'start-hidden': 'start_hidden',
@@ -63,6 +65,7 @@ const access: Command = {
     ...given,
     ...(isNone(given['networks']) && { networks: [] }),
     ...(isNone(given['connections']) && { connections: [] }),
+    ...(isNone(given['upstream_tokens']) && { upstream_tokens: [] }),
     ...(given['start_uri'] === 'none' && { start_uri: null }),
   }),
   text: ({ client }) => {

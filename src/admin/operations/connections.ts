@@ -41,7 +41,7 @@ const refusals = {
 } as const;
 
 /** Members that an option of a command only sets to true. */
-const flags = ['hidden', 'subdomains', 'enforced', 'trust_mfa'] as const;
+const flags = ['hidden', 'subdomains', 'enforced', 'trust_mfa', 'store_tokens'] as const;
 
 /** Members that a command sets by options of their own names. */
 const options = {
@@ -59,6 +59,8 @@ const options = {
   'default-group': 'default_groups',
   'trust-mfa': 'trust_mfa',
   'session-lifetime': 'session_lifetime',
+  logout: 'logout',
+  'store-tokens': 'store_tokens',
   settings: 'settings',
   secret: 'secret',
 };

@@ -39,9 +39,16 @@ export interface IdentityStep extends StepContinuation {
 /** The parameters of an answer. */
 export type PostedAnswer = Readonly<Record<string, string>>;
 
+/** A logout at the connection, from which the browser comes back. */
+export interface SignedOutStep {
+  /** The registered address of the client that asked for the logout. */
+  redirectTo: string | undefined;
+}
+
 interface Contents {
   request: RequestStep;
   answer: PostedAnswer;
+  'signed-out': SignedOutStep;
   prove: IdentityStep;
   name: IdentityStep;
   link: IdentityStep;

@@ -18,7 +18,10 @@ export async function requireConnections(
   change: ClientChange,
   before?: Client,
 ): Promise<void> {
-  const added = (change.connections ?? []).filter((id) => !before?.connections.includes(id));
-  for (const id of added)
-    if (!(await connections.find(id))) throw invalidRequest(refusal('connection.unknown', 'connections'));
+  const members = { connections: 'connections', upstreamTokens: 'upstream_tokens' } as const;
+  for (const [member, name] of Object.entries(members) as [keyof typeof members, string][]) {
+    const added = (change[member] ?? []).filter((id) => !before?.[member].includes(id));
+    for (const id of added)
+      if (!(await connections.find(id))) throw invalidRequest(refusal('connection.unknown', name));
+  }
 }

@@ -35,6 +35,8 @@ const names = {
   trustMfa: 'trust_mfa',
   mfaValues: 'mfa_values',
   sessionLifetime: 'session_lifetime',
+  logout: 'logout',
+  storeTokens: 'store_tokens',
   settings: 'settings',
 } as const satisfies Partial<Record<keyof ConnectionMembers, string>>;
 

@@ -53,6 +53,26 @@ export interface VerifiedIdentity {
   sid: string | undefined;
   /** Names that the browser brought, and that nothing signed: they fill an empty name, once. */
   unsignedNames?: Claims | undefined;
+  /** Undefined unless the connection keeps them. */
+  tokens?: GivenTokens | undefined;
+}
+
+/** What the other side gave beside the identity. */
+export interface GivenTokens {
+  idToken?: string | undefined;
+  accessToken?: string | undefined;
+  refreshToken?: string | undefined;
+  scope?: string | undefined;
+  /** In seconds since 1970; undefined if the other side did not say. */
+  expiresAt?: number | undefined;
+}
+
+/** The sessions that a logout token names. */
+export interface NamedLogout {
+  issuer: string;
+  jti: string;
+  sid: string | undefined;
+  subject: string | undefined;
 }
 
 /** What follows from the settings of a connection, whatever its kind. */
@@ -97,6 +117,17 @@ export interface ConnectionKind {
     attempt: Attempt,
     answer: Readonly<Record<string, string>>,
   ): Promise<VerifiedIdentity>;
+  /** Verifies a logout token (OpenID Connect Back-Channel Logout 2.6); absent if the kind knows none. @throws ConnectionFailure */
+  readLogout?(connection: Connection, token: string): Promise<NamedLogout>;
+  /** The issuer that a front-channel logout names; absent if the kind knows none (OpenID Connect Front-Channel Logout 1.0). */
+  issuerOf?(connection: Connection): string | undefined;
+  /** The address that ends the session there; undefined if the other side has none (RP-Initiated Logout 2). @throws ConnectionFailure */
+  endSession?(
+    connection: Connection,
+    request: { returnTo: string; state: string; idToken: string | undefined },
+  ): Promise<string | undefined>;
+  /** New tokens for a refresh token; absent if the kind gives none. @throws ConnectionFailure */
+  refresh?(connection: Connection, refreshToken: string): Promise<GivenTokens>;
 }
 
 /** Joins the rules of settings with what follows from them, so that stored settings are read by the same rules. */

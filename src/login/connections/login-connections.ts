@@ -3,8 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Elsewhere } from '../../authenticators/connection/elsewhere.ts';
 import type { ConnectionSteps, StepContinuation } from '../../authenticators/connection/steps.ts';
+import type { UpstreamLogout } from '../../authenticators/connection/upstream-logout.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { VerifiedIdentity } from '../../domain/connections/kind.ts';
+import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
+import type { UpstreamTokens } from '../../domain/connections/upstream-tokens.ts';
+import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
+import type { AuditTrail } from '../../server/audit.ts';
 import type { LinkIdentity } from '../../domain/connections/link-identity.ts';
 import { findPendingRequest, type PendingRequest } from '../../interaction/pending-request-view.ts';
 import type { SignIn } from '../../interaction/sign-in.ts';
@@ -25,6 +30,11 @@ export interface LoginConnectionsDependencies {
   elsewhere: Elsewhere;
   connectionSteps: ConnectionSteps;
   linkIdentity: LinkIdentity;
+  connectionKinds: ConnectionKinds;
+  upstreamTokens: UpstreamTokens;
+  upstreamLogout: UpstreamLogout;
+  limits: Limits;
+  audit: AuditTrail;
 }
 
 /** The addresses of the pages that an answer may need. */

@@ -13,7 +13,7 @@ const longAgo = new Date(0);
 export type Decide = ReturnType<typeof createDecide>;
 
 export function createDecide(options: LoginConnectionsDependencies, { problem }: ConnectionProblems) {
-  const { store, sessions, signIn, pages, connectionSteps: steps } = options;
+  const { store, sessions, signIn, pages, connectionSteps: steps, upstreamTokens } = options;
   return decide;
 
   async function decide(
@@ -50,6 +50,7 @@ export function createDecide(options: LoginConnectionsDependencies, { problem }:
     sub: string,
   ): Promise<FastifyReply> {
     const connection = await store.connections.find(id);
+    if (connection) await upstreamTokens.keep(connection, sub, identity);
     const { session, pending } = await sessions.findContext(request, reply, { transaction });
     const isExpired = transaction !== undefined && !pending;
     const continuation = {

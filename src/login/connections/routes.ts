@@ -9,6 +9,7 @@ import { keyRoutes } from './keys.ts';
 import type { LoginConnectionsDependencies } from './login-connections.ts';
 import { createDecide } from './outcome.ts';
 import { createConnectionProblems } from './problem.ts';
+import { providerLogoutRoutes } from './provider-logout.ts';
 import { proveAccountRoutes } from './prove-account.ts';
 
 export async function loginConnectionsEndpoint(
@@ -23,6 +24,7 @@ export async function loginConnectionsEndpoint(
   beginRoutes(app, options, problems);
   callbackRoutes(app, options, problems, decide);
   directoryRoutes(app, options, problems, decide);
+  providerLogoutRoutes(app, options);
   proveAccountRoutes(app, options, problems, decide);
   chooseNameRoutes(app, options, problems, decide);
 }

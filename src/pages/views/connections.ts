@@ -128,6 +128,8 @@ export interface ConnectionPages {
     };
     /** To enter at the other side. */
     redirectUri: string;
+    /** Where the provider says that a session there has ended. */
+    logoutUris?: string[];
     /** The address of the connection's key, for the other side. */
     keyUri?: string;
     editUri: string;

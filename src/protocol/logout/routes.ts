@@ -17,6 +17,7 @@ import type { Store } from '../../repositories/store.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { AuditTrail } from '../../server/audit.ts';
+import type { UpstreamLogout } from '../../authenticators/connection/upstream-logout.ts';
 
 const shape = z.object({
   id_token_hint: text(8192).optional(),
@@ -48,10 +49,11 @@ interface LogoutDependencies {
   sessions: BrowserSessions;
   pages: PageResponses;
   audit: AuditTrail;
+  upstreamLogout: UpstreamLogout;
 }
 
 export async function logoutEndpoint(app: FastifyInstance, options: LogoutDependencies): Promise<void> {
-  const { config, store, clients, tokens, sessions, pages, audit } = options;
+  const { config, store, clients, tokens, sessions, pages, audit, upstreamLogout } = options;
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -124,7 +126,9 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
       return uris;
     });
     sessions.forget(reply);
-    return finish(request, reply, verified, frames);
+    // the session here is over, whatever the connection does (federation F33)
+    const upstream = await upstreamLogout.begin(request, reply, session, verified.redirectTo);
+    return finish(request, reply, upstream === undefined ? verified : { ...verified, redirectTo: upstream }, frames);
   }
 
   async function verify(parameters: Record<string, string>): Promise<Verified> {
@@ -165,14 +169,14 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     return showEnd(request, reply, verified, false, frames);
   }
 
-  function showQuestion(
+  async function showQuestion(
     request: FastifyRequest,
     reply: FastifyReply,
     verified: Verified,
     session: Session,
     parameters: Record<string, string>,
     problem?: 'tampered',
-  ): FastifyReply {
+  ): Promise<FastifyReply> {
     const hidden: Record<string, string> = { csrf: sessions.formToken(request, reply, { action: '/logout', session }) };
     for (const name of ['id_token_hint', 'post_logout_redirect_uri', 'client_id', 'state', 'ui_locales']) {
       if (parameters[name] !== undefined) hidden[name] = parameters[name];
@@ -180,9 +184,11 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     const data: Pages['logout'] = { account: accountView(session.user), form: { action: `/logout`, hidden } };
     if (verified.client) data.client = clientView(verified.client);
     if (problem) data.problem = problem;
+    const upstream = await upstreamLogout.target(session);
     return pages.send(request, reply, 'logout', data, {
       status: problem ? 400 : 200,
       formTarget: verified.redirectTo,
+      formTargets: upstream === undefined ? [] : [upstream],
       uiLocales: verified.uiLocales,
     });
   }

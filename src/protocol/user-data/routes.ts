@@ -8,6 +8,7 @@ import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { releasedClaims } from '../../oauth/claims.ts';
 import { insufficientScope, invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import { upstreamTokenRoute, type UpstreamTokenDependencies } from './upstream-token.ts';
 import { type Access, access, type UserAccessDependencies } from './user-access.ts';
 import { readSettings, settingsBodyLimit, tooLarge } from './settings.ts';
 import type { Store } from '../../repositories/store.ts';
@@ -16,7 +17,7 @@ import type { Store } from '../../repositories/store.ts';
 const settingsLimits = { depth: 20, members: Infinity };
 const bySub = z.object({ sub: text(255) });
 
-type UserDataDependencies = UserAccessDependencies & { store: Pick<Store, 'userSettings'> };
+type UserDataDependencies = UserAccessDependencies & UpstreamTokenDependencies & { store: Pick<Store, 'userSettings'> };
 
 export async function userDataEndpoint(app: FastifyInstance, options: UserDataDependencies): Promise<void> {
   const { store } = options;
@@ -62,6 +63,8 @@ export async function userDataEndpoint(app: FastifyInstance, options: UserDataDe
     if (!scopes.includes('scope')) throw insufficientScope('this requires the scope scope');
     return { sub: subject, username: user.username, scope: user.groups };
   });
+
+  upstreamTokenRoute(app, options, allow);
 
   app.get('/user/:sub/settings', async (request, reply) => {
     const { user, subject, clientId } = await allow(request, reply);

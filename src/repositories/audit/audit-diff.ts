@@ -59,6 +59,7 @@ function clientMembers(client: Client): Record<string, unknown> {
     access: client.access,
     access_groups: client.accessGroups,
     connections: client.connections,
+    upstream_tokens: client.upstreamTokens,
     networks: client.networks,
     start_uri: client.startUri,
     start_hidden: client.startHidden,

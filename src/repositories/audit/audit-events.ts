@@ -42,6 +42,7 @@ export const auditEventTypes = [
   'import.held',
   'import.approved',
   'import.failed',
+  'upstream_token.read',
   'identity.linked',
   'identity.unlinked',
   'identity.refused',

@@ -41,6 +41,8 @@ export interface Client {
   accessGroups: string[];
   /** The connections by which users may sign in to the client; empty for every way to sign in. */
   connections: string[];
+  /** The connections whose tokens the client may read (federation 4). */
+  upstreamTokens: string[];
   /** The networks from which browsers and clients may act; empty for all. */
   networks: string[];
   /** The address at which users begin, for the start page. */
@@ -98,6 +100,7 @@ export interface ClientChange {
   access?: AccessRule | undefined;
   accessGroups?: string[] | undefined;
   connections?: string[] | undefined;
+  upstreamTokens?: string[] | undefined;
   networks?: string[] | undefined;
   startUri?: string | null | undefined;
   startHidden?: boolean | undefined;
@@ -126,6 +129,7 @@ interface Row {
   access: AccessRule;
   access_groups: string[];
   connections: string[];
+  upstream_tokens: string[];
   networks: string[];
   start_uri: string | null;
   start_hidden: boolean;
@@ -185,7 +189,7 @@ const update = statement(
      access = coalesce($16, access),
      access_groups = coalesce($17, access_groups),
      networks = coalesce($18::text[]::cidr[], networks),
-     connections = coalesce($23, connections),
+     connections = coalesce($23, connections), upstream_tokens = coalesce($24, upstream_tokens),
      start_uri = CASE WHEN $19 THEN $20 ELSE start_uri END,
      start_hidden = coalesce($21, start_hidden),
      claim_rules = CASE WHEN $22::jsonb IS NULL THEN claim_rules ELSE nullif($22, '[]'::jsonb) END,
@@ -315,6 +319,7 @@ export function clientsRepository(sql: Sql) {
           change.startHidden,
           change.claimRules && JSON.stringify(change.claimRules),
           change.connections,
+          change.upstreamTokens,
         ]),
       );
     },
@@ -373,6 +378,7 @@ function toClient(row: Row): Client {
     access: row.access,
     accessGroups: row.access_groups,
     connections: row.connections,
+    upstreamTokens: row.upstream_tokens,
     networks: row.networks,
     startUri: row.start_uri ?? undefined,
     startHidden: row.start_hidden,

@@ -3,10 +3,10 @@ import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 
 /**
- * `request` waits for the answer, and `answer` is one that was posted; `verified` keeps who the user is until the next address decides; the others
- * keep what an answer said until the user has done what it needs.
+ * `request` waits for the answer, and `answer` is one that was posted; `verified` keeps who the user is until the next address decides; `signed-out`
+ * waits for the browser after a logout there. The others keep what an answer said until the user has done what it needs.
  */
-export type StepName = 'request' | 'answer' | 'verified' | 'prove' | 'name' | 'link';
+export type StepName = 'request' | 'answer' | 'verified' | 'prove' | 'name' | 'link' | 'signed-out';
 
 export interface NewStep {
   /** The digest of the id, in hex. */

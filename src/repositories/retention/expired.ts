@@ -44,6 +44,7 @@ const tables = [
   byExpiry('connection_steps'),
   byExpiry('client_sessions'),
   byExpiry('used_assertions'),
+  byExpiry('used_logout_tokens'),
   byExpiry('used_challenges'),
   byExpiry('initial_access_tokens'),
   byExpiry('registration_keys'),

@@ -94,6 +94,7 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
       choice('access', accessRules),
       lines('access_groups'),
       lines('connections'),
+      lines('upstream_tokens'),
       lines('networks'),
       address('start_uri'),
       check('start_hidden'),
@@ -166,6 +167,7 @@ export const formOfClient = (client: Client): Form =>
     access: client.access,
     access_groups: client.accessGroups,
     connections: client.connections,
+    upstream_tokens: client.upstreamTokens,
     networks: client.networks,
     start_uri: client.startUri,
     start_hidden: client.startHidden,
@@ -279,6 +281,7 @@ function accessOf(form: Form, report: (name: string, fault: FieldFault) => void)
     access: form['access'] ?? 'everyone',
     access_groups: linesOf(form['access_groups']),
     connections: linesOf(form['connections']),
+    upstream_tokens: linesOf(form['upstream_tokens']),
     networks: linesOf(form['networks']),
     start_uri: form['start_uri'] ?? null,
     start_hidden: form['start_hidden'] !== undefined,
@@ -287,9 +290,9 @@ function accessOf(form: Form, report: (name: string, fault: FieldFault) => void)
   for (const issue of read.error?.issues ?? []) report(String(issue.path[0]), fieldFault(faultOf(issue)));
   if (!read.success) return {};
   const { access, access_groups: accessGroups, connections, networks } = read.data;
-  const { start_uri: startUri, start_hidden: startHidden } = read.data;
+  const { start_uri: startUri, start_hidden: startHidden, upstream_tokens: upstreamTokens } = read.data;
   if (access === 'groups' && accessGroups.length === 0) report('access_groups', { code: 'access-groups' });
-  return { access, accessGroups, connections, networks, startUri, startHidden };
+  return { access, accessGroups, connections, upstreamTokens, networks, startUri, startHidden };
 }
 
 function parsed(value: string, onFault: () => void): unknown {

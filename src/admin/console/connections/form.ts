@@ -35,7 +35,7 @@ export const formOf = (type: ConnectionType, { settings, ...connection }: Connec
   trust_mfa: String(connection.trustMfa),
   ...{ position: String(connection.position), session_lifetime: String(connection.sessionLifetime ?? '') },
   ...{ hidden: String(connection.hidden), subdomains: String(connection.subdomains) },
-  enforced: String(connection.enforced),
+  ...{ enforced: String(connection.enforced), logout: connection.logout, store_tokens: String(connection.storeTokens) },
 });
 
 export const typedIn = (type: ConnectionType, body: Readonly<Record<string, string>>): TypedConnection =>
@@ -57,6 +57,8 @@ export function inputOf(type: ConnectionType, typed: TypedConnection): Record<st
     authoritative_domains: linesOf(value('authoritative_domains')),
     ...(type.hasGroups && { group_rules: linesOf(value('group_rules')).map(ruleOf) }),
     default_groups: linesOf(value('default_groups')),
+    ...(type.signsOut && { logout: value('logout') || 'local' }),
+    store_tokens: value('store_tokens') === 'true',
     ...(type.tellsFactors && { trust_mfa: value('trust_mfa') === 'true' }),
     settings: Object.fromEntries(settings),
     ...(typed['secret'] && { secret: typed['secret'] }),

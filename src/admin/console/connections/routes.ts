@@ -137,6 +137,11 @@ export async function consoleConnectionsEndpoint(
           ...(connection.discoveredAt && { discoveredAt: connection.discoveredAt }),
         },
         redirectUri: redirectUriOf(connection.id),
+        ...(typeOf(connection)?.signsOut && {
+          logoutUris: ['backchannel-logout', 'frontchannel-logout', 'signed-out'].map(
+            (name) => `${config.issuer}/connections/${connection.id}/${name}`,
+          ),
+        }),
         ...(connection.keyPublic && { keyUri: `${config.issuer}/connections/${connection.id}/jwks` }),
         editUri: `${pathOf(connection.id)}/edit`,
         deleteUri: `${pathOf(connection.id)}/delete`,

@@ -11,6 +11,8 @@ export interface ConnectionType {
   hasGroups: boolean;
   /** Whether the provider tells which factors were used. */
   tellsFactors: boolean;
+  /** Whether a user can be signed out there. */
+  signsOut: boolean;
 }
 
 const text = (name: string, required = true, most = 500): ConnectionField => ({ name, type: 'text', required, most });
@@ -25,27 +27,27 @@ const mode = choice('response_mode', ['query', 'form_post']);
 /** In the order in which the console offers them. */
 export const connectionTypes: readonly ConnectionType[] = [
   {
-    ...{ name: 'oidc', kind: 'oidc', hasGroups: true, tellsFactors: true },
+    ...{ name: 'oidc', kind: 'oidc', hasGroups: true, tellsFactors: true, signsOut: true },
     settings: [text('issuer'), text('client_id'), text('scope', false), text('groups_claim', false, 200), method, mode],
   },
   {
-    ...{ name: 'google', kind: 'oidc', preset: 'google', hasGroups: false, tellsFactors: false },
+    ...{ name: 'google', kind: 'oidc', preset: 'google', hasGroups: false, tellsFactors: false, signsOut: false },
     settings: [text('client_id')],
   },
   {
-    ...{ name: 'microsoft', kind: 'oidc', preset: 'microsoft', hasGroups: true, tellsFactors: true },
+    ...{ name: 'microsoft', kind: 'oidc', preset: 'microsoft', hasGroups: true, tellsFactors: true, signsOut: true },
     settings: [lines('tenants', true), text('client_id'), check('graph_groups')],
   },
   {
-    ...{ name: 'github', kind: 'oauth', preset: 'github', hasGroups: true, tellsFactors: false },
+    ...{ name: 'github', kind: 'oauth', preset: 'github', hasGroups: true, tellsFactors: false, signsOut: false },
     settings: [text('client_id'), lines('organizations'), text('base', false)],
   },
   {
-    ...{ name: 'apple', kind: 'oidc', preset: 'apple', hasGroups: false, tellsFactors: false },
+    ...{ name: 'apple', kind: 'oidc', preset: 'apple', hasGroups: false, tellsFactors: false, signsOut: false },
     settings: [text('client_id'), text('team_id', true, 20), text('key_id', true, 20)],
   },
   {
-    ...{ name: 'oauth', kind: 'oauth', hasGroups: true, tellsFactors: false },
+    ...{ name: 'oauth', kind: 'oauth', hasGroups: true, tellsFactors: false, signsOut: false },
     settings: [
       ...[text('authorization_endpoint', true, 2000), text('token_endpoint', true, 2000)],
       ...[text('userinfo_endpoint', true, 2000), text('client_id'), text('scope', false)],
@@ -78,7 +80,8 @@ export function fieldsOf(type: ConnectionType, isNew: boolean): ConnectionField[
     ...(type.tellsFactors ? [check('trust_mfa')] : []),
     ...[
       ...[number('position'), number('session_lifetime')],
-      ...[check('subdomains'), check('enforced'), check('hidden')],
+      ...(type.signsOut ? [choice('logout', ['local', 'propagate'])] : []),
+      ...[check('subdomains'), check('enforced'), check('hidden'), check('store_tokens')],
     ].map((field) => ({ ...field, more: true })),
   ];
 }

@@ -2,6 +2,7 @@
 import type { Claims } from '../../../oauth/connection-answer.ts';
 import { codeChallenge } from '../../../oauth/pkce.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
+import { keptTokens, tokensOf } from '../given-tokens.ts';
 import { ConnectionFailure, type ConnectionKind } from '../kind.ts';
 import { createProviderClient, failureOf, type ProviderClientOptions } from '../provider-client.ts';
 import { oauthPresets } from './presets.ts';
@@ -43,10 +44,17 @@ export function createOAuthKind(options: OAuthOptions): ConnectionKind {
       const { issuer, tokenEndpoint, authentication, identify } = profileOf(connection);
       if (error !== undefined || code === undefined) throw failureOf(error);
       const grant = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier };
-      const { access_token: token }: Claims = await client.send(connection, authentication, tokenEndpoint, grant);
+      const tokens: Claims = await client.send(connection, authentication, tokenEndpoint, grant);
+      const token = tokens['access_token'];
       const identity = await identify((url, sent) => client.read(url, token, sent));
       // nothing here is signed or says when the user signed in: it freshens nothing, and is no second factor (federation FR10, FR11)
-      return { ...identity, issuer, authTime: undefined, amr: ['fed'], sid: undefined };
+      const kept = keptTokens(connection, tokens, options.now());
+      return { ...identity, issuer, authTime: undefined, amr: ['fed'], sid: undefined, tokens: kept };
+    },
+    async refresh(connection, refreshToken) {
+      const { tokenEndpoint, authentication } = profileOf(connection);
+      const grant = { grant_type: 'refresh_token', refresh_token: refreshToken };
+      return tokensOf(await client.send(connection, authentication, tokenEndpoint, grant), options.now());
     },
   };
 }

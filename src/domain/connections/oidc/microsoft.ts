@@ -58,6 +58,7 @@ export function microsoftPreset(allowed: readonly string[]): ConnectionVariant<O
         // a key that is published for one issuer signs for no other one
         usesKey: ({ issuer }) =>
           issuer === undefined || issuer === template || tenants.some((one) => issuer === issuerOf(one)),
+        hasOwnSubject: true,
         identify({ idToken, claims }) {
           const { tid, oid, iss } = idToken;
           if (typeof tid !== 'string' || iss !== issuerOf(tid))

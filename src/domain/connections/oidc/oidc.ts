@@ -9,7 +9,9 @@ import type { ReadJwks } from '../../../tokens/client-signature.ts';
 import { IdTokenRefused, verifyUpstreamIdToken } from '../../../tokens/upstream-id-token.ts';
 import { ConnectionFailure, type ConnectionKind } from '../kind.ts';
 import { createProviderClient, failureOf, isToken, objectOf, type ProviderClientOptions } from '../provider-client.ts';
+import { keptTokens, tokensOf } from '../given-tokens.ts';
 import { createDiscovery } from './discovery.ts';
+import { oidcLogout } from './logout.ts';
 import { oidcPresets } from './presets.ts';
 import type { OidcProfile } from './profile.ts';
 import type { OidcDiscovery } from './settings.ts';
@@ -63,6 +65,12 @@ export function createOidcKind(options: OidcOptions): ConnectionKind {
     };
   }
 
+  function failed(refused: unknown): never {
+    if (refused instanceof FetchRefused) throw new ConnectionFailure('unreachable', refused.message, refused);
+    if (!(refused instanceof IdTokenRefused)) throw refused;
+    throw new ConnectionFailure('answer', `token: ${refused.message}`, refused);
+  }
+
   return {
     kind: 'oidc',
     variant: variantOf,
@@ -107,11 +115,7 @@ export function createOidcKind(options: OidcOptions): ConnectionKind {
       const { isIssuer, algorithms } = profile;
       const idToken = await verifyUpstreamIdToken(token, keyReader(profile, found.jwks_uri), {
         ...{ isIssuer, clientId: authentication.clientId, nonce, now: now(), algorithms },
-      }).catch((refused: unknown) => {
-        if (refused instanceof FetchRefused) throw new ConnectionFailure('unreachable', refused.message, refused);
-        if (!(refused instanceof IdTokenRefused)) throw refused;
-        throw new ConnectionFailure('answer', `ID Token: ${refused.message}`, refused);
-      });
+      }).catch(failed);
       const userInfo = profile.userinfo ? await userInfoOf(found, accessToken, idToken.sub) : {};
       const claims = joinedClaims(idToken, userInfo);
       const identity = profile.identify({ idToken, claims, connection });
@@ -124,7 +128,15 @@ export function createOidcKind(options: OidcOptions): ConnectionKind {
         amr: methodsOf(connection, idToken),
         sid: typeof sid === 'string' && sid.length > 0 && sid.length <= 255 ? sid : undefined,
         unsignedNames: profile.unsignedNames?.(answer),
+        tokens: keptTokens(connection, tokens, now()),
       };
     },
+    async refresh(connection, refreshToken) {
+      const profile = profileOf(connection);
+      const found = await discovery.current(connection, profile, now());
+      const grant = { grant_type: 'refresh_token', refresh_token: refreshToken };
+      return tokensOf(await client.send(connection, profile.authentication(found), found.token_endpoint, grant), now());
+    },
+    ...oidcLogout({ discovery, profileOf, keyReader, failed, now }),
   };
 }

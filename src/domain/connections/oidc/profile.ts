@@ -33,6 +33,8 @@ export interface OidcProfile extends ConnectionProfile {
   parameters(wishes: Wishes, connection: Connection): Record<string, string>;
   /** Who the user is. @throws ConnectionFailure */
   identify(answer: VerifiedAnswer): { issuer: string; subject: string; address: AnsweredAddress | undefined };
+  /** Whether the subject is another claim than `sub`: a logout token names `sub` only, so that its `sid` decides. */
+  hasOwnSubject?: boolean;
   /** Reads what the ID Token leaves out. */
   complete?(claims: Claims, accessToken: unknown, client: Pick<ProviderClient, 'read'>): Promise<Claims>;
   /** Reads names that the answer to the browser has, and that nothing signed. */

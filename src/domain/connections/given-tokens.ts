@@ -1,0 +1,28 @@
+// Reads the tokens of a token response (RFC 6749 5.1), for connections that keep them.
+import type { Claims } from '../../oauth/connection-answer.ts';
+import type { Connection } from '../../repositories/connections/connections.ts';
+import type { GivenTokens } from './kind.ts';
+import { isToken } from './provider-client.ts';
+
+/** A provider that says a longer life is not believed. In seconds. */
+const longest = 90 * 86_400;
+
+const tokenOf = (value: unknown): string | undefined => (isToken(value) ? value : undefined);
+
+/** The tokens of an answer; members of another form are left out. */
+export function tokensOf(answer: Claims, now: Date): GivenTokens {
+  const { expires_in: life, scope, id_token: idToken } = answer;
+  const seconds = typeof life === 'number' || (typeof life === 'string' && /^\d{1,9}$/.test(life)) ? Number(life) : NaN;
+  return {
+    accessToken: tokenOf(answer['access_token']),
+    refreshToken: tokenOf(answer['refresh_token']),
+    idToken: tokenOf(idToken),
+    scope: typeof scope === 'string' && /^[\x20-\x7e]{1,2000}$/.test(scope) ? scope : undefined,
+    ...(seconds >= 0 && { expiresAt: Math.floor(now.getTime() / 1000) + Math.min(seconds, longest) }),
+  };
+}
+
+/** Undefined if the connection keeps none. */
+export function keptTokens({ logout, storeTokens }: Connection, answer: Claims, now: Date): GivenTokens | undefined {
+  return storeTokens || logout === 'propagate' ? tokensOf(answer, now) : undefined;
+}

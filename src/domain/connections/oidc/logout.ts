@@ -1,0 +1,55 @@
+// Ends sessions at a provider by OpenID Connect, and reads its word that one has ended (RP-Initiated, Back-Channel and Front-Channel Logout 1.0).
+import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { ReadJwks } from '../../../tokens/client-signature.ts';
+import { verifyUpstreamLogoutToken } from '../../../tokens/upstream-logout-token.ts';
+import { ConnectionFailure, type ConnectionKind } from '../kind.ts';
+import type { createDiscovery } from './discovery.ts';
+import type { OidcProfile } from './profile.ts';
+
+/** The most characters of an ID Token in an address: many servers refuse addresses beyond 8 KiB. */
+const maxHint = 4096;
+
+export interface OidcLogoutDependencies {
+  discovery: ReturnType<typeof createDiscovery>;
+  profileOf(connection: Connection): OidcProfile;
+  keyReader(profile: OidcProfile, uri: string): ReadJwks;
+  /** Makes a failure of the connection out of a refused token. */
+  failed(refused: unknown): never;
+  now: () => Date;
+}
+
+export function oidcLogout({
+  discovery,
+  profileOf,
+  keyReader,
+  failed,
+  now,
+}: OidcLogoutDependencies): Required<Pick<ConnectionKind, 'readLogout' | 'issuerOf' | 'endSession'>> {
+  return {
+    async readLogout(connection, token) {
+      const profile = profileOf(connection);
+      const found = await discovery.current(connection, profile, now());
+      const { isIssuer, algorithms, hasOwnSubject = false } = profile;
+      const { clientId } = profile.authentication(found);
+      const expected = { isIssuer, clientId, algorithms, now: now() };
+      const named = await verifyUpstreamLogoutToken(token, keyReader(profile, found.jwks_uri), expected).catch(failed);
+      if (hasOwnSubject && named.sid === undefined)
+        throw new ConnectionFailure('answer', 'sid is missing, and sub is not the subject of this connection');
+      return hasOwnSubject ? { ...named, subject: undefined } : named;
+    },
+    issuerOf: (connection) => profileOf(connection).issuer,
+    async endSession(connection, { returnTo, state, idToken }) {
+      const profile = profileOf(connection);
+      const found = await discovery.current(connection, profile, now());
+      if (found.end_session_endpoint === undefined) return undefined;
+      const target = new URL(found.end_session_endpoint);
+      const request = {
+        ...(idToken !== undefined && idToken.length <= maxHint && { id_token_hint: idToken }),
+        client_id: profile.authentication(found).clientId,
+        ...{ post_logout_redirect_uri: returnTo, state },
+      };
+      for (const [name, value] of Object.entries(request)) target.searchParams.set(name, value);
+      return target.href;
+    },
+  };
+}

@@ -1,0 +1,59 @@
+// Ends the sessions that a connection says are over: by the session there, or by the identity (OpenID Connect Back-Channel Logout 2.7).
+import { type Sql, statement } from '../../database/database.ts';
+
+/** Which sessions have ended at the connection; one of `sid` and `subject` is there at least. */
+export interface EndedUpstream {
+  connectionId: string;
+  issuer: string;
+  sid: string | undefined;
+  subject: string | undefined;
+}
+
+const use = statement(
+  'upstream_logouts.use',
+  `INSERT INTO used_logout_tokens (connection_id, jti_hash, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3))
+   ON CONFLICT DO NOTHING RETURNING connection_id`,
+);
+const ofIssuer = `connection_id = $1 AND upstream ->> 'issuer' = $2`;
+const belongsToOther = statement(
+  'upstream_logouts.belongs_to_other',
+  `SELECT FROM sessions WHERE ${ofIssuer} AND upstream ->> 'sid' = $3 AND upstream ->> 'subject' <> $4 LIMIT 1`,
+);
+const ending = (name: string, condition: string) =>
+  statement(
+    `upstream_logouts.by_${name}`,
+    `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE ${ofIssuer} AND ${condition} ORDER BY id FOR UPDATE) RETURNING sid, sub`,
+  );
+const endSession = ending('session', `upstream ->> 'sid' = $3`);
+// by the index of the user's sessions
+const endIdentity = ending(
+  'identity',
+  `upstream ->> 'subject' = $3 AND sub IN (SELECT sub FROM linked_identities WHERE connection_id = $1 AND issuer = $2 AND subject = $3)`,
+);
+const endFamilies = statement(
+  'upstream_logouts.end_families',
+  `DELETE FROM client_sessions c USING unnest($1::text[], $2::text[]) AS ended (sub, sid) WHERE c.sub = ended.sub AND c.sid = ended.sid`,
+);
+
+export function upstreamLogoutsRepository(sql: Sql) {
+  return {
+    /** In a transaction: false if the token was used before. @param lifetime in seconds, for which a second use is noticed */
+    async use(connectionId: string, jtiHash: Buffer, lifetime: number): Promise<boolean> {
+      return (await sql.query(use, [connectionId, jtiHash, lifetime])).length > 0;
+    },
+    /** Whether the session there is that of another identity than the one named beside it. */
+    async isMismatch({ connectionId, issuer, sid, subject }: EndedUpstream): Promise<boolean> {
+      if (sid === undefined || subject === undefined) return false;
+      return (await sql.query(belongsToOther, [connectionId, issuer, sid, subject])).length > 0;
+    },
+    /** In a transaction: ends the sessions, with everything that was issued in them. The clients are told by the rows that this deletes. */
+    async end({ connectionId, issuer, sid, subject }: EndedUpstream): Promise<{ sid: string; sub: string }[]> {
+      const ended =
+        sid === undefined
+          ? await sql.query<{ sid: string; sub: string }>(endIdentity, [connectionId, issuer, subject])
+          : await sql.query<{ sid: string; sub: string }>(endSession, [connectionId, issuer, sid]);
+      await sql.query(endFamilies, [ended.map((session) => session.sub), ended.map((session) => session.sid)]);
+      return ended;
+    },
+  };
+}
