@@ -294,14 +294,18 @@ describe('the answers of real requests', () => {
       await check('POST', '/connections/company/test', '/connections/{id}/test'),
       await check('GET', '/connections/company/import', '/connections/{id}/import'),
     ];
-    await check('POST', '/connections/company/import', '/connections/{id}/import', { full: true });
+    // the lease of another run keeps the service's own from changing it
     await service.database.sql(
-      `INSERT INTO directory_imports (connection_id, state, counts, finished_at) VALUES ('company', 'held', '{"disabled": 7}', now())
-       ON CONFLICT (connection_id) DO UPDATE SET state = 'held', counts = '{"disabled": 7}', finished_at = now(), holder = NULL`,
+      `INSERT INTO directory_imports AS i (connection_id) VALUES ('company') ON CONFLICT (connection_id) DO UPDATE SET holder = NULL`,
+    );
+    await service.database.sql(
+      `UPDATE directory_imports SET state = 'held', counts = '{"disabled": 7}', finished_at = now(), holder = 'another run',
+         held_until = now() + interval '1 hour'`,
     );
     shown.push(await check('GET', '/connections/company/import', '/connections/{id}/import'));
     shown.push(await check('POST', '/connections/company/import/approve', '/connections/{id}/import/approve'));
     expect(shown.at(-1)).toEqual({ disabled: 7 });
+    await check('POST', '/connections/company/import', '/connections/{id}/import', { full: true });
     expect(JSON.stringify(shown)).not.toContain(secret);
     await check('DELETE', '/connections/company', '/connections/{id}');
   });
