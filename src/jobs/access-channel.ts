@@ -46,10 +46,12 @@ export function accessChannel(store: Store, logger: Logger): Channel {
     return false;
   }
 
-  async function handleOne(row: OutboxRow, isLast: boolean): Promise<Failure[]> {
+  /** @param isLast whether nothing is stored any more that the change has to end; undefined for a first look */
+  async function handleOne(row: OutboxRow, isLast?: boolean): Promise<Failure[]> {
     try {
       const ended = await endOf(row);
       if (ended > 0) logger.info({ client_id: row.clientId, users: ended }, 'users lost a client');
+      if (isLast === undefined) return [];
       if (!isLast) return [{ row, reason: 'a transaction from before the change is still open' }];
       await store.outbox.delete(row.id);
       return [];
@@ -67,9 +69,12 @@ export function accessChannel(store: Store, logger: Logger): Channel {
     lease: 120,
     deadline: 7 * 86_400,
     async handle(rows) {
-      const isLast = await areOthersOver();
+      // at once what is stored, however long a transaction from before the change takes; then what it has stored
       const failures: Failure[] = [];
-      for (const row of rows) failures.push(...(await handleOne(row, isLast)));
+      for (const row of rows) failures.push(...(await handleOne(row)));
+      const others = rows.filter((row) => !failures.some((failure) => failure.row === row));
+      const isLast = await areOthersOver();
+      for (const row of others) failures.push(...(await handleOne(row, isLast)));
       return failures;
     },
     recordEnd: async () => undefined, // nothing was promised: the users are refused, and what they have expires

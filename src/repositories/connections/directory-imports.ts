@@ -164,9 +164,10 @@ export function directoryImportsRepository(sql: Sql) {
     },
     /** Lets the import that is held go on; the number of users that it may disable, or undefined if none is held. */
     async approve(id: string): Promise<number | undefined> {
-      const [row] = await sql.query<{ approved: number }>(approve, [id]);
-      if (row) await sql.query(wake);
-      return row?.approved;
+      const [row] = await sql.query<{ approved: number | null }>(approve, [id]);
+      if (!row) return undefined;
+      await sql.query(wake);
+      return row.approved ?? 0;
     },
     /** Every user who is linked to the connection. */
     linked: (id: string): Promise<LinkedEntry[]> => sql.query<LinkedEntry>(linked, [id]),
