@@ -2,7 +2,16 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { addConnection, answerOf, leave, signInPage } from '../helpers/connections.ts';
 import { runCommand } from '../helpers/command-line.ts';
-import { adminToken, call, obtainTokens, redeem, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
+import {
+  adminToken,
+  call,
+  obtainTokens,
+  redeem,
+  refresh,
+  type Tokens,
+  userinfo,
+  withoutLimits,
+} from '../helpers/grants.ts';
 import { type Provider, startProvider } from '../helpers/provider.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
@@ -55,8 +64,10 @@ async function tokensBy(id: string, client: TestClient, parameters: Record<strin
   const done = await agent.follow(await agent.get(await answerOf(left)));
   const { status, body } = await redeem(service.issuer, client, responseParameters(done)['code']!);
   expect(status).toBe(200);
-  return { agent, tokens: body as { access_token: string; refresh_token: string } };
+  return { agent, tokens: body as unknown as AllTokens };
 }
+
+type AllTokens = Tokens & { client_session_handle: string };
 
 describe('the sign-in page', () => {
   test('shows the connections of the client alone, also a hidden one, and no password (federation 4)', async () => {
@@ -124,9 +135,15 @@ describe('a user who came another way', () => {
 
 describe('tokens', () => {
   test('of another way end at once on both instances when the client names its connections, and those of the connection live (federation 7, FR42)', async () => {
-    const client = await clientOf();
+    const client = await service.createClient(
+      { scope: 'openid offline_access', uma_profile: true },
+      { firstParty: true },
+    );
     const user = await service.createUser();
-    const local = await obtainTokens(service, client, user, { scope: 'openid offline_access', prompt: 'consent' });
+    const local = (await obtainTokens(service, client, user, {
+      scope: 'openid offline_access',
+      prompt: 'consent',
+    })) as AllTokens;
     const other = (await tokensBy('three', client)).tokens;
     const offline = (await tokensBy('three', client, { scope: 'openid offline_access', prompt: 'consent' })).tokens;
     const kept = (await tokensBy('one', client)).tokens;
@@ -134,10 +151,12 @@ describe('tokens', () => {
     for (const base of service.instances) {
       for (const lost of [local, other, offline]) {
         expect((await userinfo(base, lost.access_token)).status).toBe(401);
-        expect((await introspect(base, client, lost.access_token)).body).toEqual({ active: false });
+        for (const one of [lost.access_token, lost.id_token, lost.client_session_handle])
+          expect((await introspect(base, client, one)).body).toEqual({ active: false });
         expect((await refresh(base, client, lost.refresh_token)).body).toMatchObject({ error: 'invalid_grant' });
       }
-      expect((await introspect(base, client, kept.access_token)).body).toMatchObject({ active: true });
+      for (const one of [kept.access_token, kept.id_token, kept.client_session_handle])
+        expect((await introspect(base, client, one)).body).toMatchObject({ active: true });
     }
     expect((await refresh(service.instances[1]!, client, kept.refresh_token)).status).toBe(200);
     const families = () =>
