@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { addConnection, answerOf, changeConnection, leave } from '../helpers/connections.ts';
 import { withoutLimits } from '../helpers/grants.ts';
 import { MailServer } from '../helpers/mail-server.ts';
+import { Authenticator, passkeyForm } from '../helpers/passkey.ts';
 import { type Provider, startProvider } from '../helpers/provider.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import {
@@ -331,6 +332,25 @@ describe('an enforced domain', () => {
     expect(page.body).toContain(required);
     const answer = await answerOf(await leave(agent, page, 'corporate'));
     expect(responseParameters(await agent.follow(await agent.get(answer)))).toHaveProperty('code');
+  });
+
+  test('lets no passkey sign in, either (federation 4)', async () => {
+    const user = await service.createUser({ email: 'key@corp.example', emailVerified: true });
+    const agent = new UserAgent(service);
+    await withPassword(user, agent);
+    const key = new Authenticator(service.issuer);
+    const adding = passkeyForm(await agent.get('/account/passkeys'));
+    await agent.post(adding.action, { ...adding.fields, credential: key.create(adding.options) });
+    await enforce(true);
+    const other = new UserAgent(service);
+    const { action, options, fields } = passkeyForm(await other.get('/login'));
+    const page = await other.follow(await other.post(action, { ...fields, credential: key.get(options) }));
+    expect(page.body).toContain(required);
+    expect(await isSignedIn(other)).toBe(false);
+    await enforce(false);
+    const again = passkeyForm(await other.get('/login'));
+    await other.post(again.action, { ...again.fields, credential: key.get(again.options) });
+    expect(await isSignedIn(other)).toBe(true);
   });
 
   test('lets users of other domains sign in as before (federation 4)', async () => {
