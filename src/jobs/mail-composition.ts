@@ -21,7 +21,7 @@ export interface MailCompositionOptions {
   renderer: Pick<PageRenderer, 'mail' | 'chooseLocale'>;
   limits: Limits;
   appearance: Pick<AppearanceService, 'current'>;
-  connectionRouting: Pick<ConnectionRouting, 'requiredOf'>;
+  connectionRouting: Pick<ConnectionRouting, 'enforcing' | 'requiredOf'>;
 }
 
 /** A mail ready to be sent, and the purpose of its link. */
@@ -105,7 +105,12 @@ export function createMailComposition(options: MailCompositionOptions) {
     async 'sign-up-wanted'({ users, mails }, { recipient, locale }) {
       if (recipient === undefined) return;
       const user = await users.findByEmail(recipient);
-      if (!user) return mails.insert({ name: 'sign-up', recipient, locale });
+      if (!user) {
+        // the new account could sign in by the connection only, which makes accounts itself
+        const enforced = await connectionRouting.enforcing(recipient);
+        const elsewhere = enforced && { name: 'sign-in-elsewhere', data: { connection: enforced.displayName } };
+        return mails.insert({ name: 'sign-up', recipient, locale, ...elsewhere });
+      }
       if (user.status === 'enabled' && user.emailVerified)
         await mails.insert({ name: 'sign-up-known', sub: user.sub, locale });
     },

@@ -31,6 +31,7 @@ beforeAll(async () => {
       ...{ ...withoutLimits, OUTBOUND_ALLOW: provider.host },
       ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0' },
       ...{ LIMIT_MAILED_LINKS: '0', LIMIT_MAILED_LINKS_PER_NETWORK: '0' },
+      SIGN_UP: 'on',
       SMTP_URL: `smtp://gatehouse:let%20me%20in@127.0.0.1:${mails.port}`,
     },
   });
@@ -383,9 +384,22 @@ describe('an enforced domain', () => {
     const answered = await agent.post('/password/forgotten', { ...hiddenFields(forgotten.body), login: user.username });
     expect(answered.status).toBe(200);
     const mail = await mails.find('forgetful@corp.example', /How to sign in/);
-    expect(mail.text).toContain('You sign in with The corporate');
+    expect(mail.text).toContain('you sign in with The corporate');
     expect(mail.text).not.toContain('/password/reset');
     expect(await service.database.sql('SELECT FROM mailed_links WHERE sub = $1', [user.sub])).toEqual([]);
+  });
+
+  test('makes no account of its own: a user who signs up reads where to sign in (federation 4)', async () => {
+    await enforce(true);
+    const agent = new UserAgent(service);
+    const page = await agent.get('/sign-up');
+    await agent.post('/sign-up', { ...hiddenFields(page.body), email: 'newcomer@corp.example' });
+    const mail = await mails.find('newcomer@corp.example', /How to sign in/);
+    expect(mail.text).toContain('you sign in with The corporate');
+    expect(mail.text).not.toContain('/sign-up/complete');
+    const other = await agent.get('/sign-up');
+    await agent.post('/sign-up', { ...hiddenFields(other.body), email: 'newcomer@else.example' });
+    expect((await mails.to('newcomer@else.example'))[0]!.text).toContain('/sign-up/complete');
   });
 
   test('is passed by a user whom an administrator has marked, at /login?local=1 alone (federation 4, FR14)', async () => {

@@ -40,12 +40,14 @@ export function createConnectionRouting({
     of: async (name: string): Promise<Connection | undefined> => routeOf(name, await routed()),
     ofDomain: async (domain: string): Promise<Connection | undefined> => routeOfDomain(domain, await routed()),
     /** An enforced connection by its id. */
-    enforcing: async (id: string): Promise<Connection | undefined> => (await enforcing()).find((one) => one.id === id),
+    enforcedBy: async (id: string): Promise<Connection | undefined> => (await enforcing()).find((one) => one.id === id),
     /** An enforced connection to which this name leads, whoever has the name. */
     async enforcedOf(name: string): Promise<Connection | undefined> {
       const connection = routeOf(name, await routed());
       return connection?.enforced ? connection : undefined;
     },
+    /** The enforced connection, or directory, of the domain of an address. */
+    enforcing: async (address: string): Promise<Connection | undefined> => routeOf(address, await enforcing()),
     /** The connection by which a user has to sign in, and by nothing else; undefined for a user who may sign in here, too. */
     async requiredOf(user: Pick<User, 'sub' | 'username' | 'email'>): Promise<Connection | undefined> {
       const all = await enforcing();

@@ -74,7 +74,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     // the user can still sign in without an expired request
     const page = { transaction: pending && transaction, pending, session, account };
     // where a user of an enforced domain is led
-    const required = connection === undefined ? undefined : await connectionRouting.enforcing(connection);
+    const required = connection === undefined ? undefined : await connectionRouting.enforcedBy(connection);
     if (required) return show(request, reply, { ...page, kind: oneOf(required) }, { problem: 'enforced' });
     const kind = local === '1' ? 'local' : (await connectionRouting.isOn()) ? 'name' : 'all';
     return show(request, reply, { ...page, kind }, isExpired ? { problem: 'expired' } : undefined);
