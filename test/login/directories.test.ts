@@ -1,4 +1,6 @@
 // Tests the sign-in of users of a directory: whom it finds, what it refuses, and what a directory in trouble does.
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { changeConnection } from '../helpers/connections.ts';
 import { addDirectory, changeSettings, settingsOf, signInWith } from '../helpers/directories.ts';
@@ -53,6 +55,19 @@ beforeEach(async () => {
   server?.log();
 });
 
+/** A server to which nothing may connect. */
+async function listen() {
+  let count = 0;
+  const listener = createServer((socket) => {
+    count++;
+    socket.destroy();
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as { port: number };
+  return { port, connections: () => count, close: () => void listener.close() };
+}
+
 const userOf = async (username: string) => service.store.users.findByUsername(username);
 const linkOf = async (sub: string) => (await service.store.linkedIdentities.ofUser(sub))[0];
 const isSignedIn = async (agent: UserAgent) => (await agent.get('/account')).status === 200;
@@ -77,6 +92,8 @@ withServer('a user of a directory', () => {
       { amr: ['fed'], connection_id: 'ldap' },
     ]);
     expect(await isSignedIn(agent)).toBe(true);
+    // the password was typed just now: the sign-in is as fresh as one by a password here
+    expect((await agent.get('/account/email')).status).toBe(200);
     // by another attribute, on the other instance
     const other = new UserAgent({ issuer: service.issuer });
     expect((await signInWith(service, 'ALICE@example.com', 'password of alice', other)).page.url).toBe(
@@ -280,6 +297,7 @@ withServer('an entry', () => {
     await changeSettings(service, 'ldap', { id_attribute: 'ipaUniqueID' });
     await refused('alice', 'password of alice');
     await changeSettings(service, 'ldap', { id_attribute: 'entryUUID', user_filter: '(objectClass=*)' });
+    const elsewhere = await listen();
     server.add(`dn: uid=shadow,ou=people,${base}
 objectClass: alias
 objectClass: extensibleObject
@@ -290,13 +308,16 @@ dn: uid=remote,ou=people,${base}
 objectClass: referral
 objectClass: extensibleObject
 uid: remote
-ref: ldap://evil.example/uid=remote
+ref: ldap://localhost:${elsewhere.port}/uid=remote
 
 `);
     server.log();
     await refused('shadow', 'password of alice');
     await refused('remote', 'password of alice');
     expect(bindsOf(server.log(), 'alice')).toBe(0);
+    // the referral leads nowhere
+    expect(elsewhere.connections()).toBe(0);
+    elsewhere.close();
     await changeSettings(service, 'ldap', { user_filter: '(objectClass=inetOrgPerson)' });
     expect(await service.database.sql('SELECT count(*)::int AS n FROM linked_identities')).toEqual(before);
   });
