@@ -186,7 +186,10 @@ export async function buildServices({
   const checkDirectories =
     config.connectionsAllow.length === 0
       ? undefined
-      : createDirectoryPasswords({ store, directorySignIn, deviceCookies, connectionSteps });
+      : createDirectoryPasswords({
+          ...{ store, directorySignIn, deviceCookies, connectionSteps },
+          routing: connectionRouting,
+        });
   const attemptCode = createCodeAttempts({ store, audit, deviceCookies, freeFailures });
   const secondFactorEnrolment = createSecondFactorEnrolment({ store, audit });
   const totpEnrolment = createTotpEnrolment({ store, secretBox, secondFactorEnrolment, issuer });

@@ -1,7 +1,7 @@
 // Tests the sign-in of users of a directory: whom it finds, what it refuses, and what a directory in trouble does.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { changeConnection } from '../helpers/connections.ts';
 import { addDirectory, changeSettings, settingsOf, signInWith } from '../helpers/directories.ts';
 import {
@@ -194,6 +194,32 @@ withServer('a user of a directory', () => {
     // it was used up
     expect((await agent.get('/login/directory')).status).toBe(400);
     expect(await userOf('erin')).toBeUndefined();
+  });
+
+  test('with a name of a domain that another connection enforces is led there, and no password reaches the directory (federation 4, FR12)', async () => {
+    await service.database.sql(
+      `INSERT INTO connections (id, kind, display_name, status, domains, enforced) VALUES ('corp', 'oidc', 'Corp', 'enabled', '{example.com}', true)`,
+    );
+    // the sign-in page asks for the name first as soon as an instance knows it
+    const waitFor = (asksForName: boolean) =>
+      vi.waitFor(async () => {
+        const { body } = await new UserAgent(service).get('/login');
+        expect(body.includes('id="password"')).toBe(!asksForName);
+      }, 10_000);
+    await waitFor(true);
+    server.log();
+    const { page, agent } = await signInWith(
+      service,
+      'erin@example.com',
+      'password of erin',
+      undefined,
+      '/login?local=1',
+    );
+    expect(await isSignedIn(agent)).toBe(false);
+    expect(page.body).toContain('Corp');
+    expect(server.log()).not.toContain('ACCEPT');
+    await service.database.sql(`DELETE FROM connections WHERE id = 'corp'`);
+    await waitFor(false);
   });
 
   test('is not signed in by a step of another browser (federation FR4)', async () => {

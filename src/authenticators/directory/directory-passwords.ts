@@ -4,6 +4,7 @@ import type { DirectorySignIn } from '../../domain/connections/ldap/sign-in.ts';
 import type { Store } from '../../repositories/store.ts';
 import { clientAddress } from '../../server/network.ts';
 import type { FirstFactorContinues, FirstFactorRefused, FirstStepContext } from '../authenticator.ts';
+import type { ConnectionRouting } from '../connection/routing.ts';
 import type { ConnectionSteps } from '../connection/steps.ts';
 import type { CountedFailure } from '../password/check.ts';
 
@@ -22,11 +23,13 @@ export function createDirectoryPasswords(options: {
   directorySignIn: DirectorySignIn;
   deviceCookies: DeviceCookies;
   connectionSteps: ConnectionSteps;
+  routing: Pick<ConnectionRouting, 'enforcedOf'>;
 }): CheckDirectories {
-  const { store, directorySignIn, deviceCookies, connectionSteps: steps } = options;
+  const { store, directorySignIn, deviceCookies, connectionSteps: steps, routing } = options;
   return async ({ request, reply, continuation }, { username, password }, failure) => {
     const open = (await store.connections.list()).filter(({ kind, status }) => kind === 'ldap' && status === 'enabled');
-    if (open.length === 0) return undefined;
+    // a name of an enforced domain signs in by its connection, whatever was typed (federation 4)
+    if (open.length === 0 || (await routing.enforcedOf(username))) return undefined;
     const browser = deviceCookies.hash(request);
     const answer = await directorySignIn(open, { name: username.trim(), password, browser });
     switch (answer.outcome) {
