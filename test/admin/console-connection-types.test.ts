@@ -47,7 +47,7 @@ async function send(path: string, typed: Record<string, string>) {
 const own = (body: string) => {
   const common = [
     ...['id', 'display_name', 'secret', 'status', 'linking', 'provisioning', 'domains', 'authoritative_domains'],
-    ...['default_groups', 'position', 'session_lifetime', 'subdomains', 'enforced', 'hidden'],
+    ...['default_groups', 'position', 'session_lifetime', 'subdomains', 'enforced', 'hidden', 'store_tokens'],
   ];
   return Object.keys(fieldsOf(body)).filter((name) => !common.includes(name));
 };
@@ -62,7 +62,7 @@ test('the console offers OpenID Connect, four presets and OAuth 2.0, and no form
 
 test.each([
   ['google', ['client_id'], 'Google tells no groups'],
-  ['microsoft', ['client_id', 'graph_groups', 'trust_mfa', 'tenants', 'group_rules'], 'xms_edov'],
+  ['microsoft', ['client_id', 'graph_groups', 'trust_mfa', 'tenants', 'group_rules', 'logout'], 'xms_edov'],
   ['github', ['client_id', 'base', 'organizations', 'group_rules'], 'Authorization callback URL'],
   ['apple', ['client_id', 'team_id', 'key_id'], 'Return URL'],
 ])(

@@ -56,7 +56,8 @@ test.each([
 test('no page does anything for HEAD, a prefetch or a load that is no navigation (security R8)', async () => {
   const query = new URL(authorizationUrl(service.issuer, client)).search;
   // a request by a script, a program or a frame is no navigation
-  const others = /\/(assets|\.well-known|health|user|register|admin\/api)\/|\/(jwks|metrics|check-session)$/;
+  const others =
+    /\/(assets|\.well-known|health|user|register|admin\/api)\/|\/(jwks|metrics|check-session|frontchannel-logout)$/;
   const visited = routesOf(service.apps[0]!).filter((route) => route.startsWith('GET ') && !others.test(route));
   expect(visited.length).toBeGreaterThan(8);
   const state = () =>
