@@ -17,13 +17,15 @@ const BLACK_BOX = ['protocol', 'login', 'account', 'admin', 'jobs', 'server', 'f
 );
 /** Files that the second run omits: what only they show does not depend on the version of PostgreSQL. */
 const SAME_ON_ALL = `
-  account* admin-recent-sign-in authentication authorization authorization-errors authorization-prompt
-  claims-parameter cli connections consent console* database-deadline discovery encrypted-responses end-session frontchannel-logout
-  health hostile-json introspection jwks key-schedule limits login* logout mail* malformed-requests
-  metrics openapi pairwise passkeys passwords pipeline redaction registration-approval-page
-  registration-validation request-object request-uri resource response-types second-factor-demands
-  secret-kinds sector-identifier session-management sign-in-flood token-assertions
-  token-client-authentication token-requests unreadable-requests user-data user-transfer userinfo userinfo-signed
+  account* active-directory admin-recent-sign-in auth-js authentication authorization authorization-errors authorization-frame
+  authorization-prompt better-auth claims-parameter cli client-libraries connection-keys connection-presets connections consent
+  console* csv-formulas database-deadline discovery dpop-client-libraries encrypted-responses end-session frontchannel-logout
+  gatehouse-as-provider health hostile-json introspection jwks jwt-authorization-responses key-schedule language-menu limits
+  login* logout look-alikes loopback-localhost lying-provider mail* malformed-requests mcp metrics openapi pairwise passkeys
+  passwords pipeline planted* posted-answers redaction registration-approval-page registration-validation request-object
+  request-uri resource response-types second-factor-demands secret-kinds sector-identifier session-management sign-in-flood
+  signed-introspection token-assertions token-client-authentication token-requests unreadable-requests user-data user-transfer
+  userinfo userinfo-signed
 `;
 const BROWSER_TESTS = '**/*.browser.test.ts';
 const APACHE_MODULE = '/usr/lib/apache2/modules/mod_auth_openidc.so';
