@@ -13,6 +13,7 @@ import { newResourceShape } from '../src/oauth/resource-shape.ts';
 import { createStore, type Store } from '../src/repositories/store.ts';
 import { mcpResource } from './mcp-server.ts';
 import type { ApplicationRegistration } from './application-server.ts';
+import type { BankRegistration } from './bank.ts';
 import type { Registered } from './registration.ts';
 import type { Registration } from './relying-party.ts';
 
@@ -26,6 +27,8 @@ export interface Notes {
   applicationRegistration?: ApplicationRegistration | undefined;
   /** The television's registration. */
   deviceRegistration?: Registered | undefined;
+  /** The bank's registration, with its private key. */
+  bankRegistration?: BankRegistration | undefined;
   /** The passwords of the sample users that the demonstration created, by user name. */
   passwords?: Record<string, string | undefined> | undefined;
 }

@@ -1,4 +1,4 @@
-// Runs the demo: the service, unless it runs already, sample applications, a sample television and a sample MCP server that use it, and sample users.
+// Runs the demo: the service, unless it runs already, sample applications, a sample television, MCP server and bank that use it, and sample users.
 import { ConfigError, loadConfig } from '../src/config.ts';
 import { EmbeddedPostgresError } from '../src/database/embedded.ts';
 import { MigrationError } from '../src/database/migrations.ts';
@@ -15,6 +15,7 @@ import {
   sampleUser,
 } from './administrator.ts';
 import { admittedGroup, startApplicationServer } from './application-server.ts';
+import { startBank } from './bank.ts';
 import { startDevice } from './device.ts';
 import { startMcpServer } from './mcp-server.ts';
 import { startRelyingParty } from './relying-party.ts';
@@ -36,6 +37,7 @@ try {
   const applicationPort = portSetting('DEMO_APPLICATION_PORT', 3002);
   const devicePort = portSetting('DEMO_DEVICE_PORT', 3003);
   const mcpPort = portSetting('DEMO_MCP_PORT', 3004);
+  const bankPort = portSetting('DEMO_BANK_PORT', 3005);
   if (!['localhost', '127.0.0.1', '[::1]'].includes(new URL(config.issuer).hostname)) {
     throw new DemoError('The demonstration makes a sample user: run it without BASE_URL, on this computer only.');
   }
@@ -88,6 +90,14 @@ try {
   const mcp = await startMcpServer({ issuer: config.issuer, port: mcpPort });
   started.push(mcp);
   await ensureMcpResource(config, mcp.resource);
+  const bank = await startBank({
+    issuer: config.issuer,
+    port: bankPort,
+    registration: notes.bankRegistration,
+    approve,
+  });
+  started.push(bank);
+  keep({ bankRegistration: bank.registration });
   for (const user of [sampleUser, otherUser]) {
     const { username } = user;
     const password = await ensureUser(config, user, notes.passwords?.[username]);
@@ -108,6 +118,7 @@ try {
         `    ${server.url}  an application server with access for the group ${admittedGroup} only: ${sampleUser.username}, not ${otherUser.username}`,
         ...(device ? [`    ${device.url}  a television that shows a code, which you enter in a browser`] : []),
         `    ${mcp.resource}  an MCP server: add this address to an MCP client, and approve the client at ${config.issuer}/admin`,
+        `    ${bank.url}  a bank, whose stolen tokens would be worth nothing (FAPI 2.0)`,
         '  and sign in as',
         ...users,
         `  Gatehouse ${running ? 'ran already' : 'runs'} at ${config.issuer}. Ctrl-C ends the demonstration.`,
