@@ -126,7 +126,7 @@ export function documentMetadata(
   return parseClientMetadata(given, { apiScopes: [...apiScopes, ...keptScopes] }, settings);
 }
 
-/** Known here, and not for a client that has no secret and that nobody registered. */
+/** Known here, and not for a client that has neither a secret nor a registration. */
 const forbiddenGrants = ['implicit', 'client_credentials'];
 
 const isStrings = (value: unknown): value is string[] =>

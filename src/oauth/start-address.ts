@@ -11,8 +11,8 @@ export interface StartClient {
 
 /**
  * The start_uri that an administrator stored, or the initiate_login_uri with the issuer; undefined if there is neither. A registrant changes
- * initiate_login_uri without an approval, so that it counts only at the origin of a redirect URI, which was approved. A client that nobody
- * approved leads nobody anywhere.
+ * initiate_login_uri without an approval, so that it counts only at the origin of a redirect URI, which was approved. A client without
+ * an approval has no start address.
  */
 export function startAddress({ startUri, metadata, approvedBy }: StartClient, issuer: string): string | undefined {
   if (startUri !== undefined) return startUri;

@@ -8,7 +8,7 @@ import { invalidDpopProof, type OAuthError, useDpopNonce } from '../oauth/errors
 import type { UsedProof } from '../repositories/tokens/dpop-proofs.ts';
 import { ProofRefused, verifyProof } from '../tokens/dpop-proof.ts';
 
-/** What a request proves. It counts once: whoever accepts it stores its use. */
+/** What a request proves. It counts once: the code that accepts it stores its use. */
 export interface DpopProof extends UsedProof {
   binding: { jkt: string };
   /** The slot of its nonce, if it has one of ours that is still good. */

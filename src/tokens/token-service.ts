@@ -108,7 +108,7 @@ export function createTokenService(options: TokenServiceOptions) {
     verifyIdToken: (token: string) => verifyIdToken(keyRing, issuer, token, secretOf, idTokenLifetimeOf),
     /** The time that every signed token is checked against: the database's. */
     now: () => keyRing.now(),
-    /** The digest of a JWT access token of this service (RFC 9068); undefined for any other text. Nobody has verified that it is still valid. */
+    /** The digest of a JWT access token of this service (RFC 9068); undefined for any other text. It may have expired. */
     accessTokenHash: (token: string) => accessTokenHash(keyRing, issuer, token),
     /** Whether a text is a JWT that names this issuer. Nothing is verified yet. */
     isOwnJwt: (token: string) => isOwnJwt(issuer, token),

@@ -41,7 +41,7 @@ export function createConnectionRouting({
     ofDomain: async (domain: string): Promise<Connection | undefined> => routeOfDomain(domain, await routed()),
     /** An enforced connection by its id. */
     enforcedBy: async (id: string): Promise<Connection | undefined> => (await enforcing()).find((one) => one.id === id),
-    /** An enforced connection to which this name leads, whoever has the name. */
+    /** An enforced connection to which this name leads, for every user alike. */
     async enforcedOf(name: string): Promise<Connection | undefined> {
       const connection = routeOf(name, await routed());
       return connection?.enforced ? connection : undefined;

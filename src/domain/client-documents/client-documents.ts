@@ -115,7 +115,7 @@ export function createClientDocuments(options: ClientDocumentsDependencies) {
     /** Whether a client_id is the address of a document that the service may fetch. */
     isAddress: (clientId: string | undefined): clientId is string =>
       config.clientDocuments !== 'off' && clientId !== undefined && isDocumentAddress(clientId, config.issuer),
-    /** Finds a client for a signed-in user; nobody else causes a fetch (security R140). */
+    /** Finds a client for a signed-in user; no other request causes a fetch (security R140). */
     async ask(clientId: string, by: Asker): Promise<Asked> {
       const state = await documents.state(clientId);
       if (state?.isIdle) await documents.touch(clientId);

@@ -49,7 +49,7 @@ export function createDocumentStore({ config, store, clients, secretBox }: Docum
       firstParty: false,
       selfRegistered: true,
       origin: 'document',
-      // nobody ever sees these credentials, and there is no token for its registration
+      // these credentials are never shown, and there is no token for its registration
       ...newCredentials(secretBox, clientId, metadata).stored,
       registrationTokenHash: undefined,
     });

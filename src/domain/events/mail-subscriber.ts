@@ -36,7 +36,7 @@ export function mailsAbout(event: RecordedEvent, { contacts, hasVerifiedAddress 
     case 'user.recovery_codes_renewed':
       return hasVerifiedAddress ? [aboutAccount('second-factor-changed', event)] : [];
     case 'identity.linked':
-      // a new account has nobody to warn
+      // the user of a new account needs no warning
       return hasVerifiedAddress && detail['how'] !== 'provisioned' ? [aboutAccount('identity-linked', event)] : [];
     default:
       return [];

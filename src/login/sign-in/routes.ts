@@ -139,7 +139,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     const refused = answer.outcome === 'verified' ? answer.late : answer;
     if (refused.event)
       await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', clientId, ...refused.event });
-    // a name of an enforced domain gets one answer, whoever has it and whatever was typed (federation FR12)
+    // a name of an enforced domain gets one answer for every user and every password (federation FR12)
     const required = await connectionRouting.enforcedOf(fields['username'] ?? '');
     if (required && refused.wait === undefined)
       return pages.redirect(reply, requiredPath(required.id, { transaction, returnTo: returnToOf(request) }));
