@@ -49,10 +49,9 @@ const leftOut: string[] = [];
 if (vitestArguments.length > 0) {
   await tests('tests as chosen, on the embedded PostgreSQL', 'embedded', vitestArguments);
 } else {
-  await installMissing();
-  if (!(await step('type check, eslint, prettier', checks))) {
-    problems.push('The code check failed: `npm run fix` mends what a tool can.');
-  }
+  // side by side: the installation waits for the network and the disk
+  const [, isGood] = await Promise.all([installMissing(), step('type check, eslint, prettier', checks)]);
+  if (!isGood) problems.push('The code check failed: `npm run fix` mends what a tool can.');
   await tests('all tests on the embedded PostgreSQL', 'embedded', []);
   if (!existsSync(APACHE_MODULE)) {
     leftOut.push('Apache did not run as a relying party: install libapache2-mod-auth-openidc.');
@@ -111,9 +110,9 @@ async function installMissing(): Promise<void> {
     installedChromium() &&
     [APACHE_MODULE, PGBOUNCER, SLAPD, LDAPADD, SAMBA].every((path) => existsSync(path));
   if (!mayInstall || !apt || all) return;
-  await step('install what is missing', () => {
+  await step('install what is missing', async () => {
     const options = { DEBIAN_FRONTEND: 'noninteractive' };
-    if (!run('apt-get', ['-qq', 'update'], options)) return false;
+    if (!(await run('apt-get', ['-qq', 'update'], options))) return false;
     const packages: string[] = [];
     if (!installedChromium()) packages.push('chromium');
     // It brings the programs of Apache, and starts no service.
@@ -136,12 +135,12 @@ async function installMissing(): Promise<void> {
 }
 
 /** Installs packages of which only the programs are needed: the packages ask this file whether they may start their services. */
-function withoutServices(install: () => boolean): boolean {
+async function withoutServices(install: () => Promise<boolean>): Promise<boolean> {
   const policy = '/usr/sbin/policy-rc.d';
   if (existsSync(policy)) return install();
   writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
   try {
-    return install();
+    return await install();
   } finally {
     rmSync(policy);
   }
@@ -200,15 +199,14 @@ async function step(title: string, work: () => boolean | Promise<boolean>): Prom
   return ok;
 }
 
-function run(
+async function run(
   command: string,
   args: string[],
   environment: Record<string, string | undefined> = {},
   stdout: 'inherit' | 'ignore' = 'inherit',
-): boolean {
-  const env = { ...process.env, ...environment };
-  const { status, error } = spawnSync(command, args, { env, stdio: ['ignore', stdout, 'inherit'] });
-  if (error) console.error(error.message);
+): Promise<boolean> {
+  const child = spawn(command, args, { env: { ...process.env, ...environment }, stdio: ['ignore', stdout, 'inherit'] });
+  const [status] = await once(child, 'close').catch((error: unknown) => [console.error(String(error))]);
   return status === 0;
 }
 
