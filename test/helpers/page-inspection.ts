@@ -23,8 +23,12 @@ export const runAxe = (runOnly: AxeRules): string => `(async () => {
 
 /** Everything that the checks find on the page that a browser shows. */
 export async function faultsOf(page: Page): Promise<string[]> {
+  return [...(await page.evaluate<string[]>(runAxe(wcagRules))), ...(await faultsWithoutAxe(page))];
+}
+
+/** The same without axe-core, for a browser without script. */
+export async function faultsWithoutAxe(page: Page): Promise<string[]> {
   return [
-    ...(await page.evaluate<string[]>(runAxe(wcagRules))),
     ...(await page.evaluate<{ faults: string[] }>(inspect)).faults,
     ...((await page.evaluate<number>(overflow)) > 0 ? ['it scrolls sideways'] : []),
   ];
