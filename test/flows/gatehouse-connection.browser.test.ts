@@ -6,7 +6,7 @@ import { withoutLimits } from '../helpers/grants.ts';
 import { createAdministrator } from '../helpers/preset-connections.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { authorizationUrl } from '../helpers/user-agent.ts';
-import { type Application, openWalk, startApplication, walkers } from '../helpers/walk.ts';
+import { type Application, openWalk, startApplication, walkersBy } from '../helpers/walk.ts';
 
 let upstream: TestService;
 let service: TestService;
@@ -48,7 +48,7 @@ afterAll(async () => {
   await application?.stop();
 });
 
-describe.each(walkers)('in $locale at $width pixels, $script', (walker) => {
+describe.each(walkersBy('desktop'))('in $locale at $width pixels, $script', (walker) => {
   browserTest(
     'a user signs in at another Gatehouse, takes another name, comes back at once the next time, and signs out of both, by keyboard alone (federation 4, 5; WCAG 2.1.1)',
     { timeout: 120_000 },

@@ -13,8 +13,11 @@ export interface OidcProviderClient {
   backchannelLogoutUri: string;
 }
 
-const htmlOf = (inner: string) =>
-  `<!doctype html><html lang="en"><title>oidc-provider</title><link rel="icon" href="data:,"><main><h1>oidc-provider</h1><form method="post">${inner}</form></main></html>`;
+const lifetime = 600; // seconds
+
+const pageOf = (inner: string) =>
+  `<!doctype html><html lang="en"><title>oidc-provider</title><link rel="icon" href="data:,"><main><h1>oidc-provider</h1>${inner}</main></html>`;
+const htmlOf = (inner: string) => pageOf(`<form method="post">${inner}</form>`);
 const pages: Record<string, string> = {
   login: htmlOf('<label>Account <input name="account" autofocus></label><button>Sign in</button>'),
   consent: htmlOf('<button id="agree">Agree</button>'),
@@ -50,15 +53,25 @@ export async function startOidcProvider(clientOf: (issuer: string) => Promise<Oi
       claims: () => ({ sub, name: `Account ${sub}`, preferred_username: sub, email: `${sub}@peer.example` }),
     }),
     claims: { openid: ['sub'], profile: ['name', 'preferred_username'], email: ['email'] },
+    ttl: { Interaction: lifetime, Session: lifetime, Grant: lifetime, AccessToken: lifetime, IdToken: lifetime },
     cookies: { keys: [randomBytes(32).toString('base64url')] },
     features: {
       devInteractions: { enabled: false },
       backchannelLogout: { enabled: true },
-      rpInitiatedLogout: { enabled: true },
+      // its own pages load a font from another site
+      rpInitiatedLogout: {
+        enabled: true,
+        logoutSource(context, form) {
+          context.body = pageOf(`${form}<button form="op.logoutForm" name="logout" value="yes">Sign out</button>`);
+        },
+        postLogoutSuccessSource(context) {
+          context.body = pageOf('<p>You are signed out.</p>');
+        },
+      },
       pushedAuthorizationRequests: { enabled: true },
     },
-    // its outgoing requests refuse the loopback otherwise
-    fetch: (url, options) => globalThis.fetch(url, options),
+    // its own dispatcher refuses the loopback
+    fetch: (url, options) => globalThis.fetch(url, { ...options, dispatcher: undefined } as RequestInit),
     interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
     pkce: { required: () => true },
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), alg: 'RS256', use: 'sig', kid: 'peer' }] },

@@ -11,6 +11,8 @@ import { faultsOf, faultsWithoutAxe } from './page-inspection.ts';
 /** A folder for a picture of each page on the way. */
 const pictures = process.env.WALK_PICTURES;
 
+const mostChoices = 10;
+
 export interface Walker {
   locale: string;
   width: number;
@@ -18,18 +20,17 @@ export interface Walker {
   javaScriptEnabled?: boolean;
 }
 
-/** The walks of the tests of connections: on a desktop with script, and on a telephone without. */
-export const walkers = (
-  process.env.WALKS === 'all'
-    ? ['en', 'de', 'ar'].flatMap((locale) => [
-        { locale, width: 1280, javaScriptEnabled: true, colorScheme: 'light' as const },
-        { locale, width: 360, javaScriptEnabled: false, colorScheme: 'dark' as const },
-      ])
-    : [
-        { locale: 'en', width: 1280, javaScriptEnabled: true, colorScheme: 'light' as const },
-        { locale: 'ar', width: 360, javaScriptEnabled: false, colorScheme: 'light' as const },
-      ]
-).map((walker) => ({ ...walker, script: walker.javaScriptEnabled ? 'with script' : 'without script' }));
+const one = {
+  desktop: { locale: 'en', width: 1280, javaScriptEnabled: true, colorScheme: 'light' },
+  telephone: { locale: 'ar', width: 360, javaScriptEnabled: false, colorScheme: 'dark' },
+} as const;
+
+/** Who walks: one user, on a desktop with script or on a telephone without; with WALKS=all both in each language. */
+export const walkersBy = (device: keyof typeof one) =>
+  (process.env.WALKS === 'all'
+    ? ['en', 'de', 'ar'].flatMap((locale) => Object.values(one).map((walker) => ({ ...walker, locale })))
+    : [one[device]]
+  ).map((walker) => ({ ...walker, script: walker.javaScriptEnabled ? 'with script' : 'without script' }));
 
 export type Application = Awaited<ReturnType<typeof startApplication>>;
 
@@ -58,9 +59,18 @@ export async function startApplication() {
 }
 
 /** A browser of its own for one user. */
-export async function openWalk(browser: Browser, walk: string, { width, ...rest }: Walker) {
-  const context = await browser.newContext({ ...rest, viewport: { width, height: 740 } });
+export async function openWalk(
+  browser: Browser,
+  walk: string,
+  { locale, width, colorScheme, javaScriptEnabled }: Walker,
+) {
+  const context = await browser.newContext({
+    ...{ locale, viewport: { width, height: 740 } },
+    ...(colorScheme && { colorScheme }),
+    ...(javaScriptEnabled !== undefined && { javaScriptEnabled }),
+  });
   const page = await context.newPage();
+  const keys = keyboard(page);
   const complaints: string[] = [];
   page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -73,11 +83,11 @@ export async function openWalk(browser: Browser, walk: string, { width, ...rest 
     /** Checks the page that the browser shows. */
     async checked(name: string): Promise<void> {
       // axe-core waits for timers, which do not run where a page may run no script
-      const faults = rest.javaScriptEnabled === false ? await faultsWithoutAxe(page) : await faultsOf(page);
+      const faults = javaScriptEnabled === false ? await faultsWithoutAxe(page) : await faultsOf(page);
       expect({ url: page.url(), faults }).toMatchObject({ faults: [] });
       if (pictures !== undefined) {
         mkdirSync(pictures, { recursive: true });
-        const file = `${walk}-${rest.locale}-${width}-${++taken}-${name}.png`;
+        const file = `${walk}-${locale}-${width}-${++taken}-${name}.png`;
         await page.screenshot({ path: join(pictures, file), fullPage: true, animations: 'disabled' });
       }
     },
@@ -85,6 +95,15 @@ export async function openWalk(browser: Browser, walk: string, { width, ...rest 
     async enter(address: string): Promise<void> {
       await Promise.all([page.waitForURL(address), page.keyboard.press('Enter')]);
     },
-    ...keyboard(page),
+    /** Chooses one of several radio buttons. */
+    async choose(name: string, value: string): Promise<void> {
+      await keys.goTo(`input[name="${name}"]`);
+      for (let press = 0; press < mostChoices; press++) {
+        if (await keys.isAt(`input[name="${name}"][value="${value}"]`)) return;
+        await page.keyboard.press('ArrowDown');
+      }
+      throw new Error(`the arrows do not lead to ${name} ${value}`);
+    },
+    ...keys,
   };
 }
