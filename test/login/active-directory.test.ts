@@ -1,9 +1,12 @@
 // Tests sign-in and import with Samba as a domain controller of Active Directory.
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type ActiveDirectory, hasSamba, startActiveDirectory } from '../helpers/active-directory.ts';
+import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { addDirectory, changeSettings, settingsOfActiveDirectory, signInWith } from '../helpers/directories.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
+import { openWalk, walkersBy } from '../helpers/walk.ts';
 
 const passwordOf = (name: string) => `Passw0rd-of-${name}`;
 
@@ -74,6 +77,65 @@ describe.runIf(hasSamba)('Active Directory', { timeout: 90_000 }, () => {
     }
     expect(await userOf('ben')).toBeUndefined();
     server.tool('user', 'enable', 'ben');
+  });
+
+  describe.each(walkersBy('desktop'))('in a browser in $locale at $width pixels, $script', (walker) => {
+    browserTest(
+      'a user signs in on the page by each name, and reads with the right password alone why it is no longer accepted (federation 6, F57)',
+      { timeout: 90_000 },
+      async () => {
+        const name = `emil-${walker.locale}-${walker.width}`;
+        const group = `Masons-${walker.locale}-${walker.width}`;
+        server.tool('user', 'create', name, passwordOf(name), `--mail-address=${name}@example.com`);
+        for (const one of [group, `${group}-all`]) server.tool('group', 'add', one);
+        server.tool('group', 'addmembers', group, name);
+        server.tool('group', 'addmembers', `${group}-all`, group);
+        await service.database.sql(`UPDATE connections SET group_rules = group_rules || $1 WHERE id = 'ad'`, [
+          JSON.stringify([{ equals: `${group}-all`, group: 'masons' }]),
+        ]);
+        const browser: Browser = await launchBrowser();
+        const { page, checked, type, context, complaints } = await openWalk(browser, 'active-directory', walker);
+        const said = () => page.locator('#problem').textContent();
+        const signIn = async (typed: string, password: string) => {
+          await context.clearCookies({ name: 'JSESSIONOPENID' });
+          await page.goto(`${service.issuer}/login`);
+          await type('#username', typed);
+          await type('#password', password);
+          const [answer] = await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')]);
+          return new URL(answer.url()).pathname;
+        };
+        expect(await signIn('no-such-user', 'wrong')).toBe('/login');
+        await checked('wrong');
+        const wrong = await said();
+        for (const typed of [name, `${name}@example.com`, `${name.toUpperCase()}@EXAMPLE.COM`])
+          expect([typed, await signIn(typed, passwordOf(name))]).toEqual([typed, '/account']);
+        await checked('account');
+        expect((await userOf(name))!.groups).toEqual(['masons']);
+        const sentences = new Set([wrong]);
+        const change = [`--newpassword=${passwordOf(name)}`, '--must-change-at-next-login'];
+        for (const [state, command] of [
+          ['disabled', ['user', 'disable', name]],
+          ['expired-account', ['user', 'setexpiry', name, '--days=-1']],
+          ['must-change', ['user', 'setpassword', name, ...change]],
+        ] as const) {
+          server.tool(...command);
+          // a password that is not accepted counts, and the fifth one would not reach the directory
+          if (state === 'disabled') {
+            expect(await signIn(name, 'wrong')).toBe('/login');
+            expect([state, await said()]).toEqual([state, wrong]);
+          }
+          expect(await signIn(name, passwordOf(name))).toBe('/login');
+          await checked(state);
+          const sentence = await said();
+          expect([state, sentences.has(sentence)]).toEqual([state, false]);
+          sentences.add(sentence);
+          if (state === 'disabled') server.tool('user', 'enable', name);
+          if (state === 'expired-account') server.tool('user', 'setexpiry', name, '--days=30');
+        }
+        expect(complaints.filter((line) => !/400/.test(line))).toEqual([]);
+        await browser.close();
+      },
+    );
   });
 
   test('is imported by the changes of its numbers, and a disabled user loses access (federation 6, F58)', async () => {
