@@ -78,9 +78,9 @@ export function createSignIn(options: SignInOptions) {
       user: VerifiedUser,
       continuation: Continuation,
     ): Promise<string | undefined> {
-      // whatever the user showed here, an enforced domain signs in by its connection (federation 4)
-      const required = user.upstream ? undefined : await routing.requiredBy(user.sub);
-      if (required) {
+      // whatever the user showed, here or at another connection, an enforced domain signs in by its own connection (federation 4)
+      const required = await routing.requiredBy(user.sub);
+      if (required && required.id !== user.upstream?.connectionId) {
         const detail = { reason: 'enforced', connection: required.id };
         const event = { type: 'user.sign_in_failed', outcome: 'failure', sub: user.sub, detail } as const;
         await audit(request, { ...event, clientId: continuation.clientId });

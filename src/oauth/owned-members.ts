@@ -1,4 +1,4 @@
-// Decides which members of a user a connection owns: it takes them over at each sign-in, so that the user cannot change them here (federation 4).
+// Decides which members of a user a connection owns, so that the user cannot change them here: it takes them over at each sign-in (federation 4).
 import { domainOf, isOfDomains } from './mail-domain.ts';
 
 export interface OwningConnection {
@@ -7,6 +7,8 @@ export interface OwningConnection {
   sync: 'first' | 'always' | 'never';
   claimRules: readonly { to: string }[];
   authoritativeDomains: readonly string[];
+  domains: readonly string[];
+  enforced: boolean;
   subdomains: boolean;
 }
 
@@ -17,11 +19,16 @@ export function ownedMembers(
 ): Readonly<Record<string, string>> {
   const owned = new Map<string, string>();
   const domain = email === undefined ? undefined : domainOf(email);
-  for (const { displayName, status, sync, claimRules, authoritativeDomains, subdomains } of linked) {
-    // a connection that is switched off, or that was asked once, keeps nothing up to date
-    if (status === 'disabled' || sync !== 'always') continue;
-    const claims = claimRules.map(({ to }) => to);
-    if (domain !== undefined && isOfDomains(domain, authoritativeDomains, subdomains)) claims.push('email');
+  for (const connection of linked) {
+    const { displayName, status, sync, claimRules, authoritativeDomains, domains, enforced, subdomains } = connection;
+    const isOf = (ones: readonly string[]) => domain !== undefined && isOfDomains(domain, ones, subdomains);
+    if (status === 'disabled') continue;
+    // a connection that was asked once keeps nothing up to date
+    const keeps = sync === 'always';
+    const claims = keeps ? claimRules.map(({ to }) => to) : [];
+    // with an address elsewhere, a user of an enforced domain could sign in another way from then on
+    const isHeld = enforced && status === 'enabled' && isOf(domains);
+    if (isHeld || (keeps && isOf(authoritativeDomains))) claims.push('email');
     for (const claim of claims) if (!owned.has(claim)) owned.set(claim, displayName);
   }
   return Object.fromEntries(owned);

@@ -1,7 +1,7 @@
 // Tests which connection a name meets at the sign-in page: the domain of the address alone decides, and an enforced domain signs in by nothing else.
 import argon2 from 'argon2';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { addConnection, answerOf, changeConnection, leave } from '../helpers/connections.ts';
+import { addConnection, answerOf, changeConnection, leave, signInBy } from '../helpers/connections.ts';
 import { withoutLimits } from '../helpers/grants.ts';
 import { MailServer } from '../helpers/mail-server.ts';
 import { Authenticator, passkeyForm } from '../helpers/passkey.ts';
@@ -352,6 +352,31 @@ describe('an enforced domain', () => {
     const again = passkeyForm(await other.get('/login'));
     await other.post(again.action, { ...again.fields, credential: key.get(again.options) });
     expect(await isSignedIn(other)).toBe(true);
+  });
+
+  test('lets no other connection sign in, either, also one that the user linked before (federation 4)', async () => {
+    await addConnection(service, provider, 'elsewhere', { provisioning: 'on' });
+    const user = await service.createUser({ email: 'linked@corp.example', emailVerified: true });
+    for (const connection of ['elsewhere', 'corporate'])
+      await service.database.sql(
+        `INSERT INTO linked_identities (connection_id, issuer, subject, sub, how) VALUES ($1, $2, 'linked-1', $3, 'person')`,
+        [connection, provider.issuer, user.sub],
+      );
+    provider.be({ sub: 'linked-1' });
+    await enforce(true);
+    const agent = new UserAgent(service);
+    const page = await signInBy(agent, 'elsewhere', '/login?local=1');
+    expect(page.body).toContain(required);
+    expect(await isSignedIn(agent)).toBe(false);
+    expect(await service.database.sql('SELECT FROM sessions WHERE sub = $1', [user.sub])).toEqual([]);
+    // by the connection of the domain the user comes in
+    await agent.follow(await agent.get(await answerOf(await leave(agent, page, 'corporate'))));
+    expect(await isSignedIn(agent)).toBe(true);
+    await enforce(false);
+    const other = new UserAgent(service);
+    await signInBy(other, 'elsewhere', '/login?local=1');
+    expect(await isSignedIn(other)).toBe(true);
+    await service.database.sql(`DELETE FROM connections WHERE id = 'elsewhere'`);
   });
 
   test('lets users of other domains sign in as before (federation 4)', async () => {
