@@ -18,6 +18,16 @@ describe('a name (federation 4, FR2, F21)', () => {
     ['ada@BÜCHER.example', 'corporate'],
     ['ada@sub.corp.example', undefined],
     ['ada@corp.example.evil.test', undefined],
+    // characters that are others in their compatibility form
+    ['ada@corp.example／.evil.test', undefined],
+    ['ada@corp.example？.evil.test', undefined],
+    ['ada@corp.example＃.evil.test', undefined],
+    ['ada@corp％2eexample', undefined],
+    ['ada@else.example＠corp.example', undefined],
+    ['ada＠else.example@corp.example', undefined],
+    ['＂ada＂@corp.example', undefined],
+    ['ada@ｃｏｒｐ.example', 'corporate'],
+    ['ada@corp。example', 'corporate'],
     ['ada@evilcorp.example', undefined],
     ['ada@corp.example.', undefined],
     ['ada@', undefined],
@@ -43,7 +53,8 @@ describe('a name (federation 4, FR2, F21)', () => {
 describe('a connection owns (federation 4)', () => {
   const owner: OwningConnection = {
     ...{ displayName: 'Corporate', status: 'enabled', sync: 'always', authoritativeDomains: ['corp.example'] },
-    ...{ claimRules: [{ to: 'name' }, { to: 'phone_number' }], subdomains: false },
+    ...{ claimRules: [{ to: 'name' }, { to: 'phone_number' }], domains: ['corp.example'], enforced: false },
+    subdomains: false,
   };
   test.each<[string, OwningConnection[], string | undefined, Record<string, string>]>([
     [
@@ -57,6 +68,24 @@ describe('a connection owns (federation 4)', () => {
     ['nothing while it is disabled', [{ ...owner, status: 'disabled' }], 'a@corp.example', {}],
     ['nothing that it says only once', [{ ...owner, sync: 'first' }], 'a@corp.example', {}],
     ['nothing that it never says', [{ ...owner, sync: 'never' }], 'a@corp.example', {}],
+    [
+      'an address of a domain that it enforces, whatever else it says',
+      [{ ...owner, sync: 'never', authoritativeDomains: [], enforced: true }],
+      'a@corp.example',
+      { email: 'Corporate' },
+    ],
+    [
+      'no address of another domain than those that it enforces',
+      [{ ...owner, sync: 'never', enforced: true }],
+      'a@else.example',
+      {},
+    ],
+    [
+      'no address of an enforced domain while users only link by it',
+      [{ ...owner, sync: 'never', status: 'link_only', enforced: true }],
+      'a@corp.example',
+      {},
+    ],
     [
       'what no other owns before it',
       [{ ...owner, displayName: 'First', claimRules: [{ to: 'name' }], authoritativeDomains: [] }, owner],
