@@ -1,5 +1,6 @@
 // Attacks and odd behaviour of connections that no other file has whole: races, weight, planted answers, groups that are not said, and canaries.
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { addConnection, answerOf, changeConnection, leave, signInBy, signInPage } from '../helpers/connections.ts';
 import { openConsole } from '../helpers/console.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
@@ -190,6 +191,69 @@ describe('groups', () => {
       await changeConnection(service, 'honest', { group_rules: [], default_groups: [] });
     },
   );
+});
+
+describe('a connection that is deleted', () => {
+  const deleteBy = async (id: string) =>
+    (
+      await call(`${service.issuer}/admin/api/connections/${id}`, {
+        token: await adminToken(service),
+        method: 'DELETE',
+      })
+    ).status;
+
+  test('leaves no membership, also of a sign-in that is on its way (federation FR1, F27)', async () => {
+    await addConnection(service, provider, 'leaving', { provisioning: 'on' });
+    const subject = `leaving-${++number}`;
+    provider.be({ sub: subject, preferred_username: subject, groups: ['of the leaving'] });
+    await signInBy(new UserAgent(service), 'leaving');
+    const [link] = await service.database.sql<{ sub: string }>('SELECT sub FROM linked_identities WHERE subject = $1', [
+      subject,
+    ]);
+    await changeConnection(service, 'leaving', { group_rules: [{ all: true, prefix: '' }] });
+    const agent = new UserAgent(service);
+    const answer = await answerOf(await leave(agent, await signInPage(agent, 'leaving'), 'leaving'));
+    const holder = new pg.Client(service.database.connection);
+    await holder.connect();
+    const waiting = async () =>
+      (
+        await service.database.sql(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        )
+      ).length;
+    try {
+      await holder.query('BEGIN');
+      await holder.query('SELECT FROM users WHERE sub = $1 FOR UPDATE', [link!.sub]);
+      const signingIn = agent.get(answer);
+      await vi.waitUntil(async () => (await waiting()) === 1);
+      let isDeleted = false;
+      const deleting = deleteBy('leaving').finally(() => (isDeleted = true));
+      await vi.waitUntil(async () => isDeleted || (await waiting()) === 2);
+      await holder.query('COMMIT');
+      expect((await signingIn).status).toBeLessThan(500);
+      expect(await deleting).toBe(204);
+    } finally {
+      await holder.end();
+    }
+    expect((await service.store.users.find(link!.sub))!.groups).toEqual([]);
+    expect((await agent.get('/account')).status).toBe(303);
+  });
+
+  test('is admitted to no guarded group and gives no client its tokens when another one has its id (federation FR14, F27)', async () => {
+    await addConnection(service, provider, 'trusted', { provisioning: 'on' });
+    const client = await service.createClient();
+    const { sql } = service.database;
+    await sql(`INSERT INTO groups (name, guarded_sources) VALUES ('ops', '{honest,trusted}')`);
+    await sql(`UPDATE clients SET upstream_tokens = '{trusted,honest}' WHERE client_id = $1`, [client.clientId]);
+    expect(await deleteBy('trusted')).toBe(204);
+    expect(await sql(`SELECT guarded_sources FROM groups WHERE name = 'ops'`)).toEqual([
+      { guarded_sources: ['honest'] },
+    ]);
+    expect(await sql('SELECT upstream_tokens FROM clients WHERE client_id = $1', [client.clientId])).toEqual([
+      { upstream_tokens: ['honest'] },
+    ]);
+    await sql(`DELETE FROM groups WHERE name = 'ops'`);
+  });
 });
 
 test('the secret of a connection is in no answer, page, export, event or log, failures included (federation FR17, F31)', async () => {

@@ -150,6 +150,56 @@ describe('an access token that expired', () => {
   });
 });
 
+test('an access token that was renewed without an expiry or a scope is given as it is, with the scope from before (RFC 6749 5.1)', async () => {
+  const token = await tokenOf({ ...canaries, expires_in: 1, scope: 'calendar' });
+  provider.lie({ tokens: { expires_in: undefined } });
+  const answer = await read(token);
+  expect(answer.body).toEqual({
+    ...{ access_token: expect.stringMatching(/^refreshed-/), token_type: 'Bearer', scope: 'calendar' },
+  });
+  const before = provider.count('token');
+  expect((await read(token)).body).toEqual(answer.body);
+  expect(provider.count('token')).toBe(before);
+});
+
+describe('nothing more is given (federation FR5, FR17)', () => {
+  const change = async (body: object) => {
+    const { status } = await call(`${service.issuer}/admin/api/connections/store`, {
+      ...{ token: admin, method: 'PATCH', body },
+    });
+    expect(status).toBe(200);
+  };
+  // one that is valid, and one that would be refreshed
+  test.each([3600, 1])('while the connection is disabled, with %i seconds left', async (expires_in) => {
+    const token = await tokenOf({ ...canaries, expires_in });
+    await change({ status: 'disabled' });
+    const before = provider.count('token');
+    expect((await read(token)).status).toBe(404);
+    expect(provider.count('token')).toBe(before);
+    await change({ status: 'enabled' });
+    provider.lie({});
+    expect((await read(token)).status).toBe(200);
+  });
+
+  test('once the connection keeps no tokens any more, and those that it kept are forgotten', async () => {
+    const token = await tokenOf({ ...canaries, expires_in: 3600 });
+    await change({ store_tokens: false });
+    expect((await read(token)).status).toBe(404);
+    expect((await count())[0].count).toBe(0);
+    await change({ store_tokens: true });
+    expect((await read(token)).status).toBe(404);
+  });
+
+  test('to a client of another name: no refresh token of the former one goes there', async () => {
+    const token = await tokenOf({ ...canaries, expires_in: 1 });
+    await change({ settings: { client_id: 'another' } });
+    const before = provider.count('token');
+    expect((await read(token)).status).toBe(404);
+    expect([provider.count('token'), (await count())[0].count]).toEqual([before, 0]);
+    await change({ settings: { client_id: provider.settings.client_id } });
+  });
+});
+
 test('a connection that keeps no tokens has none, and a removed link takes them along (federation 4, FR17)', async () => {
   const token = await tokenOf({ ...canaries, expires_in: 3600 });
   const [{ count: kept }] = await count();

@@ -239,6 +239,11 @@ export function connectionOperations(store: Store) {
         await keepSecret(repositories, secretBox, id, secret);
         await keepKey(repositories, secretBox, id, key);
         if (discovery) await repositories.connections.setDiscovery(id, discovery, members.settings);
+        // what another provider said or gave is neither finished nor sent to the new one
+        const isOtherSide = !isDeepStrictEqual(sideOf(variant, before), sideOf(variant, members));
+        if (isOtherSide) await repositories.connectionSteps.removeAll(id);
+        if (isOtherSide || (before.storeTokens && !members.storeTokens))
+          await repositories.upstreamTokens.removeAll(id);
         const ended = ends && members.status !== 'enabled' ? await repositories.connections.endSessions(id) : [];
         if (which.length > 0 || secret !== undefined || key || ended.length > 0)
           await record(repositories, by, 'connection.changed', {
@@ -256,7 +261,11 @@ export function connectionOperations(store: Store) {
     },
     /** Deletes a connection with its links, sessions and memberships. @returns how many users had no other way to sign in @throws OAuthError not_found */
     deleteConnection: async (by: Actor, id: string): Promise<number> => {
-      found(await store.connections.find(id), 'connection');
+      // a sign-in that has begun is waited for, and a later one gives no memberships again
+      await store.transaction(async ({ connections }) => {
+        found(await connections.lock(id), 'connection');
+        await connections.disable(id);
+      });
       // in steps: a directory may have given very many memberships
       for (let left = true; left;) {
         const subs = await store.memberships.usersOf(id, 500);
@@ -267,6 +276,8 @@ export function connectionOperations(store: Store) {
         found(await repositories.connections.lock(id), 'connection');
         const people = await repositories.connections.withoutOtherWay(id);
         const ended = await repositories.connections.endSessions(id);
+        await repositories.connectionSteps.removeAll(id);
+        await repositories.connections.endTrust(id);
         await repositories.connections.delete(id);
         await record(repositories, by, 'connection.deleted', { connection: id, sessions: ended.length, people });
         return people;
@@ -316,13 +327,17 @@ export function connectionOperations(store: Store) {
   };
 }
 
+/** The settings that decide whom the connection believes. */
+const sideOf = ({ trusted }: ConnectionVariant, { settings }: ConnectionMembers): Record<string, string> =>
+  Object.fromEntries(trusted.map((name) => [name, String(settings[name] ?? '')]));
+
 /** What moves trust, as text for the trail: never a secret (federation FR14). */
 function trustOf(variant: ConnectionVariant, members: ConnectionMembers): Record<string, string | boolean | string[]> {
-  const { domains, authoritativeDomains, trustMfa, mfaValues, subdomains, enforced, linking, settings } = members;
+  const { domains, authoritativeDomains, trustMfa, mfaValues, subdomains, enforced, linking } = members;
   return {
     ...{ authoritative_domains: authoritativeDomains, trust_mfa: trustMfa, mfa_values: mfaValues, subdomains, linking },
     ...{ domains, enforced },
-    ...Object.fromEntries(variant.trusted.map((name) => [name, String(settings[name] ?? '')])),
+    ...sideOf(variant, members),
   };
 }
 

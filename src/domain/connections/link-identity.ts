@@ -3,8 +3,8 @@ import type { Config } from '../../config.ts';
 import { isUniqueViolation } from '../../database/database.ts';
 import { name as usernameShape } from '../../oauth/administration.ts';
 import { mappedClaims, valueAt, vouching } from '../../oauth/connection-answer.ts';
+import { routeOf } from '../../oauth/connection-route.ts';
 import { decideLink, type LinkRefusal } from '../../oauth/linking.ts';
-import { domainOf, isOfDomains } from '../../oauth/mail-domain.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
@@ -74,10 +74,14 @@ export function createLinkIdentity({
     const { issuer, subject } = identity;
     const key = { connectionId: id, issuer, subject };
     await linkedIdentities.claim(key);
+    await repositories.connections.hold(id);
     const all = await repositories.connections.list();
     const connection = all.find((one) => one.id === id);
     const opensTo = request.purpose === 'link' ? ['enabled', 'link_only'] : ['enabled'];
-    const isOpen = connection !== undefined && opensTo.includes(connection.status);
+    const issuerNow = connection && profileOfConnection(kinds, connection)?.issuer;
+    // the identity may be older than the settings, or than the connection (federation F27)
+    const isOfIssuer = issuerNow === undefined || issuerNow === issuer;
+    const isOpen = connection !== undefined && opensTo.includes(connection.status) && isOfIssuer;
     const found = isOpen ? await factsOf(repositories, all, connection, identity, request) : undefined;
     if (!found) return refuse('closed');
 
@@ -200,18 +204,18 @@ export function createLinkIdentity({
     const found = await linkedIdentities.find({ connectionId: id, issuer, subject });
     const linkedUser = found && (await users.find(found.sub));
     const wordCounts = profileOfConnection(kinds, connection)?.wordCounts ?? false;
-    const vouches = vouching({ authoritativeDomains, subdomains, wordCounts }, address);
-    const domain = address && domainOf(address.value);
-    const owner = all.find(
-      (one) => one.id !== id && domain !== undefined && isOfDomains(domain, one.authoritativeDomains, one.subdomains),
-    );
-    const account = found || vouches === 'no' || owner ? undefined : await users.findByEmail(address!.value);
+    // of two connections with authority over a domain and one above it, the nearest one owns it
+    const owning = all.map((one) => ({ id: one.id, domains: one.authoritativeDomains, subdomains: one.subdomains }));
+    const owner = address && routeOf(address.value, owning);
+    const ownedElsewhere = owner !== undefined && owner.id !== id;
+    const vouches = ownedElsewhere ? 'no' : vouching({ authoritativeDomains, subdomains, wordCounts }, address);
+    const account = found || vouches === 'no' ? undefined : await users.findByEmail(address!.value);
     const hasLink = async (sub: string) =>
       (await linkedIdentities.ofUser(sub)).some(({ connectionId }) => connectionId === id);
     return {
       owner: owner?.id,
       facts: {
-        ...{ purpose, linking, provisioning, vouches, expected: undefined, ownedElsewhere: owner !== undefined },
+        ...{ purpose, linking, provisioning, vouches, expected: undefined, ownedElsewhere },
         linked: found && { sub: found.sub, enabled: linkedUser?.status === 'enabled' },
         session: session && { ...session, hasLink: await hasLink(session.sub) },
         account: account && {

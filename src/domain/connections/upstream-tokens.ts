@@ -58,6 +58,9 @@ export function createUpstreamTokens({
     return expiresIn !== undefined && expiresIn < least ? undefined : { accessToken, scope, expiresIn };
   }
 
+  /** Whether clients get tokens of the connection now, whatever it kept before. */
+  const isGiving = ({ status, storeTokens }: Connection) => storeTokens && status !== 'disabled';
+
   async function refreshed(connectionId: string, sub: string): Promise<UpstreamAccess | undefined> {
     return store.transaction(async (repositories) => {
       const row = await repositories.upstreamTokens.lock(connectionId, sub);
@@ -67,16 +70,17 @@ export function createUpstreamTokens({
       if (!kept || found) return found;
       const connection = await repositories.connections.find(connectionId);
       const kind = connection && kinds.get(connection.kind);
-      if (!kept.refreshToken || !connection?.storeTokens || !kind?.refresh) return undefined;
+      if (!kept.refreshToken || !connection || !isGiving(connection) || !kind?.refresh) return undefined;
       const given = await kind.refresh(connection, kept.refreshToken).catch((error: unknown) => {
         if (!(error instanceof ConnectionFailure) || error.reason === 'unreachable') throw error;
         return undefined;
       });
-      const { sid, idToken } = kept;
+      const { sid, idToken, refreshToken, scope } = kept;
+      const { accessToken, expiresAt } = given ?? {};
+      // an answer without a scope or another refresh token keeps both (RFC 6749 5.1, 6); without an expiry nothing is known of it
+      const renewed = { accessToken, expiresAt, refreshToken: given?.refreshToken ?? refreshToken };
       // a dead refresh token is not asked for again: the user has to sign in there
-      const next: Kept = given
-        ? { ...kept, ...given, idToken, refreshToken: given.refreshToken ?? kept.refreshToken }
-        : { sid, idToken };
+      const next: Kept = given ? { sid, idToken, ...renewed, scope: given.scope ?? scope } : { sid, idToken };
       await write(repositories, connectionId, sub, next);
       return usable(next);
     });
@@ -106,8 +110,11 @@ export function createUpstreamTokens({
      * @throws ConnectionFailure with `unreachable`
      */
     async accessOf(connectionId: string, sub: string): Promise<UpstreamAccess | undefined> {
-      const row = await store.upstreamTokens.find(connectionId, sub);
-      const kept = row && open(row);
+      const [row, connection] = await Promise.all([
+        store.upstreamTokens.find(connectionId, sub),
+        store.connections.find(connectionId),
+      ]);
+      const kept = connection && isGiving(connection) && row ? open(row) : undefined;
       if (!kept) return undefined;
       const found = usable(kept);
       if (found || kept.refreshToken === undefined) return found;

@@ -52,6 +52,7 @@ const take = statement(
   'connection_steps.take',
   `DELETE FROM connection_steps WHERE ${ofBrowser} RETURNING sealed_encrypted, created_at`,
 );
+const removeAll = statement('connection_steps.remove_all', 'DELETE FROM connection_steps WHERE connection_id = $1');
 
 export function connectionStepsRepository(sql: Sql) {
   const one = async (rows: Promise<Row[]>): Promise<StoredStep | undefined> => {
@@ -76,5 +77,9 @@ export function connectionStepsRepository(sql: Sql) {
     /** The step of this browser, and uses it up (federation FR4). */
     take: (id: string, step: StepName, connectionId: string, browserHash: Buffer): Promise<StoredStep | undefined> =>
       one(sql.query<Row>(take, [id, step, connectionId, browserHash])),
+    /** Ends every sign-in by a connection that is on its way. */
+    async removeAll(connectionId: string): Promise<void> {
+      await sql.query(removeAll, [connectionId]);
+    },
   };
 }

@@ -103,6 +103,18 @@ interface Row {
 const list = statement('connections.list', 'SELECT * FROM connections ORDER BY position, id LIMIT 1000');
 const find = statement('connections.find', 'SELECT * FROM connections WHERE id = $1');
 const lock = statement('connections.lock', 'SELECT * FROM connections WHERE id = $1 FOR UPDATE');
+// a change of the connection waits for the sign-ins that are on their way, and they for it
+const hold = statement('connections.hold', 'SELECT FROM connections WHERE id = $1 FOR KEY SHARE');
+const disable = statement(
+  'connections.disable',
+  `UPDATE connections SET status = 'disabled', version = version + 1 WHERE id = $1`,
+);
+// another connection of the same id must be trusted anew (federation F27)
+const endTrust = statement(
+  'connections.end_trust',
+  `WITH admitted AS (UPDATE groups SET guarded_sources = array_remove(guarded_sources, $1) WHERE $1 = ANY (guarded_sources))
+   UPDATE clients SET upstream_tokens = array_remove(upstream_tokens, $1) WHERE $1 = ANY (upstream_tokens)`,
+);
 // one change of domains at a time: two that wait for each other's domains would be a deadlock. An arbitrary constant identifies this advisory lock.
 const lockDomains = statement('connections.lock_domains', 'SELECT pg_advisory_xact_lock(7106348)');
 const wantedDomains = `SELECT 'route' AS purpose, unnest($2::text[]) AS domain UNION SELECT 'authority', unnest($3::text[])`;
@@ -181,6 +193,18 @@ export function connectionsRepository(sql: Sql) {
     find: (id: string): Promise<Connection | undefined> => one(sql.query<Row>(find, [id])),
     /** Finds the row and locks it until the transaction ends. */
     lock: (id: string): Promise<Connection | undefined> => one(sql.query<Row>(lock, [id])),
+    /** In a transaction: the connection stays as it is until the transaction ends. */
+    async hold(id: string): Promise<void> {
+      await sql.query(hold, [id]);
+    },
+    /** In a transaction that holds the row: no user signs in by the connection from then on. */
+    async disable(id: string): Promise<void> {
+      await sql.query(disable, [id]);
+    },
+    /** In a transaction, before the deletion: no guarded group and no client names the connection any more. */
+    async endTrust(id: string): Promise<void> {
+      await sql.query(endTrust, [id]);
+    },
     /** In a transaction, before the connection's own lock. */
     async lockDomains(): Promise<void> {
       await sql.query(lockDomains);

@@ -15,9 +15,9 @@ const store = statement(
 const ofLink = `FROM upstream_tokens t JOIN linked_identities l ON l.id = t.link_id WHERE l.connection_id = $1 AND l.sub = $2`;
 const find = statement('upstream_tokens.find', `SELECT t.id, t.sealed_encrypted AS sealed ${ofLink}`);
 const lock = statement('upstream_tokens.lock', `SELECT t.id, t.sealed_encrypted AS sealed ${ofLink} FOR UPDATE OF t`);
-const remove = statement(
-  'upstream_tokens.remove',
-  `DELETE FROM upstream_tokens WHERE link_id IN (SELECT id FROM linked_identities WHERE connection_id = $1 AND sub = $2)`,
+const removeAll = statement(
+  'upstream_tokens.remove_all',
+  'DELETE FROM upstream_tokens WHERE link_id IN (SELECT id FROM linked_identities WHERE connection_id = $1)',
 );
 
 export function upstreamTokensRepository(sql: Sql) {
@@ -33,8 +33,9 @@ export function upstreamTokensRepository(sql: Sql) {
     async lock(connectionId: string, sub: string): Promise<SealedTokens | undefined> {
       return (await sql.query<SealedTokens>(lock, [connectionId, sub]))[0];
     },
-    async remove(connectionId: string, sub: string): Promise<void> {
-      await sql.query(remove, [connectionId, sub]);
+    /** Forgets what a connection gave for all of its users. */
+    async removeAll(connectionId: string): Promise<void> {
+      await sql.query(removeAll, [connectionId]);
     },
   };
 }
