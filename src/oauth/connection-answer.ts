@@ -129,6 +129,10 @@ export function authenticatedAt(claims: Claims, now: Date): Date | undefined {
   return new Date(Math.min(at, now.getTime()));
 }
 
+/** Whether a name of a session, or of a token, can be stored and compared. */
+export const isSessionName = (value: unknown): value is string =>
+  typeof value === 'string' && value.length > 0 && value.length <= 255 && value.isWellFormed() && !value.includes('\0');
+
 /** Whether a subject can be one: 1 to 255 bytes, byte for byte what the other side says (federation FR1). */
 export const isSubject = (value: unknown): value is string =>
   typeof value === 'string' &&

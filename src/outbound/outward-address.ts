@@ -19,6 +19,8 @@ export function isOutwardAddress(address: string, allowed: readonly string[]): b
   if (!URL.canParse(address)) return false;
   const { protocol, hostname, port, username, password, hash } = new URL(address);
   if (username !== '' || password !== '' || hash !== '') return false;
+  // a URL takes more characters in a host, such as the semicolon, which would begin another directive of a Content-Security-Policy
+  if (!/^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)$/.test(hostname)) return false;
   if (allowed.includes(`${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`))
     return protocol === 'https:' || protocol === 'http:';
   if (protocol !== 'https:') return false;

@@ -69,6 +69,8 @@ export async function verifiedUpstream(
     return { payload, typ: header.typ };
   } catch (error) {
     if (error instanceof IdTokenRefused || error instanceof FetchRefused) throw error;
+    // the parser's message quotes the token (security R99)
+    if (error instanceof SyntaxError) throw new IdTokenRefused('it is not JSON');
     // the token and the keys of the other side can cause any error in the cryptography
     throw new IdTokenRefused(error instanceof Error ? error.message : 'not verifiable', { cause: error });
   }

@@ -1,5 +1,5 @@
 // Verifies the logout token of a connection as strictly as its ID Tokens (OpenID Connect Back-Channel Logout 2.6, federation FR19).
-import { clockTolerance, isSubject } from '../oauth/connection-answer.ts';
+import { clockTolerance, isSessionName, isSubject } from '../oauth/connection-answer.ts';
 import type { ReadJwks } from './client-signature.ts';
 import { type ExpectedIdToken, IdTokenRefused, verifiedUpstream } from './upstream-id-token.ts';
 
@@ -16,9 +16,6 @@ export interface UpstreamLogout {
   subject: string | undefined;
 }
 
-const isName = (value: unknown): value is string =>
-  typeof value === 'string' && value.length > 0 && value.length <= 255 && value.isWellFormed() && !value.includes('\0');
-
 /** @throws IdTokenRefused, FetchRefused */
 export async function verifyUpstreamLogoutToken(
   token: string,
@@ -33,12 +30,12 @@ export async function verifyUpstreamLogoutToken(
   if (payload['nonce'] !== undefined) throw new IdTokenRefused('it has a nonce, as only ID Tokens do');
   if (!isLogoutEvent(events)) throw new IdTokenRefused('events does not name a back-channel logout');
   if (Array.isArray(aud) && aud.length > 1) throw new IdTokenRefused('aud has others');
-  if (!isName(jti)) throw new IdTokenRefused('jti is no text of 1 to 255 characters');
+  if (!isSessionName(jti)) throw new IdTokenRefused('jti is no text of 1 to 255 characters');
   const age = expected.now.getTime() / 1000 - Number(iat);
   if (age > maxLogoutTokenAge || age < -clockTolerance) throw new IdTokenRefused('iat is not a moment ago');
   if (sub === undefined && sid === undefined) throw new IdTokenRefused('it names neither sub nor sid');
   if (sub !== undefined && !isSubject(sub)) throw new IdTokenRefused('sub is no text of 1 to 255 bytes');
-  if (sid !== undefined && !isName(sid)) throw new IdTokenRefused('sid is no text of 1 to 255 characters');
+  if (sid !== undefined && !isSessionName(sid)) throw new IdTokenRefused('sid is no text of 1 to 255 characters');
   return { issuer: payload.iss!, jti, sid, subject: sub };
 }
 

@@ -175,6 +175,28 @@ describe('an answer that is too big or too slow ends', () => {
   });
 });
 
+test('a name of the session there that cannot be stored is left out, and the user signs in (federation FR13, F15)', async () => {
+  for (const sid of ['a\0b', '\ud800', 'x'.repeat(256), '', 7]) {
+    liar.lie({ idToken: { sid } });
+    expect((await signInBy(new UserAgent(service), 'liar')).url, JSON.stringify(sid)).toBe(`${service.issuer}/account`);
+  }
+  const stored = await service.database.sql<{ upstream: { sid?: string } }>('SELECT upstream FROM sessions');
+  expect(stored.filter(({ upstream }) => upstream.sid !== undefined)).toEqual([]);
+});
+
+test('no part of an answer that is no JSON is in a log (federation FR13, FR17, F31)', async () => {
+  // the parser quotes the beginning
+  const canary = 'C4n4ry';
+  const broken = (response: ServerResponse) =>
+    void response.writeHead(200, { 'content-type': 'application/json' }).end(`${canary}=of a token`);
+  await isRefused({ write: { token: broken } });
+  await isRefused({ write: { userinfo: broken } });
+  const text = (value: string) => Buffer.from(value).toString('base64url');
+  await isRefused({ sign: () => `${text('{"alg":"RS256","kid":"k1"}')}.${text(`${canary}=of a claim`)}.c2ln` });
+  expect(service.logs.length).toBeGreaterThan(0);
+  expect(JSON.stringify(service.logs)).not.toContain(canary);
+});
+
 test('hostile text in claims is left out or escaped, and no header or address is made of it (federation FR13, F15)', async () => {
   liar.be({
     ...{ sub: 'hostile', preferred_username: '<script>alert(1)</script>', name: 'A\u202eB<script>', nickname: 'x\0y' },
@@ -223,6 +245,9 @@ describe('saving a connection is refused', () => {
     ['token_endpoint', 'https://user:password@third.example/token'],
     ['token_endpoint', 'http://third.example/token'],
     ['pushed_authorization_request_endpoint', 'https://localhost/par'],
+    // the origin would be part of a Content-Security-Policy
+    ['authorization_endpoint', 'https://third.example;sandbox/authorize'],
+    ['end_session_endpoint', 'https://third.example,sandbox/end'],
   ])('whose document names %s at %s, and nothing connects there (federation FR13, F13)', async (member, address) => {
     liar.lie({ discovery: { [member]: address } });
     expect((await save()).body).toMatchObject({

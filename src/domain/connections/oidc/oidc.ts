@@ -1,5 +1,11 @@
 // Signs users in by OpenID Connect: the code flow with PKCE, nonce and state, and an ID Token whose signature is always verified (federation 5).
-import { authenticatedAt, type Claims, joinedClaims, methodsOf } from '../../../oauth/connection-answer.ts';
+import {
+  authenticatedAt,
+  type Claims,
+  isSessionName,
+  joinedClaims,
+  methodsOf,
+} from '../../../oauth/connection-answer.ts';
 import { codeChallenge } from '../../../oauth/pkce.ts';
 import { FetchRefused, type GuardedFetch } from '../../../outbound/guarded-fetch.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
@@ -126,7 +132,7 @@ export function createOidcKind(options: OidcOptions): ConnectionKind {
         // both are in the signed token only
         authTime: authenticatedAt(idToken, now()),
         amr: methodsOf(connection, idToken),
-        sid: typeof sid === 'string' && sid.length > 0 && sid.length <= 255 ? sid : undefined,
+        sid: isSessionName(sid) ? sid : undefined,
         unsignedNames: profile.unsignedNames?.(answer),
         tokens: keptTokens(connection, tokens, now()),
       };
