@@ -93,6 +93,20 @@ describe('a link', () => {
     expect(await linksOf(user.sub)).toHaveLength(1);
   });
 
+  test('is not made with another identity than the page named, which then names the other one (federation FR6, F7)', async () => {
+    const { agent, user } = await signedIn();
+    const [first, second] = [newSubject(), newSubject()];
+    provider.be({ sub: first, preferred_username: 'the.first' });
+    const page = await begin(agent);
+    provider.be({ sub: second, preferred_username: 'the.second' });
+    await begin(agent);
+    const answer = await post(agent, { act: 'confirm' }, page);
+    expect(answer).toMatchObject({ status: 409, body: expect.stringContaining('the.second') });
+    expect(await linksOf(user.sub)).toEqual([]);
+    await post(agent, { act: 'confirm' }, answer);
+    expect(await linksOf(user.sub)).toMatchObject([{ subject: second }]);
+  });
+
   test('is not made of a sign-in, nor a sign-in of it (federation FR4)', async () => {
     const { agent, user } = await signedIn();
     const sub = newSubject();

@@ -2,8 +2,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Elsewhere } from '../../authenticators/connection/elsewhere.ts';
-import type { ConnectionSteps } from '../../authenticators/connection/steps.ts';
+import type { ConnectionSteps, IdentityStep } from '../../authenticators/connection/steps.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
+import { digest } from '../../crypto/secrets.ts';
 import { createAdministration } from '../../domain/administration/administration.ts';
 import { ConnectionFailure } from '../../domain/connections/kind.ts';
 import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
@@ -18,7 +19,11 @@ import { noStore } from '../../server/errors.ts';
 import { type AccountSession, createAccountPages } from '../account-pages.ts';
 
 const path = '/account/connections';
-const fields = z.object({ act: text(20).optional(), connection: text(40).optional() });
+const fields = z.object({
+  act: text(20).optional(),
+  connection: text(40).optional(),
+  identity: text(100).optional(),
+});
 
 interface AccountConnectionsDependencies {
   store: Store;
@@ -42,13 +47,15 @@ export async function accountConnectionsEndpoint(
 
   account.page(app, path, (own, request) => show(own, request, undefined, 200));
 
-  changes.form(app, path, fields, async (own, { act, connection: id = '' }, request, reply) => {
+  changes.form(app, path, fields, async (own, { act, connection: id = '', identity }, request, reply) => {
     const { sub } = own.session.user;
     switch (act) {
       case 'begin':
         return begin(own, request, reply, id);
       case 'confirm': {
         const waiting = await steps.waiting(request, 'link');
+        // another identity may wait by now than the one that the page named (federation FR6)
+        if (waiting && identity !== nameOfStep(waiting)) return show(own, request, undefined, 409);
         // used once, whatever comes of it (federation FR9)
         const content = waiting && (await steps.finish(request, reply, 'link'));
         if (!waiting || !content) return show(own, request, 'expired', 400);
@@ -120,6 +127,7 @@ export async function accountConnectionsEndpoint(
         !links.some(({ connectionId }) => connectionId === id),
     );
     const own_ = waiting?.content.sub === sub ? waiting : undefined;
+    const form = own.form(path);
     const targets = open.flatMap(({ discovery }) => discovery?.['authorization_endpoint'] ?? []);
     return own.send(
       'account-connections',
@@ -129,7 +137,7 @@ export async function accountConnectionsEndpoint(
           ...(lastUsedAt && { usedAt: lastUsedAt }),
         })),
         open: open.map(({ id, displayName }) => ({ connection: id, name: displayName })),
-        form: own.form(path),
+        form: own_ ? { ...form, hidden: { ...form.hidden, identity: nameOfStep(own_) } } : form,
         ...(own_ && {
           waiting: {
             ...{ connection: own_.connectionId, name: nameOf(own_.connectionId) },
@@ -143,6 +151,10 @@ export async function accountConnectionsEndpoint(
     );
   }
 }
+
+/** Names the identity that waits, for the form whose page shows it. */
+const nameOfStep = ({ connectionId, content: { identity } }: { connectionId: string; content: IdentityStep }): string =>
+  digest('identity to link', JSON.stringify([connectionId, identity.issuer, identity.subject])).toString('base64url');
 
 /** How an identity calls itself, for the page on which its user confirms it. */
 function calledIn(claims: Readonly<Record<string, unknown>>, subject: string): string {
