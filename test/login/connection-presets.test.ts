@@ -170,6 +170,15 @@ describe('microsoft', () => {
     expect(await linksTo('microsoft', 'AAAAAAAAAAAAAAAAAAAAAPairwiseForThisClient')).toEqual([]);
   });
 
+  test('is always asked for the scope without which a token has no oid (federation 5)', async () => {
+    await administrator.change('microsoft', { settings: { scope: 'openid email' } });
+    await userOf('microsoft', claim());
+    expect(providers.microsoft.last('/authorize')!.query['scope']!.split(' ').toSorted()).toEqual([
+      ...['email', 'openid', 'profile'],
+    ]);
+    await administrator.change('microsoft', { settings: { scope: null } });
+  });
+
   test('with several tenants keeps the same oid of two of them apart (federation 5, FR1)', async () => {
     expect((await several()).status).toBe(200);
     const oid = claim();

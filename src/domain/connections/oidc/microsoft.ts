@@ -44,7 +44,8 @@ export function microsoftPreset(allowed: readonly string[]): ConnectionVariant<O
         const name = typeof said === 'string' ? said.slice(authority.length + 1, -'/v2.0'.length) : '';
         return guid.test(name) && said === issuerOf(name);
       };
-      const scopes = scopesOf(scope, asksGraph ? ['openid', 'User.Read'] : ['openid']);
+      // without the scope profile, a token has no oid
+      const scopes = scopesOf(scope, ['openid', 'profile', ...(asksGraph ? ['User.Read'] : [])]);
       return {
         ...profileOf(
           oidcSettings.parse({
