@@ -1,10 +1,10 @@
 // Tests the sign-in by a connection: whom it signs in, links, makes and refuses, and what binds its answer.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { addConnection, answerOf, changeConnection, leave, signInBy, signInPage } from '../helpers/connections.ts';
-import { type Provider, startProvider } from '../helpers/provider.ts';
-import { withoutLimits } from '../helpers/grants.ts';
+import { type Provider, providerClient, startProvider } from '../helpers/provider.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
-import { hiddenFields, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
+import { authorizationUrl, hiddenFields, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
 let honest: Provider;
@@ -114,6 +114,24 @@ describe('a new person', () => {
     const page = await signInBy(new UserAgent(service), 'liar');
     refused(page, 'People with your address sign in another way');
     expect(page.body).toContain('action="/connections/honest"');
+  });
+
+  test('with an address below a domain of another connection belongs to the connection of the nearest domain (federation 4, F28)', async () => {
+    await changeConnection(service, 'honest', { subdomains: true });
+    await changeConnection(service, 'liar', { authoritative_domains: ['branch.corp.example'] });
+    const [near, far] = [newSubject(), newSubject()];
+    liar.be({ sub: near, preferred_username: `near ${number}`, email: `near${number}@branch.corp.example` });
+    expect((await signInBy(new UserAgent(service), 'liar')).url).toBe(`${service.issuer}/account`);
+    const [link] = await usersOf('liar', near);
+    expect(await service.store.users.find(link!.sub)).toMatchObject({
+      ...{ email: expect.stringContaining('@branch.corp.example'), emailVerified: true },
+    });
+    honest.be({ sub: far, preferred_username: `far ${number}`, email: `far${number}@branch.corp.example` });
+    const page = await signInBy(new UserAgent(service), 'honest');
+    refused(page, 'People with your address sign in another way');
+    expect(page.body).toContain('action="/connections/liar"');
+    await changeConnection(service, 'honest', { subdomains: false });
+    await changeConnection(service, 'liar', { authoritative_domains: [] });
   });
 
   test.each(['alice', 'ALICE', 'ａlice', 'alice ', 'root', 'alice@corp.example', 'stranger@evil.example'])(
@@ -349,6 +367,63 @@ describe('a linked user', () => {
     await service.database.sql(`DELETE FROM connections WHERE id = 'reborn'`);
   });
 
+  test('is not made of an answer that is older than the connection, or than its issuer (federation FR1, FR9, F27)', async () => {
+    const token = await adminToken(service);
+    const api = `${service.issuer}/admin/api/connections`;
+    const make = (provider: Provider) =>
+      call(api, {
+        token,
+        body: {
+          ...{ id: 'replaced', kind: 'oidc', display_name: 'Replaced', secret: providerClient.secret },
+          ...{ status: 'enabled', provisioning: 'on', settings: provider.settings },
+        },
+      });
+    const waits = async () => {
+      honest.be({ sub: newSubject(), preferred_username: 'alice' });
+      const agent = new UserAgent(service);
+      const page = await signInBy(agent, 'replaced');
+      expect(page.url).toBe(`${service.issuer}/login/name`);
+      return { agent, page };
+    };
+    const continued = async ({ agent, page }: { agent: UserAgent; page: Page }, name: string) => {
+      expect((await agent.submit(page, { username: name })).status).toBe(400);
+      expect(await isSignedIn(agent)).toBe(false);
+      expect(await service.store.users.findByUsername(name)).toBeUndefined();
+    };
+    expect((await make(honest)).status).toBe(201);
+    const beforeDeletion = await waits();
+    expect((await call(`${api}/replaced`, { token, method: 'DELETE' })).status).toBe(204);
+    expect((await make(honest)).status).toBe(201);
+    await continued(beforeDeletion, 'of the deleted one');
+    const beforeChange = await waits();
+    const changed = await call(`${api}/replaced`, { token, method: 'PATCH', body: { settings: liar.settings } });
+    expect(changed.status).toBe(200);
+    await continued(beforeChange, 'of the former issuer');
+    // the identity is refused also while its step is there
+    const replace = ({ settings }: Provider) =>
+      changeConnection(service, 'replaced', { settings, discovery: null, discovered_at: null });
+    await replace(honest);
+    const beforeStep = await waits();
+    await replace(liar);
+    await continued(beforeStep, 'of the step');
+    await service.database.sql(`DELETE FROM connections WHERE id = 'replaced'`);
+  });
+
+  test('who is signed in already keeps that session for the lifetime of the connection at the most (federation 4)', async () => {
+    honest.be({ sub: newSubject(), preferred_username: `brief ${number}` });
+    const agent = new UserAgent(service);
+    await signInBy(agent, 'honest');
+    await changeConnection(service, 'honest', { session_lifetime: 600 });
+    await signInBy(agent, 'honest');
+    const [link] = await usersOf('honest', `subject-${number}`);
+    const sessions = await service.database.sql<{ left: number }>(
+      'SELECT extract(epoch FROM expires_at - now())::int AS left FROM sessions WHERE sub = $1',
+      [link!.sub],
+    );
+    expect(sessions).toEqual([{ left: expect.toSatisfy((left: number) => left > 0 && left <= 600) }]);
+    await changeConnection(service, 'honest', { session_lifetime: null });
+  });
+
   test('is one user, however many browsers bring the identity at once (federation FR1, F9)', async () => {
     const sub = newSubject();
     honest.be({ sub, preferred_username: `at once ${number}` });
@@ -387,6 +462,20 @@ describe('a linked user', () => {
     expect(await asked({ amr: undefined, acr: 'urn:two' })).toBe(false);
     expect(await asked({ amr: ['mfa'] })).toBe(false);
     expect((await sessionsOf(link!.sub)).at(-1)!.amr).toEqual(['fed', 'mfa']);
+    // two factors there satisfy a demand for two, and no demand for a passkey
+    const levelOf = async (required: string) => {
+      const client = await service.createClient({}, { firstParty: true });
+      await service.database.sql('UPDATE clients SET required_acr = $2 WHERE client_id = $1', [
+        client.clientId,
+        required,
+      ]);
+      const page = await signInBy(new UserAgent(service), 'honest', authorizationUrl(service.issuer, client));
+      return { page, done: page.location !== undefined && page.location.startsWith(client.redirectUri) };
+    };
+    expect((await levelOf('urn:gatehouse:acr:mfa')).done).toBe(true);
+    const phr = await levelOf('phr');
+    expect(phr.done).toBe(false);
+    expect(phr.page.url).toContain('/login?transaction=');
   });
 
   test('is as fresh as the answer asserts, and no fresher (federation FR10, F16)', async () => {

@@ -40,7 +40,7 @@ BEGIN
   -- a password that was checked earlier does not extend the session
   UPDATE sessions SET token_hash = token, auth_time = coalesce(authenticated_at, clock_timestamp()), amr = methods, used_at = now(),
          idle_expires_at = CASE WHEN authenticated_at IS NULL THEN idle_end ELSE least(idle_end, expires_at) END,
-         expires_at = CASE WHEN authenticated_at IS NULL THEN absolute_end ELSE expires_at END,
+         expires_at = CASE WHEN authenticated_at IS NULL THEN absolute_end ELSE least(expires_at, absolute_end) END,
          user_agent = issue ->> 'user_agent', address = (issue ->> 'address')::inet,
          connection_id = CASE WHEN issue ? 'connection' THEN issue ->> 'connection' ELSE connection_id END,
          upstream = CASE WHEN issue ? 'connection' THEN nullif(issue -> 'upstream', 'null') ELSE upstream END
