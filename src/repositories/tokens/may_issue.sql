@@ -13,12 +13,12 @@ CREATE FUNCTION {{may_issue}}(
                  session_end timestamptz) LANGUAGE sql STABLE AS $$
   SELECT c.epoch, c.version, string_to_array(c.metadata ->> 'scope', ' '), g.scope, g.resources, g.claims, s.expires_at
     FROM clients c
-    LEFT JOIN users u ON u.sub = of_user
-    LEFT JOIN grants g ON g.sub = of_user AND g.client_id = of_client
-    LEFT JOIN sessions s ON s.id = in_session AND s.sub = of_user AND s.idle_expires_at > now()
+    LEFT JOIN (users u
+               JOIN grants g ON g.sub = u.sub AND g.client_id = of_client
+               LEFT JOIN sessions s ON s.id = in_session AND s.sub = u.sub AND s.idle_expires_at > now()) ON u.sub = of_user
    WHERE c.client_id = of_client AND c.status = 'enabled' AND c.epoch = coalesce(at_epoch, c.epoch)
      AND (of_user IS NULL
-          OR (u.status = 'enabled' AND g.sub IS NOT NULL AND (is_offline OR s.id IS NOT NULL)
+          OR (u.status = 'enabled' AND (is_offline OR s.id IS NOT NULL)
               AND has_access(u.groups, c.access, c.access_groups) AND comes_by(c.connections, came_by)
               AND (in_known_browser OR NOT EXISTS (SELECT FROM sign_in_failures f WHERE f.sub = of_user AND f.held_until > now()))))
      AND CASE WHEN acts_at IS NULL OR c.networks = '{}' THEN true WHEN acts_at = '' THEN false ELSE acts_at::inet <<= ANY (c.networks) END
