@@ -38,16 +38,27 @@ export function createDirectory(allowed: readonly string[]): Directory {
   async function open(address: DirectoryAddress): Promise<Client> {
     const problem = addressProblem(address, allowed);
     if (problem) throw new DirectoryUnavailable('address', `the address of the directory is refused: ${problem}`);
+    const plain = plainAnswers();
     const client = new Client({
       url: address.url,
       timeout,
       connectTimeout: timeout,
       // with this option the library begins with TLS, whatever the scheme
       ...(/^ldaps:/i.test(address.url) && { tlsOptions: secure(address) }),
-      createConnection: once(connect as (...given: unknown[]) => Socket) as typeof connect,
-      createSecureConnection: connectSecurely,
+      createConnection: once((...given: unknown[]) =>
+        plain.read((connect as (...given: unknown[]) => Socket)(...given)),
+      ) as typeof connect,
+      createSecureConnection: ((...given: unknown[]) => {
+        if (address.startTls) plain.requireOne();
+        return (connectSecurely as (...given: unknown[]) => TLSSocket)(...given);
+      }) as typeof connectSecurely,
     });
-    if (address.startTls) await attempt('tls', () => client.startTLS(secure(address)));
+    if (address.startTls)
+      await attempt('tls', () => client.startTLS(secure(address))).catch((error: unknown) => {
+        // the library leaves the plain connection open
+        plain.end();
+        throw error;
+      });
     return client;
   }
 
@@ -89,6 +100,44 @@ function once<T extends Socket | TLSSocket>(open: (...given: unknown[]) => T): (
     isOpen = true;
     return open(...given);
   };
+}
+
+/**
+ * Reads what arrives before TLS: it must be the one answer to StartTLS (RFC 4511 4.14.1). The library keeps the rest of a message that has not
+ * arrived whole. On the path to the directory, an attacker could begin an answer before TLS that the true answers then complete: a wrong
+ * password would be accepted (federation FR32).
+ */
+function plainAnswers() {
+  let read = Buffer.alloc(0);
+  let socket: Socket | undefined;
+  return {
+    read(opened: Socket): Socket {
+      socket = opened;
+      return opened.on('data', (data) => {
+        if (read.length < maxPlain) read = Buffer.concat([read, data]);
+      });
+    },
+    end(): void {
+      socket?.destroy();
+    },
+    requireOne(): void {
+      if (!isOneMessage(read))
+        throw new DirectoryUnavailable('tls', 'more than the answer to StartTLS arrived before TLS');
+    },
+  };
+}
+
+/** Octets of the plain answers that are kept: more than that are no answer to StartTLS. */
+const maxPlain = 65_536;
+
+/** Whether these are the octets of one message, neither more nor less: a sequence with a definite length (RFC 4511 5.1). */
+function isOneMessage(octets: Buffer): boolean {
+  if (octets.length < 2 || octets[0] !== 0x30) return false;
+  const first = octets[1]!;
+  if (first < 0x80) return octets.length === 2 + first;
+  const count = first - 0x80;
+  if (count < 1 || count > 4 || octets.length < 2 + count) return false;
+  return octets.length === 2 + count + octets.readUIntBE(2, count);
 }
 
 const secure = ({ url, ca }: DirectoryAddress) => ({

@@ -1,4 +1,6 @@
 // Reads a real OpenLDAP server and tries passwords there; names the failures of a directory.
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   addressProblem,
@@ -45,6 +47,32 @@ const failureOf = (work: Promise<unknown>) =>
     () => undefined,
     (error: unknown) => (error instanceof DirectoryUnavailable ? error.failure : error),
   );
+
+/** Forwards connections to a directory, and adds octets to the first answer of each. */
+async function startAddingProxy(target: number, octets: Buffer) {
+  const server = createServer((inbound) => {
+    const outbound = connect(target, '127.0.0.1');
+    for (const socket of [inbound, outbound])
+      socket.on('error', () => undefined).on('close', () => (inbound.destroy(), outbound.destroy()));
+    inbound.pipe(outbound);
+    outbound.once('data', (answer) => {
+      proxy.added++;
+      inbound.write(Buffer.concat([answer, octets]));
+      outbound.pipe(inbound);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const proxy = {
+    port: (server.address() as { port: number }).port,
+    added: 0,
+    async stop() {
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  return proxy;
+}
 
 withServer('a directory', () => {
   it('is searched by the service account, over TLS with the authority of the setting (RFC 4513 3.1.3, federation FR32)', async () => {
@@ -110,6 +138,51 @@ withServer('a password', () => {
     expect(await directory.verify(startTls, alice, 'password of alice')).toEqual({ accepted: true });
     expect(await failureOf(directory.verify({ ...startTls, ca: undefined }, alice, 'password of alice'))).toBe('tls');
     expect(server.log()).not.toMatch(/BIND dn="uid=alice.* ssf=0 /);
+  });
+
+  it('is not sent where StartTLS is refused, or where an attacker on the path says so (RFC 4513 3.1.3, federation FR32, F53)', async () => {
+    const sent: Buffer[] = [];
+    const refusing = createServer((socket) => {
+      socket
+        .on('error', () => undefined)
+        .on('data', (data) => {
+          sent.push(data);
+          // an ExtendedResponse with the result unavailable
+          socket.write(Buffer.from(`300c0201${data.subarray(4, 5).toString('hex')}78070a013404000400`, 'hex'));
+        });
+    });
+    refusing.listen(0, '127.0.0.1');
+    await once(refusing, 'listening');
+    const { port } = refusing.address() as { port: number };
+    const there = { ...address, url: `ldap://localhost:${port}`, startTls: true };
+    const elsewhere = createDirectory([`localhost:${port}`]);
+    expect(await failureOf(elsewhere.verify(there, alice, 'password of alice'))).toBe('tls');
+    expect(await failureOf(elsewhere.use(there, async () => undefined))).toBe('tls');
+    const plain = Buffer.concat(sent).toString('latin1');
+    expect(plain).toContain('1.3.6.1.4.1.1466.20037');
+    for (const secret of ['password of alice', servicePassword, alice]) expect(plain).not.toContain(secret);
+    // nothing stays open
+    refusing.close();
+    await once(refusing, 'close');
+  });
+
+  it('is not accepted by octets that an attacker on the path adds to the answer to StartTLS (RFC 4511 4.14.1, federation FR32)', async () => {
+    // a good BindResponse without the octets of its diagnostic message, which the true refusal would complete (RFC 4511 4.1.9, 4.2.2)
+    const refusal = Buffer.from('300c02010361070a013104000400', 'hex');
+    const diagnostic = Buffer.from([0x04, refusal.length]);
+    const result = Buffer.concat([Buffer.from('0a01000400', 'hex'), diagnostic]);
+    const operation = Buffer.concat([Buffer.from([0x61, result.length + refusal.length]), result]);
+    const message = Buffer.concat([Buffer.from('020103', 'hex'), operation]);
+    const added = Buffer.concat([Buffer.from([0x30, message.length + refusal.length]), message]);
+    const path = await startAddingProxy(Number(new URL(server.url.replace('ldap:', 'http:')).port), added);
+    const through = createDirectory([`localhost:${path.port}`]);
+    const there = { ...address, url: `ldap://localhost:${path.port}`, startTls: true };
+    try {
+      expect(await failureOf(through.verify(there, alice, 'another'))).toBe('tls');
+      expect(path.added).toBe(1);
+    } finally {
+      await path.stop();
+    }
   });
 });
 
