@@ -27,7 +27,7 @@ beforeAll(async () => {
   if (!hasSlapd) return;
   server = await startDirectoryServer();
   server.add(
-    ['alice', 'bob', 'carol', 'dora', 'erin', 'fred', 'gina', 'local'].map((uid) => personEntry(uid)).join(''),
+    ['alice', 'bob', 'carol', 'dora', 'erin', 'fred', 'gina', 'hugo', 'local'].map((uid) => personEntry(uid)).join(''),
   );
   server.add(groupEntry('Staff', [dnOf('alice'), dnOf('bob')]));
   service = await startTestService({
@@ -302,6 +302,27 @@ withServer('a password', () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => signInWith(service, 'gina')));
     for (const { page } of all) expect(page.url).toBe(`${service.issuer}/account`);
     expect(await failuresOf('gina')).toBe(0);
+  });
+});
+
+withServer('the count of wrong passwords', () => {
+  test('of an account does not end because a user of the directory with the same name signs in (security R62, federation FR33)', async () => {
+    server.add(personEntry('namesake'));
+    await service.createUser({ username: 'namesake', password: 'a password of this service' });
+    for (const guess of ['one', 'two', 'three']) await signInWith(service, 'namesake', guess);
+    expect(await failuresOf('namesake')).toBe(3);
+    // the directory's user of this name is another one
+    const { page } = await signInWith(service, 'namesake');
+    expect(page.url).toBe(`${service.issuer}/login/name`);
+    expect(await failuresOf('namesake')).toBe(3);
+  });
+
+  test('ends for the account of the user who signs in by the directory (security R61)', async () => {
+    await signInWith(service, 'hugo');
+    await signInWith(service, 'hugo', 'wrong');
+    expect(await failuresOf('hugo')).toBe(1);
+    await signInWith(service, 'hugo');
+    expect(await failuresOf('hugo')).toBe(0);
   });
 });
 

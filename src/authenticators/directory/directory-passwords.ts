@@ -1,5 +1,6 @@
 // Verifies a password at the connected directories, where the accounts of this service did not accept it (federation 6).
 import type { DeviceCookies } from '../../browser/device-cookie.ts';
+import type { VerifiedIdentity } from '../../domain/connections/kind.ts';
 import type { DirectorySignIn } from '../../domain/connections/ldap/sign-in.ts';
 import type { Store } from '../../repositories/store.ts';
 import { clientAddress } from '../../server/network.ts';
@@ -19,7 +20,7 @@ export type CheckDirectories = (
 ) => Promise<FirstFactorContinues | FirstFactorRefused | undefined>;
 
 export function createDirectoryPasswords(options: {
-  store: Pick<Store, 'auditEvents' | 'connections'>;
+  store: Pick<Store, 'auditEvents' | 'connections' | 'linkedIdentities'>;
   directorySignIn: DirectorySignIn;
   deviceCookies: DeviceCookies;
   connectionSteps: ConnectionSteps;
@@ -36,13 +37,13 @@ export function createDirectoryPasswords(options: {
       case 'wrong':
         return undefined;
       case 'right': {
-        await failure.forget();
         const { connection, identity } = answer;
+        await ((await isOwn(failure, connection.id, identity)) ? failure.forget() : failure.takeBack());
         await steps.wait(request, reply, 'verified', connection.id, { ...continuation, identity });
         return { outcome: 'continues', path: directoryPath };
       }
       case 'refused':
-        await failure.forget();
+        await failure.takeBack();
         return {
           outcome: 'refused',
           problem: `directory-${answer.reason}`,
@@ -60,4 +61,17 @@ export function createDirectoryPasswords(options: {
       }
     }
   };
+
+  /**
+   * Whether the account with the typed name is that of the directory's user, or there is none. The user of a directory can have the name of
+   * another account here: else each sign-in by the directory would give its user further tries at the password of that account (security R62).
+   */
+  async function isOwn(
+    { sub }: CountedFailure,
+    connectionId: string,
+    { issuer, subject }: VerifiedIdentity,
+  ): Promise<boolean> {
+    if (sub === undefined) return true;
+    return (await store.linkedIdentities.find({ connectionId, issuer, subject }))?.sub === sub;
+  }
 }

@@ -26,9 +26,11 @@ export type PasswordAnswer =
 
 /** A wrong password that was counted; absent where nothing was counted because the account has to wait. */
 export interface CountedFailure {
+  /** The account here with the typed name. */
+  sub: string | undefined;
   /** Whether the account has a password here. */
   hasPassword: boolean;
-  /** Ends the count: the user has shown who it is in another way. */
+  /** Ends the count: the user of this account has shown in another way who the user is. */
   forget(): Promise<void>;
   /** Takes this one back: nothing was verified. */
   takeBack(): Promise<void>;
@@ -117,6 +119,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     const right = await slot.verify(stored, password, await dummyHashes.find(stored, user, account.name));
     if (!right || !user || stored === undefined) {
       const failure: CountedFailure = {
+        sub: user?.sub,
         hasPassword: user?.passwordHash !== undefined,
         forget: () => refund(account, known, false),
         takeBack: () => takeBack(account, known, failures),
