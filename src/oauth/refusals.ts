@@ -199,6 +199,7 @@ const connectionRules = {
   'connection.import-off':
     'nothing is imported: the connection must be enabled, and its setting import must be a number of minutes',
   'connection.import-not-held': 'no import of this connection waits for an approval',
+  'connection.import-changed': 'the import would now disable another number of users: read it again, then decide',
   'connection.secret': 'the connection needs a secret before it can be enabled',
   'connection.secret-form': 'the secret must be the private key of the .p8 file, from its first line to its last',
   'connection.settings': 'the stored settings of the connection do not fit this version: save them again',

@@ -265,6 +265,26 @@ describe.runIf(hasSlapd)('the console', () => {
     expect((await press(changed, `${path}/test`)).body).toContain(
       'No entry below the base matches the filter for users.',
     );
+    // an approval is for the number that the page shows (federation FR16); the lease of another run keeps the service's own away
+    const hold = (disabled: number) =>
+      service.database.sql(
+        `INSERT INTO directory_imports AS i (connection_id, state, counts, finished_at, holder, held_until)
+           VALUES ('typed', 'held', $1, now(), 'another run', now() + interval '1 hour')
+         ON CONFLICT (connection_id) DO UPDATE SET state = 'held', counts = $1, finished_at = now(), holder = 'another run',
+           held_until = now() + interval '1 hour', approved = NULL`,
+        [{ disabled }],
+      );
+    const approved = async () =>
+      (await service.database.sql(`SELECT approved FROM directory_imports WHERE connection_id = 'typed'`))[0]![
+        'approved'
+      ];
+    await hold(7);
+    const held = await agent.get(path);
+    await hold(900);
+    const asked900 = await press(held, `${path}/import`, { act: 'approve' });
+    expect([asked900.body.includes('900'), await approved()]).toEqual([true, null]);
+    await press(asked900, `${path}/import`, { act: 'approve' });
+    expect(await approved()).toBe(900);
     // the list leads to it, and deletion is the same as for other connections
     expect((await agent.follow(await agent.get('/admin/connections/typed'))).url).toContain(path);
     const asked = await agent.get('/admin/connections/typed/delete');

@@ -198,7 +198,7 @@ export const adminRoutes: Record<string, Route> = {
   }),
   'GET /admin/api/connections/:id/import': admin(200, { path: { id: ['none'] } }),
   'POST /admin/api/connections/:id/import': admin(204, { path: { id: ['none'] }, json: { 'full?': [true] } }),
-  'POST /admin/api/connections/:id/import/approve': admin(200, { path: { id: ['none'] } }),
+  'POST /admin/api/connections/:id/import/approve': admin(200, { path: { id: ['none'] }, json: { 'disabled?': [7] } }),
   'POST /admin/api/connections/:id/test': admin(200, { path: { id: ['none'] } }),
   'POST /admin/api/users/:sub/break-glass': admin(204, { ...person, json: { marked: [true, false] } }),
   'POST /admin/api/users/:sub/connections': admin(204, { ...person, json: { connection: ['none'], subject: ['x'] } }),

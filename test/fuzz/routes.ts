@@ -381,7 +381,11 @@ export const routes: Record<string, Route> = {
   },
   'POST /admin/connections/:id/directory/import': {
     path: { id: ['none'] },
-    form: { csrf: ['@csrf /admin/connections/none/directory/import'], act: ['start', 'full', 'approve'] },
+    form: {
+      csrf: ['@csrf /admin/connections/none/directory/import'],
+      act: ['start', 'full', 'approve'],
+      'disabled?': ['7'],
+    },
     cookies: byAdministrator,
     statuses: [200, 303, 400, 403, 404],
   },

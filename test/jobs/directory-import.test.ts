@@ -173,6 +173,24 @@ withServer('an import', () => {
     await service.store.users.update((await userOf('moved'))!.sub, { status: 'enabled' });
   });
 
+  test('does not enable a returning user whom an administrator had enabled, and then disabled (federation F58, FR37)', async () => {
+    server.add(personEntry('left'));
+    await runImport();
+    server.modify(
+      `dn: ${dnOf('left')}\nchangetype: modrdn\nnewrdn: uid=left\ndeleteoldrdn: 0\nnewsuperior: ou=former,${base}\n\n`,
+    );
+    expect(await runImport()).toMatchObject({ counts: { disabled: 1 } });
+    const { sub } = (await userOf('left'))!;
+    await service.store.users.update(sub, { status: 'enabled' });
+    await runImport();
+    await service.store.users.update(sub, { status: 'disabled' });
+    server.modify(
+      `dn: uid=left,ou=former,${base}\nchangetype: modrdn\nnewrdn: uid=left\ndeleteoldrdn: 0\nnewsuperior: ou=people,${base}\n\n`,
+    );
+    expect(await runImport(true)).toMatchObject({ counts: { enabled: 0 } });
+    expect(await statusOf('left')).toBe('disabled');
+  });
+
   test('does not disable an administrator, who only loses the sessions that came this way (federation FR40)', async () => {
     const root = (await userOf('root'))!;
     const { agent } = await signInWith(service, 'root');
@@ -260,7 +278,14 @@ withServer('an import gone wrong', () => {
     expect(await ended(last)).toMatchObject({ state: 'held', counts: { disabled: count + 1 } });
     expect(await disabled()).toBe(before);
     const now = (await status()).finished_at;
-    expect((await call(api('/approve'), { token, method: 'POST' })).body).toEqual({ disabled: count + 1 });
+    // an administrator who saw another number approves nothing
+    expect(await call(api('/approve'), { token, body: { disabled: count } })).toMatchObject({
+      status: 409,
+      body: { error_description: expect.stringContaining('another number of users') },
+    });
+    expect((await call(api('/approve'), { token, body: { disabled: count + 1 } })).body).toEqual({
+      disabled: count + 1,
+    });
     expect(await ended(now)).toMatchObject({ state: 'done', counts: { disabled: count + 1 } });
     expect(await disabled()).toBe(before + count + 1);
     expect(await events('import.approved')).toHaveLength(2);
@@ -282,6 +307,18 @@ withServer('an import gone wrong', () => {
     expect(await disabled()).toBe(before);
     await changeSettings(service, 'ldap', usual());
     expect(await runImport(true)).toMatchObject({ state: 'done' });
+  });
+});
+
+withServer('the lease of an import', () => {
+  test('is held while the groups of each user are read (federation 6)', async () => {
+    await changeSettings(service, 'ldap', { ...usual(), member_attribute: 'memberOf', page_size: 500 });
+    const before = service.statements.length;
+    expect(await runImport(true)).toMatchObject({ state: 'done' });
+    const held = service.statements.slice(before).filter((name) => name === 'directory_imports.extend').length;
+    // once for the one page of users, once before they are stored, and in between
+    expect(held).toBeGreaterThan(2);
+    await changeSettings(service, 'ldap', { ...usual(), member_attribute: 'member', page_size: 10 });
   });
 });
 

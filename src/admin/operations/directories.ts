@@ -98,10 +98,24 @@ export const approveImport = operation({
   tag,
   summary: 'Lets a held import disable as many users as it said, and no more',
   params: byConnection,
+  input: () =>
+    z.strictObject({
+      disabled: z
+        .int()
+        .min(0)
+        .max(1_000_000)
+        .optional()
+        .describe('The number that you saw: with another one nothing is approved.'),
+    }),
   answer: 'ApprovedImport',
-  refusals: { conflict: 'not-held', 'connection.import-off': 'off', 'connection.import-not-held': 'not-held' },
-  handler: async ({ store, administration }, { params: { id }, actor }) =>
-    administration.approveImport(actor, await findDirectory(store, id)),
+  refusals: {
+    conflict: 'not-held',
+    'connection.import-off': 'off',
+    'connection.import-not-held': 'not-held',
+    'connection.import-changed': 'changed',
+  },
+  handler: async ({ store, administration }, { params: { id }, input: { disabled }, actor }) =>
+    administration.approveImport(actor, await findDirectory(store, id), disabled),
   view: (disabled) => ({ disabled }),
   command: {
     name: 'connection approve-import',

@@ -19,15 +19,19 @@ export const directoryImportOperations = (store: Store) => ({
   },
   /**
    * Lets an import that is held go on: it may disable as many users as the administrator saw, and no more (federation FR16).
+   * @param seen the number that the administrator saw: conflict if a later run found another one
    * @returns that number
    * @throws OAuthError conflict
    */
-  async approveImport(by: Actor, connection: Connection): Promise<number> {
+  async approveImport(by: Actor, connection: Connection, seen?: number): Promise<number> {
     requireImport(connection);
     const { id } = connection;
     return store.transaction(async ({ directoryImports, auditEvents }) => {
-      const approved = await directoryImports.approve(id);
-      if (approved === undefined) throw conflict(refusal('connection.import-not-held', 'import'));
+      const approved = await directoryImports.approve(id, seen);
+      if (approved === undefined) {
+        const isHeld = (await directoryImports.find(id))?.state === 'held';
+        throw conflict(refusal(isHeld ? 'connection.import-changed' : 'connection.import-not-held', 'import'));
+      }
       const detail = { connection: id, disabled: approved };
       await auditEvents.insert({ ...by, type: 'import.approved', outcome: 'success', detail });
       return approved;

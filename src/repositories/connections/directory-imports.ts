@@ -117,7 +117,7 @@ const request = statement(
 const approve = statement(
   'directory_imports.approve',
   `UPDATE directory_imports SET approved = (counts ->> 'disabled')::int, requested_at = now()
-    WHERE connection_id = $1 AND state = 'held' RETURNING approved`,
+    WHERE connection_id = $1 AND state = 'held' AND coalesce($2, (counts ->> 'disabled')::int) = (counts ->> 'disabled')::int RETURNING approved`,
 );
 const wake = statement('directory_imports.wake', `SELECT pg_notify('gatehouse', 'import')`);
 const linked = statement(
@@ -162,9 +162,12 @@ export function directoryImportsRepository(sql: Sql) {
       await sql.query(request, [id, full]);
       await sql.query(wake);
     },
-    /** Lets the import that is held go on; the number of users that it may disable, or undefined if none is held. */
-    async approve(id: string): Promise<number | undefined> {
-      const [row] = await sql.query<{ approved: number | null }>(approve, [id]);
+    /**
+     * Lets the import that is held go on; the number of users that it may disable, or undefined if none is held.
+     * @param seen only if that is the number
+     */
+    async approve(id: string, seen: number | undefined): Promise<number | undefined> {
+      const [row] = await sql.query<{ approved: number | null }>(approve, [id, seen]);
       if (!row) return undefined;
       await sql.query(wake);
       return row.approved ?? 0;

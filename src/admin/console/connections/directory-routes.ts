@@ -87,6 +87,9 @@ export async function consoleDirectoriesEndpoint(
     const { import: interval } = settings;
     const importedNow = connection.status === 'enabled' && typeof interval === 'number';
     const { state = 'new', running = false, counts = {}, problem, finishedAt } = last ?? {};
+    const form = admin.form(`${directoryPath(id)}/import`);
+    // an approval is for the number that the page shows (federation FR16)
+    const importForm = { ...form, hidden: { ...form.hidden, disabled: String(counts.disabled ?? 0) } };
     return admin.send(
       'console-directory',
       {
@@ -107,7 +110,7 @@ export async function consoleDirectoriesEndpoint(
             ...{ interval, state, running, counts },
             ...(problem !== undefined && { problem: problem as ImportProblem }),
             ...(finishedAt && { finishedAt }),
-            form: admin.form(`${directoryPath(id)}/import`),
+            form: importForm,
           },
         }),
       },
@@ -134,7 +137,10 @@ export async function consoleDirectoriesEndpoint(
     const isApproval = body['act'] === 'approve';
     const call = { params: { id }, actor: admin.by };
     const done = isApproval
-      ? await perform(approveImport, operationContext, { ...call, input: {} })
+      ? await perform(approveImport, operationContext, {
+          ...call,
+          input: { disabled: Number(body['disabled'] ?? NaN) },
+        })
       : await perform(startImport, operationContext, { ...call, input: { full: body['act'] === 'full' } });
     // another administrator was first: the page shows the present state
     if ('refused' in done) return show(admin, id);

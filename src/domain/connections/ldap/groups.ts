@@ -119,9 +119,14 @@ export type GroupsOfEntry = (entry: DirectoryEntry) => Promise<string[] | undefi
 
 /**
  * Reads all groups with their members, a page at a time, so that an import asks no question for each user.
+ * @param alive called for each page
  * @throws DirectoryUnavailable
  */
-export async function readAllGroups(directory: DirectoryConnection, settings: LdapSettings): Promise<GroupsOfEntry> {
+export async function readAllGroups(
+  directory: DirectoryConnection,
+  settings: LdapSettings,
+  alive: () => Promise<void>,
+): Promise<GroupsOfEntry> {
   const { member_attribute: member, nested, group_base: base, group_filter: text, page_size: size } = settings;
   if (base === undefined) return async () => undefined;
   if (isOfUser(member))
@@ -139,7 +144,8 @@ export async function readAllGroups(directory: DirectoryConnection, settings: Ld
   const names = new Map<string, string>();
   /** The groups in which a member is, by the member's key. */
   const containing = new Map<string, string[]>();
-  for await (const page of directory.pages({ base, filter: { text }, attributes: ['cn', member] }, size))
+  for await (const page of directory.pages({ base, filter: { text }, attributes: ['cn', member] }, size)) {
+    await alive();
     for (const entry of page) {
       const group = groupOf(settings, entry.dn);
       if (!group) continue;
@@ -151,6 +157,7 @@ export async function readAllGroups(directory: DirectoryConnection, settings: Ld
         else if (key !== undefined) containing.set(key, [group.key]);
       }
     }
+  }
   const parentsOf = (key: string) => containing.get(key) ?? [];
   return async (entry) => {
     if (names.size === 0 || names.size > maxGroups) return undefined;

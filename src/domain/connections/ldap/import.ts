@@ -126,6 +126,12 @@ export function createDirectoryImports(options: DirectoryImportOptions) {
     };
     if (isHeld(leaving.length, enabled.length, approved))
       return { state: 'held', counts: { found: present.size, disabled: leaving.length }, full: false };
+    // an administrator has enabled a user who is gone: if the user is disabled again, that is the administrator's decision
+    for (const { subject } of enabled) {
+      const before = seen.get(subject);
+      if (before?.disabled && present.get(subject) !== true)
+        await store.directoryImports.note(id, subject, { ...before, disabled: false });
+    }
     const known = new Set(linked.map(({ subject }) => subject));
     let done = 0;
     for (const identity of identities) {

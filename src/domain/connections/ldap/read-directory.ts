@@ -26,6 +26,8 @@ export interface DirectoryContents {
 
 /** The most users of a directory. */
 const maxUsers = 200_000;
+/** After how many users whose groups are read the run shows that it goes on. */
+const step = 20;
 /** Seconds by which the clocks of the servers of a directory may differ. */
 const overlap = 300;
 
@@ -77,12 +79,13 @@ export async function readDirectory(
       }
       await alive();
     }
-  const groupsOf = changed.length === 0 ? undefined : await readAllGroups(directory, settings);
+  const groupsOf = changed.length === 0 ? undefined : await readAllGroups(directory, settings, alive);
   const identities: VerifiedIdentity[] = [];
   for (const { entry, subject } of changed) {
     if (present.get(subject) !== true) continue;
     identities.push(identityOf(connection, entry, subject, await groupsOf!(entry), undefined));
-    if (identities.length % settings.page_size === 0) await alive();
+    // by memberOf, the groups of each user can take questions of their own
+    if (identities.length % step === 0) await alive();
   }
   return { present, identities, mark: start && newest !== undefined ? `${start.server} ${newest}` : undefined };
 }
