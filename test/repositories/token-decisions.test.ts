@@ -28,6 +28,7 @@ const optional = <T>(...values: T[]) => fc.constantFrom(undefined, ...values);
 /** The keys that a client can hold, mostly none. */
 const key = (first: string): Binding => ({ jkt: first.repeat(43) });
 const bindings = fc.constantFrom<Binding>('none', 'none', 'none', key('a'), key('b'), { x5t: 'a'.repeat(43) });
+type ValueOf<A> = A extends fc.Arbitrary<infer Value> ? Value : never;
 const resource = 'https://api.example.com';
 const other = 'https://other.example.com';
 
@@ -86,6 +87,34 @@ test('a code is redeemed, refused or revoked as the rule decides (security R14, 
     resource: optional(resource, other),
     retrySeconds: fc.constantFrom(0, 5),
   });
+  // one for each outcome: some are rare among the samples
+  const plain: ValueOf<typeof stored> = {
+    ...{ codeChallenge: undefined, codeBinding: 'none', audience: undefined, failures: 0 },
+    ...{ live: true, expired: false, secondsSinceRedemption: undefined },
+  };
+  const usual: ValueOf<typeof request> = {
+    ...{ isOwn: true, redirectUri: client.redirectUri, codeChallenge: undefined, binding: 'none' },
+    ...{ resource: undefined, retrySeconds: 5 },
+  };
+  const [challenge, another] = challenges as [string, string];
+  const examples: [ValueOf<typeof stored>, ValueOf<typeof request>][] = [
+    [plain, usual],
+    [{ ...plain, live: false }, usual],
+    [{ ...plain, expired: true }, usual],
+    [plain, { ...usual, isOwn: false }],
+    [plain, { ...usual, redirectUri: undefined }],
+    [{ ...plain, codeChallenge: challenge }, usual],
+    [plain, { ...usual, codeChallenge: challenge }],
+    [
+      { ...plain, codeChallenge: challenge },
+      { ...usual, codeChallenge: another },
+    ],
+    [{ ...plain, codeBinding: key('a') }, usual],
+    [plain, { ...usual, resource: other }],
+    [{ ...plain, secondsSinceRedemption: 3600 }, usual],
+    // the response was lost
+    [{ ...plain, secondsSinceRedemption: -3600 }, usual],
+  ];
   const reached = new Set<string | undefined>();
   await fc.assert(
     fc.asyncProperty(stored, request, async (code, { isOwn, ...asked }) => {
@@ -122,19 +151,7 @@ test('a code is redeemed, refused or revoked as the rule decides (security R14, 
     }),
     {
       numRuns: 600,
-      // the response was lost: rare among the samples
-      examples: [
-        [
-          {
-            ...{ codeChallenge: undefined, codeBinding: 'none', audience: undefined, failures: 0 },
-            ...{ live: true, expired: false, secondsSinceRedemption: -3600 },
-          },
-          {
-            ...{ isOwn: true, redirectUri: client.redirectUri, codeChallenge: undefined },
-            ...{ binding: 'none', resource: undefined, retrySeconds: 5 },
-          },
-        ],
-      ],
+      examples,
     },
   );
   // the samples reached every rule
@@ -166,6 +183,33 @@ test('a refresh token is exchanged, refused or ends its client session as the ru
     binding: bindings,
     rotate: fc.boolean(),
   });
+  // one for each outcome: some are rare among the samples
+  const plain: ValueOf<typeof stored> = {
+    ...{ live: true, scope: scopes, registered: scopes, consented: scopes, audience: undefined },
+    ...{ tokenBinding: 'none', expired: false, use: undefined, isOfEndedLine: false },
+  };
+  const usual: ValueOf<typeof request> = {
+    ...{ isOwn: true, scope: undefined, resource: undefined, binding: 'none', rotate: true },
+  };
+  const used = (uses: number, secondsSinceFirstUse: -3600 | 3600) => ({
+    ...plain,
+    use: { uses, secondsSinceFirstUse },
+  });
+  const examples: [ValueOf<typeof stored>, ValueOf<typeof request>][] = [
+    [plain, { ...usual, isOwn: false }],
+    [{ ...plain, tokenBinding: key('a') }, usual],
+    [{ ...plain, live: false }, usual],
+    [
+      { ...plain, scope: ['openid'] },
+      { ...usual, scope: ['email'] },
+    ],
+    [plain, { ...usual, resource }],
+    [{ ...plain, expired: true }, usual],
+    [used(7, -3600), usual],
+    [used(1, 3600), usual],
+    [plain, usual],
+    [plain, { ...usual, rotate: false }],
+  ];
   const reached = new Set<string>();
   await fc.assert(
     fc.asyncProperty(stored, request, async ({ use, ...token }, { isOwn, ...asked }) => {
@@ -204,7 +248,7 @@ test('a refresh token is exchanged, refused or ends its client session as the ru
       expect(await hasToken(accessTokenHash)).toBe(!('failure' in outcome));
       expect(await exists(id)).toBe(!('failure' in outcome && outcome.failure === 'reused'));
     }),
-    { numRuns: 600 },
+    { numRuns: 600, examples },
   );
   expect([...reached].sort()).toEqual([
     ...['client', 'ended', 'expired', 'grace', 'kept', 'key', 'resource', 'reused', 'rotated', 'scope'],
