@@ -2,7 +2,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -23,8 +23,24 @@ export interface ActiveDirectory {
   stop(): Promise<void>;
 }
 
-/** Creates the domain example.com and starts its server: about ten seconds. */
+/** The process that listens here has the fixed ports: the tests of two files, or of two checkouts, would else reach the same domain controller. */
+const turnPort = 38_963;
+
+async function takeTurn(): Promise<Server> {
+  for (;;) {
+    const turn = createServer().listen({ port: turnPort, host: '127.0.0.1', exclusive: true });
+    const taken = await once(turn, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (taken) return turn;
+    await delay(200);
+  }
+}
+
+/** Creates the domain example.com and starts its server: about ten seconds. Waits until no other test runs one. */
 export async function startActiveDirectory(): Promise<ActiveDirectory> {
+  const turn = await takeTurn();
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-samba-'));
   makeCertificates(folder);
   const password = 'Passw0rd-of-the-administrator';
@@ -67,6 +83,7 @@ export async function startActiveDirectory(): Promise<ActiveDirectory> {
         await once(child, 'exit');
       }
       rmSync(folder, { recursive: true, force: true });
+      turn.close();
     },
   };
 }
