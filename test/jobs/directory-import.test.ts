@@ -191,6 +191,27 @@ withServer('an import', () => {
     expect(await statusOf('left')).toBe('disabled');
   });
 
+  test('makes no users of aliases and referrals (federation F52, FR1)', async () => {
+    server.add(`dn: uid=shadow,ou=people,${base}
+objectClass: alias
+objectClass: extensibleObject
+uid: shadow
+aliasedObjectName: ${dnOf('anna')}
+
+dn: uid=remote,ou=people,${base}
+objectClass: referral
+objectClass: extensibleObject
+uid: remote
+ref: ldap://localhost:1/uid=remote
+
+`);
+    await changeSettings(service, 'ldap', {
+      user_filter: '(|(objectClass=inetOrgPerson)(objectClass=alias)(objectClass=referral))',
+    });
+    expect(await runImport(true)).toMatchObject({ state: 'done', counts: { created: 0, disabled: 0 } });
+    expect([await userOf('shadow'), await userOf('remote')]).toEqual([undefined, undefined]);
+  });
+
   test('does not disable an administrator, who only loses the sessions that came this way (federation FR40)', async () => {
     const root = (await userOf('root'))!;
     const { agent } = await signInWith(service, 'root');

@@ -1,6 +1,6 @@
 // Tests the sign-in of users of a directory: whom it finds, what it refuses, and what a directory in trouble does.
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { changeConnection } from '../helpers/connections.ts';
 import { addDirectory, changeSettings, settingsOf, signInWith } from '../helpers/directories.ts';
@@ -20,12 +20,14 @@ import { hiddenFields, responseParameters, UserAgent } from '../helpers/user-age
 const withServer = describe.runIf(hasSlapd);
 const dnOf = (uid: string) => `uid=${uid},ou=people,${base}`;
 let server: DirectoryServer;
+let path: Awaited<ReturnType<typeof startPath>>;
 let service: TestService;
 let local: TestUser;
 
 beforeAll(async () => {
   if (!hasSlapd) return;
   server = await startDirectoryServer();
+  path = await startPath(Number(new URL(server.url).port));
   server.add(
     ['alice', 'bob', 'carol', 'dora', 'erin', 'fred', 'gina', 'hugo', 'local'].map((uid) => personEntry(uid)).join(''),
   );
@@ -34,7 +36,7 @@ beforeAll(async () => {
     instances: 2,
     environment: {
       ...withoutLimits,
-      CONNECTIONS_ALLOW: server.hosts.join(','),
+      CONNECTIONS_ALLOW: [...server.hosts, `localhost:${path.port}`].join(','),
       LIMIT_SIGN_IN_PER_ACCOUNT: '10',
       REQUIRE_SECOND_FACTOR_GROUPS: 'ops',
     },
@@ -44,6 +46,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service?.stop();
+  path?.close();
   await server?.stop();
 });
 beforeEach(async () => {
@@ -66,6 +69,29 @@ async function listen() {
   await once(listener, 'listening');
   const { port } = listener.address() as { port: number };
   return { port, connections: () => count, close: () => void listener.close() };
+}
+
+/** Forwards connections to a directory; `accepted` runs before the service gets the answer to a bind as the named entry. */
+async function startPath(target: number) {
+  const forwarder = createServer((inbound) => {
+    const outbound = connect(target, '127.0.0.1');
+    let bind = false;
+    for (const socket of [inbound, outbound])
+      socket.on('error', () => undefined).on('close', () => (inbound.destroy(), outbound.destroy()));
+    inbound.on('data', (data) => {
+      bind = path.of !== '' && data.includes(path.of) && data[5] === 0x60;
+      outbound.write(data);
+    });
+    outbound.on('data', (data) => {
+      if (bind) path.accepted();
+      bind = false;
+      inbound.write(data);
+    });
+  });
+  forwarder.listen(0, '127.0.0.1');
+  await once(forwarder, 'listening');
+  const { port } = forwarder.address() as { port: number };
+  return { port, of: '', accepted: () => undefined as void, close: () => void forwarder.close() };
 }
 
 const userOf = async (username: string) => service.store.users.findByUsername(username);
@@ -391,6 +417,25 @@ ref: ldap://localhost:${elsewhere.port}/uid=remote
     const { page } = await signInWith(service, 'olaf');
     expect(page.url).toBe(`${service.issuer}/login/name`);
     expect(await service.store.linkedIdentities.ofUser(olaf.sub)).toHaveLength(1);
+  });
+
+  test('that another one replaces while its password is tried signs no user in (federation F56, FR1)', async () => {
+    server.add(personEntry('ruth'));
+    await changeSettings(service, 'ldap', { url: `ldap://localhost:${path.port}` });
+    let replaced = 0;
+    path.of = dnOf('ruth');
+    path.accepted = () => {
+      replaced++;
+      server.modify(`dn: ${dnOf('ruth')}\nchangetype: delete\n\n`);
+      server.add(personEntry('ruth', { name: 'another ruth' }));
+    };
+    const { page, agent } = await signInWith(service, 'ruth');
+    path.of = '';
+    await changeSettings(service, 'ldap', { url: server.secureUrl });
+    expect(replaced).toBe(1);
+    expect(page.body).toContain('Incorrect user name or password');
+    expect(await isSignedIn(agent)).toBe(false);
+    expect(await userOf('ruth')).toBeUndefined();
   });
 });
 
