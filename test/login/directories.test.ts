@@ -91,7 +91,7 @@ async function startPath(target: number) {
   forwarder.listen(0, '127.0.0.1');
   await once(forwarder, 'listening');
   const { port } = forwarder.address() as { port: number };
-  return { port, of: '', accepted: () => undefined as void, close: () => void forwarder.close() };
+  return { port, of: '', accepted: (): void => undefined, close: () => void forwarder.close() };
 }
 
 const userOf = async (username: string) => service.store.users.findByUsername(username);
