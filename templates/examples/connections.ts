@@ -124,10 +124,11 @@ export const connectionExamples: Examples<ConnectionPages> = {
         createdAt: since,
       },
       ...{ redirectUri, editUri: `${uri}/edit`, deleteUri: `${uri}/delete` },
-      logoutUris: [
-        redirectUri.replace('callback', 'backchannel-logout'),
-        redirectUri.replace('callback', 'signed-out'),
-      ],
+      logoutUris: {
+        backchannel: redirectUri.replace('callback', 'backchannel-logout'),
+        frontchannel: redirectUri.replace('callback', 'frontchannel-logout'),
+        'signed-out': redirectUri.replace('callback', 'signed-out'),
+      },
     },
     {
       ...frame,

@@ -128,8 +128,8 @@ export interface ConnectionPages {
     };
     /** To enter at the other side. */
     redirectUri: string;
-    /** Where the provider says that a session there has ended. */
-    logoutUris?: string[];
+    /** Where the provider says that a session there has ended, and where users come back after signing out there. */
+    logoutUris?: Record<'backchannel' | 'frontchannel' | 'signed-out', string>;
     /** The address of the connection's key, for the other side. */
     keyUri?: string;
     editUri: string;

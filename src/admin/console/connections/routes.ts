@@ -39,7 +39,13 @@ export async function consoleConnectionsEndpoint(
   /** Where its identities come from; several tenants have none in common. */
   const issuerOf = (connection: Connection): string =>
     profileOfConnection(operationContext.connectionKinds, connection)?.issuer ?? '';
-  const redirectUriOf = (id: string) => `${config.issuer}/connections/${id}/callback`;
+  const addressOf = (id: string, name: string) => `${config.issuer}/connections/${id}/${name}`;
+  const redirectUriOf = (id: string) => addressOf(id, 'callback');
+  const logoutUrisOf = (id: string) => ({
+    backchannel: addressOf(id, 'backchannel-logout'),
+    frontchannel: addressOf(id, 'frontchannel-logout'),
+    'signed-out': addressOf(id, 'signed-out'),
+  });
 
   /** Reads a form; undefined after an answer was sent. */
   async function submitted(request: FastifyRequest, reply: FastifyReply, action: string) {
@@ -138,11 +144,9 @@ export async function consoleConnectionsEndpoint(
         },
         redirectUri: redirectUriOf(connection.id),
         ...(typeOf(connection)?.signsOut && {
-          logoutUris: ['backchannel-logout', 'frontchannel-logout', 'signed-out'].map(
-            (name) => `${config.issuer}/connections/${connection.id}/${name}`,
-          ),
+          logoutUris: logoutUrisOf(connection.id),
         }),
-        ...(connection.keyPublic && { keyUri: `${config.issuer}/connections/${connection.id}/jwks` }),
+        ...(connection.keyPublic && { keyUri: addressOf(connection.id, 'jwks') }),
         editUri: `${pathOf(connection.id)}/edit`,
         deleteUri: `${pathOf(connection.id)}/delete`,
       },
