@@ -79,7 +79,7 @@ describe.runIf(hasSamba)('Active Directory', { timeout: 90_000 }, () => {
     server.tool('user', 'enable', 'ben');
   });
 
-  describe.each(walkersBy('desktop'))('in a browser in $locale at $width pixels, $script', (walker) => {
+  describe.each(walkersBy('telephone'))('in a browser in $locale at $width pixels, $script', (walker) => {
     browserTest(
       'a user signs in on the page by each name, and reads with the right password alone why it is no longer accepted (federation 6, F57)',
       { timeout: 90_000 },
