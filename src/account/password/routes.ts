@@ -86,8 +86,9 @@ export async function accountPasswordEndpoint(
       return pause(request, reply, session, { outcome: 'busy', wait: 5 });
     }
     // the cookie first: if the process ends here, the old cookie must not outlive the old password (security R52);
-    // no second factor was shown: the level of the session keeps its age
-    const kept = session.amr.includes('mfa') ? { amr: session.amr, authTime: session.authTime } : { amr: ['pwd'] };
+    // no second factor was shown: the level of the session keeps its age; and a session by a connection lasts no longer than that allows
+    const keepsAge = session.amr.includes('mfa') || session.upstream !== undefined;
+    const kept = keepsAge ? { amr: session.amr, authTime: session.authTime } : { amr: ['pwd'] };
     const renewed = await sessions.renew(request, reply, { ...answer.user, ...kept }, session);
     const own = { replaces: answer.user.passwordHash, keepSession: session.id };
     // another change, or the end of the account or the session, came first
