@@ -172,11 +172,36 @@ describe('a logout token of the connection', () => {
     expect(await isSignedIn(agent)).toBe(true);
   });
 
+  test('ends no session that came by another connection to the same provider (federation FR19, F32)', async () => {
+    await addConnection(service, honest, 'twin', { provisioning: 'on' });
+    const { agent, sid, sub } = await signedIn(honest, 'twin');
+    for (const named of [{ sid }, { sub }, { sid, sub }])
+      expect((await tell(await honest.logoutToken(named))).status).toBe(200);
+    expect(await isSignedIn(agent)).toBe(true);
+    expect((await tell(await honest.logoutToken({ sid }), 'twin')).status).toBe(200);
+    expect(await isSignedIn(agent)).toBe(false);
+    await service.database.sql(`DELETE FROM connections WHERE id = 'twin'`);
+  });
+
   test('of an unknown connection, or without the token, is refused (federation FR19)', async () => {
     expect((await tell(await honest.logoutToken({ sid: 'x' }), 'nowhere')).status).toBe(400);
     const url = `${service.issuer}/connections/honest/backchannel-logout`;
     expect((await fetch(url, { method: 'POST', body: new URLSearchParams() })).status).toBe(400);
   });
+});
+
+test('logout tokens that the provider signed are not limited, and others are (federation FR19)', async () => {
+  const limited = await startTestService({
+    environment: { ...withoutLimits, OUTBOUND_ALLOW: honest.host, LIMIT_CONNECTION_ANSWERS: '3' },
+  });
+  await addConnection(limited, honest, 'honest');
+  const statusOf = async (token: string) => (await tell(token, 'honest', limited.issuer)).status;
+  for (let index = 0; index < 6; index++)
+    expect(await statusOf(await honest.logoutToken({ sid: `bulk-${index}` }))).toBe(200);
+  const others = [];
+  for (let index = 0; index < 4; index++) others.push(await statusOf('no token'));
+  expect(others).toEqual([400, 400, 400, 429]);
+  await limited.stop();
 });
 
 describe('a frame of the connection', () => {

@@ -37,6 +37,8 @@ export function providerLogoutRoutes(app: FastifyInstance, options: LoginConnect
         });
       throw refused(request, error.message);
     });
+    // a provider may end very many sessions at once: only what it did not sign is limited
+    await limits.refund('connectionAnswers', networkOf(clientAddress(request)));
     const { issuer, jti, sid, subject } = named;
     const ended = { connectionId: connection.id, issuer, sid, subject };
     await store.transaction(async (repositories) => {
