@@ -93,6 +93,18 @@ describe('a link', () => {
     expect(await linksOf(user.sub)).toHaveLength(1);
   });
 
+  test('is not offered by an answer that comes when the sign-in here is 16 minutes old (federation FR6, F7)', async () => {
+    const { agent, user } = await signedIn();
+    provider.be({ sub: newSubject() });
+    const answer = await answerOf(await post(agent, { act: 'begin', connection: 'honest' }));
+    await service.database.sql(`UPDATE sessions SET auth_time = now() - interval '16 minutes' WHERE sub = $1`, [
+      user.sub,
+    ]);
+    expect((await agent.follow(await agent.get(answer))).body).toContain('You were signed out meanwhile');
+    expect((await agent.get(path)).body).not.toContain('id="confirm"');
+    expect(await linksOf(user.sub)).toEqual([]);
+  });
+
   test('is not made with another identity than the page named, which then names the other one (federation FR6, F7)', async () => {
     const { agent, user } = await signedIn();
     const [first, second] = [newSubject(), newSubject()];

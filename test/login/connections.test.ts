@@ -1,5 +1,6 @@
 // Tests the sign-in by a connection: whom it signs in, links, makes and refuses, and what binds its answer.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { setUpAuthenticator } from '../helpers/authenticator.ts';
 import { addConnection, answerOf, changeConnection, leave, signInBy, signInPage } from '../helpers/connections.ts';
 import { type Provider, providerClient, startProvider } from '../helpers/provider.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
@@ -248,6 +249,9 @@ describe('an answer', () => {
   test('is taken once, by the browser that asked, at the connection that was asked (federation FR3, FR4, F5)', async () => {
     const { agent, answer } = await start();
     refused(await new UserAgent(service).get(answer), expired);
+    // a browser with a sign-in of its own under way
+    const { agent: other } = await start();
+    refused(await other.get(answer), expired);
     refused(await agent.get(answer.replace('/honest/', '/liar/')), expired);
     const without = new URL(answer);
     without.searchParams.delete('state');
@@ -424,6 +428,57 @@ describe('a linked user', () => {
     await changeConnection(service, 'honest', { session_lifetime: null });
   });
 
+  test('who shows a second factor after the connection was disabled, or the link removed, is not signed in (federation FR5)', async () => {
+    const sub = newSubject();
+    honest.be({ sub, preferred_username: `half way ${number}`, auth_time: Math.floor(Date.now() / 1000) });
+    const first = new UserAgent(service);
+    await signInBy(first, 'honest');
+    const { recoveryCodes } = await setUpAuthenticator(first);
+    const [link] = await usersOf('honest', sub);
+    const before = await sessionsOf(link!.sub);
+    const finish = async (meanwhile: () => Promise<unknown>) => {
+      const agent = new UserAgent(service);
+      const page = await signInBy(agent, 'honest');
+      expect(page.url).toContain('/login/second-factor');
+      await meanwhile();
+      await agent.submit(page, { recovery_code: recoveryCodes.pop()! });
+      return isSignedIn(agent);
+    };
+    expect(await finish(() => changeConnection(service, 'honest', { status: 'disabled' }))).toBe(false);
+    await changeConnection(service, 'honest', { status: 'enabled' });
+    expect(await finish(() => service.database.sql('DELETE FROM linked_identities WHERE sub = $1', [link!.sub]))).toBe(
+      false,
+    );
+    expect(await sessionsOf(link!.sub)).toHaveLength(before.length);
+    await service.database.sql(
+      `INSERT INTO linked_identities (connection_id, issuer, subject, sub, how) VALUES ('honest', $1, $2, $3, 'person')`,
+      [honest.issuer, sub, link!.sub],
+    );
+    expect(await finish(async () => undefined)).toBe(true);
+  });
+
+  test('who changes the password keeps a session by the connection as old and as short as it is (federation 4, FR10)', async () => {
+    const password = 'a password of the linked user';
+    const user = await service.createUser({ password });
+    const sub = newSubject();
+    await service.database.sql(
+      `INSERT INTO linked_identities (connection_id, issuer, subject, sub, how) VALUES ('honest', $1, $2, $3, 'person')`,
+      [honest.issuer, sub, user.sub],
+    );
+    honest.be({ sub, auth_time: Math.floor(Date.now() / 1000) - 60 });
+    await changeConnection(service, 'honest', { session_lifetime: 600 });
+    const agent = new UserAgent(service);
+    await signInBy(agent, 'honest');
+    const read = () =>
+      service.database.sql('SELECT amr, auth_time, expires_at, connection_id FROM sessions WHERE sub = $1', [user.sub]);
+    const before = await read();
+    const page = await agent.get('/account/password');
+    const typed = { current_password: password, new_password: 'another password of the linked user' };
+    expect((await agent.submit(page, typed)).url).toContain('done=password-changed');
+    expect(await read()).toEqual(before);
+    await changeConnection(service, 'honest', { session_lifetime: null });
+  });
+
   test('is one user, however many browsers bring the identity at once (federation FR1, F9)', async () => {
     const sub = newSubject();
     honest.be({ sub, preferred_username: `at once ${number}` });
@@ -509,9 +564,11 @@ describe('a linked user', () => {
     // the sign-in page again, and no code
     expect(stale.body).toContain('id="password"');
     honest.lie({ idToken: { auth_time: Math.floor(Date.now() / 1000) + 50 } });
-    expect(
-      responseParameters(await signInBy(new UserAgent(service), 'honest', `/authorize?${request}`)),
-    ).toHaveProperty('code');
+    const agent = new UserAgent(service);
+    const left = await leave(agent, await signInPage(agent, 'honest', `/authorize?${request}`), 'honest');
+    // a sign-in takes longer than the clocks of service and database differ
+    await service.database.sql(`UPDATE authorization_requests SET created_at = created_at - interval '2 seconds'`);
+    expect(responseParameters(await agent.follow(await agent.get(await answerOf(left))))).toHaveProperty('code');
   });
 });
 
