@@ -59,6 +59,8 @@ export async function startActiveDirectory(): Promise<ActiveDirectory> {
   ]);
   const settings = `${folder}/domain/etc/smb.conf`;
   const tls = { keyfile: 'server.key', certfile: 'server.pem', cafile: 'ca.pem' };
+  // samba goes on without a port that another process has, and the test would ask that one
+  if (await isOpen(636)) throw new Error('another process has port 636: another run of these tests?');
   const child: ChildProcess = spawn(
     'samba',
     [
@@ -92,13 +94,17 @@ export async function startActiveDirectory(): Promise<ActiveDirectory> {
 async function listening(port: number, child: ChildProcess): Promise<void> {
   for (;;) {
     if (child.exitCode !== null) throw new Error('samba ended: are the ports 389 and 636 in use?');
-    const socket = connect(port, '127.0.0.1');
-    const opened = await once(socket, 'connect').then(
-      () => true,
-      () => false,
-    );
-    socket.destroy();
-    if (opened) return;
+    if (await isOpen(port)) return;
     await delay(50);
   }
+}
+
+async function isOpen(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  const opened = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  );
+  socket.destroy();
+  return opened;
 }
