@@ -20,7 +20,7 @@ export function createClientKeys(
   fetchDocument: GuardedFetch,
   { maxAge, minAge }: { maxAge: number; minAge: number } = { maxAge: 60_000, minAge: 5_000 },
 ): ClientKeys {
-  const cache = new Map<string, { at: number; keys: Promise<JSONWebKeySet> }>();
+  const cache = new Map<string, { readAt: number; triedAt: number; keys: Promise<JSONWebKeySet> }>();
   const registered = new WeakMap<object, JSONWebKeySet>();
   return async (metadata, fresh) => {
     const { jwks } = metadata;
@@ -32,11 +32,15 @@ export function createClientKeys(
     }
     if (!metadata.jwks_uri) throw new FetchRefused('the client has no keys');
     const uri = metadata.jwks_uri;
+    const now = performance.now();
     const hit = cache.get(uri);
-    if (hit && performance.now() - hit.at < (fresh ? minAge : maxAge)) return hit.keys;
-    const entry = { at: performance.now(), keys: fetchDocument(uri).then(parse) };
-    // after a failure the next fetch is allowed soon
-    entry.keys.catch(() => (entry.at -= maxAge - minAge));
+    if (hit && (fresh ? now - hit.triedAt < minAge : now - hit.readAt < maxAge)) return hit.keys;
+    const entry = { readAt: now, triedAt: now, keys: fetchDocument(uri).then(parse) };
+    entry.keys.catch(() => {
+      // a token with an unknown key makes any sender ask: a set that is not old yet outlives a failure, else the next fetch is allowed soon
+      if (hit && now - hit.readAt < maxAge) [entry.readAt, entry.keys] = [hit.readAt, hit.keys];
+      else entry.readAt -= maxAge - minAge;
+    });
     cache.delete(uri);
     if (cache.size >= maxEntries) cache.delete(cache.keys().next().value!);
     cache.set(uri, entry);
