@@ -308,6 +308,34 @@ describe('what a client may ask for (security R12)', () => {
     ).toMatchObject({ status: 400, body: { error: 'invalid_scope' } });
   });
 
+  test.each<[string, (uri: string, sub: string) => Promise<unknown>]>([
+    ['the resource', (uri) => admin(at(uri), { scopes: [{ value: 'ledger.read' }] }, 'PATCH')],
+    [
+      'the grant',
+      (_uri, sub) =>
+        service.database.sql(
+          `UPDATE grants SET resources = (SELECT jsonb_object_agg(key, value - 'ledger.write') FROM jsonb_each(resources)) WHERE sub = $1`,
+          [sub],
+        ),
+    ],
+  ])('what %s no longer has is gone at the next refresh, too (security R12, R139)', async (of, narrow) => {
+    const uri = `https://ledger.example/${encodeURIComponent(of)}`;
+    const scopes = [{ value: 'ledger.read' }, { value: 'ledger.write' }];
+    const made = await admin('/resources', { resource: uri, name: 'Ledger', clients: 'approved', scopes });
+    expect(made.status).toBe(201);
+    const asked = { scope: 'openid ledger.read ledger.write', resource: uri };
+    const user = await service.createUser();
+    const tokens = await obtainTokens(service, client, user, asked);
+    expect(tokens.scope).toBe('openid ledger.read ledger.write');
+    await narrow(uri, user.sub);
+    const next = await refresh(service.issuer, client, tokens.refresh_token);
+    expect(next.body).toMatchObject({ scope: 'openid ledger.read' });
+    expect(
+      await refresh(service.issuer, client, String(next.body['refresh_token']), { scope: 'ledger.write' }),
+    ).toMatchObject({ status: 400, body: { error: 'invalid_scope' } });
+    await admin(at(uri), undefined, 'DELETE');
+  });
+
   test('a resource that requires two factors gets no token of a user who has shown one (RFC 9470 5, protocols 1.1)', async () => {
     const resource = 'https://vault.example';
     const members = { resource, name: 'Vault', clients: 'approved', scopes: [{ value: 'vault.open' }] };

@@ -57,6 +57,23 @@ test.each([-600, -330, 330, 600])(
   },
 );
 
+test.each([-2, -1, 1, 2])(
+  'a proof that was signed again with a time of %s minutes beside the first counts no second time (RFC 9449 11.1, security P4, R135)',
+  async (minutes) => {
+    const hash = randomBytes(32);
+    const insert = (iat: number) =>
+      service.store.accessTokens.insertForClient({
+        ...{ tokenHash: randomBytes(32), clientId: machine.clientId, scope: '', lifetime: 60, audience: undefined },
+        ...{ binding: { jkt: key.jkt }, proof: { hash, iat } },
+      });
+    const [clock] = await service.database.sql<{ now: number }>(
+      'SELECT extract(epoch FROM clock_timestamp())::int AS now',
+    );
+    expect(await insert(clock!.now)).toBe('stored');
+    expect(await insert(clock!.now + minutes * 60)).toBe('replayed');
+  },
+);
+
 test('a batch that finds many tokens uses the proof of each once (RFC 9449 11.1, security R135)', async () => {
   const { body } = await postWithProof(service, '/token', machine, own, key);
   const token = body['access_token'] as string;
