@@ -41,8 +41,7 @@ export function checkValues(
 }
 
 /**
- * Checks values in the transaction that stores them, as every door does that stores attributes: console, routes, account page, import,
- * and what a connection says of a user.
+ * Checks values in the transaction that stores them, as every door does that stores attributes: console, routes, account page and import.
  * @throws OAuthError invalid_request that names the first value that does not fit
  */
 export async function checkedAttributes(

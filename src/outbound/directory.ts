@@ -48,7 +48,7 @@ export function createDirectory(allowed: readonly string[]): Directory {
       createConnection: once((...given: unknown[]) =>
         plain.read((connect as (...given: unknown[]) => Socket)(...given)),
       ) as typeof connect,
-      createSecureConnection: ((...given: unknown[]) => {
+      createSecureConnection: once((...given: unknown[]) => {
         if (address.startTls) plain.requireOne();
         return (connectSecurely as (...given: unknown[]) => TLSSocket)(...given);
       }) as typeof connectSecurely,
@@ -90,8 +90,8 @@ export function createDirectory(allowed: readonly string[]): Directory {
 }
 
 /**
- * Lets a client connect once. The library opens a new connection where the first has ended, and would send a password over it without the
- * encryption that StartTLS had begun (federation FR32).
+ * Lets a client connect once. The library opens a new connection where the first has ended. It would send a password over it without the
+ * encryption that StartTLS had begun (federation FR32), and search there as nobody, who sees fewer users and groups (federation FR15).
  */
 function once<T extends Socket | TLSSocket>(open: (...given: unknown[]) => T): (...given: unknown[]) => T {
   let isOpen = false;

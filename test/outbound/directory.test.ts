@@ -1,6 +1,6 @@
 // Reads a real OpenLDAP server and tries passwords there; names the failures of a directory.
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   addressProblem,
@@ -50,8 +50,10 @@ const failureOf = (work: Promise<unknown>) =>
 
 /** Forwards connections to a directory, and adds octets to the first answer of each. */
 async function startAddingProxy(target: number, octets: Buffer) {
+  const sockets = new Set<Socket>();
   const server = createServer((inbound) => {
     const outbound = connect(target, '127.0.0.1');
+    sockets.add(inbound);
     for (const socket of [inbound, outbound])
       socket.on('error', () => undefined).on('close', () => (inbound.destroy(), outbound.destroy()));
     inbound.pipe(outbound);
@@ -66,6 +68,7 @@ async function startAddingProxy(target: number, octets: Buffer) {
   const proxy = {
     port: (server.address() as { port: number }).port,
     added: 0,
+    cut: () => sockets.forEach((socket) => socket.destroy()),
     async stop() {
       server.close();
       await once(server, 'close');
@@ -201,6 +204,27 @@ withServer('a directory in trouble', () => {
     }
     expect(await failureOf(directory.verify({ ...address, ca: undefined }, alice, 'x'))).toBe('tls');
   });
+
+  it.each(['ldaps', 'StartTLS'])(
+    'whose connection by %s ends is searched no more: a new connection would see what anybody sees (RFC 4513 4, federation FR15, F55)',
+    async (by) => {
+      const isSecure = by === 'ldaps';
+      const { port } = new URL((isSecure ? server.secureUrl : server.url).replace(/^ldaps?/, 'http'));
+      const path = await startAddingProxy(Number(port), Buffer.alloc(0));
+      const there = { ...address, url: `${isSecure ? 'ldaps' : 'ldap'}://localhost:${path.port}`, startTls: !isSecure };
+      const query = { base, filter: { attribute: 'uid', value: 'alice' }, attributes: ['uid'], limit: 2 };
+      server.log();
+      await createDirectory([`localhost:${path.port}`]).use(there, async (connection) => {
+        expect(await connection.search(query)).toHaveLength(1);
+        path.cut();
+        // the first one may still be sent over the connection that ends
+        expect(await failureOf(connection.search(query))).toBe('connection');
+        expect(await failureOf(connection.search(query))).toBe('connection');
+      });
+      expect(path.added).toBe(1);
+      await path.stop();
+    },
+  );
 
   it('does not answer, or is gone (federation FR33, F53)', async () => {
     const other = await startDirectoryServer();
