@@ -1,8 +1,9 @@
-// Takes a client from very many signed-in users at once, and measures until when they are refused and until when their rows are gone (federation FR42).
+// Takes a client from very many signed-in users at once, and measures until when they are refused at introspection and refresh, and until when their rows
+// are gone and the messages of their logout stored (federation FR42).
 //
-//   node bench/access-loss.ts [--users 20000]
+//   node bench/access-loss.ts [--users 20000] [--by client|group]
 //
-// Ends by itself. Prints a line for each step, and the time of introspections of another client meanwhile.
+// By `client` the client admits another group, by `group` all users leave the group. Ends by itself. Prints a line for each step, and the time of introspections of another client meanwhile.
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -10,7 +11,9 @@ import { newOpaqueToken } from '../src/tokens/opaque-token.ts';
 import { type Bed, withService } from './bed.ts';
 import { command } from './children.ts';
 
-const { values } = parseArgs({ options: { users: { type: 'string', default: '20000' } } });
+const { values } = parseArgs({
+  options: { users: { type: 'string', default: '20000' }, by: { type: 'string', default: 'client' } },
+});
 const users = Number(values.users);
 const redirectUri = 'https://rp.example.com/callback';
 
@@ -54,6 +57,11 @@ async function main({ service, settings, connection, stops }: Bed): Promise<void
       [id],
     );
   }
+  // no message is delivered: nothing listens there
+  await sql.query(
+    `UPDATE clients SET metadata = metadata || '{"backchannel_logout_uri": "https://rp.example.com/out"}' WHERE client_id = $1`,
+    [lost.id],
+  );
   await sql.query('ANALYZE');
   const tokenOf = async ({ id }: { id: string }): Promise<string> => {
     const { token, hash } = newOpaqueToken('access_token');
@@ -72,16 +80,34 @@ async function main({ service, settings, connection, stops }: Bed): Promise<void
     });
     return ((await response.json()) as { active: boolean }).active;
   };
+  const refreshTokenOf = async ({ id }: { id: string }): Promise<string> => {
+    const { token, hash } = newOpaqueToken('refresh_token');
+    await sql.query(
+      `INSERT INTO refresh_tokens (token_hash, client_session_id, generation, expires_at)
+       SELECT $2, max(id), 1, now() + interval '1 hour' FROM client_sessions WHERE client_id = $1`,
+      [id, hash],
+    );
+    return token;
+  };
+  const refreshed = async ({ basic }: { basic: string }, token: string): Promise<number> => {
+    const body = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: token });
+    return (await fetch(`${service.base}/token`, { method: 'POST', body, headers: { authorization: basic } })).status;
+  };
+  const [refreshToken, usableToken] = [await refreshTokenOf(lost), await refreshTokenOf(lost)];
+  if ((await refreshed(lost, usableToken)) !== 200) throw new Error('a refresh token is not usable');
   const [lostToken, keptToken] = [await tokenOf(lost), await tokenOf(kept)];
   if (!(await isActive(lost, lostToken)) || !(await isActive(kept, keptToken)))
     throw new Error('a token is not active');
 
   const began = performance.now();
   const since = () => `${Math.round(performance.now() - began)} ms`;
-  await sql.query(`UPDATE clients SET access_groups = '{}' WHERE client_id = $1`, [lost.id]);
-  console.log(`the change of the client is committed after ${since()}`);
+  if (values.by === 'group') await sql.query(`UPDATE users SET groups = '{}' WHERE groups = '{hands}'`);
+  else await sql.query(`UPDATE clients SET access_groups = '{nobody}' WHERE client_id = $1`, [lost.id]);
+  console.log(`the change of the ${values.by === 'group' ? 'group' : 'client'} is committed after ${since()}`);
+  const committed = performance.now();
   if (await isActive(lost, lostToken)) throw new Error('the token is still active');
-  console.log(`introspection refuses its token after ${since()}`);
+  if ((await refreshed(lost, refreshToken)) !== 400) throw new Error('the refresh token is still good');
+  console.log(`introspection and refresh refuse the tokens ${Math.round(performance.now() - committed)} ms after that`);
   const times: number[] = [];
   for (;;) {
     const asked = performance.now();
@@ -101,5 +127,9 @@ async function main({ service, settings, connection, stops }: Bed): Promise<void
     `SELECT count(*) FROM audit_events WHERE type = 'access.lost' AND client_id = $1`,
     [lost.id],
   );
-  console.log(`${rows[0]!.count} events`);
+  const { rows: messages } = await sql.query<{ count: string }>(
+    `SELECT count(*) FROM logout_deliveries WHERE client_id = $1`,
+    [lost.id],
+  );
+  console.log(`${rows[0]!.count} events, ${messages[0]!.count} messages of a logout`);
 }
