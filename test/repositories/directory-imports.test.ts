@@ -38,6 +38,26 @@ test('one of many instances gets an import that is due, and none that is off or 
   expect((await claims(5)).filter((one) => one !== undefined)).toHaveLength(1);
 });
 
+test('a run ends when the connection is disabled or its import is switched off, and begins anew afterwards (federation FR5, FR16)', async () => {
+  await service.database.sql(`UPDATE directory_imports SET holder = NULL, held_until = '-infinity'`);
+  for (const [off, on] of [
+    [`status = 'disabled'`, `status = 'enabled'`],
+    [`settings = '{"import": "off"}'`, `settings = '{"import": 60}'`],
+  ]) {
+    await imports().request('due', false);
+    const run = (await imports().claim('stopped'))!;
+    expect(run.connectionId).toBe('due');
+    expect(await imports().extend('due', 'stopped')).toBe(true);
+    await service.database.sql(`UPDATE connections SET ${off} WHERE id = 'due'`);
+    expect(await imports().extend('due', 'stopped')).toBe(false);
+    await imports().release('due', 'stopped');
+    expect(await imports().claim('another')).toBeUndefined();
+    await service.database.sql(`UPDATE connections SET ${on} WHERE id = 'due'`);
+    expect((await imports().claim('another'))?.connectionId).toBe('due');
+    expect(await imports().finish('due', 'another', result)).toBe(true);
+  }
+});
+
 test('a run that does not go on is taken over, and can no longer store its result (federation 6)', async () => {
   await service.database.sql(
     `UPDATE directory_imports SET holder = 'lost', held_until = now() - interval '1 second', requested_at = now()`,

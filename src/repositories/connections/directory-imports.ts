@@ -90,8 +90,8 @@ const claim = statement(
 );
 const extend = statement(
   'directory_imports.extend',
-  `UPDATE directory_imports SET held_until = now() + make_interval(secs => ${lease}) WHERE connection_id = $1 AND holder = $2
-   RETURNING 1 AS held`,
+  `UPDATE directory_imports d SET held_until = now() + make_interval(secs => ${lease}) FROM connections c
+    WHERE d.connection_id = $1 AND d.holder = $2 AND c.id = d.connection_id AND ${imported} RETURNING 1 AS held`,
 );
 const finish = statement(
   'directory_imports.finish',
@@ -143,7 +143,7 @@ export function directoryImportsRepository(sql: Sql) {
       const [row] = await sql.query<Row>(claim, [holder]);
       return row && toImport(row);
     },
-    /** Keeps the lease; false if another run has it. */
+    /** Keeps the lease; false if another run has it, or nothing is imported any more: an administrator who disables the connection stops the run. */
     extend: async (id: string, holder: string): Promise<boolean> => (await sql.query(extend, [id, holder])).length > 0,
     /** Stores what a run did; false if another run has the lease. */
     async finish(id: string, holder: string, { state, problem, counts, mark, full }: ImportResult): Promise<boolean> {
