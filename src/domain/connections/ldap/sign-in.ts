@@ -103,8 +103,7 @@ export function createDirectorySignIn(options: DirectorySignInOptions) {
     const bound = await byUser.run(key, () => tryPassword(found.dn, key));
     if (bound === undefined) return refuse();
     if (!bound.accepted) {
-      const reason =
-        settings.id_attribute === 'objectGUID' && bound.code ? reasons[bound.code.toLowerCase()] : undefined;
+      const reason = reasonOf(bound);
       return reason ? { outcome: 'refused', connection, reason } : { outcome: 'wrong' };
     }
     const identity = await directories.use(address, async (directory) => {
@@ -123,13 +122,19 @@ export function createDirectorySignIn(options: DirectorySignInOptions) {
       return { outcome: 'wrong' };
     }
 
+    function reasonOf(result: BindResult): RightPassword | undefined {
+      if (result.accepted || !result.code || settings.id_attribute !== 'objectGUID') return undefined;
+      return reasons[result.code.toLowerCase()];
+    }
+
     /** Undefined if there were too many tries: strangers must not lock the user out of the directory (federation F54). */
     async function tryPassword(dn: string, counted: string): Promise<BindResult | undefined> {
       if (limits.blocked('directoryPasswords', counted) > 0) return undefined;
       if ((await limits.consume('directoryPasswords', counted, settings.limit)) > 0) return undefined;
       try {
         const result = await directories.verify(address, dn, typed.password);
-        if (result.accepted) await limits.refund('directoryPasswords', counted);
+        // the right password is no try, also where the user must change it first: the new one has to be accepted afterwards
+        if (result.accepted || reasonOf(result)) await limits.refund('directoryPasswords', counted);
         return result;
       } catch (error) {
         // a failing directory is no failing user (federation FR33)
