@@ -399,9 +399,14 @@ describe('a linked user', () => {
     expect((await call(`${api}/replaced`, { token, method: 'DELETE' })).status).toBe(204);
     expect((await make(honest)).status).toBe(201);
     await continued(beforeDeletion, 'of the deleted one');
+    const change = async (settings: object) =>
+      expect((await call(`${api}/replaced`, { token, method: 'PATCH', body: { settings } })).status).toBe(200);
+    const ofOtherClient = await waits();
+    await change({ client_id: 'another' });
+    await continued(ofOtherClient, 'of the former client');
+    await change(honest.settings);
     const beforeChange = await waits();
-    const changed = await call(`${api}/replaced`, { token, method: 'PATCH', body: { settings: liar.settings } });
-    expect(changed.status).toBe(200);
+    await change(liar.settings);
     await continued(beforeChange, 'of the former issuer');
     // the identity is refused also while its step is there
     const replace = ({ settings }: Provider) =>
