@@ -30,6 +30,16 @@ export function valueAt(claims: Claims, path: string): unknown {
   return value;
 }
 
+/** The most levels of lists and objects: claims that are nested more deeply could not be stored until the user has done what they need. */
+const maxDepth = 32;
+
+export function isTooDeep(claims: Claims): boolean {
+  let level: unknown[] = [claims];
+  for (let depth = 0; depth <= maxDepth && level.length > 0; depth++)
+    level = level.flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : []));
+  return level.length > 0;
+}
+
 /** The address of an answer, and whether the answer says that it is verified. */
 export interface AnsweredAddress {
   value: string;
@@ -52,7 +62,7 @@ export function joinedClaims(idToken: Claims, userInfo: Claims): Claims {
 /** Only a well-formed address with one readable domain counts; a verified one says so as a boolean. */
 export function addressOf(claims: Claims): AnsweredAddress | undefined {
   const read = emailShape.safeParse(claims['email']);
-  if (!read.success || domainOf(read.data) === undefined) return undefined;
+  if (!read.success || !read.data.isWellFormed() || domainOf(read.data) === undefined) return undefined;
   return { value: read.data, verified: claims['email_verified'] === true };
 }
 

@@ -230,6 +230,8 @@ describe('an account with the address', () => {
     ['"erin@corp.example"@evil.test', 'quotes'],
     ['erin@corp.example@evil.test', 'two @'],
     ['erin@cоrp.example', 'a Cyrillic letter'],
+    ['erin@corp.example／.evil.test', 'a full-width solidus'],
+    ['erin\ud800@corp.example', 'a lone surrogate'],
   ])('is not vouched for by %j: %s (federation FR2, F21)', async (email) => {
     await changeConnection(service, 'honest', { linking: 'domain' });
     const sub = newSubject();

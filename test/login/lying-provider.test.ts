@@ -164,6 +164,20 @@ describe('an answer that is too big or too slow ends', () => {
     await isRefused({ userInfo: { name: 'x'.repeat(1024 * 1024) } }, 'answer at the moment', 503);
   });
 
+  test('claims of ten thousand levels, also where the user still has to choose a name (federation FR13, F14)', async () => {
+    const deep = `"x":${'['.repeat(10_000)}${']'.repeat(10_000)}`;
+    const write = (body: string) => (response: ServerResponse) =>
+      void response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+    for (const name of ['"preferred_username":"deep",', ''])
+      await isRefused({ idToken: { sub: 'deep' }, write: { userinfo: write(`{"sub":"deep",${name}${deep}}`) } });
+    await isRefused({
+      sign: (claims) =>
+        new CompactSign(Buffer.from(JSON.stringify({ ...claims, sub: 'deep' }).replace('{', `{${deep},`)))
+          .setProtectedHeader({ alg: 'RS256', kid: 'k1' })
+          .sign(liar.privateKey),
+    });
+  });
+
   test('a byte a second, after five seconds (federation FR13, F14)', async () => {
     const timers: NodeJS.Timeout[] = [];
     const slow = (response: ServerResponse) => {

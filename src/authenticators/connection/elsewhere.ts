@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomSecret } from '../../crypto/secrets.ts';
 import { ConnectionFailure, type VerifiedIdentity, type Wishes } from '../../domain/connections/kind.ts';
 import { type ConnectionKinds, profileOfConnection } from '../../domain/connections/kinds.ts';
+import { isTooDeep } from '../../oauth/connection-answer.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
@@ -97,7 +98,9 @@ export function createElsewhere(options: {
       if (!step || !connection) return undefined;
       const { nonce, verifier } = step;
       const attempt = { redirectUri: redirectUriOf(id), state: state!, nonce, verifier };
-      const identity = await kinds.get(connection.kind)!.finish!(connection, attempt, answer).catch(
+      const identity = await kinds.get(connection.kind)!.finish!(connection, attempt, answer).then(
+        (verified) =>
+          isTooDeep(verified.claims) ? new ConnectionFailure('answer', 'the claims are nested too deeply') : verified,
         (error: unknown) => {
           if (!(error instanceof ConnectionFailure)) throw error;
           return error;
