@@ -315,6 +315,54 @@ describe('the loss of access', () => {
     await sql(`DELETE FROM logout_deliveries WHERE client_id = $1`, [client.clientId]);
   }, 90_000);
 
+  test('of a refresh, a redemption, a poll, an approval and an authorization at the moment of the loss nothing is left, on two instances (security R133, federation FR42)', async () => {
+    const grantTypes = ['authorization_code', ...deviceMetadata.grant_types];
+    const client = await restricted(
+      { access: 'groups', access_groups: ['staff'] },
+      { grant_types: grantTypes, scope: 'openid offline_access' },
+    );
+    const offline = { scope: 'openid offline_access', prompt: 'consent' };
+    for (let round = 0; round < 10; round++) {
+      const [first, second] = service.instances as [string, string];
+      const user = await userIn('staff');
+      const agent = new UserAgent(service);
+      const tokens = await obtainTokens(service, client, user, offline, agent);
+      const code = await obtainCode(service, client, user, {}, agent);
+      const [approved, asked] = [await deviceCodes(first, client), await deviceCodes(first, client)];
+      await decide(agent, approved);
+      await allowPolls(service);
+      const answers = await Promise.all([
+        refresh(first, client, tokens.refresh_token),
+        leave(user),
+        redeem(second, client, code),
+        poll(second, client, approved),
+        decide(agent, asked).catch(() => undefined),
+        agent.get(authorizationUrl(service.issuer, client)),
+      ]);
+      const issued = [answers[0], answers[2], answers[3]].flatMap(({ body }) => body['access_token'] ?? []);
+      for (const access of issued)
+        for (const instance of [first, second]) {
+          expect((await userinfo(instance, String(access))).status).toBe(401);
+          expect((await introspect(instance, client, String(access))).body['active']).toBe(false);
+        }
+      // a user who joins again begins anew: no row of before is left, whatever was stored meanwhile
+      await eventually(
+        () =>
+          sql(
+            `SELECT FROM client_sessions WHERE sub = $1 UNION ALL
+             SELECT FROM session_clients sc JOIN sessions s ON s.id = sc.session_id WHERE s.sub = $1 AND sc.client_id = $2 UNION ALL
+             SELECT FROM outbox WHERE channel = 'access'`,
+            [user.sub, client.clientId],
+          ),
+        (rows) => rows.length === 0,
+      );
+      await sql(`UPDATE users SET groups = '{staff}' WHERE sub = $1`, [user.sub]);
+      for (const access of [tokens.access_token, ...issued])
+        expect((await introspect(first, client, String(access))).body['active']).toBe(false);
+      expect((await poll(first, client, asked)).body['access_token']).toBeUndefined();
+    }
+  });
+
   test('a response that is issued while the user leaves is worth nothing afterwards (security R133, federation FR42)', async () => {
     const client = await restricted({ access: 'groups', access_groups: ['staff'] });
     for (let round = 0; round < 5; round++) {
