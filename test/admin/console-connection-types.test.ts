@@ -187,7 +187,8 @@ describe('the command line', () => {
           ...['oidc', '--settings', `issuer=${providers.apple.origin}`, '--settings', 'team_id=TEAM000001'],
           ...['--settings', 'key_id=KEY0000001'],
         ],
-        appleKey,
+        // in one line, as a browser's field keeps it, too
+        appleKey.replaceAll('\n', ''),
       ],
     ];
     for (const [preset, more, secret] of cases) {
