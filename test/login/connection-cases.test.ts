@@ -1,4 +1,5 @@
 // Attacks and odd behaviour of connections that no other file has whole: races, weight, planted answers, groups that are not said, and canaries.
+import type { ServerResponse } from 'node:http';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { addConnection, answerOf, changeConnection, leave, signInBy, signInPage } from '../helpers/connections.ts';
@@ -142,6 +143,34 @@ test('keys of 10 MiB and 100,000 groups end, while other sign-ins go on (federat
     await keys.stop();
     await groups.stop();
   }
+});
+
+test('a slow discovery document is read once, however many sign-ins wait for it (federation F14)', async () => {
+  const slow = await startProvider();
+  const other = await startTestService({
+    environment: { ...withoutLimits, OUTBOUND_ALLOW: slow.host, LIMIT_PENDING_SIGN_INS: '0' },
+  });
+  await addConnection(other, slow, 'slow');
+  const document = JSON.stringify(await (await fetch(`${slow.issuer}/.well-known/openid-configuration`)).json());
+  const agents = await Promise.all(
+    Array.from({ length: 10 }, async () => {
+      const agent = new UserAgent(other);
+      return { agent, page: await signInPage(agent, 'slow') };
+    }),
+  );
+  await changeConnection(other, 'slow', { discovered_at: new Date(Date.now() - 2 * 3_600_000) });
+  const held: ServerResponse[] = [];
+  slow.lie({ write: { discovery: (response) => void held.push(response) } });
+  const before = slow.count('discovery');
+  const leaving = agents.map(({ agent, page }) => leave(agent, page, 'slow'));
+  await vi.waitUntil(async () => (await other.database.sql('SELECT FROM connection_steps')).length === 10);
+  // each has stored its step before it reads
+  await fetch(`${other.issuer}/login`);
+  for (const response of held) response.writeHead(200, { 'content-type': 'application/json' }).end(document);
+  for (const left of await Promise.all(leaving)) expect(left.location).toContain(`${slow.issuer}/authorize`);
+  expect(slow.count('discovery') - before).toBe(1);
+  await other.stop();
+  await slow.stop();
 });
 
 describe('groups', () => {

@@ -24,6 +24,8 @@ export interface DiscoveryOptions {
 export function createDiscovery({ store, fetchDocument, allowed }: DiscoveryOptions) {
   /** When the last try of each connection failed. */
   const failures = new Map<string, number>();
+  /** What is being read now, by connection and settings. */
+  const reading = new Map<string, Promise<OidcDiscovery>>();
 
   /** @throws OAuthError invalid_request, which says to an administrator what is wrong */
   async function read({
@@ -52,11 +54,25 @@ export function createDiscovery({ store, fetchDocument, allowed }: DiscoveryOpti
     return data;
   }
 
+  /** Reads and keeps the document; sign-ins that need it meanwhile wait for the same answer, however slow it is (federation F14). */
+  function readOnce({ id, settings }: Connection, profile: OidcProfile): Promise<OidcDiscovery> {
+    const key = JSON.stringify([id, settings]);
+    const keep = async () => {
+      const fresh = await read(profile);
+      failures.delete(id);
+      await store.connections.setDiscovery(id, { ...fresh }, settings);
+      return fresh;
+    };
+    const running = reading.get(key) ?? keep().finally(() => reading.delete(key));
+    reading.set(key, running);
+    return running;
+  }
+
   return {
     read,
     /** What the provider publishes, read at most once an hour. @throws ConnectionFailure */
     async current(connection: Connection, profile: OidcProfile, now: Date): Promise<OidcDiscovery> {
-      const { id, settings, discoveredAt } = connection;
+      const { id, discoveredAt } = connection;
       // a row that another version wrote may lack what this one needs
       const stored = discoveryShape.safeParse(connection.discovery).data;
       const age = stored && discoveredAt ? now.getTime() - discoveredAt.getTime() : Infinity;
@@ -65,10 +81,7 @@ export function createDiscovery({ store, fetchDocument, allowed }: DiscoveryOpti
       const waits = failedAt !== undefined && performance.now() - failedAt < pause;
       if (!waits) {
         try {
-          const fresh = await read(profile);
-          failures.delete(id);
-          await store.connections.setDiscovery(id, { ...fresh }, settings);
-          return fresh;
+          return await readOnce(connection, profile);
         } catch (error) {
           if (!(error instanceof OAuthError)) throw error;
           failures.set(id, performance.now());
