@@ -1,5 +1,6 @@
 // Reads what the answer of a connection says of a user: address, claims, groups, level and time. Nothing of it is an address to call (federation FR13).
 import { claimRules as claimShapes, email as emailShape, groupName } from './administration.ts';
+import { type Attribute, attributeFault, attributeOfText } from './attributes.ts';
 import { domainOf, isOfDomains } from './mail-domain.ts';
 
 /** A rule for a claim: `from` is a path of names in the answer. */
@@ -78,15 +79,33 @@ export function vouching(
   return connection.wordCounts && address!.verified ? 'word' : 'no';
 }
 
-/** The standard claims that an answer gives a user; what breaks the rule of its claim is left out (federation F15). */
-export function mappedClaims(rules: readonly ClaimRule[], claims: Claims): Record<string, unknown> {
+/** Whether the target of a rule is an attribute, and no standard claim. */
+export const isOfAttribute = ({ to }: { to: string }): boolean => !Object.hasOwn(claimShapes, to);
+
+/**
+ * The standard claims and the values of attributes that an answer gives a user. A value that breaks the rule of its claim or attribute is left
+ * out (federation F15), and so is one of an attribute that is not among the definitions.
+ */
+export function mappedClaims(
+  rules: readonly ClaimRule[],
+  claims: Claims,
+  definitions: readonly Attribute[] = [],
+): Record<string, unknown> {
   const used = rules.length > 0 ? rules : usualClaims.map((name): ClaimRule => ({ to: name, from: name }));
   const mapped: Record<string, unknown> = {};
-  for (const { to, from, default: otherwise } of used) {
-    if (!Object.hasOwn(claimShapes, to)) continue;
-    const value = valueAt(claims, from) ?? otherwise;
-    const read = claimShapes[to as keyof typeof claimShapes].safeParse(value);
-    if (value !== undefined && read.success) mapped[to] = read.data;
+  for (const rule of used) {
+    const { to, from, default: otherwise } = rule;
+    const said = valueAt(claims, from) ?? otherwise;
+    if (said === undefined) continue;
+    if (isOfAttribute(rule)) {
+      const definition = definitions.find(({ name }) => name === to);
+      // a directory says everything as text
+      const value = definition && typeof said === 'string' ? attributeOfText(definition.type, said) : said;
+      if (attributeFault(definition, value) === undefined) mapped[to] = value;
+    } else {
+      const read = claimShapes[to as keyof typeof claimShapes].safeParse(said);
+      if (read.success) mapped[to] = read.data;
+    }
   }
   return mapped;
 }

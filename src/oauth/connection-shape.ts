@@ -1,6 +1,7 @@
 // Holds the rules for connections, for the admin API, the console and the command line.
 import { z } from 'zod';
 import { claimRules, groupName } from './administration.ts';
+import { isAttributeName } from './attributes.ts';
 import { domainLabel } from './mail-domain.ts';
 import { rule } from './refusals.ts';
 import { text } from './text.ts';
@@ -29,7 +30,10 @@ const domains = z
   );
 const path = text(200).min(1, rule('empty'));
 const claimRule = z.strictObject({
-  to: z.enum(Object.keys(claimRules) as [string, ...string[]]).describe('A standard claim.'),
+  to: z
+    .string(rule('string'))
+    .refine((name) => Object.hasOwn(claimRules, name) || isAttributeName(name), rule('claim-target'))
+    .describe('A standard claim, or an attribute.'),
   from: path.describe('The path of the value in the answer: names, separated by dots.'),
   default: text(1000).optional().describe('The value where the answer has none.'),
 });

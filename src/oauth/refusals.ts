@@ -63,6 +63,7 @@ const requestRules = {
   'claim-twice': 'make the same claim twice at one place',
   'claims-known': 'must name attributes and standard claims, such as groups, and not sub',
   'role-name': 'must have 1 to 100 characters, without control characters and commas',
+  'claim-target': 'must be a standard claim or an attribute',
   'attribute-name':
     'must be 1 to 50 lower-case letters, digits and underscores, begin with a letter, and not be the name of a standard or reserved claim',
   'attribute-type':
@@ -205,6 +206,8 @@ const connectionRules = {
   'connection.settings': 'the stored settings of the connection do not fit this version: save them again',
   'connection.preset': 'this kind of connection has no such preset',
   'connection.kind': 'this kind of connection is not built in',
+  'connection.attribute':
+    'a rule sets {name}, which is neither a standard claim nor an attribute: create the attribute first',
   'connection.domain-held': 'a domain belongs to one connection, and {connection} has one of these',
   'connection.version': 'the connection has changed since you looked at it: look at it again, then save',
 } as const;

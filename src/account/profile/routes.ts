@@ -66,7 +66,7 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
       store.attributes.list(),
       ownedOf(store, user),
     ]);
-    const isEditable = fieldsFor(owned).length > 0 || attributes.some(isWritable);
+    const isEditable = fieldsFor(owned).length > 0 || attributes.some(isWritableBeside(owned));
     return own.send('account-profile', {
       profile: profileView(user, grants, attributes, owned),
       ...(isEditable && { editUri: editPath }),
@@ -83,7 +83,7 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
     const typed = others as Record<string, string | undefined>;
     const owned = await ownedOf(store, user);
     const { change, faults } = readOwnProfile(typed, editableFor(owned), user.claims);
-    const definitions = await writable();
+    const definitions = (await writable()).filter(isWritableBeside(owned));
     // the user may set what is writable, and nothing else (federation F64)
     const values = singleValued(request.body);
     const { change: attributes, faults: attributeFaults } = readAttributeForm(definitions, values, user.claims);
@@ -108,11 +108,13 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
   const editableFor = (owned: Owned) => editable.filter((claim) => owned[claim] === undefined);
   const fieldsFor = (owned: Owned) => profileFields(editableFor(owned));
   const isWritable = ({ person }: Attribute) => person === 'write';
+  const isWritableBeside = (owned: Owned) => (one: Attribute) => isWritable(one) && owned[one.name] === undefined;
   const writable = async () => (await store.attributes.list()).filter(isWritable);
 
   async function show(own: AccountSession, trouble?: Trouble): Promise<FastifyReply> {
     const { user } = own.session;
-    const [attributes, owned] = await Promise.all([writable(), ownedOf(store, user)]);
+    const [all, owned] = await Promise.all([writable(), ownedOf(store, user)]);
+    const attributes = all.filter(isWritableBeside(owned));
     const see = seenBy(await store.grants.list(user.sub, firstPage));
     const form = own.form(editPath);
     form.hidden['version'] = versionOf(own.session);
@@ -123,9 +125,15 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
       ...(attributes.length > 0 && {
         attributes: attributeFields(attributes, user.claims, trouble?.typed, trouble?.attributeFaults),
       }),
-      kept: editable
-        .filter((claim) => owned[claim] !== undefined)
-        .map((claim) => ({ ...legible(claim, user.claims[claim] ?? ''), by: owned[claim]! })),
+      kept: [
+        ...editable.map((claim) => ({ name: claim, label: undefined })),
+        ...all.map(({ name, label }) => ({ name, label })),
+      ]
+        .filter(({ name }) => owned[name] !== undefined)
+        .map(({ name, label }) => ({
+          ...{ ...legible(name, user.claims[name] ?? ''), by: owned[name]! },
+          ...(label && { label }),
+        })),
       fields: fieldsFor(owned).map((field) => {
         const value = trouble ? (trouble.typed[field] ?? '') : fieldValue(user.claims, field);
         const fault = trouble?.faults?.[field];

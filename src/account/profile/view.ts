@@ -32,11 +32,15 @@ export function profileView(
     supportedClaims.filter((claim) => claim !== 'sub'),
   );
   const own = attributes.filter(({ person, name }) => person !== 'none' && user.claims[name] !== undefined);
-  const shown = own.map(({ name, label }) => ({ ...legible(name, user.claims[name]), label, seenBy: see(name) }));
+  const by = (claim: string) => (owned[claim] === undefined ? {} : { by: owned[claim] });
+  const shown = own.map(({ name, label }) => ({
+    ...{ ...legible(name, user.claims[name]), label, seenBy: see(name) },
+    ...by(name),
+  }));
   return [
     ...Object.entries(known).map(([claim, value]) => ({
       ...{ ...legible(claim, value), seenBy: see(claim) },
-      ...(owned[claim] !== undefined && { by: owned[claim] }),
+      ...by(claim),
     })),
     ...shown,
   ].filter(({ value }) => value !== '');

@@ -32,7 +32,12 @@ const refusals = {
   ...{ 'connection.issuer-address': 'issuer', 'connection.discovery': 'discovery' },
   ...{ 'connection.discovery-form': 'discovery-form', 'connection.other-issuer': 'other-issuer' },
   ...{ 'connection.inward-address': 'inward', conflict: 'taken', settings: 'settings' },
-  ...{ 'connection.secret-form': 'key', 'connection.preset': 'settings', invalid_request: 'settings' },
+  ...{
+    'connection.attribute': 'rules',
+    'connection.secret-form': 'key',
+    'connection.preset': 'settings',
+    invalid_request: 'settings',
+  },
   ...{ position: 'position', session_lifetime: 'lifetime' },
   ...{ group_rules: 'rules', claim_rules: 'rules', default_groups: 'rules' },
   ...{ 'connection.directory-address': 'address', 'connection.directory-plain': 'plain' },

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
 import { associatedDataOf } from '../../repositories/keys/sealed-values.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
+import { isOfAttribute } from '../../oauth/connection-answer.ts';
 import type { connectionChangeShape, ConnectionInput } from '../../oauth/connection-shape.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { firstRefusal, refusal } from '../../oauth/refusals.ts';
@@ -104,6 +105,15 @@ export function connectionOperations(store: Store) {
     throw invalidRequest({ ...wrong, member: wrong.member === 'settings' ? 'settings' : `settings.${wrong.member}` });
   }
 
+  /** @throws OAuthError invalid_request: a rule for an attribute that is not defined */
+  async function checkTargets({ attributes }: Repositories, { claimRules }: ConnectionMembers): Promise<void> {
+    const targets = claimRules.filter(isOfAttribute).map(({ to }) => to);
+    if (targets.length === 0) return;
+    const defined = (await attributes.list()).map(({ name }) => name);
+    const unknown = targets.find((to) => !defined.includes(to));
+    if (unknown !== undefined) throw invalidRequest(refusal('connection.attribute', 'claim_rules', { name: unknown }));
+  }
+
   /** @throws OAuthError conflict: a domain belongs to one connection */
   async function claimDomains({ connections }: Repositories, id: string, members: ConnectionMembers): Promise<void> {
     const holder = await connections.keepDomains(id, members.domains, members.authoritativeDomains);
@@ -190,6 +200,7 @@ export function connectionOperations(store: Store) {
         const made = await repositories.connections.insert({ id, kind, preset, ...members });
         if (!made) throw conflict('a connection with this id exists already');
         await claimDomains(repositories, id, members);
+        await checkTargets(repositories, members);
         await keepSecret(repositories, secretBox, id, secret);
         await keepKey(repositories, secretBox, id, key);
         if (discovery) await repositories.connections.setDiscovery(id, discovery, members.settings);
@@ -234,6 +245,7 @@ export function connectionOperations(store: Store) {
         );
         if (which.length > 0) {
           await claimDomains(repositories, id, members);
+          await checkTargets(repositories, members);
           await repositories.connections.update(id, members);
         }
         await keepSecret(repositories, secretBox, id, secret);

@@ -1,6 +1,7 @@
 // Takes over what a connection says of a linked user: claims by its rules, groups by its rules, and an address that it owns (federation 4).
 import { isDeepStrictEqual } from 'node:util';
-import { mappedClaims, mappedGroups, valueAt } from '../../oauth/connection-answer.ts';
+import { conflict } from '../../oauth/errors.ts';
+import { isOfAttribute, mappedClaims, mappedGroups, valueAt } from '../../oauth/connection-answer.ts';
 import { domainOf, isOfDomains } from '../../oauth/mail-domain.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import type { Repositories } from '../../repositories/store.ts';
@@ -29,15 +30,17 @@ export async function syncUser(repositories: Repositories, sync: Sync): Promise<
 const nameClaims = ['name', 'given_name', 'family_name'];
 
 /** Without rules of its own, a connection gives claims to the users that it makes, and changes none later. */
-async function syncMembers({ users, auditEvents }: Repositories, sync: Sync): Promise<void> {
+async function syncMembers(repositories: Repositories, sync: Sync): Promise<void> {
+  const { users, attributes, auditEvents } = repositories;
   const { connection, identity, user, first } = sync;
   const change: UserChange = {};
   const members: string[] = [];
+  const { claims: ruled, unique } = await ruledClaims(repositories, sync);
   // names that nothing signed fill an empty name at the first sign-in
   const isNameless = nameClaims.every((name) => user.claims[name] === undefined);
   const said = {
     ...(first && isNameless && identity.unsignedNames && mappedClaims([], identity.unsignedNames)),
-    ...(connection.claimRules.length > 0 && mappedClaims(connection.claimRules, identity.claims)),
+    ...ruled,
   };
   const claims = { ...user.claims, ...said };
   if (!isDeepStrictEqual(claims, user.claims)) {
@@ -52,10 +55,28 @@ async function syncMembers({ users, auditEvents }: Repositories, sync: Sync): Pr
   }
   if (members.length === 0) return;
   await users.update(user.sub, change);
+  if (!(await attributes.keepUnique([user.sub], unique)))
+    throw conflict('another user got the same value of a unique attribute at this moment');
   await auditEvents.insert({
     ...{ type: 'user.changed', outcome: 'success', actor: `connection:${connection.id}`, sub: user.sub },
     detail: { members, connection: connection.id },
   });
+}
+
+/** The claims by the rules of the connection, and the unique attributes among them. A value that another user has is left out. */
+async function ruledClaims(
+  { attributes }: Repositories,
+  { connection: { claimRules }, identity, user }: Sync,
+): Promise<{ claims: Record<string, unknown>; unique: string[] }> {
+  if (claimRules.length === 0) return { claims: {}, unique: [] };
+  const definitions = claimRules.some(isOfAttribute) ? await attributes.listForUse() : [];
+  const claims = mappedClaims(claimRules, identity.claims, definitions);
+  const unique = definitions
+    .filter(({ name, unique }) => unique && Object.hasOwn(claims, name))
+    .map(({ name }) => name);
+  const taken = unique.length > 0 ? await attributes.heldByOthers(user.sub, claims, unique) : [];
+  for (const name of taken) delete claims[name];
+  return { claims, unique: unique.filter((name) => !taken.includes(name)) };
 }
 
 /** The address to store as confirmed: only by authority, only in place of one of the same domains, and never that of another account. */

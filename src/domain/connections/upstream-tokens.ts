@@ -18,8 +18,8 @@ interface Kept extends GivenTokens {
 export interface UpstreamAccess {
   accessToken: string;
   scope: string | undefined;
-  /** Undefined if the other side did not say. In seconds. */
-  expiresIn: number | undefined;
+  /** In seconds since 1970; undefined if the other side did not say. */
+  expiresAt: number | undefined;
 }
 
 /** In seconds: a client must be able to use what it reads. */
@@ -54,8 +54,8 @@ export function createUpstreamTokens({
 
   function usable({ accessToken, scope, expiresAt }: Kept): UpstreamAccess | undefined {
     if (accessToken === undefined) return undefined;
-    const expiresIn = expiresAt === undefined ? undefined : Math.floor(expiresAt - now().getTime() / 1000);
-    return expiresIn !== undefined && expiresIn < least ? undefined : { accessToken, scope, expiresIn };
+    const isOver = expiresAt !== undefined && expiresAt - now().getTime() / 1000 < least;
+    return isOver ? undefined : { accessToken, scope, expiresAt };
   }
 
   /** Whether clients get tokens of the connection now, whatever it kept before. */

@@ -86,7 +86,7 @@ export interface AccountPages {
       fault?: ProfileFault;
     }[];
     /** What connections own, so that the user cannot change it here; `by` is the name of the connection. */
-    kept: (ClaimText & { by: string })[];
+    kept: (ClaimText & { by: string; label?: Record<string, string> })[];
     /** Those that the user may change. */
     attributes?: AttributeField[];
     /** In characters. */

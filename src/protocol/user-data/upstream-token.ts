@@ -42,7 +42,7 @@ export function upstreamTokenRoute(
       ...{ type: 'upstream_token.read', outcome: 'success', actor: clientId, clientId, sub: user.sub },
       detail: { connection: id },
     });
-    const { accessToken, scope, expiresIn } = found;
-    return { access_token: accessToken, token_type: 'Bearer', expires_in: expiresIn, scope };
+    const { accessToken, scope, expiresAt } = found;
+    return { access_token: accessToken, token_type: 'Bearer', expires_at: expiresAt && Math.floor(expiresAt), scope };
   });
 }

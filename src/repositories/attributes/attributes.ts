@@ -51,6 +51,12 @@ const keep = statement(
      FROM users u, unnest($2::text[]) AS name WHERE u.sub = ANY ($1) AND u.claims ? name ORDER BY 1, 2`,
 );
 
+const heldByOthers = statement(
+  'attributes.held_by_others',
+  `SELECT v.name FROM jsonb_each($2) AS said JOIN unique_attribute_values v ON v.name = said.key AND v.digest = attribute_digest(said.value)
+    WHERE v.sub <> $1 AND said.key = ANY ($3) ORDER BY v.name`,
+);
+
 export function attributesRepository(sql: Sql) {
   const one = async (rows: Promise<Row[]>): Promise<Attribute | undefined> => {
     const [row] = await rows;
@@ -83,6 +89,9 @@ export function attributesRepository(sql: Sql) {
       if (!unique) return true;
       return sql.query(fill, [name]).then(() => true, refusedAs(false));
     },
+    /** The unique attributes of which another user has the value. */
+    heldByOthers: async (sub: string, values: Readonly<Record<string, unknown>>, names: readonly string[]) =>
+      (await sql.query<{ name: string }>(heldByOthers, [sub, values, names])).map(({ name }) => name),
     /** In a transaction that has stored values of unique attributes: false if another user has one of them. */
     async keepUnique(subs: readonly string[], names: readonly string[]): Promise<boolean> {
       if (subs.length === 0 || names.length === 0) return true;
