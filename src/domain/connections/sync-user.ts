@@ -75,8 +75,11 @@ async function ruledClaims(
     .filter(({ name, unique }) => unique && Object.hasOwn(claims, name))
     .map(({ name }) => name);
   const taken = unique.length > 0 ? await attributes.heldByOthers(user.sub, claims, unique) : [];
-  for (const name of taken) delete claims[name];
-  return { claims, unique: unique.filter((name) => !taken.includes(name)) };
+  const isFree = (name: string) => !taken.includes(name);
+  return {
+    claims: Object.fromEntries(Object.entries(claims).filter(([name]) => isFree(name))),
+    unique: unique.filter(isFree),
+  };
 }
 
 /** The address to store as confirmed: only by authority, only in place of one of the same domains, and never that of another account. */
