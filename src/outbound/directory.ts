@@ -91,7 +91,7 @@ export function createDirectory(allowed: readonly string[]): Directory {
 
 /**
  * Lets a client connect once. The library opens a new connection where the first has ended. It would send a password over it without the
- * encryption that StartTLS had begun (federation FR32), and search there as nobody, who sees fewer users and groups (federation FR15).
+ * encryption that StartTLS had begun (federation FR32), and search there as an anonymous user, who sees fewer users and groups (federation FR15).
  */
 function once<T extends Socket | TLSSocket>(open: (...given: unknown[]) => T): (...given: unknown[]) => T {
   let isOpen = false;

@@ -353,7 +353,7 @@ withServer('the count of wrong passwords', () => {
 });
 
 withServer('an entry', () => {
-  test('that is one of two, has no id attribute, is an alias or a referral signs nobody in (federation F52, FR1)', async () => {
+  test('that is one of two, has no id attribute, is an alias or a referral signs no user in (federation F52, FR1)', async () => {
     server.add(
       `${personEntry('twin1', { mail: 'twin@example.com', password: 'one' })}${personEntry('twin2', { mail: 'twin@example.com', password: 'one' })}`,
     );
@@ -518,7 +518,7 @@ withServer('a directory in trouble', () => {
       await faulty.stop();
       await changeSettings(troubled, 'ldap', { url: faulty.secureUrl, starttls: false, ca: faulty.ca });
       await unanswered();
-      // nobody is signed out or disabled
+      // no user is signed out or disabled
       expect(await isSignedIn(agent)).toBe(true);
       expect((await troubled.store.users.find(gina.sub))!.status).toBe('enabled');
     } finally {

@@ -86,7 +86,7 @@ withServer('a directory', () => {
   });
 
   it.each(['*', 'a*', 'alice)(uid=*', '\\61lice', 'alice\0', '(|(uid=*))'])(
-    'finds nobody by a value that looks like a filter: %j (RFC 4515 3, federation FR31)',
+    'finds no entry by a value that looks like a filter: %j (RFC 4515 3, federation FR31)',
     async (value) => {
       expect(await search({ attribute: 'uid', value })).toEqual([]);
     },

@@ -86,6 +86,7 @@ export function createConnectionSteps(options: {
   function open<S extends StepName>(id: string, sealed: Buffer): Contents[S] {
     const read = JSON.parse(secretBox.open(sealed, dataOf(id)).toString()) as Contents[S];
     if ('identity' in read && typeof read.identity === 'object' && typeof read.identity.authTime === 'string')
+      // JSON has no dates
       read.identity.authTime = new Date(read.identity.authTime as unknown as string);
     return read;
   }

@@ -32,6 +32,7 @@ export function directoryFormOf({ settings, ...connection }: Connection): TypedD
 
 export const typedDirectory = (body: Readonly<Record<string, string>>): TypedDirectory => {
   const names = Object.keys(emptyDirectoryForm) as (keyof TypedDirectory)[];
+  // one text for each of the names
   return Object.fromEntries(names.map((name) => [name, body[name] ?? ''])) as unknown as TypedDirectory;
 };
 

@@ -5,7 +5,7 @@ import { refusal } from '../../../oauth/refusals.ts';
 import { type Directories } from '../../../outbound/directories.ts';
 import { addressProblem } from '../../../outbound/directory-address.ts';
 import type { ConnectionKind, ConnectionVariant } from '../kind.ts';
-import { type LdapSettings, ldapSettings } from './settings.ts';
+import { ldapSettings, settingsOf } from './settings.ts';
 
 export interface LdapOptions {
   directories: Directories;
@@ -17,6 +17,7 @@ type Code = `connection.directory-${'address' | 'plain' | 'not-allowed' | 'filte
 const refused = (code: Code, member: string) => new OAuthError('invalid_request', refusal(code, `settings.${member}`));
 
 const variant: ConnectionVariant = {
+  // a variant of any kind has settings of its own shape
   settings: ldapSettings as unknown as ConnectionVariant['settings'],
   trusted: [
     ...['url', 'starttls', 'ca', 'bind_dn', 'base', 'user_filter', 'login_attributes', 'id_attribute'],
@@ -31,7 +32,7 @@ export const createLdapKind = ({ directories, directoriesAllowed }: LdapOptions)
   variant: (preset) => (preset === undefined ? variant : undefined),
   /** Checks what needs no network: saving opens no connection (federation F59). */
   async discover({ settings: given }) {
-    const { url, starttls, user_filter, group_filter, base, bind_dn, group_base } = given as unknown as LdapSettings;
+    const { url, starttls, user_filter, group_filter, base, bind_dn, group_base } = settingsOf({ settings: given });
     const problem = addressProblem({ url, startTls: starttls }, directoriesAllowed);
     if (problem === 'form') throw refused('connection.directory-address', 'url');
     if (problem === 'plain') throw refused('connection.directory-plain', 'url');

@@ -100,5 +100,6 @@ export const ldapSettings = z.preprocess(withoutEmpty, shape).transform((given) 
 export const ldapShape = shape.shape;
 export type LdapSettings = z.infer<typeof shape> & Defaults;
 
+/** The settings as saving checked them: the column is JSON of every kind. */
 export const settingsOf = ({ settings }: Pick<Connection, 'settings'>): LdapSettings =>
   settings as unknown as LdapSettings;

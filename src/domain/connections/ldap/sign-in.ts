@@ -52,7 +52,7 @@ interface DirectorySignInOptions {
 }
 
 /** Milliseconds for one directory, whatever it does. */
-const patience = 4_500;
+const longestAnswer = 4_500;
 
 export type DirectorySignIn = ReturnType<typeof createDirectorySignIn>;
 
@@ -161,7 +161,10 @@ export function createDirectorySignIn(options: DirectorySignInOptions) {
 async function withinTime<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new DirectoryUnavailable('connection', 'the directory was too slow')), patience);
+    timer = setTimeout(
+      () => reject(new DirectoryUnavailable('connection', 'the directory was too slow')),
+      longestAnswer,
+    );
   });
   work.catch(() => undefined);
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
