@@ -74,7 +74,7 @@ export function gaps({ rows, attacks }: Evidence) {
   return {
     'requirements without a place': numbers.filter((key) => !rows.get(key)?.kept.length),
     'requirements without a test': numbers.filter((key) => !rows.get(key)?.tests.size),
-    'cited but unknown': [...rows.keys()].filter((key) => !known.includes(key)).sort(),
+    'cited but unknown': [...rows.keys()].filter((key) => !known.includes(key) && !isReport(key)).sort(),
     'attack cases told twice': ids.filter((id, index) => ids.indexOf(id) !== index),
     // the title of a test may cite a case instead
     'attack cases without a test': cases.filter((id) => !ids.includes(id) && !rows.get(id)?.tests.size),
@@ -142,6 +142,16 @@ ${tableOf(
   federationCases.map(federationCase).map((id) => [id.replace('federation ', ''), shownBy(rows.get(id))]),
 )}
 
+And these, on what public reports tell of other identity providers:
+
+${tableOf(
+  ['', 'Shown by'],
+  [...rows.keys()]
+    .filter(isReport)
+    .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
+    .map((id) => [id.replace('reports ', ''), shownBy(rows.get(id))]),
+)}
+
 ## Faults
 
 Faults around the service, and the rule for each. These rules hold for all of them: no success without its stored rows, no revoked token that is active, no
@@ -206,6 +216,11 @@ function filesBelow(path: string): string[] {
 
 function read(file: string): string {
   return readFileSync(join(root, file), 'utf8');
+}
+
+/** Whether a title cites a case of public reports by this key. */
+function isReport(key: string): boolean {
+  return key.startsWith('reports ');
 }
 
 /** The key of a case on federation, whose numbers are those of faults, too. */

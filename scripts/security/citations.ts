@@ -13,8 +13,16 @@ export interface CitingTest {
 
 const key = /\b[RAFP][1-9]\d{0,2}\b/g;
 
-/** The keys in a clause. After the word federation, F numbers are cases of federation, and not faults. */
+/**
+ * The keys in a clause. After the word federation, F numbers are cases of federation, and not faults; after the word reports, all are
+ * cases of public reports.
+ */
 function keysIn(clause: string): string[] {
+  const [own = '', ...reported] = clause.split(/\breports\b/);
+  return [...ownKeysIn(own), ...(reported.join(' ').match(/\b[A-F][1-9]\d?\b/g) ?? []).map((one) => `reports ${one}`)];
+}
+
+function ownKeysIn(clause: string): string[] {
   const [before = '', ...after] = clause.split(/\bfederation\b/);
   const cases = (after.join(' ').match(key) ?? []).map((one) => (one.startsWith('F') ? `federation ${one}` : one));
   return [...(before.match(key) ?? []), ...cases];

@@ -79,7 +79,7 @@ export const requirements: Record<string, Record<number, string>> = {
   },
   'Sign-in': {
     58: 'Passwords are hashed with argon2id, and weak hashes are replaced by stronger ones at the next sign-in.',
-    59: 'Passwords are accepted as typed, from 12 to 128 characters, and common ones are refused.',
+    59: 'Passwords of any characters, from 12 to 128, are accepted whole and normalized (NFKC), and common ones are refused.',
     60: 'An unknown name, a wrong password, a throttled and a disabled account get the same answer in the same time.',
     61: 'Failures count for the account, however its name is spelled.',
     62: 'An attempt is counted before its password is hashed.',

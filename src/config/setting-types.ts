@@ -32,6 +32,9 @@ export const text = (max: number, min = 1) => {
   return z.string().min(min, error).max(max, error);
 };
 
+/** A password, whose length is that of its normalized form (security R59). */
+export const passwordText = (max: number, min: number) => z.string().normalize('NFKC').pipe(text(max, min));
+
 /** The trimmed parts of a comma-separated list. */
 const items = (list: string) =>
   list

@@ -1,4 +1,4 @@
-// Verifies the password hashes of imported users: bcrypt, scrypt and PBKDF2. The first sign-in of a user replaces the hash.
+// Verifies the password hashes of imported users: bcrypt, scrypt and PBKDF2. A sign-in of the user replaces the hash.
 import { pbkdf2, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import bcrypt from 'bcrypt';
@@ -24,6 +24,8 @@ const foreignBounds = {
 const deriveScrypt = promisify<string, Buffer, number, object, Buffer>(scrypt);
 const derivePbkdf2 = promisify(pbkdf2);
 
+/** bcrypt ignores the bytes of a password after these. */
+const maxBcryptBytes = 72;
 const bcryptForm = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 const scryptForm = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,4}),p=(\d{1,4})\$([\w+/.-]{1,344})=*\$([\w+/.-]{22,344})=*$/;
 const pbkdf2Form = /^\$pbkdf2(?:-(sha1|sha256|sha512))?\$(?:i=)?(\d{1,8})\$([\w+/.-]{1,344})=*\$([\w+/.-]{22,344})=*$/;
@@ -34,11 +36,19 @@ export function readForeignHash(stored: string): ForeignHash | undefined {
   return readBcrypt(stored) ?? readScrypt(stored) ?? readPbkdf2(stored) ?? readDjango(stored);
 }
 
-/** $2a$, $2b$ and PHP's $2y$ are the same computation. bcrypt uses only the first 72 bytes of a password. */
+/** $2a$, $2b$ and PHP's $2y$ are the same computation. */
 function readBcrypt(stored: string): ForeignHash | undefined {
   const cost = Number(bcryptForm.exec(stored)?.[1]);
   if (!(cost >= 4 && cost <= foreignBounds.bcryptCost)) return undefined;
   return (password) => bcrypt.compare(password, `$2b$${stored.slice(4)}`);
+}
+
+/**
+ * Whether a password that matches a hash must be the user's: bcrypt compares 72 bytes only, so what follows them may be anything, and must
+ * not be stored as the password.
+ */
+export function isWholePassword(stored: string, password: string): boolean {
+  return !bcryptForm.test(stored) || Buffer.byteLength(password) < maxBcryptBytes;
 }
 
 /** As Python's passlib writes it: `$scrypt$ln=16,r=8,p=1$salt$hash`. */

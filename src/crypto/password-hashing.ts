@@ -1,20 +1,31 @@
 // Hashes and verifies passwords with Argon2id, and verifies the hashes that other systems made.
 import { randomBytes } from 'node:crypto';
 import argon2 from 'argon2';
-import { readForeignHash } from './foreign-hashes.ts';
+import { isWholePassword, readForeignHash } from './foreign-hashes.ts';
 
 export interface PasswordHashing {
-  /** @throws RangeError for a password that is too long */
+  /**
+   * Hashes the normalized password.
+   * @throws RangeError for a password that is too long
+   */
   hash(password: string): Promise<string>;
   /**
-   * Verifies a password against a stored PHC string. Without one (unknown user), or with one whose cost is over the bounds, it does the same
-   * work with a dummy hash and returns false, so that every answer takes the same time.
+   * Verifies a password against a stored PHC string: the normalized one, then the one that was typed if they differ, because other systems
+   * and older versions hashed it so. Without a stored one (unknown user), or with one whose cost is over the bounds, it does the same work
+   * with a dummy hash, so that every refusal takes the same time.
    * @param dummy replaces the usual dummy hash if other users have hashes of other kinds (dummy-hashes.ts)
+   * @returns undefined for a wrong password
    */
-  verify(stored: string | undefined, password: string, dummy?: string): Promise<boolean>;
-  /** Whether the stored hash has weaker parameters than today's. */
-  needsRehash(stored: string): boolean;
+  verify(stored: string | undefined, password: string, dummy?: string): Promise<RightPassword | undefined>;
 }
+
+export interface RightPassword {
+  /** Whether to replace the stored hash by one of the same password. */
+  outdated: boolean;
+}
+
+/** One password is one text, whatever keyboard it was typed on (security R59, NIST SP 800-63B-4 3.1.1.2). A directory gets it as typed. */
+export const normalizedPassword = (typed: string) => typed.normalize('NFKC');
 
 /** The cost parameters of Argon2id. */
 export interface PasswordWork {
@@ -28,6 +39,7 @@ export interface PasswordWork {
 const minimum: PasswordWork = { memoryCost: 19_456, timeCost: 2 };
 /** A longer password is refused before any work (bytes of UTF-8). */
 const maxPasswordBytes = 1024;
+const isTooLong = (password: string) => Buffer.byteLength(password) > maxPasswordBytes;
 
 /** The maximum parameters of a stored hash of any origin: memory in KiB, passes, lanes (security R58). */
 const maxParameters = { m: 131_072, t: 10, p: 4 };
@@ -56,18 +68,26 @@ export function createPasswordHashing(work: PasswordWork = minimum): PasswordHas
   /** A hash of no password: verification takes as long as with a real one. */
   const usualDummy = `${prefix}${unpadded(16)}$${unpadded(32)}`;
   return {
-    async hash(password) {
-      if (Buffer.byteLength(password) > maxPasswordBytes) throw new RangeError('the password is too long');
+    async hash(typed) {
+      const password = normalizedPassword(typed);
+      if (isTooLong(password)) throw new RangeError('the password is too long');
       return argon2.hash(password, parameters);
     },
-    async verify(stored, password, dummy = usualDummy) {
-      if (Buffer.byteLength(password) > maxPasswordBytes) return false;
+    async verify(stored, typed, dummy = usualDummy) {
       const hash = stored !== undefined && isUsableHash(stored) ? stored : dummy;
       const foreign = readForeignHash(hash);
-      const matches = await (foreign ? foreign(password) : argon2.verify(hash, password)).catch(() => false);
-      return matches && hash === stored;
+      const normalized = normalizedPassword(typed);
+      for (const password of new Set([normalized, typed])) {
+        if (isTooLong(password)) continue;
+        const matches = await (foreign ? foreign(password) : argon2.verify(hash, password)).catch(() => false);
+        if (matches && hash === stored)
+          return { outdated: isWholePassword(hash, password) && (password !== normalized || isWeaker(hash)) };
+      }
+      return undefined;
     },
-    needsRehash: (stored) =>
-      !stored.startsWith(prefix) && (!stored.startsWith('$argon2id$') || argon2.needsRehash(stored, parameters)),
   };
+
+  function isWeaker(hash: string): boolean {
+    return !hash.startsWith(prefix) && (!hash.startsWith('$argon2id$') || argon2.needsRehash(hash, parameters));
+  }
 }

@@ -1,6 +1,7 @@
 // Decides which passwords may be set, by route or by command (security R59, NIST SP 800-63B-4 3.1.1.2). Lengths are in oauth/administration.ts.
 import { createHash } from 'node:crypto';
 import { isCommonPassword } from '../crypto/common-passwords.ts';
+import { normalizedPassword } from '../crypto/password-hashing.ts';
 import { invalidRequest } from '../oauth/errors.ts';
 import { FetchRefused, type GuardedFetch } from '../outbound/guarded-fetch.ts';
 
@@ -41,8 +42,9 @@ export function createPasswordPolicy(
       });
   }
 
-  return async (password, { username, email }) => {
+  return async (typed, { username, email }) => {
     if (check === 'off') return;
+    const password = normalizedPassword(typed);
     const [local, domain = ''] = email?.split('@') ?? [];
     const names = [username, email, local, domain.split('.')[0], 'gatehouse'].filter(
       (name) => typeof name === 'string',

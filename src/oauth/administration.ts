@@ -88,9 +88,11 @@ export function isTextClaim(claim: string): boolean {
 /** Characters of a password. */
 export const maxPasswordLength = 128;
 
+/** Of the normalized password, as it is hashed (security R59). */
 export const password = (minLength: number) =>
   z
     .string()
+    .normalize('NFKC')
     .refine((value) => [...value].length >= minLength, rule('too-short', { least: String(minLength) }))
     .refine((value) => [...value].length <= maxPasswordLength, rule('too-long', { most: String(maxPasswordLength) }))
     .refine(wellFormed, rule('text'))

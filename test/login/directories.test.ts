@@ -108,6 +108,13 @@ const failuresOf = async (username: string) =>
   )[0]?.failures ?? 0;
 
 withServer('a user of a directory', () => {
+  test('has a password that goes to the directory as typed (reports A8)', async () => {
+    const password = 'Gru\u0308\u00dfe vom Hafen';
+    server.add(personEntry('greta', { password }));
+    expect((await signInWith(service, 'greta', password.normalize('NFC'))).page.status).toBe(400);
+    expect((await signInWith(service, 'greta', password)).page.url).toBe(`${service.issuer}/account`);
+  });
+
   test('signs in by the ordinary form, gets an account, and the same one at the next sign-in (federation 6)', async () => {
     const { page, agent } = await signInWith(service, 'alice');
     expect(page.url).toBe(`${service.issuer}/account`);

@@ -52,6 +52,13 @@ test('the delays grow from one minute to fifteen, each allows one more attempt, 
   expect(await failuresOf(user)).toBeUndefined();
 });
 
+test('a password that is tried in two forms counts as one attempt (security R62, reports A8)', async () => {
+  const user = await service.createUser();
+  const guess = await guesser(service, user.username);
+  expect((await guess('Gru\u0308\u00dfe vom Hafen')).status).toBe(400);
+  expect(await failuresOf(user)).toMatchObject({ failures: 1 });
+});
+
 test('after 100 successive failures unknown browsers are refused until a sign-in from a known browser or an administrator resets the account (security R63)', async () => {
   const user = await service.createUser();
   const knownBrowser = await signedIn(user);

@@ -9,6 +9,7 @@ import { reauthenticationPath, lacksSecondFactor } from '../../browser/recent-si
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
+import { normalizedPassword } from '../../crypto/password-hashing.ts';
 import { maxPasswordLength, password as passwordShape } from '../../oauth/administration.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../domain/administration/administration.ts';
@@ -75,7 +76,7 @@ export async function accountPasswordEndpoint(
       await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub: user.sub });
       return show(request, reply, session, { faults: { current: 'wrong' } }, 400);
     }
-    const fault = chosen === current ? 'same' : await faultOf(chosen, user);
+    const fault = normalizedPassword(chosen) === normalizedPassword(current) ? 'same' : await faultOf(chosen, user);
     const passwordHash = fault
       ? undefined
       : await passwords.acquire((slot) => slot.hash(chosen), { first: true }).catch(unlessBusy);

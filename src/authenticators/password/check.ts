@@ -130,8 +130,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     const resetsFailures = signingIn && !known && failures === 1;
     await refund(account, known, resetsFailures);
     const { sub } = user;
-    if (!passwords.needsRehash(stored))
-      return { outcome: 'right', user: { sub, passwordHash: stored }, resetsFailures };
+    if (!right.outdated) return { outcome: 'right', user: { sub, passwordHash: stored }, resetsFailures };
     const stronger = await slot.hash(password);
     if (await store.users.rehash(sub, stored, stronger))
       return { outcome: 'right', user: { sub, passwordHash: stronger }, resetsFailures };

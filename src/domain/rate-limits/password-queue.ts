@@ -62,7 +62,6 @@ export function createPasswordQueue(options: {
     acquire,
     hash: (password) => acquire((slot) => slot.hash(password)),
     verify: (...values) => acquire((slot) => slot.verify(...values)),
-    needsRehash: hashing.needsRehash,
     load: () => ({ running, waiting: waiting.first.length + waiting.others.length }),
   };
 }
