@@ -2,11 +2,18 @@
 import { createHmac, type KeyObject } from 'node:crypto';
 import { equalSecrets } from './secrets.ts';
 
+/** A nonce that is still good. */
+export interface GoodNonce {
+  slot: 'current' | 'former';
+  /** The end of its slot, in seconds since 1970. It is good for one slot before and one after. */
+  end: number;
+}
+
 export interface SlotNonces {
   /** The nonce of this slot, under the first key. */
   current(): string;
-  /** Whether a nonce is of this slot or of the one before; undefined for any other text. */
-  slotOf(nonce: string): 'current' | 'former' | undefined;
+  /** A nonce of this slot or of the one before; undefined for any other text. */
+  read(nonce: string): GoodNonce | undefined;
 }
 
 /**
@@ -22,10 +29,11 @@ export function createSlotNonces(
   const nonce = (key: KeyObject, of: number) => createHmac('sha256', key).update(String(of)).digest('base64url');
   return {
     current: () => nonce(keys[0], slot()),
-    slotOf(text) {
+    read(text) {
       const of = slot();
       const isOf = (one: number) => keys.some((key) => equalSecrets(nonce(key, one), text));
-      return isOf(of) ? 'current' : isOf(of - 1) ? 'former' : undefined;
+      if (isOf(of)) return { slot: 'current', end: (of + 1) * seconds };
+      return isOf(of - 1) ? { slot: 'former', end: of * seconds } : undefined;
     },
   };
 }

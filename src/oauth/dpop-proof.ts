@@ -68,16 +68,12 @@ export function isAddress(htu: string, address: string): boolean {
   return resourceKey(htu.replace(/[?#].*$/s, '')) === resourceKey(address);
 }
 
-/** How long a proof with one of the service's nonces is valid, in seconds: the nonce itself says when it was made. */
-const nonceLifetime = 300;
-
 /**
- * Whether a proof is neither old nor from the future.
- * @param lifetime seconds for which a proof without a nonce is valid
+ * Whether a proof without a nonce is neither old nor from the future.
+ * @param lifetime seconds for which it is valid
  */
-export function isFresh(iat: number, now: Date, lifetime: number, hasNonce: boolean): boolean {
-  const age = Math.abs(Math.floor(now.getTime() / 1000) - iat);
-  return age <= (hasNonce ? Math.max(lifetime, nonceLifetime) : lifetime);
+export function isFresh(iat: number, now: Date, lifetime: number): boolean {
+  return Math.abs(Math.floor(now.getTime() / 1000) - iat) <= lifetime;
 }
 
 /** Whether a text is the thumbprint of a key (RFC 7638, by SHA-256). */

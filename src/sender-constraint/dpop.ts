@@ -11,8 +11,10 @@ import { ProofRefused, verifyProof } from '../tokens/dpop-proof.ts';
 /** What a request proves. It counts once: the code that accepts it stores its use. */
 export interface DpopProof extends UsedProof {
   binding: { jkt: string };
-  /** The slot of its nonce, if it has one of ours that is still good. */
-  nonce: 'current' | 'former' | undefined;
+  /** Whether it has a nonce of ours that is still good. */
+  hasNonce: boolean;
+  /** Whether that nonce will not be good for long. */
+  needsNewNonce: boolean;
 }
 
 export interface DpopOptions {
@@ -59,12 +61,16 @@ export function createDpop({ issuer, lifetime, nonceRequired, nonceKeys, now }: 
           : error;
       },
     );
-    const nonce = proof.nonce === undefined ? undefined : nonces.slotOf(proof.nonce);
+    const nonce = proof.nonce === undefined ? undefined : nonces.read(proof.nonce);
     if (nonce === undefined && (nonceRequired || asksNonce)) throw missingNonce(status);
-    if (!isFresh(proof.iat, now(), lifetime, nonce !== undefined))
+    // a good nonce says when the proof was made, whatever the clock of the client says (RFC 9449 4.3, item 11)
+    if (nonce === undefined && !isFresh(proof.iat, now(), lifetime))
       throw invalidDpopProof('the DPoP proof is too old or from the future: check iat and your clock', status);
     const { jkt, jti, iat } = proof;
-    return { binding: { jkt }, hash: digest('dpop-proof', `${jkt}.${jti}`), iat, nonce };
+    return {
+      ...{ binding: { jkt }, hash: digest('dpop-proof', `${jkt}.${jti}`), iat: nonce?.end ?? iat },
+      ...{ hasNonce: nonce !== undefined, needsNewNonce: nonce?.slot === 'former' },
+    };
   }
 
   const missingNonce = (status: 400 | 401): OAuthError => useDpopNonce(nonces.current(), status);
@@ -74,7 +80,7 @@ export function createDpop({ issuer, lifetime, nonceRequired, nonceKeys, now }: 
     missingNonce,
     /** Gives the client the nonce of this slot when it used the former one (RFC 9449 8.2). */
     renewNonce(proof: DpopProof | undefined, reply: FastifyReply): void {
-      if (proof?.nonce === 'former') reply.header('dpop-nonce', nonces.current());
+      if (proof?.needsNewNonce) reply.header('dpop-nonce', nonces.current());
     },
   };
 }

@@ -113,7 +113,7 @@ export async function requireAccepted<Token extends FoundToken>(
   }
   const proof = await dpop.read(request, { token });
   if (!proof) throw invalidToken('the scheme DPoP needs a proof: send it in the DPoP header');
-  const found = await lookup.withProof({ ...proof, hasNonce: proof.nonce !== undefined });
+  const found = await lookup.withProof(proof);
   if (!found) throw unknown();
   const { binding, clientId, user } = found.token;
   if (binding === 'none')

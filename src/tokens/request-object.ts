@@ -74,10 +74,6 @@ export function createRequestObjects(options: RequestObjectOptions) {
       if (typ !== undefined && !/^((application\/)?oauth-authz-req\+jwt|JWT)$/i.test(typ))
         refuse('typ of the request object must be oauth-authz-req+jwt');
       const expected = client.metadata.request_object_signing_alg;
-      if (alg === 'none' && !unsigned) {
-        const code = byReference ? 'request_uri_not_supported' : 'request_not_supported';
-        throw new RequestObjectRefused(code, 'request objects must be signed');
-      }
       if (!requestObjectSigningAlgorithms.some((known) => known === alg) || (expected && alg !== expected))
         refuse('the request object is not signed with the algorithm that the client registered');
       const { signatures } = profileOf(client.metadata);
@@ -85,6 +81,11 @@ export function createRequestObjects(options: RequestObjectOptions) {
         refuse(`FAPI 2.0 requires a request object that is signed with ${signatures.join(', ')}`);
       if (alg === 'none' && client.metadata.require_signed_request_object)
         refuse('the client must sign its request objects');
+      // last: a client that must sign sent a wrong object (RFC 9101 10.2), while any other used what the service does not support
+      if (alg === 'none' && !unsigned) {
+        const code = byReference ? 'request_uri_not_supported' : 'request_not_supported';
+        throw new RequestObjectRefused(code, 'request objects must be signed');
+      }
       payload =
         alg === 'none'
           ? UnsecuredJWT.decode(object, { currentDate: now() }).payload

@@ -424,6 +424,64 @@ attack(
   },
 );
 
+test.each([
+  ['1970', 0],
+  ['2100', 4_102_444_800],
+])(
+  'a proof with a good nonce counts whatever its time says, here %s, and once, also signed again with another time (RFC 9449 4.3, protocols R135, reports E2)',
+  async (_year, iat) => {
+    const nonce = (seconds: number) =>
+      createSlotNonces(
+        [parseSecretKey(service.secretKey).dpopNonce],
+        300,
+        () => new Date(Date.now() + seconds * 1000),
+      ).current();
+    const replayed = { body: { error: 'invalid_dpop_proof' } };
+    const proof = await proofFor(key, tokenAddress(strict.issuer), { nonce: nonce(0), claims: { iat } });
+    const token = (await post(tokenAddress(strict.issuer), machine, own, proof)).body['access_token'] as string;
+    expect(token).toBeDefined();
+    expect(await post(tokenAddress(strict.issuer), machine, own, proof)).toMatchObject(replayed);
+    const jti = randomUUID();
+    const again = (of: number, time: number) =>
+      postWithProof(strict, '/token', machine, own, key, { nonce: nonce(of), claims: { iat: time, jti } });
+    expect(await again(-300, iat)).toMatchObject({ status: 200 });
+    for (const [of, time] of [
+      ...[-300, 0].map((slot) => [slot, iat + 3600] as const),
+      [0, Math.floor(Date.now() / 1000)] as const,
+    ])
+      expect(await again(of, time)).toMatchObject(replayed);
+    // at a resource, where the service or the client asks for a nonce
+    const careful = await service.createClient({
+      ...{ redirect_uris: [], grant_types: ['client_credentials'], scope: '', dpop_nonce: true },
+    });
+    const issued = await postWithProof(service, '/token', careful, own, key, { nonce: nonce(0), claims: { iat } });
+    for (const [at, bearer] of [
+      [strict, token],
+      [service, issued.body['access_token'] as string],
+    ] as const) {
+      const options = { nonce: nonce(0), claims: { iat, jti: randomUUID() } };
+      // the token is known and lacks a scope, which is checked after the proof
+      expect((await present(at, '/user/info', bearer, key, options)).status).toBe(403);
+      expect(await present(at, '/user/info', bearer, key, options)).toMatchObject({ status: 401, ...replayed });
+    }
+  },
+);
+
+test('the row of a proof with a nonce is kept until its nonce is no longer good, whatever its time says (RFC 9449 11.1, protocols R135, reports E2)', async () => {
+  const { dpopNonce } = parseSecretKey(service.secretKey);
+  const former = createSlotNonces([dpopNonce], 300, () => new Date(Date.now() - 300_000)).current();
+  await service.database.sql('TRUNCATE dpop_proofs');
+  const proof = await proofFor(key, tokenAddress(strict.issuer), { nonce: former, claims: { iat: 9 * 60 } });
+  expect((await post(tokenAddress(strict.issuer), machine, own, proof)).status).toBe(200);
+  const [kept] = await service.database.sql<{ slot: number; minute: number }>(
+    'SELECT slot, floor(extract(epoch FROM clock_timestamp()) / 60)::int AS minute FROM dpop_proofs',
+  );
+  // the service empties the tables of seven to nine minutes ahead, which are those of seven to nine minutes ago
+  const emptiedIn = (((kept!.slot - kept!.minute - 9) % 16) + 16) % 16;
+  const endOfNonce = (Math.floor(kept!.minute / 5) + 1) * 5;
+  expect(emptiedIn).toBeGreaterThanOrEqual(endOfNonce - kept!.minute);
+});
+
 attack(
   {
     id: 'P13',

@@ -165,6 +165,12 @@ export const demands: readonly Demand[] = [
     tests: ['accepts a proof %s', 'refuses a proof %s', [dpop, 'Old and early proofs']],
   },
   {
+    clause: 'RFC 9449 4.3, item 11',
+    demand: 'A proof with a good nonce is taken whatever its `iat` says, and once.',
+    suite: 'fails',
+    tests: [[dpop, 'a proof with a good nonce counts whatever its time says']],
+  },
+  {
     clause: 'RFC 9449 4.3',
     demand: 'The case of the host and a default port in `htu` do not matter.',
     suite: 'warns',

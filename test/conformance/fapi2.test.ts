@@ -49,7 +49,7 @@ let otherKey: ProofKey;
 beforeAll(async () => {
   service = await startTestService({
     environment: {
-      ...{ ...withoutLimits, REQUEST_OBJECT_UNSIGNED: 'true' },
+      ...withoutLimits,
       // both longer than the profile allows
       ...{ AUTHORIZATION_CODE_LIFETIME: '600', PUSHED_REQUEST_LIFETIME: '600' },
     },

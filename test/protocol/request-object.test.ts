@@ -257,6 +257,19 @@ describe('require_signed_request_object', () => {
       expect(responseParameters(await agent.get(address))['error']).toBe('invalid_request');
     await expect(obtainCode(service, rp, user)).rejects.toThrow('invalid_request');
   });
+
+  test.each<[string, Record<string, unknown>]>([
+    ['must sign its requests', { require_signed_request_object: true }],
+    ['registered an algorithm', { request_object_signing_alg: 'ES256' }],
+  ])(
+    'of a client that %s: an unsigned object is a wrong object, not an unknown feature (RFC 9101 10.5, reports E1)',
+    async (_what, metadata) => {
+      const rp = await service.createClient({ jwks, ...metadata }, { firstParty: true });
+      const unsigned = new UnsecuredJWT(content(rp)).encode();
+      const response = responseParameters(await ask(unsigned, { redirect_uri: rp.redirectUri }, { rp }));
+      expect(response['error']).toBe('invalid_request_object');
+    },
+  );
 });
 
 describe('without a signature', () => {

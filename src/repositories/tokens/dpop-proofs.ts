@@ -6,14 +6,15 @@ import { storedFunction } from '../../database/stored-functions.ts';
 export interface UsedProof {
   /** Of the key and `jti`. */
   hash: Buffer;
-  /** When the client made it, in seconds since 1970. */
+  /** When it was made, in seconds since 1970: its `iat`, or with a nonce of the service the end of the nonce's slot. */
   iat: number;
+  /** Whether it has a nonce of the service, which some clients need. */
+  hasNonce?: boolean;
 }
 
 /** A proof that goes with a token. */
 export interface PresentedProof extends UsedProof {
   binding: { jkt: string };
-  /** Whether it has a nonce of the service, which some clients need. */
   hasNonce: boolean;
 }
 
@@ -29,7 +30,10 @@ export const useProof = storedFunction(new URL('use_proof.sql', import.meta.url)
 
 /** The parameter of use_proof(). */
 export const usedProof = (proof: UsedProof | undefined) =>
-  proof && { slot: Math.floor(proof.iat / 60) % slots, hash: proof.hash.toString('hex'), iat: proof.iat };
+  proof && {
+    ...{ slot: Math.floor(proof.iat / 60) % slots, hash: proof.hash.toString('hex'), iat: proof.iat },
+    has_nonce: proof.hasNonce ?? false,
+  };
 
 /** The columns that a statement returns which uses a proof. */
 export interface ProofUseRow {
