@@ -5,6 +5,7 @@ import { ConfigError, loadConfig } from '../config.ts';
 import { DatabaseUnavailable } from '../database/database.ts';
 import { EmbeddedPostgresError } from '../database/embedded.ts';
 import { MigrationError } from '../database/migrations.ts';
+import { registrableFields } from '../oauth/client-metadata.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import { type Command, nearestOf, OutputClosed, outputClosedCode, type Terminal, UsageError } from './command.ts';
 import { commands } from './index.ts';
@@ -91,7 +92,7 @@ export function complaint(error: unknown): string {
   if (error instanceof OAuthError) {
     // the sentence begins with a capital, unless its first word is the name of a member
     const first = error.description.split(' ', 1)[0]!;
-    const isName = first.includes('_') || first === error.refusal?.member;
+    const isName = first.includes('_') || first === error.refusal?.member || registrableFields.includes(first);
     const [initial = '', ...rest] = error.description;
     return `${isName ? initial : initial.toUpperCase()}${rest.join('')}.`;
   }

@@ -33,6 +33,7 @@ import {
 } from './command.ts';
 import { formatOf, writeText } from './file.ts';
 import { type Field, fieldsOf, optionOf, parserOptions, placeholderOf, readFields } from './options.ts';
+import { emptiable, emptyValues, unsetHelp } from './unset.ts';
 
 /** The number of items of a list, if neither the command nor the administrator sets it. */
 const defaultLimit = 1000;
@@ -42,17 +43,24 @@ export function renderCommand(operation: Operation, command: OperationCommand): 
   const options = fields.filter(({ option }) => option !== undefined);
   const inPath = [...operation.path.matchAll(/:(\w+)/g)].map((match) => match[1]!);
   const isFile = operation.media !== undefined;
+  const canEmpty = emptiable(operation, fields);
+  const unset = canEmpty.length > 0 ? [unsetHelp(canEmpty)] : [];
+  const mustHave = (field: Field) => field.required && !canEmpty.includes(field);
   const names = [
     ...inPath.map((name) => (name === 'sub' ? 'NAME' : name.toUpperCase())),
-    ...fields.filter(({ option }) => option === undefined).map((field) => argumentOf(field, inPath)),
+    ...fields.filter(({ option }) => option === undefined).map((field) => argumentOf(field, inPath, !mustHave(field))),
     ...(isFile ? ['[FILE]'] : []),
   ];
   return {
-    usage: [...names, ...options.map((field) => (field.required ? optionOf(field) : `[${optionOf(field)}]`))].join(' '),
+    usage: [
+      ...names,
+      ...options.map((field) => (mustHave(field) ? optionOf(field) : `[${optionOf(field)}]`)),
+      ...unset.map(([option]) => `[${option}]`),
+    ].join(' '),
     summary: `${command.summary ?? operation.summary}.`,
-    options: options.map((field) => [optionOf(field), field.help] as const),
+    options: [...options.map((field) => [optionOf(field), field.help] as const), ...unset],
     async run(config, args, terminal): Promise<Output> {
-      const { values, positionals } = parse(args, parserOptions(fields), names);
+      const { values, positionals } = parse(args, parserOptions(fields, unset.length > 0), names);
       const typed: Record<string, string> = Object.fromEntries(
         inPath.map((name, index) => [name, positionals[index]!] as const),
       );
@@ -60,7 +68,8 @@ export function renderCommand(operation: Operation, command: OperationCommand): 
       const file = isFile ? words[0] : undefined;
       if (file !== undefined) typed['file'] = file;
       if (isFile) values['format'] = formatOf(values['format'] as string | undefined, file);
-      const given = await readFields(fields, values, words, terminal);
+      const emptied = emptyValues(canEmpty, values['unset'] as string[] | undefined);
+      const given = await readFields(fields, values, words, terminal, emptied);
       return withDatabase(config, async (context) => {
         const { store } = context;
         // the option --user names a user by user name, like the argument
@@ -79,9 +88,10 @@ export function renderCommand(operation: Operation, command: OperationCommand): 
 }
 
 /** The name of an argument; one with the name of a path parameter is its new value. */
-function argumentOf(field: Field, inPath: readonly string[]): string {
+function argumentOf(field: Field, inPath: readonly string[], isOptional: boolean): string {
   const name = inPath.includes(field.name) ? `NEW_${field.name.toUpperCase()}` : placeholderOf(field);
-  return field.required ? name : `[${name} …]`;
+  if (field.required) return isOptional ? `[${name}]` : name;
+  return `[${name} …]`;
 }
 
 /** Turns the typed values into the operation's input. @throws OAuthError invalid_request */

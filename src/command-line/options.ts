@@ -12,14 +12,19 @@ export interface Field {
   name: string;
   /** The option; undefined for an argument. */
   option: string | undefined;
-  /** `pairs` are name=value, `input` is read from standard input, `file` names a file that is sent in base64. */
-  kind: 'flag' | 'text' | 'time' | 'number' | 'choice' | 'pairs' | 'input' | 'file';
+  /**
+   * `pairs` are name=value, `input` is read from standard input, `file` names a file that is sent in base64, `json` is an object in
+   * JSON, and `json-file` names a file with one.
+   */
+  kind: 'flag' | 'text' | 'time' | 'number' | 'choice' | 'pairs' | 'input' | 'file' | 'json' | 'json-file';
   choices: string[];
   /** Whether the command line refuses other choices. */
   strict: boolean;
   many: boolean;
-  /** Whether `none` removes the value. */
-  nullable: boolean;
+  /** The value by which a change empties the member; undefined if it must have another one. */
+  empty: unknown;
+  /** Whether pairs are merged into the present ones, and null removes one. */
+  merged: boolean;
   required: boolean;
   range: { minimum?: number; maximum?: number };
   help: string;
@@ -53,9 +58,11 @@ export function fieldsOf(operation: Operation, command: OperationCommand): Field
   );
   return [...given.map((name) => [undefined, name] as const), ...offered].map(([option, name]) => {
     const field = fieldOf(name, shape[name]!, option);
+    const kind = command.forms?.[name] ?? field.kind;
+    const merged = command.merged?.includes(name) ?? false;
     const required = field.required || (command.required?.includes(name) ?? false);
     // a handler that checks more than the schema reports a wrong choice itself
-    return { ...field, required, strict: !operation.documentedInput };
+    return { ...field, kind, merged, required, strict: !operation.documentedInput };
   });
 }
 
@@ -68,7 +75,10 @@ function shapeOf(operation: Operation): Record<string, z.ZodType> {
 const optional = (shape: Record<string, z.ZodType> = {}) =>
   Object.fromEntries(Object.entries(shape).map(([name, rule]) => [name, rule.optional()]));
 
-function fieldOf(name: string, rule: z.ZodType, option: string | undefined): Omit<Field, 'strict'> {
+/** What empties a member, whatever its rule is. */
+const emptyValues = [null, [], false, {}];
+
+function fieldOf(name: string, rule: z.ZodType, option: string | undefined): Omit<Field, 'strict' | 'merged'> {
   const schemas = [z.toJSONSchema(rule, { io: name === 'limit' ? 'output' : 'input' }) as Schema];
   const whole = schemas[0]!;
   const alternatives = whole.anyOf ?? schemas;
@@ -93,7 +103,7 @@ function fieldOf(name: string, rule: z.ZodType, option: string | undefined): Omi
               : (kinds[item.type ?? ''] ?? 'text'),
     choices,
     many: one.type === 'array',
-    nullable: rule.safeParse(null).success,
+    empty: emptyValues.find((value) => rule.safeParse(value).success),
     required: name === 'password' || !rule.safeParse(undefined).success,
     range: name === 'limit' ? { minimum: 1, maximum: maxLimit } : item,
     help: whole.description ?? one.description ?? '',
@@ -110,9 +120,11 @@ export function placeholderOf({ name, option, kind, choices, many }: Field): str
         ? choices.join('|')
         : kind === 'number'
           ? 'N'
-          : kind === 'file'
+          : kind === 'file' || kind === 'json-file'
             ? 'FILE'
-            : word;
+            : kind === 'json'
+              ? 'JSON'
+              : word;
   return many || kind === 'pairs' ? `${value} …` : value;
 }
 
@@ -123,9 +135,13 @@ export function optionOf(field: Field): string {
     : `--${field.option} ${placeholderOf(field)}`;
 }
 
+/** The name by which `--unset` empties a member. */
+export const unsetNameOf = ({ option, name }: Field): string => option ?? name.replaceAll('_', '-');
+
 /** The options, in the form of node:util. */
-export const parserOptions = (fields: readonly Field[]): Options =>
-  Object.fromEntries(
+export const parserOptions = (fields: readonly Field[], hasUnset: boolean): Options => ({
+  ...(hasUnset && { unset: { type: 'string', multiple: true } }),
+  ...Object.fromEntries(
     fields.flatMap(({ option, kind, many }) =>
       option === undefined
         ? []
@@ -133,47 +149,59 @@ export const parserOptions = (fields: readonly Field[]): Options =>
             [
               option,
               {
-                type: kind === 'flag' || kind === 'input' ? 'boolean' : 'string',
+                type: (kind === 'flag' || kind === 'input' ? 'boolean' : 'string') as 'boolean' | 'string',
                 ...((many || kind === 'pairs') && { multiple: true }),
               },
             ],
           ],
     ),
-  );
+  ),
+});
 
-/** Reads the typed values, by the names of the fields. @throws UsageError */
+/** Reads the typed values, by the names of the fields. @param emptied the values of `--unset` @throws UsageError */
 export async function readFields(
   fields: readonly Field[],
   values: Record<string, unknown>,
   words: readonly string[],
   terminal: Terminal,
+  emptied: Record<string, unknown>,
 ): Promise<Record<string, unknown>> {
-  const input: Record<string, unknown> = {};
+  const input: Record<string, unknown> = { ...emptied };
   for (const [index, field] of fields.entries()) {
     const { name, option, kind, required } = field;
     // an optional argument takes all further words
     const typed =
       option !== undefined ? values[option] : required ? words[index] : words.slice(index).join(' ') || undefined;
     if (typed === undefined) {
+      if (Object.hasOwn(emptied, name)) continue;
       if (kind === 'input' && required)
         throw new UsageError(
           'Add --password-stdin and pipe the password in: a password must not be on a command line.',
         );
-      if (required) throw new UsageError(`The option --${option} is missing.`);
-    } else if (kind === 'input') input[name] = await readPassword(terminal);
-    else if (kind === 'pairs') input[name] = readPairs(typed as string[], option, name === 'attributes');
+      if (required)
+        throw new UsageError(
+          option === undefined
+            ? `Missing argument: ${placeholderOf(field)}, or --unset ${unsetNameOf(field)}.`
+            : `The option --${option} is missing.`,
+        );
+    } else if (Object.hasOwn(emptied, name) && !field.merged)
+      throw new UsageError(`--unset ${unsetNameOf(field)} removes the value: leave it out, or give no value.`);
+    else if (kind === 'input') input[name] = await readPassword(terminal);
+    else if (kind === 'pairs')
+      input[name] = { ...(emptied[name] as object), ...readPairs(typed as string[], option, name === 'attributes') };
     else input[name] = field.many ? (typed as string[]).map((one) => valueOf(field, one)) : valueOf(field, typed);
   }
   return input;
 }
 
 function valueOf(field: Field, typed: unknown): unknown {
-  const { kind, choices, strict, nullable, range } = field;
+  const { kind, choices, strict, range } = field;
   const what = field.option === undefined ? placeholderOf(field) : `--${field.option}`;
-  if (nullable && typed === 'none') return null;
   if (kind === 'flag') return choices.length > 0 ? 'true' : true;
   const word = String(typed);
-  if (kind === 'file') return readFile(word);
+  if (kind === 'file') return readFile(word, 'base64');
+  if (kind === 'json') return readJson(word, what);
+  if (kind === 'json-file') return readJson(readFile(word, 'utf8'), `the file ${word}`);
   if (kind === 'choice' && strict && !choices.includes(word))
     throw new UsageError(`${what} must be one of: ${listed(choices)}.`);
   if (kind === 'number') {
@@ -192,12 +220,21 @@ function valueOf(field: Field, typed: unknown): unknown {
   return word;
 }
 
-function readFile(file: string): string {
+function readFile(file: string, encoding: 'base64' | 'utf8'): string {
   try {
-    return readFileSync(file, 'base64');
+    return readFileSync(file, encoding);
   } catch (error) {
     throw ofTheFile(error, file);
   }
+}
+
+/** @throws UsageError if the text is not an object in JSON */
+function readJson(text: string, what: string): object {
+  const value = jsonOf(text);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new UsageError(
+    `${what} must be an object in JSON, such as {"name": "value"}; put it in single quotes in a shell.`,
+  );
 }
 
 const listed = (choices: readonly string[]): string =>

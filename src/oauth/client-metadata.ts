@@ -140,13 +140,14 @@ export const clientMetadataShape = z.object({
   tos_uri: webUri.optional(),
   initiate_login_uri: webUri.refine((uri) => uri.startsWith('https:'), rule('https.login')).optional(),
   contacts: z.array(displayText).max(10, rule('entries')).optional(),
-  jwks_uri: webUri.optional(),
+  jwks_uri: webUri.optional().describe('The address of the public keys of the client, a JWK Set.'),
   jwks: z
     .strictObject(
       { keys: z.array(jsonWebKey).min(1, rule('missing.entry')).max(maxKeys, rule('key.most')) },
       rule('key.set'),
     )
-    .optional(),
+    .optional()
+    .describe('The public keys of the client, as a JWK Set; a command reads them from a file.'),
   request_object_signing_alg: z.enum(requestObjectSigningAlgorithms, rule('choice.algorithm')).optional(),
   request_uris: uriList.optional(),
   require_signed_request_object: z.boolean(rule('boolean')).optional(),

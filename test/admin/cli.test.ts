@@ -287,7 +287,7 @@ describe('keys, tokens, audit and schema', () => {
     for (const name of names) {
       const help = (await run(['help', ...name.split(' ')])).stdout;
       const [usage = '', ...lines] = help.split('\n');
-      for (const [option] of usage.matchAll(/--[a-z-]+/g)) {
+      for (const [option] of usage.matchAll(/--[a-z\d-]+/g)) {
         const at = lines.findIndex((line) => line.split(' ')[2] === option);
         expect(at, `${name} ${option}`).toBeGreaterThan(-1);
         expect(lines[at + 1], `${name} ${option}`).toMatch(/^ {6}[A-Z].*\.$/);

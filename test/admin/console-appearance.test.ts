@@ -389,7 +389,7 @@ test('the command line shows, changes and removes the appearance, and reads imag
     stderr: expect.stringContaining('1.3:1') as string,
   });
   expect((await run('set', '--logo', join(folder, 'nowhere.png'))).stderr).toContain('does not exist');
-  const removed = await run('set', '--logo', 'none', '--product-name', 'none', '--accent-color', 'none');
+  const removed = await run('set', '--unset', 'logo', '--unset', 'product-name', '--unset', 'accent-color');
   expect(removed).toMatchObject({ code: 0, stderr: '' });
   expect((await run('show')).stdout).toContain('the look of the service itself');
 });

@@ -209,7 +209,7 @@ describe('the members of a client', () => {
     expect(done.stdout).toContain('signed in by one, two');
     const shown = await call(`${service.issuer}/admin/api/clients/${client.clientId}`, { token });
     expect(shown.body['connections']).toEqual(['one', 'two']);
-    await runCommand(service, ['client', 'access', client.clientId, '--connection', 'none']);
+    await runCommand(service, ['client', 'access', client.clientId, '--unset', 'connection']);
     expect(
       (await call(`${service.issuer}/admin/api/clients/${client.clientId}`, { token })).body['connections'],
     ).toEqual([]);

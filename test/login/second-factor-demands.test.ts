@@ -120,7 +120,14 @@ describe('a client requires an acr', () => {
     // the session keeps the level
     expect(responseParameters(await ask(agent, { prompt: 'none' }, rp))['code']).toBeDefined();
 
-    const { code, stdout } = await runCommand(service, ['client', 'require-acr', rp.clientId, 'none', '--json']);
+    const { code, stdout } = await runCommand(service, [
+      'client',
+      'require-acr',
+      rp.clientId,
+      '--unset',
+      'required-acr',
+      '--json',
+    ]);
     expect([code, JSON.parse(stdout)['required_acr']]).toEqual([0, undefined]);
     expect((await runCommand(service, ['client', 'require-acr', rp.clientId, 'urn:x'])).code).not.toBe(0);
     const other = await signedIn();

@@ -45,20 +45,20 @@ const change = z.strictObject({
     .refine(isProductName, rule('product-name'))
     .nullable()
     .optional()
-    .describe('The name of the product; none (null in JSON) for Gatehouse.'),
+    .describe('The name of the product; null for Gatehouse.'),
   accent_color: color
     .nullable()
     .optional()
-    .describe('The color of links and buttons, such as #0c4a43; none (null in JSON) removes it.'),
+    .describe('The color of links and buttons, such as #0c4a43; null removes it.'),
   support_url: z
     .string(rule('string'))
     .refine(isSupportUrl, rule('support-url'))
     .nullable()
     .optional()
-    .describe('Where users get help: https, or mailto: with an email address; none (null in JSON) removes it.'),
-  logo: image.nullable().optional().describe('A PNG or WebP image of up to 256 KiB; none (null in JSON) removes it.'),
-  logo_dark: image.nullable().optional().describe('The logo for dark mode; none (null in JSON) removes it.'),
-  favicon: image.nullable().optional().describe('The icon of the browser tab; none (null in JSON) removes it.'),
+    .describe('Where users get help: https, or mailto: with an email address; null removes it.'),
+  logo: image.nullable().optional().describe('A PNG or WebP image of up to 256 KiB; null removes it.'),
+  logo_dark: image.nullable().optional().describe('The logo for dark mode; null removes it.'),
+  favicon: image.nullable().optional().describe('The icon of the browser tab; null removes it.'),
 });
 
 interface Shown {

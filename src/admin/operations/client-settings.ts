@@ -35,23 +35,20 @@ type Command = OperationCommand<
 
 const requireAcr: Command = {
   name: 'client require-acr',
-  summary: 'Sets the level of authentication (acr) that a client requires of its users; none removes the requirement',
+  summary: 'Sets the level of authentication (acr) that a client requires of its users',
   arguments: ['required_acr'],
   required: ['required_acr'],
   options: {},
-  prepare: (given) => ({ ...given, ...(given['required_acr'] === 'none' && { required_acr: null }) }),
   text: ({ client }) =>
     client.requiredAcr === undefined
       ? `The client ${client.clientId} no longer requires a level of authentication.`
       : `The client ${client.clientId} now requires ${client.requiredAcr} of its users.`,
 };
 
-const isNone = (value: unknown) => Array.isArray(value) && value.length === 1 && value[0] === 'none';
-
 const access: Command = {
   name: 'client access',
   summary:
-    'Sets who may use a client, from where, by which connections they sign in, and whose tokens it may read; the value none empties --network, --connection, --upstream-token and --start-uri. Users who lose the client lose its sessions and tokens',
+    'Sets who may use a client, from where, by which connections they sign in, and whose tokens it may read. Users who lose the client lose its sessions and tokens',
   options: {
     access: 'access',
     group: 'access_groups',
@@ -61,13 +58,6 @@ const access: Command = {
     'start-uri': 'start_uri',
     'start-hidden': 'start_hidden',
   },
-  prepare: (given) => ({
-    ...given,
-    ...(isNone(given['networks']) && { networks: [] }),
-    ...(isNone(given['connections']) && { connections: [] }),
-    ...(isNone(given['upstream_tokens']) && { upstream_tokens: [] }),
-    ...(given['start_uri'] === 'none' && { start_uri: null }),
-  }),
   text: ({ client }) => {
     const who = client.access === 'everyone' ? 'Everyone' : `Members of ${client.accessGroups.join(', ')}`;
     const where = client.networks.length > 0 ? `, from ${client.networks.join(', ')}` : '';
@@ -78,25 +68,11 @@ const access: Command = {
 
 const claims: Command = {
   name: 'client claims',
-  summary: 'Sets the rules that make claims for a client, each as a JSON object; --rule none removes all',
+  summary: 'Sets the rules that make claims for a client, each as a JSON object',
   options: { rule: 'claim_rules' },
   required: ['claim_rules'],
-  prepare: (given) => ({
-    ...given,
-    claim_rules: isNone(given['claim_rules'])
-      ? []
-      : (given['claim_rules'] as unknown[]).map((rule) => (typeof rule === 'string' ? objectOf(rule) : rule)),
-  }),
+  forms: { claim_rules: 'json' },
   text: ({ client }) => `The client ${client.clientId} has ${client.claimRules.length} rules for claims.`,
 };
-
-/** A rule that is no JSON stays text, which the schema refuses. */
-function objectOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
 
 export const clientSettingCommands = [requireAcr, access, claims];

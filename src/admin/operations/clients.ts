@@ -161,11 +161,15 @@ const createClient = operation({
       scope: 'scope',
       'resource-uri': 'resource_uris',
       'auth-method': 'token_endpoint_auth_method',
+      jwks: 'jwks',
+      'jwks-uri': 'jwks_uri',
+      fapi2: 'fapi2',
       'id-token-claims': 'id_token_claims',
       'dpop-bound-access-tokens': 'dpop_bound_access_tokens',
       'first-party': 'first_party',
       'required-acr': 'required_acr',
     },
+    forms: { jwks: 'json-file' },
     prepare: (given) => ({
       redirect_uris: [],
       ...(given['kind'] === undefined && {

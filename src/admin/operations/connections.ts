@@ -45,9 +45,6 @@ const refusals = {
   'connection.directory-name': 'entry-name',
 } as const;
 
-/** Members that an option of a command only sets to true. */
-const flags = ['hidden', 'subdomains', 'enforced', 'trust_mfa', 'store_tokens'] as const;
-
 /** Members that a command sets by options of their own names. */
 const options = {
   'display-name': 'display_name',
@@ -148,20 +145,15 @@ export const changeConnection = operation({
   summary: 'Changes a connection; its id and its kind stay',
   params: byConnection,
   input: () => connectionChangeShape,
-  internalInput: z.object({
-    unset: z.array(z.enum(flags)).describe('Sets these members to false.'),
-  }),
   answer: 'Connection',
   refusals,
-  handler: ({ administration, connectionKinds: kinds, secretBox }, { params: { id }, input, actor }) => {
-    const { unset = [], ...change } = input;
-    const off = Object.fromEntries(unset.map((name) => [name, false]));
-    return administration.changeConnection(actor, id, { ...change, ...off }, { kinds, secretBox });
-  },
+  handler: ({ administration, connectionKinds: kinds, secretBox }, { params: { id }, input, actor }) =>
+    administration.changeConnection(actor, id, input, { kinds, secretBox }),
   view: connectionView,
   command: {
     name: 'connection change',
-    options: { ...options, unset: 'unset', 'renew-key': 'renew_key', 'end-sessions': 'end_sessions' },
+    options: { ...options, 'renew-key': 'renew_key', 'end-sessions': 'end_sessions' },
+    merged: ['settings'],
     prepare,
     text: ({ id, status }) =>
       `Changed the connection ${id}: it is ${status === 'link_only' ? 'for linking only' : status}.`,

@@ -63,6 +63,10 @@ export interface OperationCommand<P = unknown, I = unknown, R = unknown> {
   arguments?: readonly string[];
   /** Fields that are required by the command but not by the operation. */
   required?: readonly string[];
+  /** How fields of objects are typed if not as name=value: as JSON, or as the name of a file with it. */
+  forms?: Readonly<Record<string, 'json' | 'json-file'>>;
+  /** Fields of name=value that are merged into the present ones, where null removes one. */
+  merged?: readonly string[];
   /** Completes the typed values, by the names of the fields, before they are checked. */
   prepare?(given: Record<string, unknown>): Record<string, unknown>;
   /** Items of a list, if the option --limit is not given. */

@@ -224,6 +224,7 @@ export const changeUser = operation({
       summary: 'Sets attributes of a user; an empty value removes one',
       options: { attribute: 'attributes' },
       required: ['attributes'],
+      merged: ['attributes'],
       text: ({ user, changed }) => (changed ? `Changed ${user.username}.` : `Nothing of ${user.username} changed.`),
     },
     {
