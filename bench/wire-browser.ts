@@ -1,5 +1,5 @@
 // Plays a browser over one connection of the load: keeps cookies, follows redirects within the server, sends a page's form.
-import { hiddenFields } from '../test/helpers/user-agent.ts';
+import { hiddenFields, leadsTo } from '../test/helpers/user-agent.ts';
 import { formType } from './flows.ts';
 import type { Answer, Ask, Request } from './load.ts';
 
@@ -29,12 +29,13 @@ export class WireBrowser {
     return this.#follow({ method: 'POST', path: action, body });
   }
 
-  /** Requests an address, and follows redirects within the server. */
+  /** Requests an address, and follows redirects and pages that lead on within the server. */
   async #follow(request: Pick<Request, 'method' | 'path' | 'body'>): Promise<Answer> {
     let answer = await this.#send(request);
     if (!this.#follows) return answer;
     for (let hops = 0; hops < 10; hops++) {
-      const target = answer.location === undefined ? undefined : new URL(answer.location, this.#base + this.#path);
+      const onward = answer.location ?? leadsTo(answer.body);
+      const target = onward === undefined ? undefined : new URL(onward, this.#base + this.#path);
       if (target?.origin !== this.#base) return answer;
       answer = await this.#send({ method: 'GET', path: target.pathname + target.search });
     }

@@ -192,6 +192,7 @@ const expected = [
   'GET /login/name',
   'GET /login/second-factor',
   'GET /logout',
+  'GET /logout/ended',
   'GET /metrics',
   'GET /password/forgotten',
   'GET /password/reset',

@@ -89,8 +89,6 @@ export interface ElsewhereWay {
   path: string;
   /** Whether the sign-in page offers it only to a user who is led to it. */
   hidden: boolean;
-  /** Where the browser is then sent, for the policy of the page. */
-  target: string | undefined;
 }
 
 /** A user who has shown a factor that is sufficient to begin a sign-in. */

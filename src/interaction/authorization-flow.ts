@@ -43,7 +43,7 @@ export interface AuthorizationFlow {
   ): Promise<FastifyReply>;
   /**
    * Continues a stored request after a page or a push: it is verified again, then answered or sent to the next page (security R4).
-   * @param here shows a page that is next, if the browser is at its address already
+   * @param here shows a page that is next, if the browser is at its address already; a client's answer then follows a page that leads to it
    * @throws as begin() does
    */
   resume(

@@ -11,7 +11,6 @@ import type { BrowserSessions } from '../browser/session.ts';
 export interface PendingRequest {
   clientId: string;
   client: ClientView | undefined;
-  redirectUri: string | undefined;
   loginHint: string | undefined;
   uiLocales: string | undefined;
   /** The connections by which users may sign in to the client; empty for every way to sign in. */
@@ -42,11 +41,9 @@ export async function findPendingRequest(
 /** What the pages show of a stored request. */
 export async function shownRequest(clients: ClientCache, stored: AuthorizationRequestRow): Promise<PendingRequest> {
   const client = await clients.find(stored.clientId);
-  const redirectUri = stored.parameters['redirect_uri'];
   return {
     clientId: stored.clientId,
-    client: client && clientView(client, redirectUri),
-    redirectUri,
+    client: client && clientView(client, stored.parameters['redirect_uri']),
     loginHint: stored.parameters['login_hint']?.slice(0, 255),
     uiLocales: stored.parameters['ui_locales']?.slice(0, 200),
     connections: client?.connections ?? [],

@@ -15,10 +15,6 @@ import type { AccountView, ClientView, PageName, Pages } from './views/index.ts'
 
 export interface PageOptions {
   status?: number;
-  /** The validated redirect URI that a form on the page may finally lead to, beside the service itself. */
-  formTarget?: string | undefined;
-  /** Where forms of the page lead at other sites, which may redirect further. */
-  formTargets?: readonly string[];
   /** ui_locales of the request. */
   uiLocales?: string | undefined;
   /** The page's own address below the base path: the page then offers the other languages. */
@@ -58,8 +54,6 @@ export function createPageResponses(
     const locale = pages.chooseLocale(wishes.join(' '), request.headers['accept-language']);
     const logo = linkTarget('client' in data ? (data.client as ClientView | undefined)?.logoUri : undefined);
     const frames = 'frames' in data ? (data.frames ?? []).map((frame) => new URL(frame).origin) : [];
-    const targets = [options.formTarget, ...(options.formTargets ?? [])].filter((uri) => uri !== undefined);
-    const target = [...new Set(targets.flatMap((uri) => formTargets(uri).split(' ')))].map((one) => ` ${one}`).join('');
     noStore(reply)
       .code(options.status ?? 200)
       .header(
@@ -70,7 +64,9 @@ export function createPageResponses(
           `style-src 'self'`,
           `script-src 'self'${name === 'form-post' ? ` ${pages.formPostScriptHash}` : ''}`,
           `img-src 'self' data:${logo === undefined ? '' : ` ${new URL(logo).origin}`}`,
-          `form-action 'self'${target}`,
+          // browsers check each redirect of a form (webappsec-csp issue 8), so that a form of ours leads to a page of ours only (`leave`). A
+          // posted response goes to the client, which may send it on to any address: that page has no other form
+          ...(name === 'form-post' ? [] : [`form-action 'self'`]),
           `base-uri 'none'`,
           ...(frames.length > 0 ? [`frame-src ${[...new Set(frames)].join(' ')}`] : []),
           `object-src 'none'`,
@@ -184,18 +180,6 @@ export function accountView(user: User): AccountView {
 /** Whether a browser navigates; programs get JSON. */
 function acceptsHtml(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').includes('text/html') || request.headers['sec-fetch-mode'] === 'navigate';
-}
-
-/**
- * Returns the sources of form-action: the validated redirect URI, and any address to which it redirects, since browsers check a form's whole
- * chain of redirects against the policy, and a client's callback may be on another host than its pages.
- */
-function formTargets(uri: string): string {
-  const url = new URL(uri);
-  if (url.origin === 'null') return url.protocol;
-  return url.protocol === 'https:'
-    ? `${url.origin} https:`
-    : `${url.origin} http://127.0.0.1:* http://localhost:* https:`;
 }
 
 function errorKind(refusal: OAuthError): Pages['error']['kind'] {

@@ -131,6 +131,7 @@ export const signInExamples: Examples<SignInPages> = {
       problem: 'tampered',
     },
   ],
+  leave: [{ uri: '/authorize?transaction=x' }, { uri: '/authorize?transaction=x', client }],
   'form-post': [
     { action: 'https://harbour.example/callback', parameters: [] },
     {

@@ -156,14 +156,10 @@ test('every page, error pages and 404 included, forbids framing, sniffing, cachi
     expect(header('cross-origin-opener-policy'), name).toBe('same-origin');
     expect(header('cache-control'), name).toContain('no-store');
     const policy = header('content-security-policy');
-    for (const rule of [
-      `default-src 'none'`,
-      `base-uri 'none'`,
-      `object-src 'none'`,
-      `frame-ancestors 'none'`,
-      `form-action 'self'`,
-    ])
+    for (const rule of [`default-src 'none'`, `base-uri 'none'`, `object-src 'none'`, `frame-ancestors 'none'`])
       expect(policy, name).toContain(rule);
+    // the client may send a posted response on to any address (reports A1)
+    expect(/form-action [^;]*/.exec(policy)?.[0], name).toBe(name === 'form post' ? undefined : `form-action 'self'`);
     expect(policy, name).not.toMatch(/unsafe|\*/);
     expect(
       [...page.headers.keys()].filter((key) => key.startsWith('access-control-')),
@@ -171,11 +167,6 @@ test('every page, error pages and 404 included, forbids framing, sniffing, cachi
     ).toEqual([]);
     expect(page.body, name).not.toMatch(/<script(?![^>]*\bsrc=)(?![^>]*>[^<]*submit)|\son[a-z]+=|style="/i);
   }
-  expect(pages.consent.headers.get('content-security-policy')).toContain(
-    `form-action 'self' ${new URL(client.redirectUri).origin}`,
-  );
-  for (const name of ['login', 'account', 'logout'] as const)
-    expect(pages[name].headers.get('content-security-policy')).toContain(`form-action 'self';`);
   for (const name of ['error', 'login with a problem', 'a logout problem', 'wrong body'] as const)
     expect(pages[name].status, name).toBeGreaterThanOrEqual(400);
   for (const redirect of [await browser.get('/account'), await agent.get(authorizationUrl(service.issuer, granted))]) {

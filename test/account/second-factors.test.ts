@@ -149,9 +149,7 @@ describe('the second step', () => {
     const step = await agent.authorize(client, user, { scope: 'openid' });
     expect(step.body).toContain('Harbour');
     // browsers apply the directive to every redirect after a form
-    expect(step.headers.get('content-security-policy')).toContain(
-      `form-action 'self' ${new URL(client.redirectUri).origin}`,
-    );
+    expect(step.headers.get('content-security-policy')).toContain(`form-action 'self';`);
     let page = await agent.submit(step, { code: app.code(1) });
     page = await agent.submit(page, { decision: 'allow' });
     const code = new URL(page.location!).searchParams.get('code')!;

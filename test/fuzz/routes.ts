@@ -701,6 +701,16 @@ export const routes: Record<string, Route> = {
     cookies: byCookie,
     statuses: [200, 302, 303, 403],
   },
+  'GET /logout/ended': {
+    query: {
+      client_id: ['@client_id'],
+      'post_logout_redirect_uri?': ['https://rp.example.com/signed-out'],
+      'state?': ['abc'],
+      'ui_locales?': ['de'],
+    },
+    cookies: byCookie,
+    statuses: [200, 303, 403],
+  },
   'GET /metrics': { authorization: ['@admin', '@bearer access_token'], statuses: [200, 401, 403] },
   'GET /password/forgotten': { cookies: byCookie, statuses: [200, 403] },
   'GET /invitation': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },

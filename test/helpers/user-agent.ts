@@ -8,7 +8,7 @@ export interface Page {
   body: string;
   /** The requested address. */
   url: string;
-  /** The target of a redirect, absolute. */
+  /** The target of a redirect, or of a page that leads on by itself, absolute. */
   location: string | undefined;
 }
 
@@ -43,13 +43,14 @@ export class UserAgent {
       headers: { ...navigation, ...(cookie && { cookie }), ...this.headers, ...init.headers },
     });
     for (const line of response.headers.getSetCookie()) this.keep(line);
-    const location = response.headers.get('location');
+    const body = await response.text();
+    const location = response.headers.get('location') ?? leadsTo(body);
     return {
       status: response.status,
       headers: response.headers,
-      body: await response.text(),
+      body,
       url,
-      location: location === null ? undefined : new URL(location, url).href,
+      location: location === undefined ? undefined : new URL(location, url).href,
     };
   }
 
@@ -65,7 +66,7 @@ export class UserAgent {
     });
   }
 
-  /** Follows redirects as long as they stay within the service. */
+  /** Follows redirects, and pages that lead on by themselves, as long as they stay within the service. */
   async follow(page: Page): Promise<Page> {
     let current = page;
     for (let hops = 0; current.location?.startsWith(`${this.issuer}/`) && hops < 10; hops++) {
@@ -160,6 +161,12 @@ export async function tokenRequest(
     headers: response.headers,
     body: (await response.json()) as Record<string, unknown>,
   };
+}
+
+/** Where a page leads by itself. */
+export function leadsTo(html: string): string | undefined {
+  const [, target] = /<meta http-equiv="refresh" content="0; url=([^"]*)">/.exec(html) ?? [];
+  return target === undefined ? undefined : unescape(target);
 }
 
 /** The first form of a page that has several. */

@@ -150,7 +150,7 @@ test('the answer is a 303 to a URL of the service, and the response to the clien
   const page = await ask(agent, client);
   const answer = await agent.post('/consent', { ...hiddenFields(page.body), decision: 'allow' });
   expect(answer.status).toBe(303);
-  expect(answer.location).toMatch(`${service.issuer}/authorize?transaction=`);
+  expect(answer.location).toMatch(`${service.issuer}/consent?transaction=`);
   expect(answer.headers.get('referrer-policy')).toBe('no-referrer');
   expect((await agent.follow(answer)).status).toBe(302);
 });

@@ -232,7 +232,7 @@ describe('signing out here', () => {
   test('ends the session here first, then the one there by its ID Token, and comes back to the client (RP-Initiated Logout 2, federation F33)', async () => {
     const { agent } = await signedIn();
     const page = await agent.get(logout({ client_id: client.clientId, post_logout_redirect_uri: back, state: 's 1' }));
-    expect(page.headers.get('content-security-policy')).toMatch(new RegExp(`form-action [^;]* ${honest.issuer} `));
+    expect(page.headers.get('content-security-policy')).toContain("form-action 'self';");
     const left = await agent.submit(page, { decision: 'sign-out' });
     expect(await isSignedIn(agent)).toBe(false);
     const target = new URL(left.location!);

@@ -154,7 +154,8 @@ test('response_mode=form_post posts the response and escapes every value (Form P
   const policy = page.headers.get('content-security-policy')!;
   expect(policy).toMatch(/script-src 'self' 'sha256-[^']+';/);
   expect(policy).not.toContain('unsafe-inline');
-  expect(policy).toContain(`form-action 'self' ${new URL(client.redirectUri).origin}`);
+  // the client may send it on to any address, and browsers check each redirect of a form (reports A1)
+  expect(policy).not.toContain('form-action');
   expect(page.headers.get('cache-control')).toContain('no-store');
   const tokens = await tokenRequest(service.issuer, client, {
     grant_type: 'authorization_code',
@@ -264,11 +265,11 @@ test('a code is bound to the loopback port of its request (RFC 6749 4.1.3)', asy
   expect((await send('http://127.0.0.1:5001/cb')).status).toBe(200);
 });
 
-test("a redirect URI with a private-use scheme gets its response, and the pages' content security policy names the scheme (RFC 8252 7.1)", async () => {
+test('a redirect URI with a private-use scheme gets its response (RFC 8252 7.1)', async () => {
   const redirectUri = 'com.example.app:/cb';
   const native = await service.createClient({ application_type: 'native', redirect_uris: [redirectUri] });
   const page = await agent.follow(await ask({}, { clientId: native.clientId, redirectUri }));
-  expect(page.headers.get('content-security-policy')).toContain(`form-action 'self' com.example.app:;`);
+  expect(page.headers.get('content-security-policy')).toContain(`form-action 'self';`);
   const end = await agent.submit(page, { decision: 'allow' });
   expect(end.location).toMatch(/^com\.example\.app:\/cb\?code=/);
   const refused = await ask({ response_mode: 'form_post' }, { clientId: native.clientId, redirectUri });

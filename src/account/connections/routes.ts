@@ -15,7 +15,6 @@ import type { PageResponses } from '../../pages/page-response.ts';
 import { ownConnections } from '../../pages/return-to.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import type { Store } from '../../repositories/store.ts';
-import { noStore } from '../../server/errors.ts';
 import { type AccountSession, createAccountPages } from '../account-pages.ts';
 
 const path = '/account/connections';
@@ -99,7 +98,9 @@ export async function accountConnectionsEndpoint(
     try {
       const content = { purpose: 'link' as const, sub: own.session.user.sub };
       const wishes = { login: false, maxAge: undefined, loginHint: undefined, uiLocales: undefined };
-      return noStore(reply).redirect(await elsewhere.begin(request, reply, connection, content, wishes), 303);
+      const uri = await elsewhere.begin(request, reply, connection, content, wishes);
+      // browsers check each redirect of a form: a page leads to the connection
+      return pages.send(request, reply, 'login-leave', { name: connection.displayName, uri });
     } catch (error) {
       if (!(error instanceof ConnectionFailure)) throw error;
       return show(own, request, error.reason, error.reason === 'unreachable' ? 503 : 400, id);
@@ -128,7 +129,6 @@ export async function accountConnectionsEndpoint(
     );
     const own_ = waiting?.content.sub === sub ? waiting : undefined;
     const form = own.form(path);
-    const targets = open.flatMap(({ discovery }) => discovery?.['authorization_endpoint'] ?? []);
     return own.send(
       'account-connections',
       {
@@ -147,7 +147,7 @@ export async function accountConnectionsEndpoint(
         ...(problem && { problem }),
         ...(about !== undefined && { name: nameOf(about) }),
       },
-      { status, formTargets: targets.filter((one) => typeof one === 'string') },
+      { status },
     );
   }
 }

@@ -22,13 +22,9 @@ export function createConnectionAuthenticator({
         const open = (await connections.list()).filter(
           ({ kind, status }) => status === 'enabled' && connectionKinds.get(kind)?.begin !== undefined,
         );
-        return open.map(({ id, displayName, hidden, discovery }) => {
-          const target = discovery?.['authorization_endpoint'];
-          return {
-            ...{ id, name: displayName, path: connectionPath(id), hidden },
-            target: typeof target === 'string' ? target : undefined,
-          };
-        });
+        return open.map(({ id, displayName, hidden }) => ({
+          ...{ id, name: displayName, path: connectionPath(id), hidden },
+        }));
       },
     },
   };

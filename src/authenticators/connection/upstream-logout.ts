@@ -24,44 +24,34 @@ export function createUpstreamLogout(options: {
 }) {
   const { store, kinds, steps, upstreamTokens, sessions, issuer } = options;
 
-  async function addressOf(
-    { upstream, user }: Session,
-    stateOf: (connectionId: string) => Promise<string | undefined>,
-  ): Promise<string | undefined> {
-    const connection = upstream && (await store.connections.find(upstream.connectionId));
-    const kind = connection && kinds.get(connection.kind);
-    if (!kind?.endSession || connection?.logout !== 'propagate') return undefined;
-    try {
-      return await kind.endSession(connection, {
-        returnTo: `${issuer}${connectionPath(connection.id)}/signed-out`,
-        state: (await stateOf(connection.id)) ?? noState,
-        idToken: await upstreamTokens.idTokenOf(user.sub, upstream!),
-      });
-    } catch (error) {
-      // the session here is over, whatever the other side does
-      if (!(error instanceof ConnectionFailure)) throw error;
-      return undefined;
-    }
-  }
-
   return {
-    /** Where the browser will go when this session is signed out; for the policy of the page that asks. */
-    target: (session: Session): Promise<string | undefined> => addressOf(session, async () => undefined),
     /**
      * The address to which the browser goes once the session here has ended; undefined if it stays here.
      * @param redirectTo the client's registered address, to which the browser comes at the end
      */
-    begin: (
+    async begin(
       request: FastifyRequest,
       reply: FastifyReply,
-      session: Session,
+      { upstream, user }: Session,
       redirectTo: string | undefined,
-    ): Promise<string | undefined> =>
-      addressOf(session, (id) => {
-        // the sign-out took the id that the browser had
-        sessions.renewBrowserId(request, reply);
-        return steps.begin(request, reply, 'signed-out', id, { redirectTo });
-      }),
+    ): Promise<string | undefined> {
+      const connection = upstream && (await store.connections.find(upstream.connectionId));
+      const kind = connection && kinds.get(connection.kind);
+      if (!kind?.endSession || connection?.logout !== 'propagate') return undefined;
+      // the sign-out took the id that the browser had
+      sessions.renewBrowserId(request, reply);
+      try {
+        return await kind.endSession(connection, {
+          returnTo: `${issuer}${connectionPath(connection.id)}/signed-out`,
+          state: (await steps.begin(request, reply, 'signed-out', connection.id, { redirectTo })) ?? noState,
+          idToken: await upstreamTokens.idTokenOf(user.sub, upstream!),
+        });
+      } catch (error) {
+        // the session here is over, whatever the other side does
+        if (!(error instanceof ConnectionFailure)) throw error;
+        return undefined;
+      }
+    },
     /** Where the browser goes on, if it comes back from a logout that began in it; undefined for any other request. */
     async finish(
       request: FastifyRequest,

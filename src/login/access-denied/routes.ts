@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { digest } from '../../crypto/secrets.ts';
 import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/authorization-flow.ts';
-import { signInPath } from '../../interaction/sign-in.ts';
+import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
 import { mayUse, wayOf } from '../../oauth/access.ts';
 import { text } from '../../oauth/text.ts';
 import { refusedReason } from '../../pages/access-reason.ts';
@@ -69,7 +69,7 @@ export async function accessDeniedEndpoint(
       const event = { type: 'access.refused', outcome: 'failure', actor: sub, sub, clientId } as const;
       await auditEvents.insert({ ...event, address: clientAddress(request) }, request.log);
     });
-    return pages.redirect(reply, `/authorize?transaction=${transaction}`);
+    return pages.redirect(reply, continuationPath({ transaction }));
   });
 
   function show(
@@ -95,6 +95,6 @@ export async function accessDeniedEndpoint(
     if (problem) data.problem = problem;
     const status = problem ? 400 : 403;
     const here = `${action}?transaction=${transaction}`;
-    return pages.send(request, reply, 'access-denied', data, { status, formTarget: redirectUri, uiLocales, here });
+    return pages.send(request, reply, 'access-denied', data, { status, uiLocales, here });
   }
 }

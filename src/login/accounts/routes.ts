@@ -111,7 +111,6 @@ export async function accountChooserEndpoint(app: FastifyInstance, options: Acco
     if (problem) data.problem = problem;
     return pages.send(request, reply, 'login-accounts', data, {
       status: problem ? 400 : 200,
-      formTarget: shown?.redirectUri,
       uiLocales: shown?.uiLocales,
       here: signInPath(path, choice),
     });

@@ -5,6 +5,7 @@ import type { StepContinuation } from '../../authenticators/connection/steps.ts'
 import { wishesOf } from '../../authenticators/connection/wishes.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { ConnectionFailure, type Wishes } from '../../domain/connections/kind.ts';
+import { shownRequest } from '../../interaction/pending-request-view.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
 import { domainOf, isOfDomains } from '../../oauth/mail-domain.ts';
 import { returnToOf } from '../../pages/return-to.ts';
@@ -31,7 +32,13 @@ export function beginRoutes(
     if (!sessions.isOwnForm(request, csrf, form) || (transaction !== undefined && !pending))
       return pages.redirect(reply, signInPath('/login', back));
     if (!(await allows(pending, id))) return problem(request, reply, undefined, 'closed', { transaction, destination });
-    return start(request, reply, id, { transaction, destination }, wishesOf(pending?.parameters, session));
+    const left = await start(request, reply, id, { transaction, destination }, wishesOf(pending?.parameters, session));
+    if (left === undefined) return reply;
+    // browsers check each redirect of a form: a page leads to the connection
+    const { name, uri } = left;
+    const client = pending && (await shownRequest(clients, pending));
+    const data = { name, uri, ...(client?.client && { client: client.client }) };
+    return pages.send(request, reply, 'login-leave', data, { uiLocales: client?.uiLocales });
   });
 
   // an application, or another page, names the connection of a request that waits in this browser
@@ -44,7 +51,8 @@ export function beginRoutes(
     // a connection that a request names changes nothing about which ones the client allows (federation 4)
     if (!(await elsewhere.find(id, 'sign-in')) || !(await allows(pending, id)))
       return pages.redirect(reply, signInPath('/login', { transaction }));
-    return start(request, reply, id, { transaction }, wishesOf(pending?.parameters, session));
+    const left = await start(request, reply, id, { transaction }, wishesOf(pending?.parameters, session));
+    return left === undefined ? reply : noStore(reply).redirect(left.uri, 303);
   });
 
   /** Whether users may sign in to the client of a request by a connection. */
@@ -53,25 +61,29 @@ export function beginRoutes(
     return connections.length === 0 || connections.includes(id);
   }
 
-  /** Sends the browser to a connection. */
+  /** Begins a sign-in by a connection. @returns its name, and where the browser goes; undefined if a page says why it cannot begin */
   async function start(
     request: FastifyRequest,
     reply: FastifyReply,
     id: string,
     continuation: StepContinuation,
     wishes: Omit<Wishes, 'loginHint'> & { hint: string | undefined },
-  ): Promise<FastifyReply> {
+  ): Promise<{ name: string; uri: string } | undefined> {
     const connection = await elsewhere.find(id, 'sign-in');
-    if (!connection) return problem(request, reply, undefined, 'closed', continuation);
+    if (!connection) {
+      await problem(request, reply, undefined, 'closed', continuation);
+      return undefined;
+    }
     const { hint, ...others } = wishes;
     try {
       const loginHint = hint !== undefined && isOwner(connection, hint) ? hint : undefined;
       const content = { purpose: 'sign-in' as const, ...continuation };
       const uri = await elsewhere.begin(request, reply, connection, content, { ...others, loginHint });
-      return noStore(reply).redirect(uri, 303);
+      return { name: connection.displayName, uri };
     } catch (error) {
       if (!(error instanceof ConnectionFailure)) throw error;
-      return failed(request, reply, connection, error, continuation);
+      await failed(request, reply, connection, error, continuation);
+      return undefined;
     }
   }
 }

@@ -61,7 +61,7 @@ export function chooseNameRoutes(
         username: typed ?? '',
         ...(fault && { fault }),
       },
-      { status: fault ? 400 : 200, formTarget: pending?.redirectUri, uiLocales: pending?.uiLocales, here: namePath },
+      { status: fault ? 400 : 200, uiLocales: pending?.uiLocales, here: namePath },
     );
   }
 }

@@ -56,7 +56,6 @@ export function createConnectionProblems(options: LoginConnectionsDependencies) 
       ...(pending && { transaction: transaction! }),
       ...(destination !== undefined && { destination }),
     };
-    const target = other?.discovery?.['authorization_endpoint'];
     return pages.send(
       request,
       reply,
@@ -69,10 +68,7 @@ export function createConnectionProblems(options: LoginConnectionsDependencies) 
         ...(other && { leadsTo: { id: other.id, name: other.displayName, form: { action: action!, hidden } } }),
         reference: logRefusal(refusal, request),
       },
-      {
-        ...{ status, formTarget: pending?.redirectUri, uiLocales: pending?.uiLocales },
-        formTargets: typeof target === 'string' ? [target] : [],
-      },
+      { status, uiLocales: pending?.uiLocales },
     );
   }
 }

@@ -68,7 +68,7 @@ export function proveAccountRoutes(
         ...(csrf !== false && { form: { action: connectPath, hidden: { csrf } } }),
         ...(isOther && { other: true }),
       },
-      { status, formTarget: pending?.redirectUri, uiLocales: pending?.uiLocales, here: connectPath },
+      { status, uiLocales: pending?.uiLocales, here: connectPath },
     );
   }
 }

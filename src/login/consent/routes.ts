@@ -71,7 +71,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
       },
       request.log,
     );
-    return pages.redirect(reply, `/authorize?transaction=${transaction}`);
+    return pages.redirect(reply, continuationPath({ transaction }));
   });
 
   function show(
@@ -117,7 +117,6 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
     if (problem) data.problem = problem;
     return pages.send(request, reply, 'consent', data, {
       status: problem ? 400 : 200,
-      formTarget: question.redirectUri,
       uiLocales: question.uiLocales,
       here: continuationPath({ transaction }),
     });

@@ -168,7 +168,7 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
     state: Pick<Pages['invitation'], 'fault' | 'problem'>,
     status: number,
   ): Promise<FastifyReply> {
-    const { client, redirectUri, uiLocales } = (await rememberedRequests.recall(request))?.pending ?? {};
+    const { client, uiLocales } = (await rememberedRequests.recall(request))?.pending ?? {};
     const csrf = sessions.formToken(request, reply, { action: path, shown: link.token });
     const form = { action: path, hidden: { csrf, token: link.token } };
     const options = passkeys.available
@@ -186,7 +186,6 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
     };
     return pages.send(request, reply, 'invitation', data, {
       status,
-      formTarget: redirectUri,
       uiLocales,
       here: linkPath(path, link),
     });

@@ -162,7 +162,6 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
     const data = { username: user.username, least, most: maxPasswordLength, form, ...state };
     return pages.send(request, reply, 'password-reset', data, {
       status,
-      formTarget: pending?.redirectUri,
       uiLocales: pending?.uiLocales,
       here: linkPath(reset, { token }),
     });

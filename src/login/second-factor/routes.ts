@@ -239,6 +239,5 @@ const problemOf = (methods: Method[], failed: Factor | 'missing'): Method | unde
 const pageOptions = (path: SignInEnrolment['path'], { continuation, pending }: Step, status: number) => ({
   status,
   here: signInPath(path, continuation),
-  formTarget: pending?.redirectUri,
   uiLocales: pending?.uiLocales,
 });

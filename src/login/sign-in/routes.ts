@@ -208,8 +208,6 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     if (refused?.wait !== undefined) reply.header('retry-after', String(refused.wait));
     return pages.send(request, reply, 'login', data, {
       status: refused ? statusOf(refused) : 200,
-      formTarget: pending?.redirectUri,
-      formTargets: ways.flatMap(({ target }) => target ?? []),
       uiLocales: pending?.uiLocales,
       here: signInPath('/login', { transaction, returnTo }),
     });

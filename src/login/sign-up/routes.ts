@@ -195,7 +195,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
     state: Pick<Pages['sign-up-complete'], 'username' | 'faults' | 'problem'>,
     status: number,
   ): Promise<FastifyReply> {
-    const { client, redirectUri, uiLocales } = (await rememberedRequests.recall(request))?.pending ?? {};
+    const { client, uiLocales } = (await rememberedRequests.recall(request))?.pending ?? {};
     const csrf = sessions.formToken(request, reply, { action: completion, shown: link.token });
     const data = {
       address: link.email ?? '',
@@ -208,7 +208,6 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
     };
     return pages.send(request, reply, 'sign-up-complete', data, {
       status,
-      formTarget: redirectUri,
       uiLocales,
       here: linkPath(completion, link),
     });

@@ -101,8 +101,10 @@ export interface SignInPages {
     applications?: { name: string; uri: string }[];
     /** Front-channel logout: addresses to load in hidden frames; the policy's `frame-src` has to name their origins. */
     frames?: string[];
-    /** The validated post-logout redirect URI with `state`, to which the page redirects once the frames have loaded. */
+    /** The validated post-logout redirect URI with `state`, to which the page leads by itself, once the frames have loaded. */
     continueUri?: string;
+    /** The address of this service to which the page leads by itself, and which redirects to the client. */
+    leaveUri?: string;
   };
   /** An error that no form could correct. `kind` is a key under `error.kind.` of the catalogue. */
   error: {
@@ -142,5 +144,7 @@ export interface SignInPages {
     problem?: 'tampered';
   };
   /** Response mode form_post: submits itself by script, with a button for browsers without. */
+  /** Leads by itself to the address of this service that answers the client. */
+  leave: { uri: string; client?: ClientView };
   'form-post': { action: string; parameters: [string, string][]; client?: ClientView };
 }

@@ -12,6 +12,7 @@ import type { Config } from '../../config.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { AuthorizationFlow } from '../../interaction/authorization-flow.ts';
 import { redirectUriAllowed } from '../../interaction/redirect-check.ts';
+import { continuationPath } from '../../interaction/sign-in.ts';
 
 /** The parameters of the short form. */
 const honoured = [
@@ -62,23 +63,17 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Auth
       parameters,
       unasked
         ? (target, session, transaction) =>
-            pages.send(
-              request,
-              reply,
-              'continue',
-              {
-                client: clientView(client, target),
-                account: accountView(session.user),
-                form: {
-                  action: '/authenticate',
-                  hidden: {
-                    csrf: sessions.formToken(request, reply, { action: '/authenticate', transaction, session }),
-                    transaction,
-                  },
+            pages.send(request, reply, 'continue', {
+              client: clientView(client, target),
+              account: accountView(session.user),
+              form: {
+                action: '/authenticate',
+                hidden: {
+                  csrf: sessions.formToken(request, reply, { action: '/authenticate', transaction, session }),
+                  transaction,
                 },
               },
-              { formTarget: target },
-            )
+            })
         : undefined,
     );
   });
@@ -89,7 +84,7 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Auth
     if (!sessions.isOwnForm(request, csrf, { action: '/authenticate', transaction, session })) {
       throw invalidRequest('the form has expired or came from another site');
     }
-    return pages.redirect(reply, `/authorize?transaction=${transaction}`);
+    return pages.redirect(reply, continuationPath({ transaction }));
   });
 }
 

@@ -8,9 +8,10 @@ import type { Config } from '../../config.ts';
 import { digest } from '../../crypto/secrets.ts';
 import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/authorization-flow.ts';
 import type { NextStep } from '../../interaction/next-step.ts';
+import { shownRequest } from '../../interaction/pending-request-view.ts';
 import type { SecondStep } from '../../interaction/second-step.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
-import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import { AuthorizationError, invalidRequest, OAuthError, type ResponseTarget } from '../../oauth/errors.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
@@ -140,26 +141,43 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     reply: FastifyReply,
     id: string,
     arrives: boolean,
-    here: Parameters<AuthorizationFlow['resume']>[3] = {},
+    here: Parameters<AuthorizationFlow['resume']>[3],
   ): Promise<FastifyReply> {
     const idHash = digest('transaction', id);
     const { session, pending, grant } = await sessions.findContext(request, reply, { transaction: id });
     if (!pending) return expired(request, reply);
     await newApplications.refresh(request, session, pending.clientId);
+    // browsers check each redirect of a form: a form that leads here cannot be redirected to the client, but a page of ours can lead on
+    const mayAnswer = ({ delivery }: ResponseTarget) => here === undefined || delivery === 'form_post';
     try {
       const authorization = await verifyRequest(pending.parameters, verification, pending.problem, isFramed(request));
-      const at = { transaction: { ...pending, idHash }, confirmed: true };
+      const at = { transaction: { ...pending, idHash }, confirmed: mayAnswer(authorization.target) };
       const step = await advance(request, reply, authorization, { session, grant }, pending.endpoint, at);
       if (step === undefined) return reply;
+      if (step === 'issue') return await lead(request, reply, id, pending);
       if (isFramed(request)) throw needsPage(authorization);
-      const show = step === 'consent' || step === 'access-denied' ? here[step] : undefined;
+      const show = step === 'consent' || step === 'access-denied' ? here?.[step] : undefined;
       if (show && session) return show(questionOf(authorization), session, grant);
       const left = arrives ? await arriveAt(reply, step, authorization, pending.parameters, id) : undefined;
       return left ?? toPage(request, reply, step, id);
     } catch (error) {
-      if (error instanceof AuthorizationError) await store.authorizationRequests.delete(idHash);
+      if (!(error instanceof AuthorizationError)) throw error;
+      if (!mayAnswer(error.target)) return lead(request, reply, id, pending);
+      await store.authorizationRequests.delete(idHash);
       throw error;
     }
+  }
+
+  /** Shows the page that leads to the address where the request is answered, once. */
+  async function lead(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    id: string,
+    pending: AuthorizationRequestRow,
+  ): Promise<FastifyReply> {
+    const { client, uiLocales } = await shownRequest(options.clients, pending);
+    const uri = `/authorize?transaction=${id}`;
+    return pages.send(request, reply, 'leave', { uri, ...(client && { client }) }, { uiLocales });
   }
 
   /** Answers a request that was answered before, has expired, or belongs to another browser. @throws OAuthError in a frame */
@@ -189,7 +207,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
       if (pushed !== undefined) {
         // the first browser that names a pushed request owns it, and can load it again until it is answered
         const taken = await stored.take(request, reply, pushed, parameters['client_id']);
-        return taken ? proceed(request, reply, pushed, true) : expired(request, reply);
+        return taken ? proceed(request, reply, pushed, true, undefined) : expired(request, reply);
       }
       if (endpoint === 'authorization' && (await newApplications.arrive(request, reply, parameters))) return reply;
       const { reason, ...effective } = await effectiveRequest(parameters, verification, false);

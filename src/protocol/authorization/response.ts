@@ -33,13 +33,7 @@ export function createAuthorizationResponse({ config, clients, tokens, pages }: 
     const all = Object.entries(parameters);
     switch (delivery) {
       case 'form_post':
-        return pages.send(
-          request,
-          reply,
-          'form-post',
-          { action: redirectUri, parameters: all },
-          { formTarget: redirectUri },
-        );
+        return pages.send(request, reply, 'form-post', { action: redirectUri, parameters: all });
       case 'fragment':
         return noStore(reply).redirect(`${redirectUri}#${new URLSearchParams(all).toString()}`, 302);
       case 'query':

@@ -17,6 +17,7 @@ import type { Store } from '../../repositories/store.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { AuditTrail } from '../../server/audit.ts';
+import { noStore } from '../../server/errors.ts';
 import type { UpstreamLogout } from '../../authenticators/connection/upstream-logout.ts';
 
 const shape = z.object({
@@ -29,6 +30,8 @@ const shape = z.object({
 // characters: a form with parameters up to this length can be redirected to as an address
 const maxAddress = 8000;
 const answer = z.object({ csrf: text(100), decision: z.enum(['sign-out', 'stay']) });
+
+const endPath = '/logout/ended';
 
 /** A wrong hint, a redirect URI that the client did not register, or a redirect URI in a request that names no client. */
 type Problem = 'hint' | 'redirect' | 'unnamed';
@@ -62,6 +65,18 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     return ask(request, reply, singleValued(request.query));
   });
 
+  // where the form of the question leads: browsers check each redirect of a form, so that a page leads on to the client
+  app.get(endPath, async (request, reply) => {
+    onlyNavigation(request);
+    const parameters = standardNames(singleValued(request.query));
+    const verified = await verify(parameters);
+    if (verified.problem) return showProblem(request, reply, verified, verified.problem);
+    const onward = addressOf('/logout', parameters);
+    // another tab has signed in
+    if (await sessions.find(request, reply)) return pages.redirect(reply, onward);
+    return showEnd(request, reply, verified, { leaveUri: onward });
+  });
+
   app.post('/logout', async (request, reply) => {
     const body = singleValued(request.body);
     const query = singleValued(request.query);
@@ -70,7 +85,7 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
       if (Object.keys(query).some((name) => name in body)) throw invalidRequest('a parameter is repeated');
       const parameters = { ...query, ...body };
       // the browser sends no session cookie with a form of another site (SameSite=Lax), but sends it with a GET
-      const address = `/logout?${new URLSearchParams(parameters).toString()}`;
+      const address = addressOf('/logout', parameters);
       if (!carriesSession(request) && address.length < maxAddress) return pages.redirect(reply, address);
       return ask(request, reply, parameters);
     }
@@ -103,11 +118,11 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     // a form of another site is refused even without the session cookie: no redirect may say that the session is over (security R66)
     const own = sessions.isOwnForm(request, csrf, { action: '/logout', session });
     // the user submitted the form twice
-    if (!session) return finish(request, reply, verified);
+    if (!session) return leave(request, reply, verified, parameters);
     if (!own) {
       return showQuestion(request, reply, verified, session, parameters, 'tampered');
     }
-    if (decision === 'stay') return showEnd(request, reply, verified, true);
+    if (decision === 'stay') return showEnd(request, reply, verified, { stayed: true });
     // ending the session stores the back-channel logouts
     const frames = await store.transaction(async (repositories) => {
       const uris = await logoutFrames(repositories, config.issuer, session);
@@ -128,7 +143,9 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     sessions.forget(reply);
     // the session here is over, whatever the connection does (federation F33)
     const upstream = await upstreamLogout.begin(request, reply, session, verified.redirectTo);
-    return finish(request, reply, upstream === undefined ? verified : { ...verified, redirectTo: upstream }, frames);
+    if (upstream === undefined && frames.length === 0) return leave(request, reply, verified, parameters);
+    const continueUri = upstream ?? verified.redirectTo;
+    return showEnd(request, reply, verified, { frames, ...(continueUri !== undefined && { continueUri }) });
   }
 
   async function verify(parameters: Record<string, string>): Promise<Verified> {
@@ -155,18 +172,25 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     };
   }
 
-  /** @param frames the logout URIs of other clients, which the browser loads before it continues (Front-Channel Logout 1.0 section 3) */
-  function finish(
+  /** Answers a request of a browser without a session. */
+  function finish(request: FastifyRequest, reply: FastifyReply, verified: Verified): FastifyReply {
+    if (verified.redirectTo === undefined) return showEnd(request, reply, verified);
+    return noStore(reply).redirect(verified.redirectTo, request.method === 'POST' ? 303 : 302);
+  }
+
+  /** Answers the form of the question, once the session is over. */
+  function leave(
     request: FastifyRequest,
     reply: FastifyReply,
     verified: Verified,
-    frames: string[] = [],
+    { id_token_hint: _, ...parameters }: Record<string, string>,
   ): FastifyReply {
-    if (verified.redirectTo !== undefined && frames.length === 0)
-      return reply
-        .header('cache-control', 'no-store')
-        .redirect(verified.redirectTo, request.method === 'POST' ? 303 : 302);
-    return showEnd(request, reply, verified, false, frames);
+    const { client, redirectTo } = verified;
+    if (client === undefined || redirectTo === undefined) return showEnd(request, reply, verified);
+    const address = addressOf(endPath, { ...parameters, client_id: client.clientId });
+    return address.length < maxAddress
+      ? pages.redirect(reply, address)
+      : showEnd(request, reply, verified, { continueUri: redirectTo });
   }
 
   async function showQuestion(
@@ -184,11 +208,8 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     const data: Pages['logout'] = { account: accountView(session.user), form: { action: `/logout`, hidden } };
     if (verified.client) data.client = clientView(verified.client);
     if (problem) data.problem = problem;
-    const upstream = await upstreamLogout.target(session);
     return pages.send(request, reply, 'logout', data, {
       status: problem ? 400 : 200,
-      formTarget: verified.redirectTo,
-      formTargets: upstream === undefined ? [] : [upstream],
       uiLocales: verified.uiLocales,
     });
   }
@@ -209,15 +230,17 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     request: FastifyRequest,
     reply: FastifyReply,
     verified: Verified,
-    stayed: boolean,
-    frames: string[] = [],
+    end: Partial<Pick<Pages['signed-out'], 'stayed' | 'frames' | 'continueUri' | 'leaveUri'>> = {},
   ): FastifyReply {
-    const data: Pages['signed-out'] = { stayed, accountUri: `/account` };
-    if (frames.length > 0) data.frames = frames;
-    if (frames.length > 0 && verified.redirectTo !== undefined) data.continueUri = verified.redirectTo;
+    const data: Pages['signed-out'] = { stayed: false, accountUri: `/account`, ...end };
     if (verified.client) data.client = clientView(verified.client);
     return pages.send(request, reply, 'signed-out', data, { uiLocales: verified.uiLocales });
   }
+}
+
+/** An address of this endpoint, with the parameters of the request but not those of the form. */
+function addressOf(path: string, { csrf: _csrf, decision: _decision, ...parameters }: Record<string, string>): string {
+  return `${path}?${new URLSearchParams(Object.entries(parameters)).toString()}`;
 }
 
 /**

@@ -1,6 +1,7 @@
 // Acts as the suite's browser: one cookie jar per module, follows redirects within the service, enforces each page's policy, stops at the
 // relying party's pages.
 import { expect } from 'vitest';
+import { leadsTo } from '../../helpers/user-agent.ts';
 import { elements, type Form, forms, inlineScripts, Policy, scripted } from './html.ts';
 import { form as encoded, type HttpAnswer, type HttpRequest, type Network } from './network.ts';
 
@@ -127,6 +128,9 @@ export class Browser {
       const [form] = forms(scripted(page.body));
       return this.#submit(page, form!, {});
     }
+    const onwards = leadsTo(page.body);
+    // the browser begins anew: the policy of a page whose form led here no longer counts
+    if (onwards !== undefined) return this.#navigate(new URL(onwards, page.url).href, {});
     const frames = elements(page.body, 'iframe').map(({ src }) => new URL(src!, page.url));
     for (const frame of frames)
       expect(policy.allows('frame-src', frame.href), `the policy lets ${frame.href} be framed`).toBe(true);
