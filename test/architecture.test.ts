@@ -60,6 +60,9 @@ interface Source {
   text: string;
 }
 
+/** A second response would follow the first, and what fails in the first would be an error of the request (reports B3). */
+const awaitedReply = /\bawait (?:reply|pages|admin)\.(?:send|redirect|refuse)\(/;
+
 /** The violations of the rules in these sources, one line each. */
 function violations(sources: readonly Source[]): string[] {
   const found: string[] = [];
@@ -85,6 +88,8 @@ function violations(sources: readonly Source[]): string[] {
       !['cli.ts', 'start/process.ts', 'start/terminal-log.ts'].includes(file)
     )
       found.push(`${file} reads or prints by itself: a command gets its terminal`);
+    if (/Promise<(?:FastifyReply \||[^<>]*\| FastifyReply\b)/.test(text) || awaitedReply.test(text))
+      found.push(`${file} awaits a reply: it is a promise of the end of the response, and brings no value`);
     if (/\bdeclare module\b/.test(text)) found.push(`${file} extends the types of another module`);
     if (!/^(\/\/|#!)/.test(text)) found.push(`${file} does not say in its first line what it is for`);
     if (
@@ -296,6 +301,8 @@ test.each([
   ['protocol/token/routes.ts', `import pg from 'pg';`, 'another importer'],
   ['domain/audit-export.ts', `import type { FastifyRequest } from 'fastify';`, 'another importer'],
   ['server/errors.ts', `import { jwtVerify } from 'jose';`, 'another importer'],
+  ['login/a.ts', 'async function show(): Promise<FastifyReply | undefined> {', 'awaits a reply'],
+  ['login/a.ts', `await pages.send(request, reply, 'login', data);`, 'awaits a reply'],
   ['tokens/key-ring.ts', `const key = process.env['SECRET_KEY'];`, 'process.env'],
   ['command-line/users.ts', `const given = await text(process.stdin);`, 'terminal'],
   ['protocol/token/routes.ts', 'const text = `SELECT * FROM clients WHERE client_id = 1`;', 'holds SQL'],

@@ -2,6 +2,7 @@
 import type { Server } from 'node:http';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from 'pino';
+import { loggedError } from './logged-addresses.ts';
 import { addPipeline, type PipelineOptions } from './pipeline.ts';
 import { requestLog } from './request-log.ts';
 import { securityHeaders } from './security-headers.ts';
@@ -22,7 +23,7 @@ const maxParameter = 3 * 512;
 
 export function createServer(dependencies: ServerDependencies): FastifyInstance {
   const { trustProxy, https, prefixHeaders, errors } = dependencies;
-  const logger = dependencies.logger as FastifyBaseLogger;
+  const logger = dependencies.logger.child({}, { serializers: { err: loggedError } }) as FastifyBaseLogger;
   const headers = securityHeaders(https);
   // the address of an unreadable request may be unknown
   const unroutedHeaders = { ...headers, ...prefixHeaders.headers };

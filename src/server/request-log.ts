@@ -1,5 +1,6 @@
 // Logs the lines of one request with its id. A child logger costs more than a line, so it makes one only where pino needs it.
 import type { FastifyBaseLogger, FastifyServerOptions } from 'fastify';
+import { withoutQueries } from './logged-addresses.ts';
 
 type Bindings = Parameters<FastifyBaseLogger['child']>[0];
 type Options = Parameters<FastifyBaseLogger['child']>[1];
@@ -51,10 +52,10 @@ class RequestLog {
 
   /** Puts the request's id before the members of the line, as a child logger does. */
   #write(level: Level, line: Line): void {
-    const [members, ...rest] = line;
+    const [members, ...rest] = line.map((part) => (typeof part === 'string' ? withoutQueries(part) : part)) as Line;
     if (typeof members === 'object' && members !== null && !(members instanceof Error))
       this.#parent[level]({ ...this.#bindings, ...members }, ...rest);
-    else this.#parent.child(this.#bindings)[level](...line);
+    else this.#parent.child(this.#bindings)[level](members, ...rest);
   }
 }
 

@@ -41,7 +41,7 @@ interface LeaveDependencies {
 }
 
 export function createLeave({ elsewhere, pages, audit }: LeaveDependencies) {
-  /** Shows the page that leads to a connection by itself; undefined if that fails. */
+  /** Shows the page that leads to a connection by itself. @returns false if that fails; no reply, since Fastify's is a promise of its end without a value */
   return async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -51,7 +51,7 @@ export function createLeave({ elsewhere, pages, audit }: LeaveDependencies) {
       name: string;
       destination: string | undefined;
     },
-  ): Promise<FastifyReply | undefined> => {
+  ): Promise<boolean> => {
     const { transaction, pending, session } = sign.page;
     try {
       const step = { purpose: 'sign-in' as const, transaction, destination: sign.destination };
@@ -64,13 +64,14 @@ export function createLeave({ elsewhere, pages, audit }: LeaveDependencies) {
         loginHint: sign.name,
       });
       // no redirect: the policy of the page before would have to name the address of each connection
-      return pages.send(
+      pages.send(
         request,
         reply,
         'login-leave',
         { name: connection.displayName, uri, ...(pending?.client && { client: pending.client }) },
         { uiLocales: pending?.uiLocales },
       );
+      return true;
     } catch (error) {
       if (!(error instanceof ConnectionFailure)) throw error;
       logRefusal(
@@ -81,7 +82,7 @@ export function createLeave({ elsewhere, pages, audit }: LeaveDependencies) {
         ...{ type: 'identity.refused', outcome: 'failure', actor: `connection:${connection.id}` },
         detail: { connection: connection.id, reason: error.reason },
       });
-      return undefined;
+      return false;
     }
   };
 }

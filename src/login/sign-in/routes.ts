@@ -97,8 +97,8 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
       return show(request, reply, { ...page, kind: 'name' }, { problem: 'missing', fields: ['username'] });
     const connection = await connectionRouting.of(name);
     if (!connection || !isAllowed(pending, connection.id)) return show(request, reply, { ...page, kind: 'all' });
-    const left = await leave(request, reply, connection, { page, name, destination: shown?.value });
-    return left ?? show(request, reply, { ...page, kind: oneOf(connection) }, { problem: 'connection' });
+    if (await leave(request, reply, connection, { page, name, destination: shown?.value })) return reply;
+    return show(request, reply, { ...page, kind: oneOf(connection) }, { problem: 'connection' });
   });
 
   for (const factor of factors) {

@@ -119,17 +119,18 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     return domain === undefined ? undefined : (await connectionRouting.ofDomain(domain))?.id;
   }
 
-  /** Leads a browser that has just arrived, and has to sign in, to the connection that the request names. */
+  /** Redirects a browser that has just arrived: to the connection that the request names if the user has to sign in, else to the page of the step. */
   async function arriveAt(
+    request: FastifyRequest,
     reply: FastifyReply,
     step: NextStep['step'],
     { error }: Pick<TrustedRequest, 'error'>,
     parameters: Record<string, string>,
     transaction: string,
-  ): Promise<FastifyReply | undefined> {
+  ): Promise<FastifyReply> {
     const named = step === 'login' && !error ? await namedConnection(parameters) : undefined;
     return named === undefined
-      ? undefined
+      ? toPage(request, reply, step, transaction)
       : pages.redirect(reply, `${connectionPath(named)}?transaction=${transaction}`);
   }
 
@@ -158,8 +159,9 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
       if (isFramed(request)) throw needsPage(authorization);
       const show = step === 'consent' || step === 'access-denied' ? here?.[step] : undefined;
       if (show && session) return show(questionOf(authorization), session, grant);
-      const left = arrives ? await arriveAt(reply, step, authorization, pending.parameters, id) : undefined;
-      return left ?? toPage(request, reply, step, id);
+      return arrives
+        ? arriveAt(request, reply, step, authorization, pending.parameters, id)
+        : toPage(request, reply, step, id);
     } catch (error) {
       if (!(error instanceof AuthorizationError)) throw error;
       if (!mayAnswer(error.target)) return lead(request, reply, id, pending);
@@ -225,8 +227,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
       const transaction = await stored.store(request, reply, { clientId, endpoint, ...effective });
       if (confirm && context.session && step === 'issue')
         return confirm(authorization.target.redirectUri, context.session, transaction);
-      const left = await arriveAt(reply, step, authorization, effective.parameters, transaction);
-      return left ?? toPage(request, reply, step, transaction);
+      return arriveAt(request, reply, step, authorization, effective.parameters, transaction);
     },
 
     resume,
@@ -245,7 +246,8 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
         request.log.info({ code, description }, 'authorization refused');
         try {
           const send = await prepareResponse(request, reply, target);
-          return await send({ error: code, error_description: description });
+          await send({ error: code, error_description: description });
+          return reply;
         } catch (failure) {
           return pageOf(failure, request, reply);
         }

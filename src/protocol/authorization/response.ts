@@ -48,14 +48,14 @@ export function createAuthorizationResponse({ config, clients, tokens, pages }: 
    */
   return async (request: FastifyRequest, reply: FastifyReply, target: ResponseTarget) => {
     const asJwt = target.jwtAudience === undefined ? undefined : await prepareJwt(target.jwtAudience);
-    return async (parameters: Record<string, string>): Promise<FastifyReply> => {
+    return async (parameters: Record<string, string>): Promise<void> => {
       // state as received, and iss always (security R7)
       const all = {
         ...parameters,
         ...(target.state !== undefined && { state: target.state }),
         iss: config.issuer,
       };
-      return deliver(request, reply, target, asJwt ? await asJwt(all) : all);
+      deliver(request, reply, target, asJwt ? await asJwt(all) : all);
     };
   };
 }

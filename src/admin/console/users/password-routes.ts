@@ -42,7 +42,7 @@ async function showLink(
   if ('refused' in link) return false;
   const { recoveryUri: uri, expiresAt } = link.done;
   const data = { username: user.username, userUri: pathOf(user), of: 'password', uri, lifetime, expiresAt } as const;
-  await admin.send('console-user-link', data, { section: 'users' });
+  admin.send('console-user-link', data, { section: 'users' });
   return true;
 }
 
