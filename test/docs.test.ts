@@ -34,7 +34,8 @@ test('docs/reference.md equals what scripts/reference.ts makes of the code (deci
 });
 
 test('the reference lists every setting and every address of the service (decisions sections 1 and 8)', () => {
-  for (const name of Object.keys(settings)) expect(reference()).toContain(`\`${name}\``);
+  const page = reference();
+  for (const name of Object.keys(settings)) expect(page).toContain(`\`${name}\``);
   const real = routesOf(service.apps[0]!).filter((route) => !/ \*$| \/assets\/|^HEAD /.test(route));
   expect([...describedRoutes].sort()).toEqual(real);
 });

@@ -191,6 +191,9 @@ export const requirements: Record<string, Record<number, string>> = {
     151: 'Everything that further protocols let a stranger store has a limit and an end, and is deleted by an index.',
     152: 'While the database does not respond, each address of further protocols answers 503 within 3 seconds and issues nothing.',
   },
+  'Found by attack, the second time': {
+    153: 'One text never names two users or clients: names, addresses, subs and client ids have one key space, whose primary key decides on every database.',
+  },
 };
 
 /** The numbers of the attack cases; the tests in test/attacks describe them. Numbers have gaps. */

@@ -76,15 +76,21 @@ export async function migrate(
 }
 
 async function checkServer(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ major: number; encoding: string }>(
-    `SELECT current_setting('server_version_num')::int / 10000 AS major, current_setting('server_encoding') AS encoding`,
+  const { rows } = await client.query<{ major: number; encoding: string; has_icu: boolean }>(
+    `SELECT current_setting('server_version_num')::int / 10000 AS major, current_setting('server_encoding') AS encoding,
+            EXISTS (SELECT FROM pg_catalog.pg_collation WHERE collname = 'und-x-icu' AND collprovider = 'i') AS has_icu`,
   );
-  const { major, encoding } = rows[0]!;
+  const { major, encoding, has_icu: hasIcu } = rows[0]!;
   if (major < oldestMajor)
     throw new MigrationError(`The database is PostgreSQL ${major}; Gatehouse requires ${oldestMajor} or later.`);
   if (encoding !== 'UTF8')
     throw new MigrationError(
       `The database's encoding is ${encoding}; Gatehouse requires a database with ENCODING 'UTF8'.`,
+    );
+  // names are compared by it, so that they are equal on every database (security R153)
+  if (!hasIcu)
+    throw new MigrationError(
+      `The database lacks the collation und-x-icu; Gatehouse requires a PostgreSQL that is built with ICU.`,
     );
 }
 

@@ -14,8 +14,10 @@ export const pageShape = z.object({
     .pipe(z.int().min(1, outOfRange).max(maxPageSize, outOfRange))
     .default(50)
     .describe('The maximum number of items.'),
-  cursor: z.string().max(500).optional().describe('The next_cursor of the page before.'),
+  cursor: z.string().max(2000).optional().describe('The next_cursor of the page before.'),
 });
+
+const notOfAPage = () => invalidRequest('the parameter cursor is not valid: use the next_cursor of a page');
 
 /**
  * @param isId whether a text has the form of the list's ids
@@ -35,7 +37,7 @@ export function readCursor(
     date.getUTCFullYear() > 9999 ||
     !isId(id)
   )
-    throw invalidRequest('the parameter cursor is not valid: use the next_cursor of a page');
+    throw notOfAPage();
   return { at: date, id };
 }
 
@@ -50,8 +52,7 @@ export function cursorOf(item: { at: Date; id: string }): string {
 export function readTextCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
   const text = Buffer.from(cursor, 'base64url').toString();
-  if (text === '' || text.includes('\0') || !text.isWellFormed() || textCursorOf(text) !== cursor)
-    throw invalidRequest('the parameter cursor is not valid: use the next_cursor of a page');
+  if (text === '' || text.includes('\0') || !text.isWellFormed() || textCursorOf(text) !== cursor) throw notOfAPage();
   return text;
 }
 
@@ -60,11 +61,15 @@ export const textCursorOf = (text: string): string => Buffer.from(text).toString
 /** Reads the cursor of a list of users in one of its orders. @throws OAuthError invalid_request */
 export function readUserCursor(order: UserOrder, cursor: string | undefined): UserPlace | undefined {
   if (order === 'newest') return readCursor(cursor);
-  const key = readTextCursor(cursor);
-  return key === undefined ? undefined : { key };
+  const place = readTextCursor(cursor);
+  if (place === undefined) return undefined;
+  const end = place.indexOf('\n');
+  if (end < 0) throw notOfAPage();
+  return { sub: place.slice(0, end), key: place.slice(end + 1) };
 }
 
-export const userCursorOf = (place: UserPlace): string => ('key' in place ? textCursorOf(place.key) : cursorOf(place));
+export const userCursorOf = (place: UserPlace): string =>
+  'key' in place ? textCursorOf(`${place.sub}\n${place.key}`) : cursorOf(place);
 
 /** Makes one page: its items, and the cursor of the next page if this one is full. */
 export function pageOf<T>(

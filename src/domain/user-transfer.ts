@@ -7,8 +7,8 @@ import type { RecordProblem, UserRecord } from '../oauth/user-record.ts';
 import type { Administration } from './administration/administration.ts';
 import type { Store } from '../repositories/store.ts';
 import type { ImportedUser } from '../repositories/users/user-batches.ts';
-import type { ImportOptions, ImportOutcome } from './administration/user-import.ts';
-import type { UserFilter } from '../repositories/users/user-search.ts';
+import { columnsIn, type ImportOptions, type ImportOutcome, keysOfUsers } from './administration/user-import.ts';
+import type { NamePlace, UserFilter } from '../repositories/users/user-search.ts';
 import type { User } from '../repositories/users/users.ts';
 import { userView } from './administrator-views.ts';
 import { headOf, readUsers, rowsOf, type TransferFormat } from './user-records.ts';
@@ -96,25 +96,19 @@ const keysOf = (store: Store, rows: readonly { user: ImportedUser }[]): Promise<
   withNewDeadline(() => store.userBatches.keys(rows.map((row) => row.user.username)));
 
 /**
- * Remembers the addresses and subs of earlier batches of a dry run, which stores nothing that would refuse a second use.
+ * Remembers the names, addresses and subs of earlier rows of a dry run, which stores nothing that would refuse a second use.
  * @returns a function that corrects the outcomes of a batch accordingly
  */
 function claims(store: Store) {
   const taken = new Set<string>();
   return async (users: readonly ImportedUser[], outcomes: readonly ImportOutcome[]): Promise<ImportOutcome[]> => {
-    const emails = await withNewDeadline(() => store.userBatches.keys(users.map((user) => user.email ?? '')));
+    const keys = await withNewDeadline(() => keysOfUsers(store.userBatches, users));
     return outcomes.map((outcome, index): ImportOutcome => {
       if (outcome.outcome !== 'created' && outcome.outcome !== 'updated') return outcome;
-      const { sub } = users[index]!;
-      const email = emails[index]!;
-      const wanted = [...(email === '' ? [] : [`email ${email}`]), ...(sub === undefined ? [] : [`sub ${sub}`])];
-      if (wanted.some((key) => taken.has(key)))
-        return {
-          outcome: 'refused',
-          column: sub === undefined ? 'email' : 'email, sub',
-          reason: 'taken',
-        };
-      for (const key of wanted) taken.add(key);
+      const own = keys[index]!;
+      const column = columnsIn(own, taken);
+      if (column !== '') return { outcome: 'refused', column, reason: 'taken' };
+      for (const key of Object.values(own)) taken.add(key);
       return outcome;
     });
   };
@@ -153,7 +147,7 @@ export async function* exportUsers(
   });
   const attributes = (await store.attributes.list()).map(({ name }) => name);
   yield headOf(format, hashes, attributes);
-  let after: string | undefined;
+  let after: NamePlace | undefined;
   do {
     const page = await withNewDeadline(() => store.userBatches.export(exportSize, after, filter));
     yield rowsOf(

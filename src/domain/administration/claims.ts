@@ -31,15 +31,11 @@ export function claimOperations(store: Store) {
   const requireClient = async ({ clients }: Repositories, clientId: string) => {
     if (!(await clients.lock(clientId))) throw notFound('there is no such client');
   };
-  async function subsOf({ users, userBatches }: Repositories, given: readonly string[]): Promise<string[]> {
-    const byName = await userBatches.subs(given);
-    const subs: string[] = [];
-    for (const [index, each] of given.entries()) {
-      const sub = byName[index] ?? (await users.find(each))?.sub;
+  async function subsOf({ userBatches }: Repositories, given: readonly string[]): Promise<string[]> {
+    return (await userBatches.named(given)).map((sub) => {
       if (sub === undefined) throw invalidRequest(refusal('unknown', 'users'));
-      subs.push(sub);
-    }
-    return subs;
+      return sub;
+    });
   }
   const changeHolders =
     (type: 'role.given' | 'role.taken') =>

@@ -77,7 +77,9 @@ const isOfAValue = (error: unknown) =>
   error instanceof SharedValue ||
   isUniqueViolation(error) ||
   isInvalidValue(error) ||
-  ['users_sub_check', 'users_username_check', 'users_email_check'].some((name) => isCheckViolation(error, name));
+  ['users_sub_check', 'users_username_check', 'users_email_check', 'users_name_is_no_sub'].some((name) =>
+    isCheckViolation(error, name),
+  );
 
 async function importAll(
   repositories: Repositories,
@@ -146,7 +148,7 @@ async function withAttributes({ attributes }: Repositories, given: readonly Impo
   return { refuse, unique: definitions.filter((one) => one.unique).map(({ name }) => name) };
 }
 
-/** Finds out why users were not created: a concurrent import created them, or another user has the address or the sub. */
+/** Finds out why users were not created: a concurrent import created them, or the name, the address or the sub is taken. */
 async function explain(
   { userBatches }: Repositories,
   users: readonly ImportedUser[],
@@ -155,11 +157,35 @@ async function explain(
   outcomes: ImportOutcome[],
 ): Promise<void> {
   const present = await userBatches.lock(left.map((index) => users[index]!.username));
-  for (const index of left)
+  const own = await keysOfUsers(
+    userBatches,
+    left.map((index) => users[index]!),
+  );
+  const taken = await userBatches.taken(own.flatMap((each) => Object.values(each)));
+  for (const [place, index] of left.entries())
     outcomes[index] = present.has(keys[index]!)
       ? { outcome: 'unchanged' }
-      : refused(users[index]!.sub === undefined ? 'email' : 'email, sub', 'taken');
+      : refused(columnsIn(own[place]!, taken), 'taken');
 }
+
+/** The keys of the name, the address and the sub of each user, by the names of their columns. */
+export async function keysOfUsers(
+  userBatches: Pick<Repositories['userBatches'], 'keys'>,
+  users: readonly ImportedUser[],
+): Promise<Record<string, string>[]> {
+  const texts = users.map(({ username, email, sub }) =>
+    Object.entries(defined({ username, email: email ?? undefined, sub })),
+  );
+  const keys = await userBatches.keys(texts.flatMap((own) => own.map(([, text]) => text)));
+  let next = 0;
+  return texts.map((own) => Object.fromEntries(own.map(([column]) => [column, keys[next++]!])));
+}
+
+/** The columns whose keys are among these. */
+export const columnsIn = (own: Record<string, string>, taken: ReadonlySet<string>): string =>
+  Object.keys(own)
+    .filter((column) => taken.has(own[column]!))
+    .join(', ');
 
 /** Changes an existing user. The password stays: it may be newer than the imported one. */
 async function change(

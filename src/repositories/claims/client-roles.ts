@@ -28,7 +28,7 @@ const list = statement(
 const holders = statement(
   'client_roles.holders',
   `SELECT u.sub, u.username FROM client_role_holders h JOIN users u USING (sub)
-    WHERE h.client_id = $1 AND h.role = $2 ORDER BY u.username_key LIMIT $3`,
+    WHERE h.client_id = $1 AND h.role = $2 ORDER BY login_key(u.username) COLLATE "C", u.sub LIMIT $3`,
 );
 const insert = statement(
   'client_roles.insert',

@@ -1,7 +1,7 @@
 // Stores and reads users by the hundred, for imports and exports.
 import { type Sql, statement } from '../../database/database.ts';
-import { asksAnything, type UserFilter } from './user-search.ts';
-import { toUser, type User, type UserRow } from './users.ts';
+import { asksAnything, type NamePlace, type UserFilter } from './user-search.ts';
+import { ambiguousUser, toUser, type User, type UserRow } from './users.ts';
 
 /** One user of an import, whose members are already validated. Null removes a member, undefined keeps it. */
 export interface ImportedUser {
@@ -26,54 +26,55 @@ const insert = statement(
           coalesce(status, 'enabled'), coalesce(admin, false), coalesce(groups, '{}'), coalesce(claims, '{}')
      FROM jsonb_to_recordset($1) AS n (sub text, username text, email text, email_verified boolean, password_hash text,
           status text, admin boolean, groups text[], claims jsonb)
-    ORDER BY lower(normalize(btrim(username), NFKC))
-   ON CONFLICT DO NOTHING RETURNING *`,
+    WHERE NOT EXISTS (SELECT FROM login_keys k WHERE k.key IN (login_key(n.username), login_key(n.email), login_key(n.sub)))
+    ORDER BY login_key(username) COLLATE "C"
+   ON CONFLICT DO NOTHING RETURNING *, login_key(username) AS name_key`,
 );
 const lock = statement(
   'user_batches.lock',
-  `SELECT * FROM users WHERE username_key = ANY (ARRAY(SELECT lower(normalize(btrim(name), NFKC)) FROM unnest($1::text[]) AS name))
-    ORDER BY username_key FOR NO KEY UPDATE`,
+  `SELECT *, login_key(username) AS name_key FROM users
+    WHERE sub IN (SELECT u.sub FROM unnest($1::text[]) AS name, users_of_login(name) AS u WHERE login_key(u.username) = login_key(name))
+    ORDER BY login_key(username) COLLATE "C", sub FOR NO KEY UPDATE`,
 );
 const keys = statement(
   'user_batches.keys',
-  'SELECT lower(normalize(btrim(name), NFKC)) AS key FROM unnest($1::text[]) WITH ORDINALITY AS n (name, place) ORDER BY place',
+  'SELECT login_key(name) AS key FROM unnest($1::text[]) WITH ORDINALITY AS n (name, place) ORDER BY place',
 );
-const subs = statement(
-  'user_batches.subs',
-  `SELECT found.sub FROM unnest($1::text[]) WITH ORDINALITY AS n (login, place)
-     LEFT JOIN LATERAL (
-       SELECT u.sub FROM users u
-        WHERE u.username_key = lower(normalize(btrim(n.login), NFKC)) OR u.email_key = lower(normalize(btrim(n.login), NFKC))
-        ORDER BY (u.username_key = lower(normalize(btrim(n.login), NFKC))) DESC LIMIT 1) AS found ON true
-    ORDER BY n.place`,
-);
-const exportPage = statement(
-  'user_batches.export',
-  'SELECT * FROM users WHERE username_key > $1 ORDER BY username_key LIMIT $2',
-);
+const taken = statement('user_batches.taken', 'SELECT key FROM login_keys WHERE key = ANY ($1::text[])');
+const page = `SELECT *, login_key(username) AS name_key FROM users
+   WHERE (login_key(username) COLLATE "C", sub) > ($1, $2) ORDER BY login_key(username) COLLATE "C", sub LIMIT $3`;
+const exportPage = statement('user_batches.export', page);
 // reads all users in the order of an index, for any filter: an export omits no user, and each page costs the same
 const exportMatching = statement(
   'user_batches.export_matching',
-  `WITH page AS MATERIALIZED (SELECT * FROM users WHERE username_key > $1 ORDER BY username_key LIMIT $2)
-   SELECT last.key AS last_key, last.count AS looked_at, found.*
-     FROM (SELECT max(username_key) AS key, count(*)::int AS count FROM page) AS last
-     LEFT JOIN (SELECT * FROM page WHERE user_words(username, email, claims, groups, status, admin) @@ user_search($3, $4, $5, $6))
+  `WITH page AS MATERIALIZED (${page})
+   SELECT (SELECT count(*)::int FROM page) AS looked_at, last.name_key AS last_key, last.sub AS last_sub, found.*
+     FROM (SELECT 1) AS one
+     LEFT JOIN (SELECT name_key, sub FROM page ORDER BY name_key COLLATE "C" DESC, sub DESC LIMIT 1) AS last ON true
+     LEFT JOIN (SELECT * FROM page WHERE user_words(username, email, claims, groups, status, admin) @@ user_search($4, $5, $6, $7))
        AS found ON true
-    ORDER BY found.username_key`,
+    ORDER BY found.name_key COLLATE "C", found.sub`,
+);
+// as users.find_named does: the sub first
+const named = statement(
+  'user_batches.named',
+  `SELECT ARRAY(SELECT sub FROM users WHERE sub = n.typed UNION SELECT u.sub FROM users_of_login(n.typed) AS u) AS subs
+     FROM unnest($1::text[]) WITH ORDINALITY AS n (typed, place) ORDER BY n.place`,
 );
 
 interface MatchingRow extends Omit<KeyedRow, 'sub'> {
   /** Null where no user of the page matches. */
   sub: string | null;
   last_key: string | null;
+  last_sub: string | null;
   looked_at: number;
 }
 
 interface KeyedRow extends UserRow {
-  username_key: string;
+  name_key: string;
 }
 
-const byKey = (rows: readonly KeyedRow[]) => new Map(rows.map((row) => [row.username_key, toUser(row)]));
+const byKey = (rows: readonly KeyedRow[]) => new Map(rows.map((row) => [row.name_key, toUser(row)]));
 
 export function userBatchesRepository(sql: Sql) {
   return {
@@ -86,13 +87,23 @@ export function userBatchesRepository(sql: Sql) {
       }));
       return byKey(await sql.query<KeyedRow>(insert, [JSON.stringify(rows)]));
     },
-    /** The keys by which the database compares user names, in the order of the names. */
-    async keys(usernames: readonly string[]): Promise<string[]> {
-      return (await sql.query<{ key: string }>(keys, [usernames])).map((row) => row.key);
+    /** The keys by which the database compares names, addresses and subs, in the order of the texts. */
+    async keys(texts: readonly string[]): Promise<string[]> {
+      return (await sql.query<{ key: string }>(keys, [texts])).map((row) => row.key);
     },
-    /** The subs of the users with these names or addresses, in their order; undefined where no user has one. */
-    async subs(logins: readonly string[]): Promise<(string | undefined)[]> {
-      return (await sql.query<{ sub: string | null }>(subs, [logins])).map((row) => row.sub ?? undefined);
+    /** Those of the keys that users or clients have. */
+    async taken(keys: readonly string[]): Promise<Set<string>> {
+      return new Set((await sql.query<{ key: string }>(taken, [keys])).map((row) => row.key));
+    },
+    /**
+     * The subs of the users with these subs, names or addresses, in their order; undefined where no user has one.
+     * @throws OAuthError if a text fits several users (security R153)
+     */
+    async named(texts: readonly string[]): Promise<(string | undefined)[]> {
+      return (await sql.query<{ subs: string[] }>(named, [texts])).map(({ subs }) => {
+        if (subs.length > 1) throw ambiguousUser();
+        return subs[0];
+      });
     },
     /** Locks the users with these names, and returns them by the keys of their names. */
     async lock(usernames: readonly string[]): Promise<Map<string, User>> {
@@ -101,17 +112,20 @@ export function userBatchesRepository(sql: Sql) {
     /** Reads `limit` users by name and returns those that match, possibly none. @param after the `next` of the previous page */
     async export(
       limit: number,
-      after = '',
+      after: NamePlace | undefined,
       filter: UserFilter = {},
-    ): Promise<{ users: User[]; next: string | undefined }> {
+    ): Promise<{ users: User[]; next: NamePlace | undefined }> {
+      const place = [after?.key ?? '', after?.sub ?? ''];
       if (asksAnything(filter)) {
         const asked = [filter.words ?? '', filter.group, filter.status, filter.admin ?? false];
-        const rows = await sql.query<MatchingRow>(exportMatching, [after, limit, ...asked]);
+        const rows = await sql.query<MatchingRow>(exportMatching, [...place, limit, ...asked]);
         const users = rows.flatMap(({ sub, ...row }) => (sub === null ? [] : [toUser({ ...row, sub })]));
-        return { users, next: rows[0]!.looked_at === limit ? (rows[0]!.last_key ?? undefined) : undefined };
+        const { looked_at: lookedAt, last_key: key, last_sub: sub } = rows[0]!;
+        return { users, next: lookedAt === limit && key !== null && sub !== null ? { key, sub } : undefined };
       }
-      const rows = await sql.query<KeyedRow>(exportPage, [after, limit]);
-      return { users: rows.map(toUser), next: rows.length === limit ? rows.at(-1)!.username_key : undefined };
+      const rows = await sql.query<KeyedRow>(exportPage, [...place, limit]);
+      const last = rows.length === limit ? rows.at(-1) : undefined;
+      return { users: rows.map(toUser), next: last && { key: last.name_key, sub: last.sub } };
     },
   };
 }

@@ -21,7 +21,13 @@ export interface UserPage {
 }
 
 /** The place of a user in the order by time or by name. */
-export type UserPlace = { at: Date; id: string } | { key: string };
+export type UserPlace = { at: Date; id: string } | NamePlace;
+
+export interface NamePlace {
+  /** The key of the user name. */
+  key: string;
+  sub: string;
+}
 
 export interface FoundUsers {
   users: User[];
@@ -40,7 +46,7 @@ const nearest = 250;
 const maxCandidates = 10_000;
 
 interface FoundRow extends UserRow {
-  username_key: string;
+  name_key: string;
 }
 
 const words = 'user_words(username, email, claims, groups, status, admin)';
@@ -50,22 +56,28 @@ const orders = {
     after: '(created_at, sub) < ($1::timestamptz, $2::text)',
     order: 'created_at DESC, sub DESC',
   },
-  // gives $1 a type
-  name: { after: `username_key > $2::text AND $1::timestamptz IS NOT NULL`, order: 'username_key' },
+  name: {
+    after: '(login_key(username) COLLATE "C", sub) > ($1::text, $2::text)',
+    order: 'login_key(username) COLLATE "C", sub',
+  },
 };
 
 function statementsOf(name: UserOrder) {
   const { after, order } = orders[name];
   return {
-    all: statement(`user_search.${name}.all`, `SELECT * FROM users WHERE ${after} ORDER BY ${order} LIMIT $3`),
+    all: statement(
+      `user_search.${name}.all`,
+      `SELECT *, login_key(username) AS name_key FROM users WHERE ${after} ORDER BY ${order} LIMIT $3`,
+    ),
     nearest: statement(
       `user_search.${name}.nearest`,
-      `SELECT * FROM (SELECT * FROM users WHERE ${after} ORDER BY ${order} LIMIT ${nearest}) AS users
+      `SELECT *, login_key(username) AS name_key
+         FROM (SELECT * FROM users WHERE ${after} ORDER BY ${order} LIMIT ${nearest}) AS users
         WHERE ${words} @@ ${asked} LIMIT $7`,
     ),
     candidates: statement(
       `user_search.${name}.candidates`,
-      `SELECT *, count(*) OVER ()::int AS found
+      `SELECT *, login_key(username) AS name_key, count(*) OVER ()::int AS found
          FROM (SELECT * FROM users WHERE ${words} @@ ${asked} AND ${after} LIMIT ${maxCandidates + 1}) AS users
         ORDER BY ${order} LIMIT $7`,
     ),
@@ -84,16 +96,16 @@ export const asksAnything = (filter: UserFilter): boolean =>
 export function userSearchRepository(sql: Sql) {
   return {
     async find(filter: UserFilter, { order, limit, after }: UserPage): Promise<FoundUsers> {
-      const place: [Date | string, string] =
-        after === undefined
-          ? ['infinity', '']
-          : 'key' in after
-            ? ['infinity', after.key]
-            : [after.at, order === 'name' ? '' : after.id];
+      const place: [Date | string, string] = after
+        ? 'key' in after
+          ? [after.key, after.sub]
+          : [after.at, after.id]
+        : [order === 'name' ? '' : 'infinity', ''];
       const { all, nearest, candidates } = userSearchStatements[order];
       const answer = (rows: FoundRow[], broad = false): FoundUsers => {
         const last = rows.length === limit ? rows.at(-1) : undefined;
-        const next = last && (order === 'name' ? { key: last.username_key } : { at: last.created_at, id: last.sub });
+        const next =
+          last && (order === 'name' ? { key: last.name_key, sub: last.sub } : { at: last.created_at, id: last.sub });
         return { users: rows.map(toUser), broad, next };
       };
       if (!asksAnything(filter)) return answer(await sql.query<FoundRow>(all, [...place, limit]));

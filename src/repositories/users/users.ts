@@ -1,5 +1,6 @@
 // Reads and writes the table users: the users with their password hashes and claims.
 import { type Sql, statement } from '../../database/database.ts';
+import { conflict } from '../../oauth/errors.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import { batchedSelect } from '../batched-select.ts';
 
@@ -56,18 +57,22 @@ export const withUser = `LEFT JOIN LATERAL (SELECT ${userColumns} FROM users u W
 
 const find = statement('users.find', 'SELECT * FROM users WHERE sub = $1');
 const lock = statement('users.lock', 'SELECT * FROM users WHERE sub = $1 FOR NO KEY UPDATE');
-// a user name has precedence over the same address of another account
-const findByLogin = batchedSelect('users.find_by_login', ['text'], (login) => {
-  const key = `lower(normalize(btrim(${login}), NFKC))`;
-  return `SELECT ${userColumns} FROM users u WHERE username_key = ${key} OR email_key = ${key} ORDER BY (username_key = ${key}) DESC`;
-});
+const findByLogin = batchedSelect(
+  'users.find_by_login',
+  ['text'],
+  (login) => `SELECT ${userColumns} FROM users_of_login(${login}) u`,
+);
 const findByEmail = statement(
   'users.find_by_email',
-  'SELECT * FROM users WHERE email_key = lower(normalize(btrim($1), NFKC))',
+  'SELECT u.* FROM users_of_login($1) u WHERE login_key(u.email) = login_key($1)',
 );
 const findByUsername = statement(
   'users.find_by_username',
-  'SELECT * FROM users WHERE username_key = lower(normalize(btrim($1), NFKC))',
+  'SELECT u.* FROM users_of_login($1) u WHERE login_key(u.username) = login_key($1)',
+);
+const findNamed = statement(
+  'users.find_named',
+  'SELECT * FROM users WHERE sub IN (SELECT $1::text UNION SELECT u.sub FROM users_of_login($1) u)',
 );
 const insert = statement(
   'users.insert',
@@ -131,6 +136,10 @@ const rehash = statement(
 );
 const remove = statement('users.delete', 'DELETE FROM users WHERE sub = $1 RETURNING sub');
 
+/** Names none of the users whom a text fits. */
+export const ambiguousUser = () =>
+  conflict('this text names more than one user: name the user by another text, or change the name of one of them');
+
 export function usersRepository(sql: Sql) {
   const one = async (rows: Promise<UserRow[]>): Promise<User | undefined> => {
     const [row] = await rows;
@@ -145,6 +154,15 @@ export function usersRepository(sql: Sql) {
     findByEmail: (email: string): Promise<User | undefined> => one(sql.query<UserRow>(findByEmail, [email])),
     findByUsername: (username: string): Promise<User | undefined> =>
       one(sql.query<UserRow>(findByUsername, [username])),
+    /**
+     * By sub, user name or email address, for texts that administrators give.
+     * @throws OAuthError if the text fits several users: the error names none of them (security R153)
+     */
+    async findNamed(text: string): Promise<User | undefined> {
+      const rows = await sql.query<UserRow>(findNamed, [text]);
+      if (rows.length > 1) throw ambiguousUser();
+      return rows[0] && toUser(rows[0]);
+    },
     async insert(user: NewUser): Promise<User> {
       const [row] = await sql.query<UserRow>(insert, [
         user.username,

@@ -130,7 +130,7 @@ export async function groupPageRoutes(
     const logins = [...new Set(lines.filter((line) => line !== ''))];
     if (logins.length === 0) return show(admin, { typed, problem: 'nobody' });
     if (logins.length > maxAtOnce) return show(admin, { typed, problem: 'many' });
-    const found = await store.userBatches.subs(logins.map((login) => login.replaceAll('\0', '')));
+    const found = await store.userBatches.named(logins.map((login) => login.replaceAll('\0', '')));
     const unknown = logins.filter((_login, index) => found[index] === undefined).slice(0, maxUnknown);
     if (unknown.length > 0) return show(admin, { typed, problem: 'unknown', unknown });
     await change({ add: found.filter((sub) => sub !== undefined) });
