@@ -7,7 +7,6 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describedRoutes, reference } from '../scripts/reference.ts';
 import { settings } from '../src/config.ts';
-import { runCommand } from './helpers/command-line.ts';
 import { call, obtainTokens } from './helpers/grants.ts';
 import { routesOf } from './helpers/route-map.ts';
 import { fetchedParties } from './relying-parties/fetched-parties.ts';
@@ -89,16 +88,6 @@ test('the README links to the guides, their index links to each, and each names 
     expect(read(guide), guide).toMatch(
       /^(?:Written from the documentation, not yet tested|Tested with .+)\. Source: \[/m,
     );
-  }
-});
-
-test('each client of a guide, and of the page for developers, can be created with the command that it shows (RFC 7591 2)', async () => {
-  for (const page of [...guides, 'docs/relying-party.md', 'docs/relying-parties.md', 'README.md']) {
-    for (const [, command] of read(page).matchAll(/^bin\/gatehouse (client create (?:.*\\\n)*.*)$/gm)) {
-      const line = command!.replaceAll('\\\n', ' ').replace(/ (?:>|--json).*$/, '');
-      const args = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain!);
-      expect(await runCommand(service, args), `${page}: ${line}`).toMatchObject({ code: 0 });
-    }
   }
 });
 

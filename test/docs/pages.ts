@@ -1,0 +1,133 @@
+// Says what the shell blocks of each document need, and what they call that is not run.
+import { obtainTokens } from '../helpers/grants.ts';
+import { type Provider, providerClient, startProvider } from '../helpers/provider.ts';
+import type { TestService } from '../helpers/service.ts';
+
+export interface Page {
+  /** Settings of the service and of the commands. */
+  environment?: Record<string, string>;
+  /** Files that the reader has. */
+  files?: Record<string, string | Buffer>;
+  /** Makes what the reader has; returns variables, and the values of words that the reader replaces. */
+  before?(service: TestService): Promise<Record<string, string>>;
+  /** Lines that a reader adds for one of several ways that the page shows. */
+  edit?(script: string): string;
+  /** Calls that are refused here, for lack of what a user or another program would do. */
+  refused?: readonly RegExp[];
+}
+
+/** What the blocks call that is not run. */
+const rest = String.raw`(?:[^\n]*\\\n)*[^\n]*$`;
+export const foreign: readonly { words: RegExp; why: string }[] = [
+  { words: new RegExp(`^(?:CFLAGS=\\S+ .*)?(?:npm|docker) ${rest}`, 'gm'), why: 'installs and starts this project' },
+  { words: /^bin\/gatehouse(?: --env-file=\.env)?$/gm, why: 'starts the service' },
+  { words: /^(?:export )?(?:DATABASE_URL|SECRET_KEY|BASE_URL)=.*$|^cp \.env\.example .*$/gm, why: 'sets it up' },
+  { words: new RegExp(`^(?:psql|pg_dump|createdb|pg_restore) ${rest}`, 'gm'), why: 'is of PostgreSQL' },
+  { words: /^cp -a data .*$|^old=.*$|^printf '%s,%s.*$/gm, why: 'is for a folder of data' },
+  { words: new RegExp(`^(?:occ|gitea|pveum) ${rest}`, 'gm'), why: 'is of a program that signs users in' },
+  { words: /^(?:MINIO|OAUTH|OPENID|WEBUI|ENABLE|OIDC|PAPERLESS|SSO|SMTP|MAIL|URL|DOMAIN)\w*=.*$/gm, why: 'is its setting' },
+  { words: /^(?:ISSUER=\S+ CLIENT_ID=.* )?node \w+\.mjs$/gm, why: 'runs a program of the page' },
+  { words: /^until .*$/gm, why: 'waits for an administrator' },
+];
+
+let provider: Provider | undefined;
+export const stopProvider = () => provider?.stop();
+
+const onePixel = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+export const pages: Record<string, Page> = {
+  // the second command of the two has removed the factor already
+  'docs/administrator.md': { refused: [/^user remove-second-factor carol --id FACTOR_ID$/] },
+  'docs/apis.md': {
+    async before(service) {
+      const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
+      const credentials = `${client.clientId}:${client.clientSecret}`;
+      const answer = await fetch(`${service.issuer}/token`, {
+        method: 'POST',
+        headers: { authorization: client.basic },
+        body: new URLSearchParams({ grant_type: 'client_credentials' }),
+      });
+      const { access_token: TOKEN } = (await answer.json()) as { access_token: string };
+      return {
+        ...{ CLIENT: credentials, API_CLIENT: credentials, ISSUER: service.issuer, TOKEN },
+        ...{ CLIENT_ID: client.clientId },
+      };
+    },
+    edit: (script) =>
+      script
+        .replace('bin/gatehouse resource create', 'bin/gatehouse resource delete https://api.example.com/notes\n$&')
+        .replace(/^curl .*client_credentials/m, 'bin/gatehouse resource change https://api.example.com/notes --clients approved\n$&'),
+    refused: [/grant_type=authorization_code/],
+  },
+  'docs/claims.md': {
+    async before(service) {
+      const { clientId } = await service.createClient({ scope: 'openid roles' });
+      await service.store.groups.insert('crew', '');
+      await service.createUser({ username: 'ada' });
+      return { CLIENT: clientId };
+    },
+  },
+  'docs/client-id-metadata.md': {
+    async before(service) {
+      const { clientId } = await service.createClient({}, { status: 'disabled' });
+      return { 'https://editor.example/client.json': clientId };
+    },
+  },
+  'docs/connections.md': {
+    files: { 'secret.txt': providerClient.secret, 'password.txt': 'the password of the directory' },
+    async before(service) {
+      const user = await service.createUser({ username: 'ada' });
+      const { access_token: ACCESS_TOKEN } = await obtainTokens(service, await service.createClient(), user);
+      return { ACCESS_TOKEN, 'https://login.example.com': provider!.issuer };
+    },
+    refused: [/\/user\/me\/connections\/corporate\/token$/],
+  },
+  'docs/device.md': {
+    environment: { DEVICE_GRANT: 'on' },
+    async before(service) {
+      const { clientId: CLIENT_ID } = await service.createClient({
+        grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
+        token_endpoint_auth_method: 'none',
+        redirect_uris: [],
+        scope: 'openid profile offline_access',
+      });
+      const body = new URLSearchParams({ client_id: CLIENT_ID });
+      const answer = await fetch(`${service.issuer}/device_authorization`, { method: 'POST', body });
+      const { device_code: code } = (await answer.json()) as { device_code: string };
+      return { CLIENT_ID, 'ghdc_…': code };
+    },
+    // no user has decided yet
+    refused: [/device_code=ghdc_/],
+  },
+  'docs/guides': {
+    async before(service) {
+      await service.createUser({ username: 'carol' });
+      return {};
+    },
+  },
+  'docs/mcp.md': {
+    async before(service) {
+      return { CLIENT_ID: (await service.createClient({}, { status: 'disabled' })).clientId };
+    },
+  },
+  'docs/operator.md': {
+    files: {
+      'users.csv': 'username,email\nerin,erin@example.com\n',
+      'users.jsonl': '{"username":"frank","email":"frank@example.com"}\n',
+      'logo.png': onePixel,
+    },
+    async before(service) {
+      await service.createUser({ username: 'admin', admin: true });
+      return {};
+    },
+  },
+};
+
+/** Starts the provider to which the page of connections leads, and allows it. */
+export async function startTheProvider(): Promise<void> {
+  provider = await startProvider();
+  pages['docs/connections.md']!.environment = { OUTBOUND_ALLOW: new URL(provider.issuer).host, CONNECTIONS_ALLOW: 'ldap.example.com:636' };
+}
