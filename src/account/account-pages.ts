@@ -35,7 +35,7 @@ interface Demands {
   /** The page to which the user returns after a sign-in; the sign-in leads to the account otherwise. */
   returnTo?: ReturnTo;
   /** Whether a sign-in that is not recent is repeated first, so that an unattended browser cannot change the account. */
-  recent?: boolean;
+  recent?: boolean | ((session: Session) => boolean);
 }
 
 /** The most items of a list that a page of the account shows. */
@@ -66,6 +66,9 @@ export function createAccountPages(
     done: (path, notice) => pages.redirect(reply, `${path}?done=${notice}`),
   });
 
+  const isStale = (session: Session) =>
+    typeof recent === 'function' ? !recent(session) : recent && !recentlyAuthenticated(session);
+
   const signIn = (reply: FastifyReply, session: Session | undefined) =>
     pages.redirect(reply, returnTo ? reauthenticationPath(session, returnTo) : '/login');
 
@@ -80,7 +83,7 @@ export function createAccountPages(
       app.get(path, async (request, reply) => {
         onlyNavigation(request);
         const session = await sessions.find(request, reply);
-        if (!session || (recent && !recentlyAuthenticated(session))) return signIn(reply, session);
+        if (!session || isStale(session)) return signIn(reply, session);
         return show(own(request, reply, session, path), request, reply);
       });
     },
@@ -98,7 +101,7 @@ export function createAccountPages(
         if (!session) return signIn(reply, session);
         if (!sessions.isOwnForm(request, csrf, { action, session }))
           throw invalidRequest('the form has expired or came from another site');
-        if (recent && !recentlyAuthenticated(session)) return signIn(reply, session);
+        if (isStale(session)) return signIn(reply, session);
         return submit(own(request, reply, session, action), typed, request, reply);
       });
     },

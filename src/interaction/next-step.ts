@@ -1,7 +1,8 @@
 // Decides the next step of an authorization request: sign-in, second factor, consent, response or error. Pure functions over facts.
-import { recentlyAuthenticated } from '../browser/recent-sign-in.ts';
+import { recentlyAuthenticated, vainTrip } from '../browser/recent-sign-in.ts';
 import type { Config } from '../config.ts';
 import { multiFactor, needsPasskey, preferredAcr } from '../oauth/acr.ts';
+import { isKnownAuthTime } from '../oauth/auth-time.ts';
 import type { AccessRefusal } from '../oauth/access.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
 import { claimsOfScopes } from '../oauth/scope.ts';
@@ -18,6 +19,8 @@ export interface Asked {
   prompts: readonly string[];
   /** In seconds. */
   maxAge: number | undefined;
+  /** Whether the ID Token has to say when the user authenticated: an essential claim, or the client's registration. */
+  needsAuthTime?: boolean;
   /** The users that id_token_hint or requested claims allow; undefined if the client names none. */
   expectedSubs: readonly string[] | undefined;
   /** The scopes of this service. */
@@ -35,7 +38,14 @@ export interface Asked {
 
 /** The facts about session, grant, client and stored request. */
 export interface Facts {
-  session: (Pick<Session, 'authTime' | 'now' | 'amr' | 'enrolled'> & { user: Member & { sub: string } }) | undefined;
+  session:
+    | (Pick<Session, 'authTime' | 'now' | 'amr' | 'enrolled'> & {
+        user: Member & { sub: string };
+        upstream?: Session['upstream'];
+      })
+    | undefined;
+  /** Whether the user can sign in here for the client, without a connection. It is read only if cameForNothing() says so. */
+  signsInHere?: boolean;
   /** The earlier grant of the user to the client. */
   grant: GrantParts | undefined;
   /** `selfRegistered` if no administrator has reviewed the client: it asks again for each redirect URI (security R11, A25). */
@@ -90,8 +100,10 @@ export function decide(facts: Facts, request: Asked): NextStep {
   if (needed) {
     if (silent) return error('login_required', 'the End-User has to sign in');
     // another user has signed in for this request: asking again would never end
-    if (needed === 'other-user' && session && transaction && session.authTime > transaction.createdAt)
+    if (needed === 'other-user' && (isFresh(facts) || hasChosen(facts)))
       return error('login_required', 'another End-User than the expected one signed in');
+    if (needed === 'untimed')
+      return error('login_required', 'the connection did not say when the End-User signed in there');
     if (needed === 'unmet')
       return error('unmet_authentication_requirements', 'the sign-in did not reach the acr that is demanded');
     return { step: needed === 'other-user' ? 'login' : needed };
@@ -126,23 +138,42 @@ export function wantsPasskey(facts: Omit<Facts, 'passkeys'>, request: Asked): bo
   );
 }
 
+/** Whether the user has been at a connection for this request, which proved no new sign-in: the decision may depend on what else the user has. */
+export function cameForNothing({ session, transaction }: Pick<Facts, 'session' | 'transaction'>): boolean {
+  const trip = session && vainTrip(session);
+  return trip !== undefined && transaction !== undefined && trip > transaction.createdAt;
+}
+
 const error = (code: ErrorCode, description: string): NextStep => ({ step: 'error', code, description });
 
 function authenticationNeeded(
   facts: Facts,
   request: Asked,
-): 'login' | 'select-account' | 'sign-up' | 'second-factor' | 'passkey' | 'other-user' | 'unmet' | undefined {
-  const { session, transaction } = facts;
-  const { prompts, maxAge, expectedSubs } = request;
+):
+  | 'login'
+  | 'select-account'
+  | 'sign-up'
+  | 'second-factor'
+  | 'passkey'
+  | 'other-user'
+  | 'untimed'
+  | 'unmet'
+  | undefined {
+  const { session } = facts;
+  const { prompts, maxAge, needsAuthTime, expectedSubs } = request;
   // only a sign-in after the request began can satisfy these (security R9)
-  const fresh = transaction !== undefined && session !== undefined && session.authTime > transaction.createdAt;
-  if (prompts.includes('create') && !fresh) return 'sign-up';
+  const fresh = isFresh(facts);
+  // one trip to a connection, then an answer: the same trip again would never end (federation FR10)
+  const again = cameForNothing(facts) && session ? afterTrip(session, facts) : undefined;
+  if (prompts.includes('create') && !fresh) return again ?? 'sign-up';
   // a user who continues with the account of the session ends this prompt (OpenID Connect Core 3.1.2.1)
-  if (prompts.includes('select_account') && !fresh) return 'select-account';
+  if (prompts.includes('select_account') && !fresh && !hasChosen(facts)) return 'select-account';
   if (!session) return 'login';
-  if (prompts.includes('login') && !fresh) return 'login';
+  if (prompts.includes('login') && !fresh) return again ?? 'login';
   if (maxAge !== undefined && !fresh && session.now.getTime() - session.authTime.getTime() > maxAge * 1000)
-    return 'login';
+    return again ?? 'login';
+  // nothing says it: neither the token nor a comparison with max_age could be right
+  if ((maxAge !== undefined || needsAuthTime) && !isKnownAuthTime(session.authTime)) return again ?? 'login';
   if (expectedSubs !== undefined && !expectedSubs.includes(session.user.sub)) return 'other-user';
   const missing = missingLevel(facts, session, request);
   if (!missing) return undefined;
@@ -153,6 +184,18 @@ function authenticationNeeded(
     return facts.passkeys === 'none' && recentlyAuthenticated(session) ? 'passkey' : 'second-factor';
   return fresh && shown ? 'unmet' : 'second-factor';
 }
+
+/** Whether the user has authenticated for this request. */
+const isFresh = ({ session, transaction }: Facts): boolean =>
+  transaction !== undefined && session !== undefined && session.authTime > transaction.createdAt;
+
+/** Whether the user has chosen an account at a connection for this request. */
+const hasChosen = ({ session, transaction }: Facts): boolean =>
+  session?.upstream?.at !== undefined && transaction !== undefined && session.upstream.at > transaction.createdAt;
+
+/** What else can prove who the user is: a second factor, the sign-in here, or nothing. */
+const afterTrip = ({ enrolled }: NonNullable<Facts['session']>, { signsInHere }: Facts) =>
+  enrolled ? 'second-factor' : signsInHere ? 'login' : 'untimed';
 
 /** The level that the session does not reach: of the client, of a resource, of the service, or of the request (RFC 9470). */
 function missingLevel(

@@ -9,7 +9,7 @@ import type { Session } from '../repositories/sessions/sessions.ts';
 import type { User } from '../repositories/users/users.ts';
 import type { BrowserSessions } from '../browser/session.ts';
 import { carries, single } from '../browser/cookies.ts';
-import { signedInRecently } from '../browser/recent-sign-in.ts';
+import { cameBackInVain, signedInRecently } from '../browser/recent-sign-in.ts';
 
 const secondStepCookie = 'GATEHOUSE_SECOND_STEP';
 
@@ -84,8 +84,15 @@ export function createSecondStep(options: {
     async find(request: FastifyRequest, session: Session | undefined): Promise<FirstStep | undefined> {
       const begun = await read(request);
       if (begun) return begun;
-      if (!session || !signedInRecently(session)) return undefined;
+      if (!session) return undefined;
       const { user, amr, authTime } = session;
+      // the factor that is shown now counts, as it does right after a sign-in elsewhere; a first one that is added now freshens nothing (federation FR10)
+      if (cameBackInVain(session))
+        return {
+          ...{ user, passwordHash: undefined, amr, upstream: session.upstream, shownAt: authTime },
+          stepUp: !session.enrolled,
+        };
+      if (!signedInRecently(session)) return undefined;
       if (!(amr.includes('pwd') || amr.includes('fed')) || amr.includes('mfa')) return undefined;
       const { upstream } = session;
       // a sign-in elsewhere is no proof of the password

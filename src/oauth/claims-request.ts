@@ -12,6 +12,8 @@ export interface ClaimsRequest {
   subjects: string[] | undefined;
   /** The requested acr values, in order of preference (Core 5.5.1.1). */
   acr: { values: string[]; essential: boolean } | undefined;
+  /** Whether the ID Token has to have `auth_time` (Core 5.5.1). */
+  needsAuthTime: boolean;
 }
 
 /** The requested claims that the client's registered scopes allow. */
@@ -41,7 +43,8 @@ const maxMembers = 256;
  * @throws OAuthError invalid_request
  */
 export function parseClaimsRequest(text: string | undefined): ClaimsRequest {
-  if (text === undefined) return { userinfo: [], idToken: [], subjects: undefined, acr: undefined };
+  if (text === undefined)
+    return { userinfo: [], idToken: [], subjects: undefined, acr: undefined, needsAuthTime: false };
   const request = parse(text);
   const userinfo = section(request, 'userinfo');
   const idToken = section(request, 'id_token');
@@ -52,6 +55,7 @@ export function parseClaimsRequest(text: string | undefined): ClaimsRequest {
     idToken: names(idToken),
     subjects: wantedSubjects.length > 0 ? wantedSubjects : undefined,
     acr: acr && { values: acr, essential: idToken['acr']?.['essential'] === true },
+    needsAuthTime: idToken['auth_time']?.['essential'] === true,
   };
 }
 

@@ -174,7 +174,11 @@ export function clientView(client: Client, redirectUri = client.metadata.redirec
 
 export function accountView(user: User): AccountView {
   const name = user.claims['name'];
-  return typeof name === 'string' && name !== '' ? { username: user.username, name } : { username: user.username };
+  return {
+    username: user.username,
+    ...(typeof name === 'string' && name !== '' && { name }),
+    ...(user.passwordHash === undefined && { passwordless: true }),
+  };
 }
 
 /** Whether a browser navigates; programs get JSON. */

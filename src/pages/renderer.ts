@@ -8,7 +8,16 @@ import type { Brand } from '../domain/appearance.ts';
 import { type Catalogue, readCatalogue } from './catalogue.ts';
 import { languageName, languageTools, preferredLocale } from './language.ts';
 import { clean, cleanName, escape, Html, linkTarget, postTarget, redirectTarget } from './markup.ts';
-import type { ClientView, LanguageLink, MailContent, MailName, PageContext, PageName, Pages } from './views/index.ts';
+import type {
+  AccountView,
+  ClientView,
+  LanguageLink,
+  MailContent,
+  MailName,
+  PageContext,
+  PageName,
+  Pages,
+} from './views/index.ts';
 
 /** A file that pages load. Its path contains a digest of its body, so that browsers cache it for ever. */
 export interface Asset {
@@ -167,19 +176,23 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
         const chain = [defaultLocale, ...parts.map((_part, index) => parts.slice(0, index + 1).join('-'))];
         const merged = new Map(chain.flatMap((tag) => messages.get(tag) ?? []).flatMap((one) => Object.entries(one)));
         if (product !== undefined) merged.set('product', product);
-        return [locale, languageTools(locale, merged)];
+        const passwordless = new Map(
+          [...merged].map(([key, text]) => [key, merged.get(`${key}.passwordless`) ?? text]),
+        );
+        return [locale, { usual: languageTools(locale, merged), passwordless: languageTools(locale, passwordless) }];
       }),
     );
   const tools = toolsUnder(undefined);
   /** The tools of each product name that a brand has. */
   const branded = new WeakMap<Brand, typeof tools>();
-  const toolsOf = (locale: string, brand: Brand | undefined) => {
+  const toolsOf = (locale: string, brand: Brand | undefined, account?: AccountView) => {
     let all = tools;
     if (brand?.productName !== undefined) {
       all = branded.get(brand) ?? toolsUnder(brand.productName);
       branded.set(brand, all);
     }
-    return all.get(locale) ?? all.get(defaultLocale)!;
+    const found = all.get(locale) ?? all.get(defaultLocale)!;
+    return account?.passwordless ? found.passwordless : found.usual;
   };
 
   const eta = new Eta({ escapeFunction: escape, rmWhitespace: true });
@@ -271,11 +284,11 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
   };
 
   const render = <N extends PageName>(name: N, data: Pages[N], { locale, nonce, brand }: RenderOptions): string => {
-    const { client } = data as { client?: ClientView };
+    const { client, account } = data as { client?: ClientView; account?: AccountView };
     const html = eta.render(name, {
       ...data,
       ...fixed,
-      ...toolsOf(locale, brand),
+      ...toolsOf(locale, brand, account),
       brand,
       nonce,
       client: client && { ...client, name: cleanName(client.name) || cleanName(client.clientId) },

@@ -1,6 +1,7 @@
 // Mints ID Tokens (OpenID Connect Core 2) and signed UserInfo responses, and verifies ID Tokens that clients send back.
 import { hash } from 'node:crypto';
 import { CompactSign, decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
+import { authTimeClaim } from '../oauth/auth-time.ts';
 import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
 import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from './key-ring.ts';
 
@@ -29,7 +30,7 @@ export async function mintIdToken(ring: KeyRing, key: ResponseKey, content: IdTo
   const payload: JWTPayload = {
     ...content.claims,
     sid: content.sid,
-    auth_time: Math.floor(content.authTime.getTime() / 1000),
+    ...authTimeClaim(content.authTime),
     amr: content.amr,
     acr: content.acr,
     azp: content.clientId,
@@ -45,7 +46,7 @@ export async function mintIdToken(ring: KeyRing, key: ResponseKey, content: IdTo
   return signJwt(ring, key, 'JWT', payload);
 }
 
-/** A signed UserInfo response (Core 5.3.2). It has neither auth_time nor exp, so that no client mistakes it for an ID Token. */
+/** A signed UserInfo response (Core 5.3.2). It has neither azp nor exp, so that no client mistakes it for an ID Token. */
 export function mintUserinfo(ring: KeyRing, key: ResponseKey, issuer: string, clientId: string, claims: JWTPayload) {
   return signJwt(ring, key, 'JWT', { ...claims, iss: issuer, aud: clientId, iat: Math.floor(Date.now() / 1000) });
 }
@@ -91,8 +92,7 @@ async function verified(
         : await jwtVerify(hint, ring.verificationKey, { ...options, algorithms: [...keyAlgorithms] });
     const { sub, aud } = payload;
     // logout tokens and access tokens have other members
-    if (typeof aud !== 'string' || payload['auth_time'] === undefined || payload['events'] !== undefined)
-      return undefined;
+    if (typeof aud !== 'string' || payload['azp'] !== aud || payload['events'] !== undefined) return undefined;
     return { payload: { ...payload, sub: sub!, aud }, byClient: header.alg === 'HS256' };
   } catch (error) {
     if (error instanceof errors.JOSEError || error instanceof SyntaxError || error instanceof TypeError)
@@ -154,7 +154,7 @@ export async function verifyIdToken(
     sid,
     issuedAt: time(iat),
     expiresAt: time(exp),
-    vouched: byClient ? undefined : { authTime: time(payload['auth_time']), nonce: textOf(payload['nonce']) },
+    vouched: byClient ? undefined : { authTime: time(payload['auth_time'] ?? 0), nonce: textOf(payload['nonce']) },
   };
 }
 

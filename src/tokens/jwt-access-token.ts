@@ -1,4 +1,5 @@
 // Mints JWT access tokens and reads those that come back (RFC 9068, security R138).
+import { authTimeClaim } from '../oauth/auth-time.ts';
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
 import { OAuthError } from '../oauth/errors.ts';
 import type { Confirmation } from '../repositories/confirmation.ts';
@@ -47,7 +48,7 @@ export async function mintAccessToken(ring: KeyRing, alg: KeyAlgorithm, content:
     iat: issuedAt,
     exp: issuedAt + content.lifetime,
     ...(authentication && {
-      auth_time: Math.floor(authentication.authTime.getTime() / 1000),
+      ...authTimeClaim(authentication.authTime),
       acr: authentication.acr,
       amr: authentication.amr,
     }),

@@ -123,7 +123,6 @@ export const accountExamples: Examples<AccountPages> = {
     {
       ...noUser,
       methods: [
-        { method: 'password', uri: '/account/password', set: false },
         { method: 'passkeys', uri: '/account/passkeys', set: false },
         { method: 'second-factors', uri: '/account/second-factors', set: false },
         { method: 'recovery-codes', uri: '/account/second-factors', set: false },

@@ -537,7 +537,8 @@ describe('a linked user', () => {
     expect((await levelOf('urn:gatehouse:acr:mfa')).done).toBe(true);
     const phr = await levelOf('phr');
     expect(phr.done).toBe(false);
-    expect(phr.page.url).toContain('/login?transaction=');
+    // its answer says no time: the factor of the account is asked for
+    expect(phr.page.url).toContain('/login/second-factor?transaction=');
   });
 
   test('is as fresh as the answer asserts, and no fresher (federation FR10, F16)', async () => {
@@ -549,8 +550,9 @@ describe('a linked user', () => {
       honest.lie({ idToken: { auth_time } });
       const agent = new UserAgent(service);
       await signInBy(agent, 'honest');
-      // a page that needs a sign-in of the last 15 minutes
-      return (await agent.get('/account/authenticator')).status === 200;
+      // an operation that needs a sign-in of the last 15 minutes
+      const page = await agent.get('/account/data');
+      return (await agent.post('/account/data', hiddenFields(page.body))).status === 200;
     };
     expect(await isFresh(now())).toBe(true);
     expect(await isFresh(now() - 16 * 60)).toBe(false);
@@ -568,8 +570,8 @@ describe('a linked user', () => {
     honest.lie({ idToken: { auth_time: Math.floor(Date.now() / 1000) - 5 } });
     const stale = await signInBy(new UserAgent(service), 'honest', `/authorize?${request}`);
     expect(honest.last('authorize')!.query).toMatchObject({ prompt: 'login', max_age: '0' });
-    // the sign-in page again, and no code
-    expect(stale.body).toContain('id="password"');
+    // no code, and not the same trip again (reports A2)
+    expect(responseParameters(stale)).toMatchObject({ error: 'login_required' });
     honest.lie({ idToken: { auth_time: Math.floor(Date.now() / 1000) + 50 } });
     const agent = new UserAgent(service);
     const left = await leave(agent, await signInPage(agent, 'honest', `/authorize?${request}`), 'honest');

@@ -9,7 +9,7 @@ import {
 } from '../../src/oauth/claims-request.ts';
 import { OAuthError } from '../../src/oauth/errors.ts';
 
-const nothing: ClaimsRequest = { userinfo: [], idToken: [], subjects: undefined, acr: undefined };
+const nothing: ClaimsRequest = { userinfo: [], idToken: [], subjects: undefined, acr: undefined, needsAuthTime: false };
 const password = 'urn:gatehouse:acr:password';
 
 test.each<[string, unknown, Partial<ClaimsRequest>]>([
@@ -30,7 +30,8 @@ test.each<[string, unknown, Partial<ClaimsRequest>]>([
     { userinfo: { shoe_size: null, 'name#de': null, __proto__x: null }, x: { name: null } },
     {},
   ],
-  ['claims of no scope are ignored', { id_token: { auth_time: { essential: true }, nonce: null, iss: null } }, {}],
+  ['claims of no scope are ignored', { id_token: { auth_time: null, nonce: null, iss: null } }, {}],
+  ['an essential auth_time', { id_token: { auth_time: { essential: true } } }, { needsAuthTime: true }],
   ['a requested value is not required', { userinfo: { name: { value: 'Ada' } } }, { userinfo: ['name'] }],
   ['one subject', { id_token: { sub: { value: 'a' } } }, { subjects: ['a'] }],
   ['several subjects', { userinfo: { sub: { values: ['a', 'b'] } } }, { subjects: ['a', 'b'] }],

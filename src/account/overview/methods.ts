@@ -21,7 +21,8 @@ export async function signInMethods(
   const links = open.length > 0 ? await store.linkedIdentities.ofUser(sub) : [];
   const isOffered = links.length > 0 || open.some(({ status }) => status !== 'disabled');
   return [
-    { method: 'password', uri: '/account/password', set: passwordHash !== undefined },
+    // its page asks for the present password
+    ...(passwordHash === undefined ? [] : [{ method: 'password' as const, uri: '/account/password', set: true }]),
     { method: 'passkeys', uri: ownPasskeys.path, set: factors.some(({ kind }) => kind === 'passkey') },
     { method: 'second-factors', uri: secondFactors.path, set: factors.length > 0 },
     {
@@ -36,4 +37,5 @@ export async function signInMethods(
 
 /** Whether a password alone signs the user in. */
 export const isUnprotected = (methods: readonly SignInMethod[]): boolean =>
+  methods.some(({ method }) => method === 'password') &&
   methods.every(({ method, set }) => method === 'connections' || set === (method === 'password'));

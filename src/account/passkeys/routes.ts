@@ -5,7 +5,7 @@ import { createAccountPages } from '../account-pages.ts';
 import { storePasskey } from '../../authenticators/passkey/enrolment.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { ownPasskeys } from '../../pages/return-to.ts';
-import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
+import { mayAddFirstFactor, reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { readParameters, singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
@@ -15,6 +15,7 @@ import { continuationPath, type SignIn, signInPath } from '../../interaction/sig
 import type { ClientView, FormView, Pages } from '../../pages/views/index.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../domain/administration/administration.ts';
+import { guardedGroups } from '../../domain/administration/guarded-groups.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
@@ -60,6 +61,9 @@ export async function accountPasskeysEndpoint(
   const names = createAccountPages(options, { returnTo: ownPasskeys });
   const removals = createAccountPages(options, { returnTo: ownPasskeys, recent: true });
 
+  const mayAdd = (session: Session) =>
+    recentlyAuthenticated(session) || mayAddFirstFactor(session, guardedGroups(config));
+
   app.get(path, async (request, reply) => {
     onlyNavigation(request);
     const session = await sessions.find(request, reply);
@@ -76,8 +80,7 @@ export async function accountPasskeysEndpoint(
     if (session && !sessions.isOwnForm(request, csrf, { action: path, session, transaction }))
       throw invalidRequest('the form has expired or came from another site');
     // an unattended browser must not enrol a passkey of another person
-    if (!session || !recentlyAuthenticated(session))
-      return pages.redirect(reply, reauthenticationPath(session, ownPasskeys));
+    if (!session || !mayAdd(session)) return pages.redirect(reply, reauthenticationPath(session, ownPasskeys));
     const answer = await passkeys.checkMade(request, credential ?? '', signInOf(session));
     if (answer.outcome !== 'made')
       return show(
@@ -180,7 +183,7 @@ export async function accountPasskeysEndpoint(
   function closedBecause(session: Session, count: number): Page['closed'] {
     if (!passkeys.available) return 'address';
     if (count >= maxPasskeys) return 'full';
-    return recentlyAuthenticated(session) ? undefined : 'stale';
+    return mayAdd(session) ? undefined : 'stale';
   }
 }
 

@@ -53,6 +53,7 @@ export async function accountPasswordEndpoint(
   const account = createAccountPages(options);
 
   account.page(app, path, async ({ session }, request, reply) => {
+    if (session.user.passwordHash === undefined) return pages.redirect(reply, '/account/security');
     if (lacksSecondFactor(session)) return pages.redirect(reply, reauthenticationPath(session, ownPassword));
     return show(request, reply, session, {}, 200);
   });

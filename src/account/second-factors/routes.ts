@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createAccountPages } from '../account-pages.ts';
+import { mayAddFirstFactor, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import { newAuthenticator, secondFactors as factorsPage } from '../../pages/return-to.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
@@ -12,6 +13,7 @@ import type { Authenticator, Enrolment, EnrolmentView, SignInEnrolment } from '.
 import type { SecondFactorEnrolment } from '../../authenticators/enrolment.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { createAdministration } from '../../domain/administration/administration.ts';
+import { guardedGroups } from '../../domain/administration/guarded-groups.ts';
 import type { SecondFactor } from '../../repositories/second-factors/second-factors.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { recoveryCodeCount } from '../../tokens/recovery-code.ts';
@@ -21,7 +23,7 @@ import type { SignIn } from '../../interaction/sign-in.ts';
 
 const removal = z.object({ remove: text(100) });
 
-const notices: readonly string[] = ['added', 'removed'];
+const notices: readonly string[] = ['added', 'removed', 'needed'];
 
 interface AccountSecondFactorsDependencies {
   config: Config;
@@ -44,7 +46,10 @@ export async function accountSecondFactorsEndpoint(
   const totp = enrolments.filter(({ path }) => path === newAuthenticator.path);
   const overview = createAccountPages(options, { returnTo: factorsPage });
   const changes = createAccountPages(options, { returnTo: factorsPage, recent: true });
-  const enrolment = createAccountPages(options, { returnTo: newAuthenticator, recent: true });
+  const enrolment = createAccountPages(options, {
+    returnTo: newAuthenticator,
+    recent: (session) => recentlyAuthenticated(session) || mayAddFirstFactor(session, guardedGroups(config)),
+  });
 
   overview.page(app, factorsPage.path, async (own, request, reply) => {
     const { user } = own.session;
@@ -67,7 +72,7 @@ export async function accountSecondFactorsEndpoint(
     if (factors.length > 0)
       data.recoveryCodes = { left, all: recoveryCodeCount, form: own.form('/account/recovery-codes') };
     const { done } = singleValued(request.query);
-    if (done !== undefined && notices.includes(done)) data.done = done as 'added' | 'removed';
+    if (done !== undefined && notices.includes(done)) data.done = done as typeof data.done & string;
     return pages.send(request, reply, 'account-second-factors', data, { here: factorsPage.path });
   });
 

@@ -53,11 +53,13 @@ export function createElsewhere(options: {
       request: FastifyRequest,
       reply: FastifyReply,
       connection: Connection,
-      content: Omit<RequestStep, 'nonce' | 'verifier'>,
+      content: Omit<RequestStep, 'nonce' | 'verifier' | 'anew'>,
       wishes: Wishes,
     ): Promise<string> {
       const [nonce, verifier] = [randomSecret(), randomSecret()];
-      const state = await steps.begin(request, reply, 'request', connection.id, { ...content, nonce, verifier });
+      const anew = wishes.login || wishes.maxAge !== undefined;
+      const step = { ...content, anew, nonce, verifier };
+      const state = await steps.begin(request, reply, 'request', connection.id, step);
       if (state === undefined)
         throw new OAuthError('temporarily_unavailable', 'too many sign-ins wait in this network: try again soon', 429);
       const attempt = { redirectUri: redirectUriOf(connection.id), state, nonce, verifier };

@@ -36,6 +36,8 @@ export function createConnectionRouting({
     /** Whether one of these connections is a directory. */
     takesPasswords: async (ids: readonly string[]): Promise<boolean> =>
       ids.length > 0 && (await directories()).some(({ id }) => ids.includes(id)),
+    /** Whether users may type the password of a directory. */
+    hasDirectories: async (): Promise<boolean> => (await directories()).length > 0,
     /** The connection to which the domain of a name leads. */
     of: async (name: string): Promise<Connection | undefined> => routeOf(name, await routed()),
     ofDomain: async (domain: string): Promise<Connection | undefined> => routeOfDomain(domain, await routed()),
@@ -56,7 +58,10 @@ export function createConnectionRouting({
         (user.email === undefined ? undefined : routeOf(user.email, all)) ?? routeOf(user.username, all);
       return connection && !(await store.breakGlass.has(user.sub)) ? connection : undefined;
     },
-    /** The same by the user's sub. */
+    /** Whether the user has a password with which to sign in here. */
+    takesPasswordOf: async (user: Pick<User, 'sub' | 'username' | 'email' | 'passwordHash'>): Promise<boolean> =>
+      user.passwordHash !== undefined && (await routing.requiredOf(user)) === undefined,
+    /** The same as requiredOf() by the user's sub. */
     async requiredBy(sub: string): Promise<Connection | undefined> {
       if ((await enforcing()).length === 0) return undefined;
       const user = await store.users.find(sub);

@@ -23,6 +23,8 @@ export interface StepContinuation {
 /** The request that an answer has to fit. */
 export interface RequestStep extends StepContinuation {
   purpose: 'sign-in' | 'link';
+  /** Whether the user was asked to sign in there again. */
+  anew: boolean;
   nonce: string;
   verifier: string;
   /** For the purpose `link`: the user who began it. */
@@ -32,6 +34,8 @@ export interface RequestStep extends StepContinuation {
 /** A verified identity that waits for the user. */
 export interface IdentityStep extends StepContinuation {
   identity: VerifiedIdentity;
+  /** Whether the user was asked to sign in there again. */
+  anew?: boolean | undefined;
   /** The account that the identity may be linked to. */
   sub?: string | undefined;
 }

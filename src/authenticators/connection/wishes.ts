@@ -6,8 +6,9 @@ import type { Session } from '../../repositories/sessions/sessions.ts';
 export function wishesOf(parameters: AuthorizationRequestRow['parameters'] | undefined, session: Session | undefined) {
   const { prompt, max_age: maxAge, login_hint: hint, ui_locales: uiLocales } = parameters ?? {};
   const age = maxAge !== undefined && /^\d{1,9}$/.test(maxAge) ? Number(maxAge) : undefined;
+  const prompts = (prompt ?? '').split(' ');
   return {
-    login: session !== undefined || (prompt ?? '').split(' ').includes('login') || age === 0,
+    login: session !== undefined || ['login', 'create'].some((one) => prompts.includes(one)) || age === 0,
     ...{ maxAge: age, hint, uiLocales: uiLocales?.slice(0, 200) },
   };
 }

@@ -55,7 +55,7 @@ export function callbackRoutes(
     if (identity instanceof ConnectionFailure) return failed(request, reply, connection, identity, step);
     if (step.purpose === 'sign-in') {
       const outcome = await linkIdentity(id, identity, { purpose: 'sign-in', by: byOf(request) });
-      return decide(request, reply, id, { ...continuationIn(step), identity }, outcome);
+      return decide(request, reply, id, { ...continuationIn(step), identity, anew: step.anew }, outcome);
     }
     // a link's answer signs no user in: the page of the account asks for one button (federation FR4, FR6)
     const present = await sessions.find(request, reply);

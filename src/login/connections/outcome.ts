@@ -3,12 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { IdentityStep } from '../../authenticators/connection/steps.ts';
 import type { LinkOutcome } from '../../domain/connections/link-identity.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
+import { unknownAuthTime } from '../../oauth/auth-time.ts';
 import { readReturnTo } from '../../pages/return-to.ts';
 import { connectPath, continuationIn, type LoginConnectionsDependencies, namePath } from './login-connections.ts';
 import type { ConnectionProblems } from './problem.ts';
-
-/** The time of a session that is not known to be fresh: no time was asserted (federation FR10). */
-const longAgo = new Date(0);
 
 export type Decide = ReturnType<typeof createDecide>;
 
@@ -46,7 +44,7 @@ export function createDecide(options: LoginConnectionsDependencies, { problem }:
     request: FastifyRequest,
     reply: FastifyReply,
     id: string,
-    { identity, transaction, destination }: IdentityStep,
+    { identity, anew, transaction, destination }: IdentityStep,
     sub: string,
   ): Promise<FastifyReply> {
     const connection = await store.connections.find(id);
@@ -59,8 +57,8 @@ export function createDecide(options: LoginConnectionsDependencies, { problem }:
       clientId: pending?.clientId,
       returnTo: readReturnTo(destination),
     };
-    const { issuer, subject, sid, amr, authTime = longAgo } = identity;
-    const upstream = { connectionId: id, issuer, subject, sid, lifetime: connection?.sessionLifetime };
+    const { issuer, subject, sid, amr, authTime = unknownAuthTime } = identity;
+    const upstream = { connectionId: id, issuer, subject, sid, anew, lifetime: connection?.sessionLifetime };
     const next = await signIn.proceed(
       request,
       reply,

@@ -1,7 +1,7 @@
 // Serves /login/connect, where a user proves the account with the address of an identity, which is then linked.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { IdentityStep, StepContinuation } from '../../authenticators/connection/steps.ts';
-import { recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
+import { recentlyAuthenticated, vainTrip } from '../../browser/recent-sign-in.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
 import { connectAccount, readReturnTo } from '../../pages/return-to.ts';
@@ -53,6 +53,8 @@ export function proveAccountRoutes(
     const connection = await store.connections.find(connectionId);
     const { session, pending } = await contextOf(options, request, reply, content.transaction);
     const isProven = session !== undefined && isProof(session, content, since);
+    const trip = session?.user.sub === content.sub ? vainTrip(session!) : undefined;
+    const isUntimed = !isProven && trip !== undefined && trip > since;
     const isOther = session !== undefined && session.user.sub !== content.sub && session.authTime > since;
     const csrf =
       isProven && sessions.formToken(request, reply, { action: connectPath, session, shown: shownOf(content) });
@@ -67,6 +69,7 @@ export function proveAccountRoutes(
         signInUri: signInPath('/login', { returnTo: connectAccount }),
         ...(csrf !== false && { form: { action: connectPath, hidden: { csrf } } }),
         ...(isOther && { other: true }),
+        ...(isUntimed && { untimed: true }),
       },
       { status, uiLocales: pending?.uiLocales, here: connectPath },
     );

@@ -7,7 +7,9 @@ import type {
   SignInEnrolment,
 } from '../../authenticators/authenticator.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
+import { hasPower, signedInRecently } from '../../browser/recent-sign-in.ts';
 import type { Config } from '../../config.ts';
+import { guardedGroups } from '../../domain/administration/guarded-groups.ts';
 import {
   findPendingRequest,
   type FindPendingRequestDependencies,
@@ -15,12 +17,14 @@ import {
 } from '../../interaction/pending-request-view.ts';
 import type { FirstStep, SecondStep } from '../../interaction/second-step.ts';
 import { type Continuation, type SignIn, signInPath, withMethods } from '../../interaction/sign-in.ts';
-import { invalidRequest } from '../../oauth/errors.ts';
+import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { returnToOf } from '../../pages/return-to.ts';
 import type { Pages } from '../../pages/views/index.ts';
+import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { AuditTrail } from '../../server/audit.ts';
+import { logRefusal } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
 
@@ -43,13 +47,15 @@ type LoginSecondFactorDependencies = FindPendingRequestDependencies & {
   signIn: SignIn;
   pages: PageResponses;
   audit: AuditTrail;
+  connections: ConnectionDirectory;
 };
 
 export async function loginSecondFactorEndpoint(
   app: FastifyInstance,
   options: LoginSecondFactorDependencies,
 ): Promise<void> {
-  const { config, store, authenticators, secondStep, signIn, sessions, pages, audit } = options;
+  const { config, store, authenticators, connections, secondStep, signIn, sessions, pages, audit } = options;
+  const guarded = guardedGroups(config);
   const factors = authenticators.flatMap(({ id, second }) => (second ? [{ ...second, id }] : []));
   const answers = textFields({ csrf: 100, ...Object.fromEntries(factors.map(({ field }) => [field.name, field.max])) });
   const enrolment = enrolmentOf(authenticators);
@@ -103,7 +109,12 @@ export async function loginSecondFactorEndpoint(
     }
     const added = await enrolment.finish(request, user, fields);
     if (added.outcome === 'refused') return enrol(request, reply, step, added.view, 400);
-    const next = await complete(request, reply, step, added.amr);
+    const next = await complete(
+      request,
+      reply,
+      { ...step, stepUp: step.stepUp || step.upstream !== undefined },
+      added.amr,
+    );
     if (added.recoveryCodes.length === 0) return redirect(reply, step, next);
     return pages.send(request, reply, 'account-recovery-codes', {
       account: accountView(user),
@@ -156,7 +167,41 @@ export async function loginSecondFactorEndpoint(
       void pages.redirect(reply, signInPath(enrolled ? enrolment.path : path, continuation));
       return undefined;
     }
+    if (!enrolled && !mayEnrol(first, status?.now)) {
+      await refuse(request, reply, { ...first, continuation, pending });
+      return undefined;
+    }
     return { ...first, continuation, pending };
+  }
+
+  /**
+   * Whether the user may add a first second factor: one with power needs a first factor that was shown recently, so that an unattended browser
+   * which is signed in at a connection gives none (federation FR10).
+   */
+  const mayEnrol = ({ user, shownAt }: FirstStep, now = new Date()): boolean =>
+    !hasPower(user, guarded) || signedInRecently({ now, authTime: shownAt });
+
+  /** Says how the user gets a factor otherwise. */
+  async function refuse(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { continuation, pending, upstream }: Step,
+  ): Promise<void> {
+    const connection = upstream && (await connections.list()).find(({ id }) => id === upstream.connectionId);
+    const refusal = new OAuthError('access_denied', 'the connection did not say when the user signed in there', 403);
+    void pages.send(
+      request,
+      reply,
+      'connection-problem',
+      {
+        problem: 'untimed',
+        ...(connection && { name: connection.displayName }),
+        ...(pending?.client && { client: pending.client }),
+        signInUri: signInPath('/login', continuation),
+        reference: logRefusal(refusal, request),
+      },
+      { status: 403, uiLocales: pending?.uiLocales },
+    );
   }
 
   const binding = (action: string, { user, continuation }: Step) => ({

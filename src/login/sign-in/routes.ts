@@ -11,14 +11,17 @@ import type { RememberedRequests } from '../../interaction/remembered-request.ts
 import { requiredPath, type SignIn, signInPath } from '../../interaction/sign-in.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
-import { returnToOf } from '../../pages/return-to.ts';
+import { returnToOf, secondFactors } from '../../pages/return-to.ts';
 import type { FormView, LoginProblem, Pages } from '../../pages/views/index.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { AuditTrail } from '../../server/audit.ts';
+import { logRefusal } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
+import { createAfterVainTrip } from './vain-trip.ts';
 import { createLeave, isAllowed, isLocal, isShown, nameForm, namePath, type SignInPageKind } from './name-first.ts';
 
 /** The problems that the page's address can name: keys of the catalogue. */
@@ -36,6 +39,7 @@ interface LoginDependencies {
   rememberedRequests: RememberedRequests;
   connectionRouting: ConnectionRouting;
   elsewhere: Elsewhere;
+  connections: ConnectionDirectory;
 }
 
 /** The sign-in page of one request: what the browser has, and what it sent. */
@@ -54,6 +58,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
   const { config, signIn, sessions, deviceCookies, pages, audit, rememberedRequests, connectionRouting } = options;
   const sites = options.authenticators.flatMap((one) => one.elsewhere ?? []);
   const leave = createLeave(options);
+  const afterVainTrip = createAfterVainTrip(options);
   const factors = options.authenticators.flatMap(({ id, first }) => (first ? [{ id, ...first }] : []));
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
@@ -76,6 +81,11 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     // where a user of an enforced domain is led
     const required = connection === undefined ? undefined : await connectionRouting.enforcedBy(connection);
     if (required) return show(request, reply, { ...page, kind: oneOf(required) }, { problem: 'enforced' });
+    const isSame = session && !isExpired && local === undefined && isAgain(session, undefined, account);
+    const after = isSame ? await afterVainTrip(session, pending, returnToOf(request)) : undefined;
+    if (after === 'password') return show(request, reply, { ...page, kind: 'all' }, { problem: 'untimed' });
+    if (after === 'first-factor') return pages.redirect(reply, `${secondFactors.path}?done=needed`);
+    if (after === 'administrator') return showUntimed(request, reply, session!);
     const kind = local === '1' ? 'local' : (await connectionRouting.isOn()) ? 'name' : 'all';
     return show(request, reply, { ...page, kind }, isExpired ? { problem: 'expired' } : undefined);
   });
@@ -146,6 +156,19 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     return show(request, reply, page, refused);
   }
 
+  /** Says how the user gets a factor: no sign-in at the connection proves anything. */
+  async function showUntimed(request: FastifyRequest, reply: FastifyReply, { upstream }: Session) {
+    const connection = (await options.connections.list()).find(({ id }) => id === upstream?.connectionId);
+    const refusal = new OAuthError('access_denied', 'the connection did not say when the user signed in there', 403);
+    const data: Pages['connection-problem'] = {
+      problem: 'untimed',
+      ...(connection && { name: connection.displayName }),
+      signInUri: '/login/accounts',
+      reference: logRefusal(refusal, request),
+    };
+    return pages.send(request, reply, 'connection-problem', data, { status: 403 });
+  }
+
   /** The browser's session, and its pending request. */
   async function findContext(request: FastifyRequest, reply: FastifyReply, transaction: string | undefined) {
     const { session, pending } = await sessions.findContext(request, reply, { transaction });
@@ -171,12 +194,18 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     });
     const ways = (await Promise.all(sites.map((one) => one.ways({ request, reply }))))
       .flat()
-      .filter(isShown(pending, kind));
+      .filter(isShown(pending, kind))
+      // the way that has just not helped
+      .filter(({ id }) => refused?.problem !== 'untimed' || id !== session?.upstream?.connectionId);
     // a directory takes its passwords at this page
     const named = typeof kind === 'object' ? [kind.connection] : (pending?.connections ?? []);
     const atDirectory = await connectionRouting.takesPasswords(named);
+    const again = isAgain(session, typed, account) ? session : undefined;
+    const hasNoPassword = again?.user.passwordHash === undefined && !(await connectionRouting.hasDirectories());
     const methods: NonNullable<Pages['login']['methods']> = [];
     for (const { id, path, fields, begin } of factors) {
+      // a user without a password is not asked for one
+      if (again && hasNoPassword && ways.length > 0 && 'username' in fields) continue;
       // what needs a name comes after it
       if (kind === 'name' && 'username' in fields) {
         if (!methods.some((method) => method.id === 'name')) methods.push({ id: 'name', form: formOf(namePath) });
@@ -196,7 +225,6 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     if (returnTo && transaction === undefined) data.destination = returnTo.name;
     const known = account === undefined ? [] : await deviceCookies.accounts(request);
     const chosen = known.find(({ sub }) => sub === account)?.username;
-    const again = isAgain(session, typed, account) ? session : undefined;
     const username = typed ?? chosen ?? pending?.loginHint ?? again?.user.username;
     if (pending?.client) data.client = pending.client;
     if (username !== undefined) data.username = username;

@@ -20,6 +20,7 @@ export const connectionProblems = [
   'address-taken',
   'not-admitted',
   'elsewhere',
+  'untimed', // no time says that it is the user, who has nothing else to show
 ] as const;
 export type ConnectionProblem = (typeof connectionProblems)[number];
 
@@ -66,8 +67,9 @@ export interface ConnectionPages {
     form?: FormView;
     /** Signs in to the account. */
     signInUri: string;
-    /** Whether another user than that of the account has signed in. */
+    /** Whether another user than that of the account has signed in; or this one elsewhere, where nothing says when. */
     other?: boolean;
+    untimed?: boolean;
   };
   /** Asks for the user name of a new account; posts `username`. */
   'login-name': Footer & {

@@ -48,6 +48,8 @@ export interface AccountView {
   username: string;
   /** The display name, when one is known. */
   name?: string;
+  /** Whether the user has no password: then no page speaks of one, where the catalogue has a text `….passwordless`. */
+  passwordless?: true;
 }
 
 /** A link of the language menu, which a page shows in its footer. */

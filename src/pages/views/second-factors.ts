@@ -40,7 +40,8 @@ export interface SecondFactorPages {
     /** Kinds of which the user may add another one; the words are `second-factors.add.{kind}`. */
     add: { kind: string; uri: string }[];
     securityUri: string;
-    done?: 'added' | 'removed';
+    /** With `needed`, something else needs one first. */
+    done?: 'added' | 'removed' | 'needed';
   };
   /** Sets up an authenticator; posts `code` and `name`. */
   'account-authenticator': Footer & {

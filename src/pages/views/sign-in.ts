@@ -15,6 +15,7 @@ export type LoginProblem =
   | 'client' // unknown or disabled client, or wrong redirect_uri: the user cannot correct it, so there is no form
   | 'request' // the client sent a wrong request: the user cannot correct it, so there is no form
   | 'enforced' // the user's domain signs in by a connection, and by nothing else
+  | 'untimed' // a connection did not say when the user signed in there, who has a password to confirm it
   | 'connection' // the connection gave no usable answer
   | 'cookies'; // the browser did not send the cookie that binds the request: cookies must be allowed
 

@@ -131,6 +131,8 @@ function checkClaims(request: TrustedRequest, parameters: Record<string, string>
   const wanted =
     asked.acr?.values ?? parameters['acr_values']?.split(' ') ?? request.client.metadata.default_acr_values ?? [];
   request.acr = { values: wanted.filter((acr) => acrValues.includes(acr)), essential: asked.acr?.essential ?? false };
+  const isPromised = request.client.metadata.require_auth_time === true && request.scope.includes('openid');
+  request.needsAuthTime = asked.needsAuthTime || isPromised;
 }
 
 function checkAcr({ acr }: TrustedRequest): void {

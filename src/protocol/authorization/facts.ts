@@ -1,7 +1,15 @@
 // Collects the facts about an authorization request and its browser, from which the policy decides the next step.
 import type { Passkeys } from '../../authenticators/passkey/passkeys.ts';
+import type { ConnectionRouting } from '../../authenticators/connection/routing.ts';
 import type { Config } from '../../config.ts';
-import { type Asked, decide, type Facts, type NextStep, wantsPasskey } from '../../interaction/next-step.ts';
+import {
+  type Asked,
+  cameForNothing,
+  decide,
+  type Facts,
+  type NextStep,
+  wantsPasskey,
+} from '../../interaction/next-step.ts';
 import { mayUse, wayOf } from '../../oauth/access.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { sectorIdentifier } from '../../oauth/subject-type.ts';
@@ -19,9 +27,10 @@ export interface DecisionDependencies {
   clients: ClientCache;
   tokens: TokenService;
   passkeys: Passkeys;
+  connectionRouting: Pick<ConnectionRouting, 'takesPasswordOf'>;
 }
 
-export function createDecision({ config, store, clients, tokens, passkeys }: DecisionDependencies) {
+export function createDecision({ config, store, clients, tokens, passkeys, connectionRouting }: DecisionDependencies) {
   /**
    * The subjects that an id_token_hint names; undefined if it is not an ID Token of this issuer. A hint of another sector names no user
    * of this client: otherwise two clients would learn that they know the same user.
@@ -51,6 +60,16 @@ export function createDecision({ config, store, clients, tokens, passkeys }: Dec
     return (await store.passkeys.list(facts.session.user.sub)).length > 0 ? 'some' : 'none';
   }
 
+  /** Whether a password signs the user in to the client; a passkey is a second factor. It is read only after a trip that freshened nothing. */
+  async function signsInHere(
+    facts: Pick<Facts, 'session' | 'transaction'>,
+    { client }: TrustedRequest,
+    session: Session | undefined,
+  ): Promise<boolean> {
+    if (!session || !cameForNothing(facts) || client.connections.length > 0) return false;
+    return connectionRouting.takesPasswordOf(session.user);
+  }
+
   return async (
     request: TrustedRequest,
     { session, grant }: Pick<SignInContext, 'session' | 'grant'>,
@@ -70,6 +89,7 @@ export function createDecision({ config, store, clients, tokens, passkeys }: Dec
     const asked: Asked = {
       prompts: request.prompts,
       maxAge: request.maxAge,
+      needsAuthTime: request.needsAuthTime,
       expectedSubs: await expectedSubs(request, named, session),
       scope: request.scope.filter(isServiceScopeOf(request.client)),
       resources: resourceGrants(request.targets),
@@ -89,7 +109,10 @@ export function createDecision({ config, store, clients, tokens, passkeys }: Dec
       secondFactor: config.secondFactor,
       transaction,
     };
-    return decide({ ...facts, passkeys: await passkeysOf(facts, asked) }, asked);
+    return decide(
+      { ...facts, passkeys: await passkeysOf(facts, asked), signsInHere: await signsInHere(facts, request, session) },
+      asked,
+    );
   };
 }
 

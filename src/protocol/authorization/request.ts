@@ -66,6 +66,7 @@ export async function verifyRequest(
     acr: { values: [], essential: false },
     nonce: undefined,
     maxAge: undefined,
+    needsAuthTime: false,
     codeChallenge: undefined,
     codeBinding: 'none',
     targets: [],

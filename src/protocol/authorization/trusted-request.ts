@@ -26,6 +26,8 @@ export interface TrustedRequest {
   /** The requested authentication levels that the service knows, in order of preference. */
   acr: { values: string[]; essential: boolean };
   nonce: string | undefined;
+  /** Whether the ID Token has to say when the user authenticated. */
+  needsAuthTime: boolean;
   /** In seconds. */
   maxAge: number | undefined;
   codeChallenge: string | undefined;

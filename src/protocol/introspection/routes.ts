@@ -1,4 +1,5 @@
 // Serves POST /introspect: tells a client whether a token is active, and its properties (RFC 7662, RFC 9701, service specification 4.8).
+import { authTimeClaim } from '../../oauth/auth-time.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { createInstanceLimit } from '../../domain/rate-limits/rate-limits.ts';
@@ -179,7 +180,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
   function describe(token: Known, sub: string, { released, made }: IntrospectedClaims): Record<string, unknown> {
     const { user } = token;
     const authentication = token.authTime && {
-      auth_time: Math.floor(token.authTime.getTime() / 1000),
+      ...authTimeClaim(token.authTime),
       acr: token.requested?.acr ?? acrOf(token.amr ?? []),
     };
     return {

@@ -49,6 +49,10 @@ export interface UpstreamSession {
   subject: string;
   /** The session's name there. */
   sid?: string | undefined;
+  /** Whether the user was asked to sign in there again. */
+  anew?: boolean | undefined;
+  /** When the browser came back from there, by the database's clock; undefined if an older version stored the session. */
+  at?: Date | undefined;
 }
 
 export interface SessionSummary {
@@ -77,7 +81,7 @@ export interface SessionRow extends UserRow {
   stale: boolean;
   enrolled: boolean;
   connection_id: string | null;
-  upstream: Omit<UpstreamSession, 'connectionId'> | null;
+  upstream: (Omit<UpstreamSession, 'connectionId' | 'at'> & { at?: string }) | null;
 }
 
 /** Selects the live session of a token, with its user. @param idleLifetime in seconds */
@@ -253,7 +257,12 @@ export function toSession(row: SessionRow): Session {
     now: row.now,
     stale: row.stale,
     enrolled: row.enrolled,
-    upstream: row.connection_id === null ? undefined : { connectionId: row.connection_id, ...row.upstream! },
+    upstream: row.connection_id === null ? undefined : toUpstream(row.connection_id, row.upstream!),
     user: toUser(row),
   };
 }
+
+const toUpstream = (connectionId: string, { at, ...named }: NonNullable<SessionRow['upstream']>): UpstreamSession => ({
+  ...{ connectionId, ...named },
+  ...(at !== undefined && { at: new Date(at) }),
+});

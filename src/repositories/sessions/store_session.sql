@@ -11,6 +11,8 @@ DECLARE
   authenticated_at timestamptz := (issue ->> 'auth_time')::timestamptz;
   absolute_end timestamptz := now() + make_interval(secs => (issue -> 'lifetime_seconds')::double precision);
   idle_end timestamptz := least(absolute_end, now() + make_interval(secs => (issue -> 'idle_seconds')::double precision));
+  -- null without a sign-in by a connection, which has ended now
+  upstream_session jsonb := nullif(issue -> 'upstream', 'null') || jsonb_build_object('at', clock_timestamp());
   current_hash text;
 BEGIN
   SELECT password_hash INTO current_hash FROM users WHERE sub = user_sub AND status = 'enabled' FOR NO KEY UPDATE;
@@ -33,7 +35,7 @@ BEGIN
   IF renewed_id IS NULL THEN
     INSERT INTO sessions (token_hash, sid, sub, auth_time, amr, idle_expires_at, expires_at, user_agent, address, connection_id, upstream)
       VALUES (token, issue ->> 'sid', user_sub, coalesce(authenticated_at, clock_timestamp()), methods, idle_end, absolute_end,
-              issue ->> 'user_agent', (issue ->> 'address')::inet, issue ->> 'connection', nullif(issue -> 'upstream', 'null'))
+              issue ->> 'user_agent', (issue ->> 'address')::inet, issue ->> 'connection', upstream_session)
       RETURNING id INTO session_id;
     RETURN;
   END IF;
@@ -43,7 +45,7 @@ BEGIN
          expires_at = CASE WHEN authenticated_at IS NULL THEN absolute_end ELSE least(expires_at, absolute_end) END,
          user_agent = issue ->> 'user_agent', address = (issue ->> 'address')::inet,
          connection_id = CASE WHEN issue ? 'connection' THEN issue ->> 'connection' ELSE connection_id END,
-         upstream = CASE WHEN issue ? 'connection' THEN nullif(issue -> 'upstream', 'null') ELSE upstream END
+         upstream = CASE WHEN issue ? 'connection' THEN upstream_session ELSE upstream END
    WHERE id = renewed_id AND sub = user_sub
   RETURNING id INTO session_id;
   IF NOT FOUND THEN

@@ -17,6 +17,7 @@ const loginProblems: Record<LoginProblem | 'credentials' | 'passkey', true> = {
   passkey: true,
   enforced: true,
   connection: true,
+  untimed: true,
   cookies: true,
 };
 const errorKinds: Record<Pages['error']['kind'], true> = {

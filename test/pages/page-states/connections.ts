@@ -30,6 +30,15 @@ const formProblems = [
 ];
 
 export const connectionStates: View[] = [
+  { name: 'login-connect', data: { ...examples['login-connect'][0], untimed: true } },
+  {
+    name: 'account-connections',
+    data: { ...own, account: { ...own.account, passwordless: true }, problem: 'only-way' },
+  },
+  ...(['added', 'removed', 'needed'] as const).map((done): View => ({
+    name: 'account-second-factors',
+    data: { ...examples['account-second-factors'][0], done },
+  })),
   ...connectionProblems.map((one): View => ({ name: 'connection-problem', data: { ...problem, problem: one } })),
   ...connectionProblems.map((one): View => ({
     name: 'connection-problem',
