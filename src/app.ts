@@ -18,6 +18,7 @@ import {
 import { createServer } from './server/create-server.ts';
 import { crossOrigin } from './server/cross-origin.ts';
 import { jsonErrors } from './server/errors.ts';
+import { alsoHead } from './server/head.ts';
 import { healthEndpoint } from './server/health.ts';
 import { buildServices, type ServiceOptions } from './services.ts';
 
@@ -71,7 +72,7 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
         await browsers.register(loginPages, services);
         await browsers.register(accountPages, services);
         await browsers.register(adminPages, services);
-        browsers.get('/', (_request, reply) => pages.redirect(reply, landing));
+        browsers.get('/', alsoHead, (_request, reply) => pages.redirect(reply, landing));
       });
     },
     { prefix: basePath },

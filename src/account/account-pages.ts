@@ -1,5 +1,5 @@
 // Serves the pages and forms of the account: session, anti-forgery token, frame, and the notice after an operation.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import { z } from 'zod';
 import { invalidRequest } from '../oauth/errors.ts';
 import { text } from '../oauth/text.ts';
@@ -78,9 +78,10 @@ export function createAccountPages(
       app: FastifyInstance,
       path: string,
       show: (own: AccountSession, request: FastifyRequest, reply: FastifyReply) => Answer,
+      options: RouteShorthandOptions = {},
     ): void {
       pagePaths.add(path);
-      app.get(path, async (request, reply) => {
+      app.get(path, options, async (request, reply) => {
         onlyNavigation(request);
         const session = await sessions.find(request, reply);
         if (!session || isStale(session)) return signIn(reply, session);

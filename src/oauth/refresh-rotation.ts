@@ -32,6 +32,8 @@ export interface RefreshRequest {
   resource: string | undefined;
   /** Whether a new refresh token replaces it. */
   rotate: boolean;
+  /** For how many seconds after its first use a spent token may be used again. */
+  graceSeconds?: number | undefined;
 }
 
 export type RefreshFailure =
@@ -49,7 +51,7 @@ export type RefreshFailure =
 
 export type RefreshOutcome = { failure: RefreshFailure } | { scope: string[]; rotated: boolean };
 
-/** For how many seconds after its first use, and how many times, a spent token may be used again (decisions section 4, security R32). */
+/** For how many seconds after its first use, unless a setting says otherwise, and how many times a spent token may be used again (security R32). */
 export const grace = { seconds: 10, uses: 5 };
 
 /** Security R12, R31, R32, R33, R34. */
@@ -63,7 +65,8 @@ export function decideRefresh(token: RefreshFacts, request: RefreshRequest): Ref
   const isSpent = token.uses > 0;
   const isExpired = token.expired && !isSpent;
   const uses = token.uses + (!isExpired && (request.rotate || isSpent) ? 1 : 0);
-  if (token.isOfEndedLine || (uses > 1 && (token.secondsSinceFirstUse ?? 0) > grace.seconds))
+  const { graceSeconds = grace.seconds } = request;
+  if (token.isOfEndedLine || (uses > 1 && (token.secondsSinceFirstUse ?? 0) > graceSeconds))
     return { failure: 'reused' };
   if (isExpired) return { failure: 'expired' };
   if (uses > grace.uses + 1) return { failure: 'grace' };

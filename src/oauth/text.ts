@@ -2,6 +2,15 @@
 import { z } from 'zod';
 import { rule } from './refusals.ts';
 
+/**
+ * The end of a sentence that refuses a value of a request: it repeats a value that is a plain name or address, and none that could be markup
+ * (security A17). A long one is cut, so that it does not hide the sentence.
+ */
+export function repeated(value: string): string {
+  if (!/^[\w.~:/?#@!$&*+,;=%-]+$/.test(value)) return '';
+  return `: ${value.length > 100 ? `${value.slice(0, 100)}...` : value}`;
+}
+
 export const text = (max: number) =>
   z
     .string(rule('string'))

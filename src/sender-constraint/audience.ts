@@ -1,6 +1,7 @@
 // Finds the resources for which a request may get tokens, and their scopes that the client may have (RFC 8707, security R12, R115, R139).
 import { invalidScope, invalidTarget } from '../oauth/errors.ts';
 import { type Audience, isAtIssuer, isForeign, isOwnResource } from '../oauth/own-resource.ts';
+import { repeated } from '../oauth/text.ts';
 import { resourceKey } from '../oauth/resource-key.ts';
 import { isAdministratorScope, isServiceScopeOf, splitScope, withoutAdministration } from '../oauth/scope.ts';
 import type { ResourceGrants } from '../repositories/clients/grants.ts';
@@ -72,7 +73,7 @@ export async function findTargets(
   // no API is at an address of the service, whatever a client once registered (security R115)
   if (foreign.some((uri) => isAtIssuer(issuer, uri)))
     throw invalidTarget(
-      `the resources of this service are ${issuer}, ${issuer}/user/info and ${issuer}/admin/api, spelled like this`,
+      `the resources of this service are ${issuer}, ${issuer}/user/info and ${issuer}/admin/api, spelled like this, and not as requested${repeated(foreign.find((uri) => isAtIssuer(issuer, uri))!)}`,
     );
   const known = new Map(
     (foreign.length === 0 ? [] : await store.resources.findUsable(foreign)).map((api) => [
@@ -85,7 +86,7 @@ export async function findTargets(
     const api = known.get(resourceKey(uri));
     // the same for an unknown resource and for one of others: a client must not find out which resources exist
     if (!api || !(api.clients === 'approved' || registered.some((value) => Object.hasOwn(api.scopes, value))))
-      throw invalidTarget('no resource with this URI is open to this client');
+      throw invalidTarget(`no resource with this URI is open to this client${repeated(uri)}`);
     return target(api);
   });
 }

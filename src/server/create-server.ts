@@ -2,8 +2,10 @@
 import type { Server } from 'node:http';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from 'pino';
+import { crossOriginHeaders } from './cross-origin.ts';
 import { loggedError } from './logged-addresses.ts';
 import { addPipeline, type PipelineOptions } from './pipeline.ts';
+import { maxHeaders } from './request-checks.ts';
 import { requestLog } from './request-log.ts';
 import { securityHeaders } from './security-headers.ts';
 import { refuseExpectation, refuseUnreadable, rememberAnswers } from './unreadable-requests.ts';
@@ -23,6 +25,7 @@ const maxParameter = 3 * 512;
 
 export function createServer(dependencies: ServerDependencies): FastifyInstance {
   const { trustProxy, https, prefixHeaders, errors } = dependencies;
+  const ofAddress = crossOriginHeaders(dependencies.crossOriginPaths);
   const logger = dependencies.logger.child({}, { serializers: { err: loggedError } }) as FastifyBaseLogger;
   const headers = securityHeaders(https);
   // the address of an unreadable request may be unknown
@@ -37,7 +40,8 @@ export function createServer(dependencies: ServerDependencies): FastifyInstance 
     // milliseconds without a byte in either direction, longer than any answer takes: it also cuts off a client that does not read (security R104)
     connectionTimeout: 30_000,
     http: {
-      maxHeaderSize: 16 * 1024,
+      // more than the pipeline accepts: it refuses such a request at its address, and with a page in a browser
+      maxHeaderSize: 4 * maxHeaders,
       headersTimeout: 10_000,
       connectionsCheckingInterval: 1_000,
       // the pipeline refuses a request without Host, in the service's own form
@@ -49,7 +53,7 @@ export function createServer(dependencies: ServerDependencies): FastifyInstance 
     exposeHeadRoutes: false,
     // a request that the framework refuses before any hook gets the same headers and form
     frameworkErrors: (error, request, reply) => {
-      reply.headers(headers);
+      reply.headers({ ...headers, ...ofAddress(request) });
       if (request.url.startsWith(prefixHeaders.prefix)) reply.headers(prefixHeaders.headers);
       errors.call(app, error, request, reply);
     },

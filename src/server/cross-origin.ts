@@ -1,15 +1,23 @@
 // Lets scripts of any origin call some addresses, without credentials (security R97).
 import cors from '@fastify/cors';
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { matches } from './request-checks.ts';
 
-const exposed = ['www-authenticate', 'dpop-nonce'];
+const exposed = ['www-authenticate', 'dpop-nonce', 'retry-after'];
 /** The same headers as in the response to a preflight: no response depends on the origin. */
 const headers = {
   vary: 'Origin',
   'access-control-allow-origin': '*',
   'access-control-expose-headers': exposed.join(', '),
 };
+
+/** The headers of a refusal that comes before any route: those of the address that the request names, if it is one of `paths`. */
+export const crossOriginHeaders =
+  (paths: readonly string[]) =>
+  ({ url }: Pick<FastifyRequest, 'url'>): Record<string, string> => {
+    const path = url.split('?')[0]!;
+    return paths.some((route) => matches(route, path)) ? headers : {};
+  };
 
 const allowAnyOrigin: onRequestHookHandler = (_request, reply, done) => {
   reply.headers(headers);

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { newDeadline, withDeadline } from '../database/deadline.ts';
 import { invalidRequest } from '../oauth/errors.ts';
+import { crossOriginHeaders } from './cross-origin.ts';
 import { jsonErrors } from './errors.ts';
 import { trackHandlers } from './handler-deadline.ts';
 import type { Metrics } from './metrics.ts';
@@ -26,6 +27,7 @@ export function addPipeline(app: FastifyInstance, options: PipelineOptions): voi
   const { metrics, headers, prefixHeaders } = options;
   const handlers = trackHandlers(app, handlerLimits);
   const methodRefusal = createMethodCheck(app, options.crossOriginPaths);
+  const ofAddress = crossOriginHeaders(options.crossOriginPaths);
 
   // a callback is cheaper than a promise, and this hook is synchronous
   app.addHook('onRequest', (request, reply, done) => {
@@ -36,6 +38,7 @@ export function addPipeline(app: FastifyInstance, options: PipelineOptions): voi
     if (isRepeated(request.raw.rawHeaders, 'host'))
       return void jsonErrors(invalidRequest('the header Host is repeated'), request, reply);
     const refusal = syntaxRefusal(request) ?? methodRefusal(request) ?? authorizationRefusal(request);
+    if (refusal || request.is404) reply.headers(ofAddress(request));
     if (refusal) return done(refusal);
     // all statements of a request share one deadline (security R108); Fastify enters this context again once it has read the body
     withDeadline(newDeadline(), done);

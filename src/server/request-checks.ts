@@ -1,9 +1,12 @@
 // Checks every request before it reaches a route: it has one host, a readable address, a method of that address, and one Authorization header.
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';
 import { isPercentEncoded } from './parameters.ts';
+import { isSwitchedOff } from './switched-off.ts';
 
 const maxUrl = 8 * 1024;
+/** Bytes of the request line and the headers (security R103). */
+export const maxHeaders = 16 * 1024;
 
 /** Refuses a request whose host, framing or address cannot be read in one way only. */
 export function syntaxRefusal({ url, headers, raw }: FastifyRequest): OAuthError | undefined {
@@ -12,12 +15,22 @@ export function syntaxRefusal({ url, headers, raw }: FastifyRequest): OAuthError
   // RFC 9112 6.1, 6.3: the end of such a body is unknown, and another reader may see two requests in it
   if ((headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')
     return invalidRequest('the only supported Transfer-Encoding is chunked');
+  // the connection ends, as with headers that cannot be read at all
+  if (sizeOf(url, raw.rawHeaders) > maxHeaders)
+    return new OAuthError('invalid_request', 'the headers are too large', 431, { headers: { connection: 'close' } });
   if (url.length > maxUrl) return new OAuthError('invalid_request', 'the URL is too long: use at most 8 KiB', 414);
   const query = url.indexOf('?');
   // browsers send no such query (security R107)
   if (query >= 0 && (/[^!-~]/.test(url) || !isPercentEncoded(url.slice(query))))
     return invalidRequest('the query is not percent-encoded UTF-8');
   return undefined;
+}
+
+/** As Node counts it. */
+function sizeOf(url: string, rawHeaders: readonly string[]): number {
+  let size = url.length;
+  for (const text of rawHeaders) size += text.length;
+  return size;
 }
 
 /** Refuses a second Authorization header: Node takes the first of two, and a proxy may have believed the last (security R37). */
@@ -48,12 +61,9 @@ export function isRepeated(rawHeaders: readonly string[], wanted: string): boole
  * @param crossOriginPaths the addresses, as routes name them, that answer a preflight themselves
  */
 export function createMethodCheck(app: FastifyInstance, crossOriginPaths: readonly string[]) {
-  const methods = new Map<string, Set<string>>();
+  const routes: RouteOptions[] = [];
   app.addHook('onRoute', (route) => {
-    if (route.url.includes('*')) return;
-    const known = methods.get(route.url) ?? new Set<string>();
-    for (const method of [route.method].flat()) known.add(method);
-    methods.set(route.url, known);
+    if (!route.url.includes('*')) routes.push(route);
   });
   return (request: FastifyRequest): OAuthError | undefined => {
     if (!request.is404 && request.method !== 'OPTIONS') return undefined;
@@ -63,9 +73,10 @@ export function createMethodCheck(app: FastifyInstance, crossOriginPaths: readon
     const isPreflight =
       origin !== undefined && asked !== undefined && crossOriginPaths.some((route) => matches(route, path));
     if (!request.is404 && isPreflight) return undefined;
-    const known = [...methods].find(([url]) => matches(url, path))?.[1];
-    if (!known) return undefined;
-    const headers = { allow: [...known].join(', ') };
+    const url = routes.find((route) => matches(route.url, path) && !isSwitchedOff(route))?.url;
+    if (url === undefined) return undefined;
+    const known = routes.filter((route) => route.url === url).flatMap(({ method }) => method);
+    const headers = { allow: [...new Set(known)].join(', ') };
     return new OAuthError('invalid_request', 'this URL does not support this method', 405, { headers });
   };
 }

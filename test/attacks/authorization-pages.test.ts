@@ -43,7 +43,7 @@ attack(
     request:
       'A state with CR, LF and a header, with letters beyond Latin-1, with escapes, with 4 KB, with NUL, and with bytes that are not escaped, in each response mode',
     answer:
-      'The state comes back exactly, encoded as its context requires; a state that is too long is invalid_request, and a page of the service refuses NUL and unescaped bytes; the answer has no added header, and the server reports no error',
+      'The state comes back exactly, encoded as its context requires; a state that is too long comes back with invalid_request, and a page of the service refuses NUL and unescaped bytes; the answer has no added header, and the server reports no error',
     source: 'RFC 6749 10.14',
     requirements: ['R7'],
   },
@@ -59,7 +59,7 @@ attack(
       }
     }
     const long = responseParameters(await ask({ state: 'x'.repeat(4096) }));
-    expect([long['error'], long['state'], long['code']]).toEqual(['invalid_request', undefined, undefined]);
+    expect([long['error'], long['state'], long['code']]).toEqual(['invalid_request', 'x'.repeat(4096), undefined]);
     for (const browser of [agent, new UserAgent(service)]) {
       const page = await browser.get(address({ state: 'a\0b' }));
       expect(page.location).toBe(`${service.issuer}/login?problem=request`);

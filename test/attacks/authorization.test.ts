@@ -377,7 +377,9 @@ attack(
       }
       for (const method of ['HEAD', 'OPTIONS']) {
         const page = await browser.fetch(url, { method });
-        expect([page.status, page.location], `${method} ${url}`).toEqual([405, undefined]);
+        // HEAD of the sign-in page is answered as to a browser without cookies, for which this request does not exist
+        const status = method === 'HEAD' && url.includes('/login') ? 400 : 405;
+        expect([page.status, page.location], `${method} ${url}`).toEqual([status, undefined]);
       }
     }
     const anotherBrowser = await new UserAgent(service()).get(silent, { 'sec-fetch-dest': 'iframe' });

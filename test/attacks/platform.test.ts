@@ -166,7 +166,7 @@ attack(
           });
         }),
       );
-    for (const path of ['/nowhere', '/token/', '//token', '/admin/../token', '/user/me/info?x=/token'])
+    for (const path of ['/nowhere', '/token/', '//token', '/user/me/info?x=/token'])
       await seen('GET', path, { origin: 'https://evil.example' });
     expect([...answered].toSorted()).toEqual(open);
   },

@@ -208,6 +208,25 @@ describe('a token of a client itself', () => {
     expect((await credentials(machine, { resource: one })).body['scope']).toBe('several.one');
   });
 
+  test('is refused with the value at each endpoint, cut if it is long, and not if it is no plain address (RFC 8707 2, security A17, reports D)', async () => {
+    const long = `https://unknown.example/${'x'.repeat(300)}`;
+    const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
+    const refusalOf = async (form: Record<string, string>) =>
+      (await tokenRequest(service.issuer, client, { grant_type: 'client_credentials', ...form })).body;
+    const unknown = await refusalOf({ resource: 'https://unknown.example/a?b=c' });
+    expect(unknown).toMatchObject({ error: 'invalid_target' });
+    expect(unknown['error_description']).toMatch(/: https:\/\/unknown\.example\/a\?b=c$/);
+    expect((await refusalOf({ resource: long }))['error_description']).toMatch(
+      /: https:\/\/unknown\.example\/x{76}\.\.\.$/,
+    );
+    expect((await refusalOf({ resource: 'https://a.example/<b>' }))['error_description']).not.toContain('<');
+    expect((await refusalOf({ grant_type: 'urn:example:teleport' }))['error_description']).toMatch(
+      /: urn:example:teleport$/,
+    );
+    expect((await refusalOf({ grant_type: 'password' }))['error_description']).toMatch(/: password$/);
+    expect((await refusalOf({ grant_type: 'refresh_token' }))['error_description']).toMatch(/: refresh_token$/);
+  });
+
   test('names the resource in any equal spelling, and the audience is the registered one (RFC 3986 6.2.2, 6.2.3)', async () => {
     const host = `spelled-${(number += 1)}.example`;
     await admin('', 'POST', {

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
-import { eventually } from '../helpers/grants.ts';
+import { post } from '../helpers/dpop.ts';
+import { eventually, obtainTokens } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
@@ -362,6 +363,24 @@ test('with INTROSPECTION_MALFORMED=inactive, malformed tokens of any length are 
       expect(await response.text()).toBe('{"active":false}');
       expect(lenient.statements.slice(before).filter(isOfRequest)).toEqual([]);
     }
+  } finally {
+    await lenient.stop();
+  }
+});
+
+test('with INTROSPECTION_MALFORMED=inactive a wrong hint is no error: a refresh token is inactive, and an access token keeps its answer (RFC 7662 2.1, reports C8)', async () => {
+  const lenient = await startTestService({ environment: { INTROSPECTION_MALFORMED: 'inactive' } });
+  try {
+    const caller = await lenient.createClient();
+    const tokens = await obtainTokens(lenient, caller, await lenient.createUser());
+    for (const token_type_hint of ['refresh_token', 'id_token', 'x'])
+      for (const [token, active] of [
+        [tokens.refresh_token, false],
+        [tokens.access_token, true],
+      ] as const) {
+        const answer = await post(`${lenient.issuer}/introspect`, caller, { token, token_type_hint });
+        expect(answer, token_type_hint).toMatchObject({ status: 200, body: { active } });
+      }
   } finally {
     await lenient.stop();
   }

@@ -31,6 +31,39 @@ const keySet = {
   ],
 };
 
+test('a feature that is switched off is left out of the answer, also for a client that registered it before (RFC 7591 3.2.1, reports C4)', async () => {
+  const device = 'urn:ietf:params:oauth:grant-type:device_code';
+  const metadata = { grant_types: ['authorization_code', device], request_object_signing_alg: 'none' };
+  const on = await startTestService({
+    environment: { ...withoutLimits, DEVICE_GRANT: 'on', REQUEST_OBJECT_UNSIGNED: 'true' },
+    database: { ...service.database, drop: async () => undefined },
+    secretKey: service.secretKey,
+  });
+  try {
+    const before = await call(`${on.issuer}/register`, { body: { redirect_uris: [redirect], ...metadata } });
+    expect(before).toMatchObject({ status: 201, body: metadata });
+    const uri = `${service.issuer}/register/${before.body['client_id'] as string}`;
+    const read = await call(uri, { token: before.body['registration_access_token'] as string });
+    expect(read).toMatchObject({ status: 200, body: { grant_types: ['authorization_code'] } });
+    expect(read.body).not.toHaveProperty('request_object_signing_alg');
+    const fresh = await registered({ grant_types: ['authorization_code', device] });
+    expect(fresh['grant_types']).toEqual(['authorization_code']);
+  } finally {
+    await on.stop();
+  }
+});
+
+test('the registration access token of a client that was deleted is refused with the same words as any other wrong one (RFC 7592 2, reports D)', async () => {
+  const [gone, other] = [await registered(), await registered()];
+  expect((await manage(gone, 'DELETE')).status).toBe(204);
+  const answers = [await manage(gone, 'GET'), await manage(other, 'GET', undefined, gone['registration_access_token'])];
+  for (const answer of answers)
+    expect(answer).toMatchObject({
+      status: 401,
+      body: { error: 'invalid_token', error_description: expect.stringContaining('the client was deleted') as unknown },
+    });
+});
+
 describe('a first registration', () => {
   test("returns every value with its default, the credentials once, and the URLs of the service's pages (decisions section 2, security R40)", async () => {
     const answer = await register({ redirect_uris: [redirect], client_name: 'Harbour', something_else: 7 });

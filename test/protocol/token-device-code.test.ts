@@ -155,6 +155,14 @@ describe('the device authorization endpoint', () => {
         body: { error: 'unsupported_grant_type' },
       });
       expect((await new UserAgent(off).get('/device')).status).toBe(404);
+      // the answer of an address that does not exist, whatever the method (reports F5)
+      for (const path of ['/device_authorization', '/device', '/sign-up', '/sign-up/complete'])
+        for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD']) {
+          const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+          const answer = await fetch(off.issuer + path, { method, redirect: 'manual', headers });
+          expect(answer.status, `${method} ${path}`).toBe(404);
+          if (path === '/device_authorization') expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+        }
     } finally {
       await off.stop();
     }

@@ -101,7 +101,7 @@ describe('a spent refresh token', () => {
   test('may be used five more times within the grace period, each time for another successor, and the sixth use fails (decisions section 4, security R32)', async () => {
     const { client, tokens, use } = await begin();
     const answers = [await use(tokens.refresh_token)];
-    await moveIntoPast(client, 9);
+    await moveIntoPast(client, 4);
     for (let count = 0; count < 5; count++) answers.push(await use(tokens.refresh_token));
     for (const answer of answers) expect(answer).toMatchObject(ok);
     expect(new Set(answers.map(successor)).size).toBe(6);
@@ -255,6 +255,34 @@ describe('the lifetime of a client session', () => {
     expect(renewed).toMatchObject(ok);
     expect(await userinfo(service.issuer, accessOf(renewed))).toMatchObject(ok);
   });
+});
+
+test('REFRESH_TOKEN_GRACE is the time in which a lost answer can be repeated, at most 5 times; afterwards the client session ends (security R32, R121, reports C1)', async () => {
+  const patient = await startTestService({
+    environment: { REFRESH_TOKEN_GRACE: '300' },
+    database: { ...service.database, drop: async () => undefined },
+    secretKey: service.secretKey,
+  });
+  try {
+    for (const [seconds, status] of [
+      [290, 200],
+      [310, 400],
+    ] as const) {
+      const { client, tokens } = await begin();
+      const use = (token: string) => refresh(patient.issuer, client, token);
+      // the answer to the first use is lost
+      expect(await use(tokens.refresh_token)).toMatchObject(ok);
+      await moveIntoPast(client, seconds);
+      const again = await use(tokens.refresh_token);
+      expect(again.status, String(seconds)).toBe(status);
+      if (status !== 200) continue;
+      for (let count = 1; count < 5; count++) expect(await use(tokens.refresh_token)).toMatchObject(ok);
+      expect(await use(tokens.refresh_token)).toMatchObject(invalidGrant);
+      expect(await use(successor(again))).toMatchObject(ok);
+    }
+  } finally {
+    await patient.stop();
+  }
 });
 
 test('with REFRESH_TOKEN_ROTATION=public, refresh tokens of public clients rotate, and those of confidential clients do not (security R31)', async () => {

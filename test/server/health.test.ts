@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { call, eventually } from '../helpers/grants.ts';
 import { execute } from '../helpers/global-setup.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
+import { UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -27,8 +28,31 @@ test('HEAD of a public address that changes nothing gets the headers of GET, and
     for (const name of ['content-type', 'content-length', 'cache-control', 'x-frame-options'])
       expect(answer.headers.get(name), `${name} of ${path}`).toBe(get.headers.get(name));
   }
-  for (const page of ['authorize', 'authenticate', 'login', 'consent', 'logout', 'end-session', 'account', 'metrics'])
+  for (const page of ['authorize', 'authenticate', 'consent', 'logout', 'end-session', 'account/security', 'metrics'])
     expect((await head(`/${page}`)).status, page).toBe(405);
+});
+
+test('HEAD of the pages at which uptime checks look is answered like GET of a browser without cookies, and has no effect (security R8, reports D)', async () => {
+  const agent = new UserAgent(service);
+  await agent.signIn(await service.createUser({ admin: true }));
+  const rows = () =>
+    service.database.sql(
+      `SELECT (SELECT count(*) FROM sessions) AS sessions, (SELECT max(used_at) FROM sessions) AS used, (SELECT count(*) FROM clients) AS clients,
+              (SELECT count(*) FROM authorization_requests) AS requests, (SELECT count(*) FROM audit_events) AS events`,
+    );
+  for (const path of ['/', '/login', '/login?transaction=x', '/account', '/admin']) {
+    const before = await rows();
+    const answer = await agent.fetch(path, { method: 'HEAD' });
+    expect(await rows(), path).toEqual(before);
+    const get = await fetch(service.issuer + path, { redirect: 'manual' });
+    expect([answer.status, answer.body], path).toEqual([get.status, '']);
+    for (const name of ['content-type', 'cache-control', 'x-frame-options', 'content-security-policy'])
+      expect(answer.headers.get(name), `${name} of ${path}`).toBe(get.headers.get(name));
+    expect(answer.headers.get('location')?.replace(/[?].*/, ''), path).toBe(
+      get.headers.get('location')?.replace(/[?].*/, ''),
+    );
+    expect(answer.headers.get('set-cookie'), path).toBeNull();
+  }
 });
 
 test.each(['/debug', '/documentation', '/swagger', '/.env', '/healthz', '/health', '/src/app.ts', '/package.json'])(

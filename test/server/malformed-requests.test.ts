@@ -68,10 +68,10 @@ test('a well-formed state comes back as the client sent it (RFC 6749 4.1.2)', as
 });
 
 test.each([
-  ['/login', 'GET, POST'],
+  ['/login', 'GET, HEAD, POST'],
   ['/authorize', 'GET, POST'],
   ['/consent', 'GET, POST'],
-  ['/account', 'GET, POST'],
+  ['/account', 'GET, HEAD, POST'],
   ['/introspect', 'POST'],
   ['/admin/api/clients', 'GET, POST'],
 ])('%s answers OPTIONS like any other unknown method: 405 with Allow (RFC 9110 15.5.6)', async (path, allow) => {
@@ -155,6 +155,6 @@ test('scripts of any origin register and manage a client, without credentials of
   ] as const) {
     const answer = await read(token);
     expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([status, '*']);
-    expect(answer.headers.get('access-control-expose-headers')).toBe('www-authenticate, dpop-nonce');
+    expect(answer.headers.get('access-control-expose-headers')).toBe('www-authenticate, dpop-nonce, retry-after');
   }
 });

@@ -1,6 +1,6 @@
 // Serves GET /account, the overview of the account, and GET /account/security, the sign-in methods.
-import type { FastifyInstance } from 'fastify';
-import { createAccountPages, firstPage } from '../account-pages.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type AccountSession, createAccountPages, firstPage } from '../account-pages.ts';
 import { tilesOf } from '../tiles.ts';
 import type { Config } from '../../config.ts';
 import { browserAndSystem } from '../../domain/browser-name.ts';
@@ -9,6 +9,7 @@ import type { ConnectionDirectory } from '../../repositories/connections/connect
 import type { Store } from '../../repositories/store.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
+import { alsoHead } from '../../server/head.ts';
 import { clientAddress } from '../../server/network.ts';
 import type { SignInMethod } from '../../pages/views/account.ts';
 import type { Pages } from '../../pages/views/index.ts';
@@ -30,7 +31,7 @@ export async function accountEndpoint(app: FastifyInstance, options: AccountDepe
   const { config, store, connections } = options;
   const account = createAccountPages(options);
 
-  account.page(app, '/account', async (own, request) => {
+  const overview = async (own: AccountSession, request: FastifyRequest) => {
     const { user } = own.session;
     const from = { address: clientAddress(request) };
     const [grants, live, methods, hasStart] = await Promise.all([
@@ -62,8 +63,9 @@ export async function accountEndpoint(app: FastifyInstance, options: AccountDepe
       switchAccountUri: '/login/accounts',
       logoutUri: '/logout',
     });
-  });
+  };
 
+  account.page(app, '/account', overview, alsoHead);
   account.page(app, '/account/security', async (own) => {
     const methods = await signInMethods(store, own.session.user, connections);
     return own.send('account-security', { methods, unprotected: isUnprotected(methods) });

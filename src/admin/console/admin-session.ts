@@ -1,6 +1,6 @@
 // Admits administrators to the console, to which they sign in as to any application: code flow, PKCE, and a client of the console's own.
 import { isDeepStrictEqual } from 'node:util';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import { equalSecrets, randomSecret } from '../../crypto/secrets.ts';
 import { multiFactor } from '../../oauth/acr.ts';
 import { parseClientMetadata } from '../../oauth/client-metadata.ts';
@@ -137,7 +137,8 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
 
   /** Redirects the browser to a sign-in that returns to `path`. @param demands further parameters of the authorization request */
   async function signIn(reply: FastifyReply, path: string, demands: Record<string, string> = {}): Promise<void> {
-    await ensureClient();
+    // a request without an effect leaves this to the first sign-in
+    if (reply.request.method !== 'HEAD') await ensureClient();
     const sent: SentRequest = { state: randomSecret(), verifier: randomSecret(), path, at: Date.now() };
     const sealed = secretBox.seal(JSON.stringify(sent), requestCookie).toString('base64url');
     reply.setCookie(requestCookie, sealed, { ...cookie, maxAge: requestLifetime });
@@ -266,17 +267,17 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
     /**
      * Serves a page: `show` runs only for an administrator who is signed in. A browser without one is redirected to the sign-in, and another
      * user gets an error page.
-     * @param demands.fresh whether the page needs a recent sign-in, so that an unattended browser does not show it
+     * @param options.fresh whether the page needs a recent sign-in, so that an unattended browser does not show it
      */
     page(
       app: FastifyInstance,
       path: string,
       show: (admin: AdminSession, request: FastifyRequest, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>,
-      demands: { fresh?: boolean } = {},
+      { fresh = false, ...options }: { fresh?: boolean } & RouteShorthandOptions = {},
     ): void {
-      app.get(path, async (request, reply) => {
+      app.get(path, options, async (request, reply) => {
         onlyNavigation(request);
-        const admin = await admit(request, reply, request.url.slice(basePath.length), demands.fresh ?? false);
+        const admin = await admit(request, reply, request.url.slice(basePath.length), fresh);
         return admin ? show(admin, request, reply) : reply;
       });
     },

@@ -11,7 +11,6 @@ import type { SecondStep } from '../../interaction/second-step.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
 import { type AccessRefusal, mayUse, wayOf } from '../../oauth/access.ts';
 import { redirectHost } from '../../oauth/client-metadata.ts';
-import { notFound } from '../../oauth/errors.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { refusedReason } from '../../pages/access-reason.ts';
 import { apiView } from '../../pages/api-view.ts';
@@ -26,6 +25,7 @@ import type { DeviceAuthorization } from '../../repositories/device-authorizatio
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Store } from '../../repositories/store.ts';
 import { onlyForms } from '../../server/form-body.ts';
+import { onlyWhere } from '../../server/switched-off.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
 import { readParameters, singleValued } from '../../server/parameters.ts';
 import { readVerificationCode, verificationCodeHashes } from '../../tokens/verification-code.ts';
@@ -62,9 +62,9 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
   const { config, store, sessions, secondStep, pages, limits, secretBox } = options;
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+  onlyWhere(app, config.deviceGrant, 'this service does not offer the device authorization grant');
   app.addHook('onRequest', async (request) => {
     if (request.method === 'GET') onlyNavigation(request);
-    if (!config.deviceGrant) throw notFound('this service does not offer the device authorization grant');
   });
 
   app.get(action, async (request, reply) => {

@@ -20,6 +20,7 @@ import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { logRefusal } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
+import { alsoHead } from '../../server/head.ts';
 import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
 import { createAfterVainTrip } from './vain-trip.ts';
 import { createLeave, isAllowed, isLocal, isShown, nameForm, namePath, type SignInPageKind } from './name-first.ts';
@@ -63,7 +64,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
-  app.get('/login', async (request, reply) => {
+  app.get('/login', alsoHead, async (request, reply) => {
     onlyNavigation(request);
     const { transaction, problem, account, local, connection } = singleValued(request.query);
     if (problem !== undefined && pageErrors.includes(problem)) {

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { isUniqueViolation } from '../../database/database.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';
+import { onlyWhere } from '../../server/switched-off.ts';
 import { countLinkRequest, findLink, linkGone, linkPath, type OpenLink } from '../../interaction/mailed-link.ts';
 import { createPasswordChoice } from '../../domain/password-choice.ts';
 import { languagesOf } from '../../server/accept-language.ts';
@@ -13,7 +14,6 @@ import { signInPath } from '../../interaction/sign-in.ts';
 import type { RememberedRequest, RememberedRequests } from '../../interaction/remembered-request.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { email as mailAddress, maxOwnNameLength, maxPasswordLength, ownName } from '../../oauth/administration.ts';
-import { notFound } from '../../oauth/errors.ts';
 import type { LinkPurpose } from '../../repositories/mailed-links/mailed-links.ts';
 import type { User } from '../../repositories/users/users.ts';
 import type { Config } from '../../config.ts';
@@ -60,9 +60,9 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
+  onlyWhere(app, config.signUp, 'users cannot create accounts here: ask an administrator for one');
   app.addHook('onRequest', async (request) => {
     if (request.method === 'GET') onlyNavigation(request);
-    if (!config.signUp) throw notFound('users cannot create accounts here: ask an administrator for one');
   });
 
   app.get(path, async (request, reply) => {

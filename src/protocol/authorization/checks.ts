@@ -48,7 +48,8 @@ function refuse(code: ErrorCode, description: string): never {
 }
 
 function checkState({ target }: TrustedRequest, { state }: Record<string, string>): void {
-  if (state !== target.state)
+  // the error itself carries a state that is only too long (RFC 6749 4.1.2.1)
+  if (state !== target.state || (state !== undefined && state.length > maxOpaque))
     refuse('invalid_request', `state must be well-formed text of at most ${maxOpaque} characters`);
 }
 

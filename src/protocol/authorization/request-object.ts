@@ -49,7 +49,7 @@ const requestParameters = [
 /** Bytes of names and values (security R119). */
 const maxBytes = 8 * 1024;
 /** The same of a request with a request object, `claims` or `authorization_details`. */
-const maxLargeBytes = 16 * 1024;
+export const maxLargeBytes = 16 * 1024;
 const sizes = 'the request is too long: 8 KiB in all, and 16 KiB with a request object or claims, is the most';
 
 /** The parameters by which the client can learn of an error, each with the most characters of a valid value. */
@@ -58,7 +58,8 @@ const essential: readonly [string, number][] = [
   ['redirect_uri', 2000],
   ['response_type', 100],
   ['response_mode', 100],
-  ['state', 2048],
+  // an error carries a longer one than a good request may have (RFC 6749 4.1.2.1)
+  ['state', maxLargeBytes],
   ['prompt', 100],
 ];
 

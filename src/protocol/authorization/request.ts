@@ -10,7 +10,7 @@ import { splitScope } from '../../oauth/scope.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { checks, type CheckRules, wellFormed } from './checks.ts';
-import type { RequestProblem } from './request-object.ts';
+import { maxLargeBytes, type RequestProblem } from './request-object.ts';
 import type { VerificationContext } from './verification-context.ts';
 import type { TrustedRequest } from './trusted-request.ts';
 
@@ -49,7 +49,7 @@ export async function verifyRequest(
     redirectUri,
     delivery: (usable ? mode?.delivery : undefined) ?? defaultOf(parameters['response_type']),
     jwtAudience: mode?.jwt ? client.clientId : undefined,
-    state: state !== undefined && wellFormed(state) ? state : undefined,
+    state: state !== undefined && wellFormed(state, maxLargeBytes) ? state : undefined,
   };
   const request: TrustedRequest = {
     client,

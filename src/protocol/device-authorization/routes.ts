@@ -5,7 +5,7 @@ import type { AuthenticateClient } from '../../client-authentication/client-auth
 import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import { admitsUsers } from '../../interaction/redirect-check.ts';
-import { invalidScope, notFound, OAuthError, proofReused, unauthorizedClient } from '../../oauth/errors.ts';
+import { invalidScope, OAuthError, proofReused, unauthorizedClient } from '../../oauth/errors.ts';
 import { deviceGrant } from '../../oauth/registrable-values.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
 import { text } from '../../oauth/text.ts';
@@ -15,6 +15,7 @@ import type { Dpop } from '../../sender-constraint/dpop.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { jsonErrors, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
+import { onlyWhere } from '../../server/switched-off.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
@@ -44,9 +45,7 @@ export async function deviceAuthorizationEndpoint(
 ): Promise<void> {
   await onlyForms(app);
   app.setErrorHandler(jsonErrors);
-  app.addHook('onRequest', async () => {
-    if (!config.deviceGrant) throw notFound('this service does not offer the device authorization grant');
-  });
+  onlyWhere(app, config.deviceGrant, 'this service does not offer the device authorization grant');
 
   app.post('/device_authorization', async (request, reply) => {
     const client = await authenticateClient(request, { allowPublic: true });

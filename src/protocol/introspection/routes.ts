@@ -84,12 +84,13 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
     const wait = countCall(caller.clientId);
     if (wait > 0) throw tooOften(wait);
     const { token, token_type_hint: hint } = readParameters(shape, request.body);
-    if (hint !== undefined && hint !== 'access_token' && hint !== 'pct') {
+    const isLenient = config.introspectionMalformed === 'inactive';
+    // a hint only speeds up a search (RFC 7662 2.1), and the token itself says its kind
+    if (hint !== undefined && hint !== 'access_token' && hint !== 'pct' && !isLenient) {
       throw new OAuthError('unsupported_token_type', 'token_type_hint must be access_token or pct');
     }
     const found = await find(token);
-    if (found === 'malformed' && config.introspectionMalformed !== 'inactive')
-      return jsonRefusal(malformed, request, reply);
+    if (found === 'malformed' && !isLenient) return jsonRefusal(malformed, request, reply);
     noStore(reply);
     const isShown = found !== undefined && found !== 'malformed' && mayKnow(caller, found);
     const response = isShown

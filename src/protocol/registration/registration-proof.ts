@@ -14,6 +14,10 @@ import type { AuthenticateRegistrant } from '../../client-authentication/client-
 
 const clientPath = z.object({ clientId: text(255) });
 
+/** The same for every cause, so that nobody finds out which clients exist (security R44). */
+const foreignToken =
+  'the registration access token is not one of this client now: the token was renewed, the client was deleted, or another client has it';
+
 /** The proof of a POST. */
 export type Proof = { client: Client; /** By an Idempotency-Key alone. */ byKey?: true } | { initialAccessToken: true };
 
@@ -72,7 +76,7 @@ export function createRegistrationProof({ store, authenticateRegistrant }: Regis
         : undefined;
     const client = hash && (await store.clients.find(clientId));
     if (!client?.registrationTokenHash || !equalDigests(client.registrationTokenHash, hash!)) {
-      throw invalidToken('the registration access token belongs to another client');
+      throw invalidToken(foreignToken);
     }
     return client;
   }
@@ -85,7 +89,7 @@ export function createRegistrationProof({ store, authenticateRegistrant }: Regis
 export async function lockHeld({ clients }: Pick<Repositories, 'clients'>, held: Client): Promise<Client> {
   const current = await clients.lock(held.clientId);
   if (!current?.registrationTokenHash || !equalDigests(current.registrationTokenHash, held.registrationTokenHash!)) {
-    throw invalidToken('the registration access token belongs to another client');
+    throw invalidToken(foreignToken);
   }
   return current;
 }

@@ -1,11 +1,41 @@
 // Writes the answer to a registration, and refuses members that a client may not send.
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config.ts';
-import { administratorMembers, serverMembers } from '../../oauth/client-metadata.ts';
+import { administratorMembers, type ClientMetadata, serverMembers } from '../../oauth/client-metadata.ts';
 import { invalidClientMetadata } from '../../oauth/errors.ts';
+import { deviceGrant } from '../../oauth/registrable-values.ts';
 import { isAdministratorScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { ShownCredentials } from '../../tokens/client-credentials.ts';
+
+/**
+ * The metadata without what the settings switch off: it is registered, and not in effect (RFC 7591 3.2.1).
+ * @param metadata of the client, or its pending change
+ */
+function inEffect(config: Config, { request_object_signing_alg: alg, ...metadata }: ClientMetadata) {
+  const isOff = (grantType: string) => !config.deviceGrant && grantType === deviceGrant;
+  return {
+    ...metadata,
+    grant_types: metadata.grant_types.filter((grantType) => !isOff(grantType)),
+    ...(alg !== undefined && (alg !== 'none' || config.requestObjectUnsigned) && { request_object_signing_alg: alg }),
+  };
+}
+
+/** Keeps in an update what the answers leave out while a setting switches it off: the client could not send it back (RFC 7592 2.2). */
+export function withHidden(
+  config: Config,
+  { metadata }: Client,
+  body: Record<string, unknown>,
+): Record<string, unknown> {
+  const shown = inEffect(config, metadata);
+  const hidden = metadata.grant_types.filter((grantType) => !shown.grant_types.includes(grantType));
+  const { grant_types: sent, request_object_signing_alg: alg = metadata.request_object_signing_alg } = body;
+  return {
+    ...body,
+    ...(Array.isArray(sent) && { grant_types: [...new Set([...(sent as unknown[]), ...hidden])] }),
+    ...(!('request_object_signing_alg' in shown) && alg !== undefined && { request_object_signing_alg: alg }),
+  };
+}
 
 /** The client information response (RFC 7591 3.2.1, service specification 2.2). */
 export function registrationResponse(
@@ -16,7 +46,7 @@ export function registrationResponse(
   const response: Record<string, unknown> = {
     client_id: client.clientId,
     client_id_issued_at: Math.floor(client.createdAt.getTime() / 1000),
-    ...client.metadata,
+    ...inEffect(config, client.metadata),
     status: client.status,
     registration_client_uri: `${config.issuer}/register/${encodeURIComponent(client.clientId)}`,
     login_uri: `${config.issuer}/login`,
@@ -30,7 +60,7 @@ export function registrationResponse(
   if (shown?.registrationAccessToken !== undefined)
     response['registration_access_token'] = shown.registrationAccessToken;
   if (client.refusalReason !== undefined) response['refusal_reason'] = client.refusalReason;
-  if (client.pendingMetadata) response['pending_changes'] = client.pendingMetadata;
+  if (client.pendingMetadata) response['pending_changes'] = inEffect(config, client.pendingMetadata);
   return response;
 }
 

@@ -28,6 +28,7 @@ import { acceptsApproval, createDeferredRegistration, readPoll, type Recorder, t
 import {
   refuseForeignMembers,
   registrationResponse,
+  withHidden,
   withoutAdministratorScopes,
   withoutGivenScopes,
 } from './registration.ts';
@@ -107,7 +108,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     const secret = body['client_secret'];
     checkSecret(held, secret);
     refuseForeignMembers(body, await answered(held, body, bearerToken(request)), held);
-    const metadata = await parse(withoutGivenScopes(held, body), held);
+    const metadata = await parse(withHidden(config, held, withoutGivenScopes(held, body)), held);
     await checkSectorOf(request, metadata, held);
     const { client, newSecret } = await changeClient(async (repositories) => {
       const current = await lockHeld(repositories, held);

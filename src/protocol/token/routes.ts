@@ -25,7 +25,7 @@ import type { Metrics } from '../../server/metrics.ts';
 import { clientAddress } from '../../server/network.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
-import { text } from '../../oauth/text.ts';
+import { repeated, text } from '../../oauth/text.ts';
 import { type TokenResponse, withLifetimeOf } from '../../tokens/token-issuer.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import { beyondClient, type ClientToken, type GrantContext, type GrantType, type UserTokens } from './grant-type.ts';
@@ -68,9 +68,9 @@ export async function tokenEndpoint(
     if (!proof && client.rules.needsBoundTokens) throw proofMissing('client');
     const binding: Binding = proof ? proof.binding : 'none';
     // find the grant
-    if (!grantType) throw unsupportedGrantType('this grant_type is not supported');
+    if (!grantType) throw unsupportedGrantType(`this grant_type is not supported${repeated(name)}`);
     if (!client.metadata.grant_types.some((registered) => registered === name)) {
-      throw unauthorizedClient('the client is not registered for this grant_type');
+      throw unauthorizedClient(`the client is not registered for this grant_type${repeated(name)}`);
     }
     const parameters = readParameters(grantType.parameters, request.body);
     const { resource } = readParameters(resourceParameter, request.body);

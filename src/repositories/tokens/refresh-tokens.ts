@@ -75,7 +75,7 @@ export function refreshTokensRepository(sql: Sql) {
           client_id: refresh.clientId,
           scope: refresh.scope,
           resource: refresh.resource,
-          grace_seconds: grace.seconds,
+          grace_seconds: refresh.graceSeconds ?? grace.seconds,
           grace_uses: grace.uses,
           proof: usedProof(refresh.proof),
           acts_at: actsAt(refresh.address),

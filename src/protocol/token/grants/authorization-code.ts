@@ -5,7 +5,7 @@ import { codeChallenge, isCodeVerifier } from '../../../oauth/pkce.ts';
 import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { RedemptionFailure } from '../../../oauth/code-redemption.ts';
-import { text } from '../../../oauth/text.ts';
+import { repeated, text } from '../../../oauth/text.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import { withLifetimeOf } from '../../../tokens/token-issuer.ts';
 import { bindingRefusals, type GrantType } from '../grant-type.ts';
@@ -82,7 +82,7 @@ export function authorizationCodeGrant({
         failure === 'unbound' || failure === 'proof'
           ? bindingRefusals[failure]()
           : failure === 'resource'
-            ? invalidTarget(descriptions.resource)
+            ? invalidTarget(`${descriptions.resource}${repeated(resource ?? '')}`)
             : invalidGrant(descriptions[failure]);
       const type = burned ? 'code.burned' : events[failure];
       if (!type) return { refusal };

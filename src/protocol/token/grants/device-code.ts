@@ -1,8 +1,8 @@
 // Answers the polls of a device, with tokens once its user has approved (RFC 8628 sections 3.4 and 3.5).
 import { z } from 'zod';
-import { type ErrorCode, OAuthError } from '../../../oauth/errors.ts';
+import { type ErrorCode, invalidTarget, OAuthError } from '../../../oauth/errors.ts';
 import { deviceGrant } from '../../../oauth/registrable-values.ts';
-import { text } from '../../../oauth/text.ts';
+import { repeated, text } from '../../../oauth/text.ts';
 import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
 import type { PollFailure } from '../../../repositories/device-authorizations/device-authorizations.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -21,7 +21,6 @@ const refusals: Partial<Record<PollFailure, [code: ErrorCode, description: strin
   slow_down: ['slow_down', 'the poll came too soon: wait 5 seconds longer between polls from now on'],
   denied: ['access_denied', 'the user did not allow it'],
   expired: ['expired_token', 'the device code has expired: request a new one'],
-  resource: ['invalid_target', 'the authorization is not for this resource'],
 };
 
 const invalid: Partial<Record<PollFailure, string>> = {
@@ -83,7 +82,10 @@ export function deviceCodeGrant({
         return { ...result, tokens: withLifetimeOf(result, tokens), refreshToken: tokens.refreshToken?.token };
       const { failure, sub, clientId } = result;
       const type = events[failure];
-      const refusal = refusalOf(failure);
+      const refusal =
+        failure === 'resource'
+          ? invalidTarget(`the authorization is not for this resource${repeated(resource ?? '')}`)
+          : refusalOf(failure);
       return type ? { refusal, event: { type, clientId, sub } } : { refusal };
     },
   };

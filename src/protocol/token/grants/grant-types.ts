@@ -1,4 +1,5 @@
 // Lists the grant types of the token endpoint.
+import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { TokenService } from '../../../tokens/token-service.ts';
 import type { GrantType } from '../grant-type.ts';
@@ -9,6 +10,7 @@ import { refreshTokenGrant } from './refresh-token.ts';
 
 /** Everything that a grant type can depend on; each declares what it needs. */
 export interface GrantDependencies {
+  config: Config;
   store: Store;
   tokens: TokenService;
 }

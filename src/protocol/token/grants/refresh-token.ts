@@ -1,11 +1,12 @@
 // Uses a refresh token (RFC 6749 section 6, RFC 9700 section 4.14.2, OpenID Connect Core 12).
 import { z } from 'zod';
+import type { Config } from '../../../config.ts';
 import { invalidGrant, invalidScope, invalidTarget } from '../../../oauth/errors.ts';
 import { isScope, splitScope } from '../../../oauth/scope.ts';
 import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { RefreshFailure } from '../../../oauth/refresh-rotation.ts';
-import { text } from '../../../oauth/text.ts';
+import { repeated, text } from '../../../oauth/text.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import type { TokenService } from '../../../tokens/token-service.ts';
 import { withLifetimeOf } from '../../../tokens/token-issuer.ts';
@@ -32,14 +33,14 @@ const events: Partial<Record<RefreshFailure, AuditEventType>> = {
   proof: 'dpop.replayed',
 };
 
-const errors: Partial<Record<RefreshFailure, typeof invalidGrant>> = { scope: invalidScope, resource: invalidTarget };
-
 interface RefreshTokenGrantDependencies {
+  config: Pick<Config, 'lifetimes'>;
   store: Pick<Store, 'refreshTokens'>;
   tokens: Pick<TokenService, 'rotates'>;
 }
 
 export function refreshTokenGrant({
+  config,
   store,
   tokens: { rotates },
 }: RefreshTokenGrantDependencies): GrantType<z.infer<typeof parameters>> {
@@ -60,6 +61,7 @@ export function refreshTokenGrant({
         scope: scope === undefined ? undefined : splitScope(scope),
         resource,
         rotate: rotates(client),
+        graceSeconds: config.lifetimes.refreshTokenGrace,
         accessTokenHash: tokens.accessToken.hash,
         refreshTokenHash: tokens.refreshToken!.hash,
         binding: tokens.bindings.binding,
@@ -80,7 +82,9 @@ export function refreshTokenGrant({
       const refusal =
         failure === 'unbound' || failure === 'proof'
           ? bindingRefusals[failure]()
-          : (errors[failure] ?? invalidGrant)(descriptions[failure]);
+          : failure === 'resource'
+            ? invalidTarget(`${descriptions.resource}${repeated(resource ?? '')}`)
+            : (failure === 'scope' ? invalidScope : invalidGrant)(descriptions[failure]);
       const type = events[failure];
       return type ? { refusal, event: { type, clientId, sub } } : { refusal };
     },
