@@ -193,6 +193,8 @@ export const requirements: Record<string, Record<number, string>> = {
   },
   'Found by attack, the second time': {
     153: 'One text never names two users or clients: names, addresses, subs and client ids have one key space, whose primary key decides on every database.',
+    156: 'Who confirmed an address is remembered, and a word joins no account without a question.',
+    157: 'The word of a provider confirms an address only where the provider owns it, or an administrator trusts the provider.',
   },
 };
 

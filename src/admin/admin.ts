@@ -19,6 +19,7 @@ import { consoleClientsEndpoint } from './console/clients/routes.ts';
 import { groupPageRoutes } from './console/groups/page-routes.ts';
 import { consoleGroupsEndpoint } from './console/groups/routes.ts';
 import { consoleConnectionsEndpoint } from './console/connections/routes.ts';
+import { consoleConfirmationsEndpoint } from './console/connections/confirmation-routes.ts';
 import { consoleDirectoriesEndpoint } from './console/connections/directory-routes.ts';
 import { consoleResourcesEndpoint } from './console/resources/routes.ts';
 import { consoleScopesEndpoint } from './console/scopes/routes.ts';
@@ -58,7 +59,7 @@ const pages = [
   userConnectionRoutes,
   ...[userExportRoutes, userImportRoutes],
   ...[consoleGroupsEndpoint, groupPageRoutes, consoleResourcesEndpoint, consoleConnectionsEndpoint],
-  consoleDirectoriesEndpoint,
+  ...[consoleDirectoriesEndpoint, consoleConfirmationsEndpoint],
   ...[consoleAttributesEndpoint, consoleScopesEndpoint],
   ...[sessionRoutes, keyRoutes, auditRoutes],
   ...[appearanceRoutes, settingsRoutes],

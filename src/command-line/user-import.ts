@@ -15,13 +15,17 @@ function progress({ stderr }: Terminal, rows: number, text: string): void {
 
 export const userImportCommands: Record<string, Command> = {
   'user import': {
-    usage: 'FILE|- [--format csv|jsonl] [--update] [--with-admins] [--dry-run] [--from-line N]',
+    usage: 'FILE|- [--format csv|jsonl] [--update] [--with-admins] [--trust-confirmations] [--dry-run] [--from-line N]',
     summary:
       'Imports users from a file, with their password hashes. Without --update, existing users are skipped. Each rejected row is reported on standard error.',
     options: [
       ['--format csv|jsonl', 'The format; by default, the file extension decides.'],
       ['--update', 'Updates existing users; otherwise they are skipped.'],
       ['--with-admins', 'Allows rows that create or change administrators.'],
+      [
+        '--trust-confirmations',
+        'Believes the file that addresses are confirmed, as if an administrator had confirmed them: only for a file of a system that you trust.',
+      ],
       ['--dry-run', 'Checks the file and stores nothing.'],
       ['--from-line N', 'Starts at this line and skips the rows before it.'],
     ],
@@ -32,6 +36,7 @@ export const userImportCommands: Record<string, Command> = {
           format: { type: 'string' },
           update: { type: 'boolean', default: false },
           'with-admins': { type: 'boolean', default: false },
+          'trust-confirmations': { type: 'boolean', default: false },
           'dry-run': { type: 'boolean', default: false },
           'from-line': { type: 'string', default: '0' },
         },
@@ -46,6 +51,7 @@ export const userImportCommands: Record<string, Command> = {
       const options = {
         update: values.update,
         admins: values['with-admins'],
+        trustConfirmations: values['trust-confirmations'],
         dryRun: values['dry-run'],
         fromLine,
       };

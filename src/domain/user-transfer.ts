@@ -80,11 +80,14 @@ export async function* importFile(
     if (row.line < (options.fromLine ?? 0)) continue;
     const problem = 'problem' in row ? row.problem : problemOf(row.record, options);
     if (problem) yield refuse(row.line, problem);
-    else if ('record' in row) batch.push({ line: row.line, user: importedUser(row.record) });
+    else if ('record' in row) batch.push({ line: row.line, user: importedUser(row.record, options) });
     if (batch.length >= batchSize) yield* store();
   }
   yield* store();
-  const detail = { ...counts, update: options.update };
+  const detail = {
+    ...{ ...counts, update: options.update },
+    ...(options.trustConfirmations && { trust_confirmations: true }),
+  };
   if (!options.dryRun)
     await withNewDeadline(() =>
       parts.store.auditEvents.insert({ ...by, type: 'users.imported', outcome: 'success', detail }),
@@ -121,9 +124,18 @@ function problemOf(record: UserRecord, { admins }: ImportOptions): RecordProblem
   return undefined;
 }
 
-const importedUser = ({ email_verified, password_hash, admin, ...record }: UserRecord): ImportedUser => ({
+/** The word of a file that an address is confirmed; undefined keeps what is stored. */
+function confirmationOf(isConfirmed: boolean | undefined, { trustConfirmations = false }: ImportOptions) {
+  if (isConfirmed === undefined) return undefined;
+  return isConfirmed ? (trustConfirmations ? ('administrator' as const) : ('word' as const)) : null;
+}
+
+const importedUser = (
+  { email_verified: isConfirmed, password_hash, admin, ...record }: UserRecord,
+  options: ImportOptions,
+): ImportedUser => ({
   ...record,
-  emailVerified: email_verified,
+  confirmedBy: confirmationOf(isConfirmed, options),
   passwordHash: password_hash,
   ...(admin !== undefined && { admin }),
 });

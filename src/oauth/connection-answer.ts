@@ -47,6 +47,8 @@ export interface AnsweredAddress {
   verified: boolean;
   /** The answer says that the account belongs to another domain than its address: authority over that domain does not count. */
   isForeign?: boolean;
+  /** Whether the word confirms the address for applications, where the provider decides it and no setting of the connection (security R157). */
+  isConfirmed?: boolean;
 }
 
 /** Joins an ID Token and UserInfo. What the ID Token says is signed, so it goes first; a false email_verified wins wherever it is (federation F12). */

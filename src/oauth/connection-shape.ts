@@ -71,6 +71,14 @@ const members = {
     .describe('How an account with the same confirmed address is linked: ask asks for its own sign-in.'),
   provisioning: z.enum(['off', 'invited', 'on']).optional().describe('Whether a user is made for an unknown identity.'),
   username_from: path.optional().describe('The path of the user name of a new user.'),
+  username_local_part: z
+    .boolean()
+    .optional()
+    .describe('Whether the user name of a new user is the part of that value before the @.'),
+  username_suffix: z
+    .boolean()
+    .optional()
+    .describe('Whether a new user whose name is taken gets the name with a number, and is not asked for another one.'),
   claim_rules: z.array(claimRule).max(50).optional().describe('The claims that the connection sets.'),
   group_rules: z
     .array(groupRule)
@@ -81,6 +89,10 @@ const members = {
     ),
   default_groups: z.array(groupName).max(50).optional().describe('Groups of everyone who signs in by it.'),
   sync: z.enum(['first', 'always', 'never']).optional().describe('When claims and groups are taken over.'),
+  trust_email: z
+    .boolean()
+    .optional()
+    .describe('Whether its word that an address is verified makes the address confirmed for applications.'),
   trust_mfa: z.boolean().optional().describe('Whether its word counts that two factors were shown.'),
   mfa_values: z.array(text(200)).max(20).optional().describe('Values of acr that mean two factors.'),
   session_lifetime: z

@@ -33,10 +33,13 @@ export interface LinkFacts {
     | {
         sub: string;
         enabled: boolean;
-        confirmed: boolean;
+        /** Who confirmed its address; undefined if it is not confirmed (security R156). */
+        confirmedBy: 'mail' | 'administrator' | 'authority' | 'word' | undefined;
         /** It has an administrator's role or a guarded group. */
         powerful: boolean;
         hasLink: boolean;
+        /** It has a link to another connection. */
+        hasOtherLink: boolean;
         /** A link to this connection was removed (federation FR8). */
         removedLink: boolean;
       }
@@ -72,11 +75,13 @@ export function decideLink(facts: LinkFacts): LinkDecision {
 
 /** An account has the address that the connection vouches for. No second account can have it. */
 function decideAccount(facts: LinkFacts, account: NonNullable<LinkFacts['account']>): LinkDecision {
-  if (!account.confirmed) return refuse('address-taken');
+  if (account.confirmedBy === undefined) return refuse('address-taken');
   if (account.hasLink) return refuse('linked-otherwise');
   if (facts.linking === 'never' || account.powerful || account.removedLink) return refuse('own-session');
   if (!account.enabled) return refuse('disabled');
-  return facts.linking === 'domain' && facts.vouches === 'authority'
+  // a stranger may have got a word for the address, or left another way in: the account has to be proven (security R156)
+  const isCertain = account.confirmedBy !== 'word' && !account.hasOtherLink;
+  return facts.linking === 'domain' && facts.vouches === 'authority' && isCertain
     ? { decision: 'link', sub: account.sub, how: 'domain' }
     : { decision: 'prove', sub: account.sub };
 }

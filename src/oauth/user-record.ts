@@ -39,7 +39,7 @@ const rules: Record<string, z.ZodType> = {
   password_hash: z.string(),
   ...Object.fromEntries(Object.entries(claimRules).map(([claim, rule]) => [claim, rule.nullable()])),
 };
-const skipped = new Set(['created_at', 'updated_at', 'has_password']);
+const skipped = new Set(['created_at', 'updated_at', 'has_password', 'email_confirmed_by']);
 
 export interface UserRecord {
   sub?: string;

@@ -54,6 +54,7 @@ import { userImportsRepository } from './users/user-imports.ts';
 import { userSearchRepository } from './users/user-search.ts';
 import { userSettingsRepository } from './users/user-settings.ts';
 import { usersRepository } from './users/users.ts';
+import { wordConfirmationsRepository } from './users/word-confirmations.ts';
 import { breakGlassRepository } from './connections/break-glass.ts';
 import { connectionStepsRepository } from './connections/connection-steps.ts';
 import { connectionsRepository } from './connections/connections.ts';
@@ -126,6 +127,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     userSearch: userSearchRepository(sql),
     userSettings: userSettingsRepository(sql),
     users: usersRepository(sql),
+    wordConfirmations: wordConfirmationsRepository(sql),
     databaseStatus: databaseStatusRepository(sql),
   };
 }

@@ -21,6 +21,8 @@ const common = [
   choice('status', 'disabled', 'enabled', 'link_only'),
   choice('linking', 'ask', 'domain', 'never'),
   choice('provisioning', 'off', 'invited', 'on'),
+  text('username_from'),
+  ...['username_local_part', 'username_suffix', 'trust_email'].map((name) => ({ name, type: 'check' as const })),
   ...[lines('domains'), lines('authoritative_domains'), lines('group_rules'), lines('default_groups')],
   { name: 'trust_mfa', type: 'check' as const },
   ...['position', 'session_lifetime'].map((name) => ({ name, type: 'number' as const, most: 9, more: true })),
@@ -39,7 +41,7 @@ const typed = {
   ...{ status: 'enabled', linking: 'domain', provisioning: 'on', authoritative_domains: 'example.com' },
   ...{ groups_claim: 'groups', group_rules: 'Staff = staff', default_groups: 'guests', trust_mfa: 'true' },
   ...{ position: '1', hidden: '', domains: 'example.com', subdomains: 'true', enforced: 'true', session_lifetime: '' },
-  ...{ response_mode: 'query' },
+  ...{ response_mode: 'query', username_from: 'upn', username_local_part: 'true', username_suffix: 'true' },
 };
 const types = (['oidc', 'google', 'microsoft', 'github', 'apple', 'oauth'] as const).map((name) => ({
   name,
@@ -132,6 +134,7 @@ export const connectionExamples: Examples<ConnectionPages> = {
     },
     {
       ...frame,
+      wordConfirmations: { count: 12, uri: `${uri}/word-confirmations` },
       connection: {
         ...{ id: 'corporate', name: longName, kind: 'oidc', status: 'enabled', clientId: 'gatehouse' },
         ...{ issuer: 'https://login.example.com/3f2504e0-4f89-11d3-9a0c-0305e82c3301/v2.0', linking: 'domain' },
@@ -153,6 +156,18 @@ export const connectionExamples: Examples<ConnectionPages> = {
       ...{ of: { id: 'corporate', name: longName, uri, secretSince: since }, redirectUri, typed },
       ...{ type: 'oidc', fields: [text('display_name'), ...openId, ...common] },
       ...{ form: form(`${uri}/edit`), problem: 'other-issuer' },
+    },
+  ],
+  'console-word-confirmations': [
+    { ...frame, name: 'Corporate', uri, domains: ['example.com'], count: 0, accounts: [], form: form('/x') },
+    {
+      ...frame,
+      ...{ name: longName, uri: '/admin/connections/corporate', domains: ['example.com', 'example.org'], count: 120 },
+      accounts: [
+        { username: 'ada', email: 'ada@example.com', uri: '/admin/users/1' },
+        { username: longName, email: `${'x'.repeat(60)}@example.org`, uri: '/admin/users/2' },
+      ],
+      form: form('/admin/connections/corporate/word-confirmations'),
     },
   ],
   'console-connection-delete': [

@@ -64,11 +64,25 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
     },
   ],
   'console-users-import': [
-    { ...users, form: form('/admin/users/import'), typed: '', update: false, admins: false, most: 1_000_000 },
     {
       ...users,
       form: form('/admin/users/import'),
-      ...{ typed: 'username,email\nada,ada@example.com\nx,y', update: true, admins: true, most: 1_000_000 },
+      typed: '',
+      update: false,
+      admins: false,
+      trustConfirmations: false,
+      most: 1_000_000,
+    },
+    {
+      ...users,
+      form: form('/admin/users/import'),
+      ...{
+        typed: 'username,email\nada,ada@example.com\nx,y',
+        update: true,
+        admins: true,
+        trustConfirmations: true,
+        most: 1_000_000,
+      },
       result: refusedRows,
       problem: 'head',
       head: { kind: 'missing', column: 'username', columns: ['username', 'email'] },

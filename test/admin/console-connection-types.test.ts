@@ -47,6 +47,7 @@ async function send(path: string, typed: Record<string, string>) {
 const own = (body: string) => {
   const common = [
     ...['id', 'display_name', 'secret', 'status', 'linking', 'provisioning', 'domains', 'authoritative_domains'],
+    ...['username_from', 'username_local_part', 'username_suffix', 'trust_email'],
     ...['default_groups', 'position', 'session_lifetime', 'subdomains', 'enforced', 'hidden', 'store_tokens'],
   ];
   return Object.keys(fieldsOf(body)).filter((name) => !common.includes(name));

@@ -30,14 +30,12 @@ test('each form of the console is of a kind or of a preset, and a name that is n
 });
 
 test.each([
-  ['google', { client_id: 'x' }, true],
-  ['apple', { client_id: 'x', team_id: 'TEAM000001', key_id: 'KEY0000001' }, true],
-  ['microsoft', { client_id: 'x', tenants: '11111111-1111-4111-8111-111111111111' }, false],
-  ['github', { client_id: 'x' }, true],
-  ['github', { client_id: 'x', base: 'https://github.example' }, false],
-])('the word of %s with %j confirms an address for applications: %j (federation 4, FR2)', (preset, given, confirms) => {
-  const variant = kinds[kindsOf(preset)[0]!](preset)!;
-  expect(variant.profile(variant.settings.parse(given)).confirms).toBe(confirms);
+  ['google', undefined],
+  ['apple', true],
+  ['microsoft', undefined],
+  ['github', undefined],
+])('a new connection of %s has trust_email %j (security R157)', (preset, trustEmail) => {
+  expect(kinds[kindsOf(preset)[0]!](preset)!.members?.trustEmail).toBe(trustEmail);
 });
 
 test('Google, Apple and Microsoft have fixed addresses where OUTBOUND_ALLOW names no test bed (federation FR2)', () => {

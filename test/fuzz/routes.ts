@@ -345,6 +345,17 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [303, 400, 403, 404],
   },
+  'GET /admin/connections/:id/word-confirmations': {
+    path: { id: ['none'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'POST /admin/connections/:id/word-confirmations': {
+    path: { id: ['none'] },
+    form: { csrf: ['@csrf /admin/connections/none/word-confirmations'] },
+    cookies: byAdministrator,
+    statuses: [303, 400, 403, 404],
+  },
   'POST /admin/connections/:id/delete': {
     path: { id: ['none'] },
     form: { csrf: ['@csrf /admin/connections/none/delete'], 'typed?': ['none'] },

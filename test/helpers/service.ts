@@ -54,7 +54,8 @@ export interface TestService {
   statements: string[];
   /** Log lines of all instances, as parsed JSON. */
   logs: Record<string, unknown>[];
-  createUser(user?: Partial<NewUser> & { password?: string }): Promise<TestUser>;
+  /** A user whose address is `emailVerified` has it confirmed by our own mail, unless `confirmedBy` says otherwise. */
+  createUser(user?: Partial<NewUser> & { password?: string; emailVerified?: boolean }): Promise<TestUser>;
   /** An enabled client, as an administrator creates one, or a disabled one, as it waits after its registration. */
   createClient(
     metadata?: Record<string, unknown>,
@@ -186,7 +187,8 @@ export async function startTestService(
     logs,
     statements,
     async createUser(user = {}) {
-      const { password = 'correct horse battery staple', ...rest } = user;
+      const { password = 'correct horse battery staple', emailVerified = false, ...rest } = user;
+      if (emailVerified) rest.confirmedBy ??= 'mail';
       remember('password', password);
       const { user: made } = await administration.createUser(
         { actor: 'test' },

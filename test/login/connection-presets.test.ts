@@ -96,14 +96,31 @@ describe('google', () => {
     return sub;
   };
 
-  test('signs a person in by its subject, and its word confirms the address (federation 5)', async () => {
+  test('signs a person in by its subject (federation 5)', async () => {
     const sub = claim({ email: 'gwen@third.example', hd: undefined });
     expect(await userOf('google', sub)).toMatchObject({
-      ...{ username: 'gwen@third.example', email: 'gwen@third.example', emailVerified: true },
+      ...{ username: 'gwen@third.example', email: 'gwen@third.example' },
       claims: { name: 'Gwen Example', given_name: 'Gwen', family_name: 'Example' },
     });
     expect(providers.google.last('/token')!.form).toMatchObject({ client_id: 'g', client_secret: canary });
     expect(providers.google.count('/userinfo')).toBe(0);
+  });
+
+  test.each([
+    ['a@gmail.com', undefined, 'word'],
+    ['b@GoogleMail.com', undefined, 'word'],
+    ['c@firm.example', 'firm.example', 'word'],
+    ['d@firm.example', undefined, undefined],
+    ['e@firm.example', 'other.example', undefined],
+    ['f@gmail.com.evil.example', undefined, undefined],
+    ['g@sub.firm.example', 'firm.example', undefined],
+  ])('confirms %s under hd %j by: %s (security R157)', async (email, hd, confirmedBy) => {
+    // no setting makes more of its word
+    await administrator.change('google', { trust_email: true });
+    const user = await userOf('google', claim({ email, hd }));
+    expect(user).toMatchObject({ emailVerified: confirmedBy !== undefined, confirmedBy });
+    expect(user.email?.toLowerCase()).toBe(email.toLowerCase());
+    await administrator.change('google', { trust_email: false });
   });
 
   test('does not store an address that is not verified (federation FR2)', async () => {
@@ -335,7 +352,7 @@ describe('github', () => {
   test('signs a person in by the number, with the primary verified address and never that of the profile (federation 5, F25)', async () => {
     const id = be({ login: 'gus' }, [address('root@corp.example', true, false), address('gus@third.example')]);
     const user = await userOf('github', id);
-    // the word of another server than GitHub confirms nothing
+    // without trust_email its word confirms nothing
     expect(user).toMatchObject({
       username: 'gus',
       email: 'gus@third.example',
@@ -348,6 +365,15 @@ describe('github', () => {
     const { query } = providers.github.last('/authorize')!;
     expect(query).toMatchObject({ scope: 'read:user user:email', code_challenge_method: 'S256' });
     expect(query).not.toHaveProperty('nonce');
+  });
+
+  test('confirms an address with trust_email only, and an existing account is not taken over by it (security R157)', async () => {
+    await administrator.change('github', { trust_email: true });
+    const id = be({ login: 'trusted' }, [address('trusted@third.example')]);
+    expect(await userOf('github', id)).toMatchObject({ emailVerified: true, confirmedBy: 'word' });
+    await administrator.change('github', { trust_email: false });
+    const other = be({ login: 'untrusted' }, [address('untrusted@third.example')]);
+    expect(await userOf('github', other)).toMatchObject({ email: 'untrusted@third.example', confirmedBy: undefined });
   });
 
   test('knows another person who took a login that was given up (federation FR1, F25)', async () => {

@@ -2,7 +2,10 @@
 import { expect, test } from 'vitest';
 import { decideLink, type LinkDecision, type LinkFacts } from '../../src/oauth/linking.ts';
 
-const account = { sub: 'alice', enabled: true, confirmed: true, powerful: false, hasLink: false, removedLink: false };
+const account = {
+  ...{ sub: 'alice', enabled: true, confirmedBy: 'mail' as const, powerful: false },
+  ...{ hasLink: false, hasOtherLink: false, removedLink: false },
+};
 const stranger: LinkFacts = {
   purpose: 'sign-in',
   linked: undefined,
@@ -60,6 +63,21 @@ test.each<[string, Partial<LinkFacts>, LinkDecision]>([
     { ...byAuthority, linking: 'domain' },
     { decision: 'link', sub: 'alice', how: 'domain' },
   ],
+  ...(['administrator', 'authority'] as const).map((confirmedBy): [string, Partial<LinkFacts>, LinkDecision] => [
+    `also where ${confirmedBy} confirmed the address`,
+    { vouches: 'authority', linking: 'domain', account: { ...account, confirmedBy } },
+    { decision: 'link', sub: 'alice', how: 'domain' },
+  ]),
+  [
+    'an account whose address was confirmed by a word is proven',
+    { vouches: 'authority', linking: 'domain', account: { ...account, confirmedBy: 'word' } },
+    prove,
+  ],
+  [
+    'an account with another link is proven',
+    { vouches: 'authority', linking: 'domain', account: { ...account, hasOtherLink: true } },
+    prove,
+  ],
   ['never links nothing by address', { ...byAuthority, linking: 'never' }, refuse('own-session')],
   [
     'power is not linked by address',
@@ -78,7 +96,7 @@ test.each<[string, Partial<LinkFacts>, LinkDecision]>([
   ],
   [
     'an unconfirmed address is neither linked nor given away',
-    { ...byAuthority, account: { ...account, confirmed: false }, provisioning: 'on' },
+    { ...byAuthority, account: { ...account, confirmedBy: undefined }, provisioning: 'on' },
     refuse('address-taken'),
   ],
   ['a disabled account is not proven', { ...byWord, account: { ...account, enabled: false } }, refuse('disabled')],
@@ -91,6 +109,6 @@ test.each<[string, Partial<LinkFacts>, LinkDecision]>([
   ['off makes no user', {}, refuse('not-admitted')],
   ['invited makes no user', { provisioning: 'invited' }, refuse('not-admitted')],
   ['on makes one', { provisioning: 'on' }, { decision: 'provision' }],
-])('%s (federation 4, FR1, FR2, FR7, FR8)', (_title, facts, decision) => {
+])('%s (federation 4, FR1, FR2, FR7, FR8, security R156)', (_title, facts, decision) => {
   expect(decideLink({ ...stranger, ...facts })).toEqual(decision);
 });

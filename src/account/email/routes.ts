@@ -183,7 +183,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
         // of several requests at once, one uses the link
         if (!(await mailedLinks.use(link.hash, purposes))) return 'gone';
         const changed = before.email !== link.email;
-        await users.update(sub, { email: link.email, emailVerified: true });
+        await users.update(sub, { email: link.email, confirmedBy: 'mail' });
         if (changed && before.email !== undefined && before.emailVerified)
           await mails.insert({ name: 'address-changed', sub, recipient: before.email, locale: languagesOf(request) });
         const by = { outcome: 'success', actor: sub, sub } as const;

@@ -15,6 +15,7 @@ import { checkProblems } from '../../domain/connections/ldap/check.ts';
 import { importStates } from '../../repositories/connections/directory-imports.ts';
 import { linkKinds } from '../../repositories/connections/linked-identities.ts';
 import { logoutDeliveryStatuses } from '../../repositories/logout-deliveries/logout-deliveries.ts';
+import { confirmations } from '../../repositories/users/users.ts';
 import { keyStates } from '../../tokens/key-ring.ts';
 
 const time = z.iso.datetime();
@@ -70,6 +71,10 @@ const user = z.object({
   username: z.string(),
   email: z.string().optional(),
   email_verified: z.boolean().optional(),
+  email_confirmed_by: z
+    .enum(confirmations)
+    .optional()
+    .describe('Who confirmed the address: a mail, an administrator, a connection with authority, or a word only.'),
   status,
   admin: z.boolean(),
   groups: z.array(z.string()),
@@ -323,6 +328,11 @@ export const answers = {
     finished_at: time.optional(),
     full_at: time.optional().describe('When every user was last read.'),
   }),
+  WordConfirmations: z.object({
+    accounts: z.array(z.object({ sub: z.string(), username: z.string(), email: z.string() })),
+    count: z.int().describe('The number of all such accounts; the list has the first ones.'),
+  }),
+  TakenBack: z.object({ count: z.int().describe('The number of addresses that are no longer confirmed.') }),
   ApprovedImport: z.object({ disabled: z.int().describe('The most users that it may disable.') }),
   LinkList: z.object({
     links: z.array(link),

@@ -10,6 +10,7 @@ import { groupOperations } from './groups.ts';
 import { invitationOperations } from './invitations.ts';
 import { keyOperations } from './keys.ts';
 import { mailOperations } from './mail.ts';
+import { confirmationOperations } from './confirmations.ts';
 import { connectionOperations } from './connections.ts';
 import { directoryOperations } from './directories.ts';
 import type { Operation } from './operation.ts';
@@ -31,6 +32,7 @@ export const operations: Operation[] = [
   ...resourceOperations,
   ...attributeOperations,
   ...connectionOperations,
+  ...confirmationOperations,
   ...directoryOperations,
   ...claimOperations,
   ...grantOperations,

@@ -23,6 +23,9 @@ const importUsers = operation({
     z.object({
       update: flag.describe('Updates existing users; otherwise they are skipped.'),
       with_admins: flag.describe('Allows rows that create or change administrators.'),
+      trust_confirmations: flag.describe(
+        'Believes the file that addresses are confirmed, as if an administrator had confirmed them.',
+      ),
       dry_run: flag.describe('Checks the file and stores nothing.'),
     }),
   media: { body: Object.values(mediaTypes), answer: ['application/jsonl'] },
@@ -32,6 +35,7 @@ const importUsers = operation({
     const options = {
       update: input.update === 'true',
       admins: input.with_admins === 'true',
+      trustConfirmations: input.trust_confirmations === 'true',
       dryRun: input.dry_run === 'true',
     };
     const reports = importFile({ store, administration }, actor, Readable.from([content]), format, options);

@@ -127,7 +127,7 @@ const createUser = operation({
       {
         username: user.username,
         email: user.email,
-        emailVerified: user.email_verified,
+        confirmedBy: user.email_verified ? 'administrator' : undefined,
         passwordHash: password === undefined ? undefined : await passwords.hash(password),
         groups: user.groups,
         admin: user.admin,
@@ -204,10 +204,11 @@ export const changeUser = operation({
     { store, administration, passwords, passwordPolicy },
     { params: { sub }, input, actor },
   ): Promise<Changed> {
-    const { password, email_verified: emailVerified, ...change } = input;
+    const { password, email_verified: isConfirmed, ...change } = input;
+    const confirmedBy = isConfirmed === undefined ? undefined : isConfirmed ? ('administrator' as const) : null;
     if (password !== undefined) await passwordPolicy(password, { ...(await store.users.find(sub)), ...input });
     const hash = password === undefined ? undefined : await passwords.hash(password);
-    return administration.changeUser(actor, sub, { ...change, emailVerified }, hash);
+    return administration.changeUser(actor, sub, { ...change, confirmedBy }, hash);
   },
   view: ({ user }) => userView(user),
   command: [

@@ -9,6 +9,7 @@ import { requireConnections, requireGroups } from './client-access.ts';
 import { type AttributeValues, checkedAttributes, isEmpty, keepUnique, withoutNulls } from '../attributes.ts';
 import { appearanceOperations } from './appearance.ts';
 import { attributeOperations } from './attributes.ts';
+import { confirmationOperations } from './confirmations.ts';
 import { connectionOperations } from './connections.ts';
 import { directoryImportOperations } from './directory-imports.ts';
 import { claimOperations } from './claims.ts';
@@ -119,6 +120,7 @@ export function createAdministration(store: Store) {
     ...claimOperations(store),
     ...groupOperations(store),
     ...resourceOperations(store),
+    ...confirmationOperations(store),
     ...connectionOperations(store),
     ...directoryImportOperations(store),
     ...invitationOperations(store),

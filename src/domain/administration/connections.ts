@@ -29,10 +29,13 @@ const names = {
   linking: 'linking',
   provisioning: 'provisioning',
   usernameFrom: 'username_from',
+  usernameLocalPart: 'username_local_part',
+  usernameSuffix: 'username_suffix',
   claimRules: 'claim_rules',
   groupRules: 'group_rules',
   defaultGroups: 'default_groups',
   sync: 'sync',
+  trustEmail: 'trust_email',
   trustMfa: 'trust_mfa',
   mfaValues: 'mfa_values',
   sessionLifetime: 'session_lifetime',
@@ -53,10 +56,13 @@ const start: ConnectionMembers = {
   linking: 'ask',
   provisioning: 'off',
   usernameFrom: 'preferred_username',
+  usernameLocalPart: false,
+  usernameSuffix: false,
   claimRules: [],
   groupRules: [],
   defaultGroups: [],
   sync: 'always',
+  trustEmail: false,
   trustMfa: false,
   mfaValues: [],
   sessionLifetime: undefined,
@@ -345,10 +351,10 @@ const sideOf = ({ trusted }: ConnectionVariant, { settings }: ConnectionMembers)
 
 /** What moves trust, as text for the trail: never a secret (federation FR14). */
 function trustOf(variant: ConnectionVariant, members: ConnectionMembers): Record<string, string | boolean | string[]> {
-  const { domains, authoritativeDomains, trustMfa, mfaValues, subdomains, enforced, linking } = members;
+  const { domains, authoritativeDomains, trustEmail, trustMfa, mfaValues, subdomains, enforced, linking } = members;
   return {
     ...{ authoritative_domains: authoritativeDomains, trust_mfa: trustMfa, mfa_values: mfaValues, subdomains, linking },
-    ...{ domains, enforced },
+    ...{ domains, enforced, trust_email: trustEmail },
     ...sideOf(variant, members),
   };
 }

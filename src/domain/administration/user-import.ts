@@ -16,6 +16,8 @@ export interface ImportOptions {
   update: boolean;
   /** Whether the import may create and change administrators. */
   admins: boolean;
+  /** Whether a confirmed address of the file counts as confirmed by an administrator; otherwise it is so by a word only (security R156). */
+  trustConfirmations?: boolean | undefined;
   /** Whether to store nothing. */
   dryRun: boolean;
 }
@@ -204,12 +206,17 @@ async function change(
   if (user.passwordHash !== undefined && before.passwordHash === undefined)
     await repositories.users.setPassword(before.sub, user.passwordHash);
   const claims = user.claims && { ...before.claims, ...user.claims };
-  const { email, emailVerified, status, admin, groups } = user;
-  const change = { email, emailVerified, status, admin, groups, claims };
+  const { email, status, admin, groups } = user;
+  const isSame = user.email === undefined || user.email === before.email;
+  // of a confirmed address, a word says nothing new
+  const saysNothing = isSame && before.emailVerified && user.confirmedBy === 'word';
+  const confirmedBy = saysNothing ? undefined : user.confirmedBy;
+  const change = { email, confirmedBy, status, admin, groups, claims };
   const wanted = {
     ...before,
     ...defined(change),
     email: user.email === undefined ? before.email : (user.email ?? undefined),
+    confirmedBy: confirmedBy === undefined ? before.confirmedBy : (confirmedBy ?? undefined),
     passwordHash: before.passwordHash ?? user.passwordHash,
   };
   if (userEvent(before, wanted) === undefined) return { outcome: 'unchanged' };

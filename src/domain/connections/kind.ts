@@ -83,8 +83,6 @@ export interface ConnectionProfile {
   credential: 'secret' | 'key';
   /** Whether the answer's word that an address is verified counts (federation 4). */
   wordCounts: boolean;
-  /** Whether that word makes the address confirmed for applications, too (federation 4). */
-  confirms: boolean;
   /** Whether the answer is posted by a page of the other side (OAuth 2.0 Form Post Response Mode). */
   isPosted: boolean;
 }

@@ -2,14 +2,14 @@
 import type { Config } from '../../config.ts';
 import { isUniqueViolation } from '../../database/database.ts';
 import { name as usernameShape } from '../../oauth/administration.ts';
-import { mappedClaims, valueAt, vouching } from '../../oauth/connection-answer.ts';
+import { type Claims, mappedClaims, valueAt, vouching } from '../../oauth/connection-answer.ts';
 import { routeOf } from '../../oauth/connection-route.ts';
 import { decideLink, type LinkRefusal } from '../../oauth/linking.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
-import type { User } from '../../repositories/users/users.ts';
+import type { Confirmation, User } from '../../repositories/users/users.ts';
 import { guardedGroups } from '../administration/guarded-groups.ts';
 import { type ConnectionKinds, profileOfConnection } from './kinds.ts';
 import type { VerifiedIdentity } from './kind.ts';
@@ -91,9 +91,8 @@ export function createLinkIdentity({
     const vouched = facts.vouches === 'no' ? undefined : address?.value;
     switch (decision.decision) {
       case 'sign-in': {
-        const user = await users.lock(decision.sub);
         if (!request.imported) await linkedIdentities.touch(key);
-        await sync(user!, false);
+        await sync(found.linkedUser!, false);
         return { outcome: 'sign-in', sub: decision.sub };
       }
       case 'confirm':
@@ -145,20 +144,20 @@ export function createLinkIdentity({
     }
 
     async function provision(): Promise<LinkOutcome> {
-      const said = valueAt(identity.claims, connection!.usernameFrom);
-      const suggested = typeof said === 'string' ? said.trim() : undefined;
-      const wanted = request.username ?? suggested;
-      const usable = wanted !== undefined && isUsable(wanted, vouched);
+      const suggested = nameIn(identity.claims, connection!);
+      const given = request.username ?? suggested;
+      const usable = given !== undefined && isUsable(given, vouched);
       // a name that is the address of another account would sign in before that account
-      const taken = usable && (await users.findByLogin(wanted)) !== undefined;
-      if (!usable || taken) return { outcome: 'name', suggested, taken };
+      const isTaken = async (name: string) => (await users.findByLogin(name)) !== undefined;
+      const taken = usable && (await isTaken(given));
+      const hasSuffix = taken && connection!.usernameSuffix && request.username === undefined && !given.includes('@');
+      const wanted = hasSuffix ? await freeName(given, isTaken) : given;
+      if (!usable || wanted === undefined || (taken && !hasSuffix)) return { outcome: 'name', suggested, taken };
       const first = connection!.sync !== 'never';
       const user = await users.insert({
         username: wanted,
         email: vouched,
-        emailVerified:
-          vouched !== undefined &&
-          (facts.vouches === 'authority' || (profileOfConnection(kinds, connection!)?.confirms ?? false)),
+        confirmedBy: vouched === undefined ? undefined : confirmedBy(),
         claims: first ? mappedClaims(connection!.claimRules, identity.claims) : {},
       });
       const how = request.imported ? 'imported' : 'provisioned';
@@ -179,6 +178,12 @@ export function createLinkIdentity({
       return { outcome: 'sign-in', sub: user.sub };
     }
 
+    /** Whether the answer confirms the address, and how (security R156, R157). */
+    function confirmedBy(): Confirmation | undefined {
+      if (facts.vouches === 'authority') return 'authority';
+      return (address?.isConfirmed ?? connection!.trustEmail) ? 'word' : undefined;
+    }
+
     function sync(user: User, first: boolean): Promise<void> {
       return syncUser(repositories, {
         connection: connection!,
@@ -191,44 +196,74 @@ export function createLinkIdentity({
     }
   }
 
-  /** Reads what the rule needs; the account with the address only if the connection vouches for it (federation FR2). */
+  /**
+   * Reads what the rule needs, after its user is locked; the account with the address only if the connection vouches for it (federation FR2).
+   */
   async function factsOf(
     { linkedIdentities, users }: Repositories,
     all: readonly Connection[],
     connection: Connection,
     identity: VerifiedIdentity,
     { purpose, session }: LinkRequest,
-  ): Promise<{ facts: Parameters<typeof decideLink>[0]; owner: string | undefined }> {
+  ): Promise<{
+    facts: Parameters<typeof decideLink>[0];
+    owner: string | undefined;
+    linkedUser: User | undefined;
+  }> {
     const { id, linking, provisioning, authoritativeDomains, subdomains } = connection;
     const { issuer, subject, address } = identity;
     const found = await linkedIdentities.find({ connectionId: id, issuer, subject });
-    const linkedUser = found && (await users.find(found.sub));
+    const linkedUser = found && (await users.lock(found.sub));
     const wordCounts = profileOfConnection(kinds, connection)?.wordCounts ?? false;
     // of two connections with authority over a domain and one above it, the nearest one owns it
     const owning = all.map((one) => ({ id: one.id, domains: one.authoritativeDomains, subdomains: one.subdomains }));
     const owner = address && routeOf(address.value, owning);
     const ownedElsewhere = owner !== undefined && owner.id !== id;
     const vouches = ownedElsewhere ? 'no' : vouching({ authoritativeDomains, subdomains, wordCounts }, address);
-    const account = found || vouches === 'no' ? undefined : await users.findByEmail(address!.value);
-    const hasLink = async (sub: string) =>
-      (await linkedIdentities.ofUser(sub)).some(({ connectionId }) => connectionId === id);
+    const holder = found || vouches === 'no' ? undefined : await users.findByEmail(address!.value);
+    const locked = holder && (await users.lock(holder.sub));
+    const account = locked?.email === holder?.email ? locked : undefined;
+    const linksOf = async (sub: string) => {
+      const links = await linkedIdentities.ofUser(sub);
+      const isHere = ({ connectionId }: LinkedIdentity) => connectionId === id;
+      return { hasLink: links.some(isHere), hasOtherLink: !links.every(isHere) };
+    };
     return {
-      owner: owner?.id,
+      ...{ owner: owner?.id, linkedUser },
       facts: {
         ...{ purpose, linking, provisioning, vouches, expected: undefined, ownedElsewhere },
         linked: found && { sub: found.sub, enabled: linkedUser?.status === 'enabled' },
-        session: session && { ...session, hasLink: await hasLink(session.sub) },
+        session: session && { ...session, hasLink: (await linksOf(session.sub)).hasLink },
         account: account && {
           sub: account.sub,
           enabled: account.status === 'enabled',
-          confirmed: account.emailVerified,
+          confirmedBy: account.confirmedBy,
           powerful: account.admin || account.groups.some((group) => guarded.includes(group)),
-          hasLink: await hasLink(account.sub),
+          ...(await linksOf(account.sub)),
           removedLink: await linkedIdentities.isRemoved(id, account.sub),
         },
       },
     };
   }
+}
+
+/** The user name that the answer gives a new user. */
+function nameIn(claims: Claims, connection: Pick<Connection, 'usernameFrom' | 'usernameLocalPart'>) {
+  const said = valueAt(claims, connection.usernameFrom);
+  if (typeof said !== 'string') return undefined;
+  const name = connection.usernameLocalPart ? said.replace(/@[^@]*$/, '') : said;
+  return name.trim();
+}
+
+/** The most numbers that are tried: a name that so many users have is asked for. */
+const mostSuffixes = 100;
+
+/** The name with the first number that makes it free. */
+async function freeName(name: string, isTaken: (name: string) => Promise<boolean>): Promise<string | undefined> {
+  const start = [...name].slice(0, 60).join('');
+  for (let number = 2; number <= mostSuffixes; number++)
+    if (!(await isTaken(`${start}${number}`))) return `${start}${number}`;
+  return undefined;
 }
 
 /** Whether a name can be that of a new user. One that reads as an address must be the vouched address of the user. */

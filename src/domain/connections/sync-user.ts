@@ -50,7 +50,7 @@ async function syncMembers(repositories: Repositories, sync: Sync): Promise<void
   const address = await ownedAddress(users, sync);
   if (address !== undefined) {
     if (address !== user.email) change.email = address;
-    change.emailVerified = true;
+    change.confirmedBy = 'authority';
     members.push('email');
   }
   if (members.length === 0) return;
@@ -87,7 +87,7 @@ async function ownedAddress(users: Repositories['users'], sync: Sync): Promise<s
   const { connection, identity, user, vouches } = sync;
   const address = identity.address?.value;
   if (vouches !== 'authority' || address === undefined) return undefined;
-  if (address === user.email) return user.emailVerified ? undefined : address;
+  if (address === user.email) return user.emailVerified && user.confirmedBy !== 'word' ? undefined : address;
   const domain = user.email === undefined ? undefined : domainOf(user.email);
   const isOurs =
     user.email === undefined ||

@@ -143,7 +143,7 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
       await mailedLinks.endSignInLinks(sub);
       // only a mailed link proves the address
       if (link.email !== undefined && !user.emailVerified) {
-        await users.update(sub, { emailVerified: true });
+        await users.update(sub, { confirmedBy: 'mail' });
         await audit(request, { ...by, type: 'user.email_verified' }, repositories);
       }
       return keep(repositories);

@@ -134,8 +134,20 @@ export interface ConnectionPages {
     logoutUris?: Record<'backchannel' | 'frontchannel' | 'signed-out', string>;
     /** The address of the connection's key, for the other side. */
     keyUri?: string;
+    /** The accounts in its domains whose address was confirmed by a word only. */
+    wordConfirmations?: { count: number; uri: string };
     editUri: string;
     deleteUri: string;
+  };
+  /** Lists these accounts. Posts nothing else, to take the confirmations back. */
+  'console-word-confirmations': ConsoleFrame & {
+    name: string;
+    uri: string;
+    domains: string[];
+    count: number;
+    /** The first ones. */
+    accounts: { username: string; email: string; uri: string }[];
+    form: FormView;
   };
   /** Posts every member under its name. */
   'console-connection-form': ConsoleFrame & {

@@ -50,13 +50,14 @@ export interface ConsoleUsersPages {
     first?: string;
     next?: string;
   };
-  /** Posts `users`, `update` and `with_admins`, and `act`: "check", or "import" for checked users. */
+  /** Posts `users`, `update`, `with_admins` and `trust_confirmations`, and `act`: "check", or "import" for checked users. */
   'console-users-import': ConsoleFrame & {
     form: FormView;
     /** The users that the administrator typed or read from a file. */
     typed: string;
     update: boolean;
     admins: boolean;
+    trustConfirmations: boolean;
     /** The maximum length in characters. */
     most: number;
     /** The result of the check. */

@@ -79,7 +79,7 @@ function userMembers(user: User): Record<string, unknown> {
     ...user.claims,
     username: user.username,
     email: user.email,
-    email_verified: user.emailVerified,
+    email_verified: user.confirmedBy,
     status: user.status,
     admin: user.admin,
     groups: user.groups,

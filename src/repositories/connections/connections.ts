@@ -32,10 +32,16 @@ export interface ConnectionMembers {
   linking: (typeof linkings)[number];
   provisioning: (typeof provisionings)[number];
   usernameFrom: string;
+  /** Whether the user name of a new user is the part of the value before the @. */
+  usernameLocalPart: boolean;
+  /** Whether a number is added to the user name of a new user if the name is taken. */
+  usernameSuffix: boolean;
   claimRules: ClaimRule[];
   groupRules: GroupRule[];
   defaultGroups: string[];
   sync: (typeof syncs)[number];
+  /** Whether its word that an address is verified makes it confirmed for applications (security R157). */
+  trustEmail: boolean;
   trustMfa: boolean;
   mfaValues: string[];
   /** In seconds; undefined for that of the service. */
@@ -78,10 +84,13 @@ interface Row {
   linking: Connection['linking'];
   provisioning: Connection['provisioning'];
   username_from: string;
+  username_local_part: boolean;
+  username_suffix: boolean;
   claim_rules: ClaimRule[];
   group_rules: GroupRule[];
   default_groups: string[];
   sync: Connection['sync'];
+  trust_email: boolean;
   trust_mfa: boolean;
   mfa_values: string[];
   session_lifetime: number | null;
@@ -136,15 +145,15 @@ const insert = statement(
   'connections.insert',
   `INSERT INTO connections (id, display_name, status, position, hidden, domains, subdomains, enforced, authoritative_domains, linking,
      provisioning, username_from, claim_rules, group_rules, default_groups, sync, trust_mfa, mfa_values, session_lifetime, logout,
-     store_tokens, settings, kind, preset)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24) RETURNING *`,
+     store_tokens, settings, trust_email, username_local_part, username_suffix, kind, preset)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27) RETURNING *`,
 );
 const update = statement(
   'connections.update',
   `UPDATE connections SET display_name = $2, status = $3, position = $4, hidden = $5, domains = $6, subdomains = $7, enforced = $8,
      authoritative_domains = $9, linking = $10, provisioning = $11, username_from = $12, claim_rules = $13, group_rules = $14,
      default_groups = $15, sync = $16, trust_mfa = $17, mfa_values = $18, session_lifetime = $19, logout = $20, store_tokens = $21,
-     settings = $22, version = version + 1, updated_at = date_trunc('milliseconds', clock_timestamp())
+     settings = $22, trust_email = $23, username_local_part = $24, username_suffix = $25, version = version + 1, updated_at = date_trunc('milliseconds', clock_timestamp())
     WHERE id = $1 RETURNING *`,
 );
 const setSecret = statement(
@@ -269,7 +278,8 @@ const valuesOf = (made: ConnectionMembers): unknown[] => [
   ...[made.displayName, made.status, made.position, made.hidden, made.domains, made.subdomains, made.enforced],
   ...[made.authoritativeDomains, made.linking, made.provisioning, made.usernameFrom, JSON.stringify(made.claimRules)],
   ...[JSON.stringify(made.groupRules), made.defaultGroups, made.sync, made.trustMfa, made.mfaValues],
-  ...[made.sessionLifetime, made.logout, made.storeTokens, made.settings],
+  ...[made.sessionLifetime, made.logout, made.storeTokens, made.settings, made.trustEmail],
+  ...[made.usernameLocalPart, made.usernameSuffix],
 ];
 
 function toConnection(row: Row): Connection {
@@ -288,10 +298,13 @@ function toConnection(row: Row): Connection {
     linking: row.linking,
     provisioning: row.provisioning,
     usernameFrom: row.username_from,
+    usernameLocalPart: row.username_local_part,
+    usernameSuffix: row.username_suffix,
     claimRules: row.claim_rules,
     groupRules: row.group_rules,
     defaultGroups: row.default_groups,
     sync: row.sync,
+    trustEmail: row.trust_email,
     trustMfa: row.trust_mfa,
     mfaValues: row.mfa_values,
     sessionLifetime: row.session_lifetime ?? undefined,

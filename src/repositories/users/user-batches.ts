@@ -1,14 +1,15 @@
 // Stores and reads users by the hundred, for imports and exports.
 import { type Sql, statement } from '../../database/database.ts';
 import { asksAnything, type NamePlace, type UserFilter } from './user-search.ts';
-import { ambiguousUser, toUser, type User, type UserRow } from './users.ts';
+import { ambiguousUser, type Confirmation, toUser, type User, type UserRow } from './users.ts';
 
 /** One user of an import, whose members are already validated. Null removes a member, undefined keeps it. */
 export interface ImportedUser {
   sub?: string | undefined;
   username: string;
   email?: string | null | undefined;
-  emailVerified?: boolean | undefined;
+  /** Null for an address that is not confirmed; undefined keeps what is stored. */
+  confirmedBy?: Confirmation | null | undefined;
   passwordHash?: string | undefined;
   status?: 'disabled' | 'enabled' | undefined;
   admin?: boolean | undefined;
@@ -21,10 +22,10 @@ export interface ImportedUser {
 // in the order of their keys, so that two imports of the same users cannot deadlock
 const insert = statement(
   'user_batches.insert',
-  `INSERT INTO users (sub, username, email, email_verified, password_hash, status, admin, groups, claims)
-   SELECT coalesce(sub, gen_random_uuid()::text), username, email, coalesce(email_verified, false), password_hash,
+  `INSERT INTO users (sub, username, email, email_verified, email_confirmed_by, password_hash, status, admin, groups, claims)
+   SELECT coalesce(sub, gen_random_uuid()::text), username, email, confirmed_by IS NOT NULL, confirmed_by, password_hash,
           coalesce(status, 'enabled'), coalesce(admin, false), coalesce(groups, '{}'), coalesce(claims, '{}')
-     FROM jsonb_to_recordset($1) AS n (sub text, username text, email text, email_verified boolean, password_hash text,
+     FROM jsonb_to_recordset($1) AS n (sub text, username text, email text, confirmed_by text, password_hash text,
           status text, admin boolean, groups text[], claims jsonb)
     WHERE NOT EXISTS (SELECT FROM login_keys k WHERE k.key IN (login_key(n.username), login_key(n.email), login_key(n.sub)))
     ORDER BY login_key(username) COLLATE "C"
@@ -80,9 +81,9 @@ export function userBatchesRepository(sql: Sql) {
   return {
     /** Stores the users whose name, address and sub are free, and returns them by the keys of their names. */
     async insert(users: readonly ImportedUser[]): Promise<Map<string, User>> {
-      const rows = users.map(({ emailVerified, passwordHash, ...user }) => ({
+      const rows = users.map(({ confirmedBy, passwordHash, ...user }) => ({
         ...user,
-        email_verified: emailVerified,
+        confirmed_by: confirmedBy,
         password_hash: passwordHash,
       }));
       return byKey(await sql.query<KeyedRow>(insert, [JSON.stringify(rows)]));

@@ -4,7 +4,16 @@ import { conflict } from '../../oauth/errors.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import { batchedSelect } from '../batched-select.ts';
 
+/**
+ * Who confirmed the address of a user: our own mail, an administrator, a connection with authority over its domain, or a connection, or
+ * the file of an import, by its word only (security R156).
+ */
+export const confirmations = ['mail', 'administrator', 'authority', 'word'] as const;
+export type Confirmation = (typeof confirmations)[number];
+
 export interface User extends Subject {
+  /** Undefined while the address is not confirmed. */
+  confirmedBy: Confirmation | undefined;
   passwordHash: string | undefined;
   status: 'disabled' | 'enabled';
   admin: boolean;
@@ -16,7 +25,8 @@ export interface NewUser {
   sub?: string | undefined;
   username: string;
   email?: string | undefined;
-  emailVerified?: boolean | undefined;
+  /** Who confirmed the address; undefined if it is not confirmed. */
+  confirmedBy?: Confirmation | undefined;
   passwordHash?: string | undefined;
   admin?: boolean | undefined;
   groups?: string[] | undefined;
@@ -27,7 +37,8 @@ export interface NewUser {
 export interface UserChange {
   username?: string | undefined;
   email?: string | null | undefined;
-  emailVerified?: boolean | undefined;
+  /** Null takes the confirmation back. Another address without it is not confirmed. */
+  confirmedBy?: Confirmation | null | undefined;
   status?: 'disabled' | 'enabled' | undefined;
   admin?: boolean | undefined;
   groups?: string[] | undefined;
@@ -39,6 +50,7 @@ export interface UserRow {
   username: string;
   email: string | null;
   email_verified: boolean;
+  email_confirmed_by: Confirmation | null;
   password_hash: string | null;
   status: 'disabled' | 'enabled';
   admin: boolean;
@@ -50,7 +62,7 @@ export interface UserRow {
 
 /** The columns of a user `u` that toUser() reads, without the keys of searches. */
 export const userColumns =
-  'u.sub, u.username, u.email, u.email_verified, u.password_hash, u.status, u.admin, u.groups, u.claims, u.created_at, u.updated_at';
+  'u.sub, u.username, u.email, u.email_verified, u.email_confirmed_by, u.password_hash, u.status, u.admin, u.groups, u.claims, u.created_at, u.updated_at';
 
 /** Joins the user of a result `r`, by the index for any number of results. */
 export const withUser = `LEFT JOIN LATERAL (SELECT ${userColumns} FROM users u WHERE u.sub = r.sub LIMIT 1) AS u ON true`;
@@ -76,8 +88,8 @@ const findNamed = statement(
 );
 const insert = statement(
   'users.insert',
-  `INSERT INTO users (username, email, email_verified, password_hash, admin, groups, claims, sub)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, gen_random_uuid()::text)) RETURNING *`,
+  `INSERT INTO users (username, email, email_verified, email_confirmed_by, password_hash, admin, groups, claims, sub)
+   VALUES ($1, $2, $3::text IS NOT NULL, $3, $4, $5, $6, $7, coalesce($8, gen_random_uuid()::text)) RETURNING *`,
 );
 // one administrator, and only while there is none (security R92)
 const insertFirstAdmin = statement(
@@ -100,12 +112,19 @@ const hasAdminWhoCanSignIn = statement(
      AND (password_hash IS NOT NULL OR EXISTS (SELECT FROM passkeys p WHERE p.sub = u.sub))) AS present`,
 );
 const lockTable = statement('users.lock_table', 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
+/** Whether the change leaves the address as it was, confirmed. */
+const staysConfirmed = 'email_verified AND NOT ($3 AND $4 IS DISTINCT FROM email)';
+// a confirmation stays, unless a better one replaces a word
 const update = statement(
   'users.update',
   `UPDATE users SET
      username = coalesce($2, username),
      email = CASE WHEN $3 THEN $4 ELSE email END,
-     email_verified = coalesce($5, CASE WHEN $3 AND $4 IS DISTINCT FROM email THEN false ELSE email_verified END),
+     email_verified = CASE WHEN $10 THEN $5::text IS NOT NULL ELSE ${staysConfirmed} END,
+     email_confirmed_by = CASE
+       WHEN $10 AND $5::text IS NULL OR NOT $10 AND NOT (${staysConfirmed}) THEN NULL
+       WHEN ${staysConfirmed} AND (coalesce($5, 'word') = 'word' OR email_confirmed_by <> 'word')
+       THEN email_confirmed_by ELSE $5 END,
      status = coalesce($6, status),
      admin = coalesce($7, admin),
      groups = coalesce($8, groups),
@@ -167,7 +186,7 @@ export function usersRepository(sql: Sql) {
       const [row] = await sql.query<UserRow>(insert, [
         user.username,
         user.email,
-        user.emailVerified ?? false,
+        user.confirmedBy,
         user.passwordHash,
         user.admin ?? false,
         user.groups ?? [],
@@ -202,11 +221,12 @@ export function usersRepository(sql: Sql) {
           change.username,
           change.email !== undefined,
           change.email,
-          change.emailVerified,
+          change.confirmedBy,
           change.status,
           change.admin,
           change.groups,
           change.claims,
+          change.confirmedBy !== undefined,
         ]),
       ),
     /** In a transaction: sets the password and ends all sessions of the user but `keepSession`; false for an unknown user. */
@@ -241,6 +261,7 @@ export function toUser(row: UserRow): User {
     username: row.username,
     email: row.email ?? undefined,
     emailVerified: row.email_verified,
+    confirmedBy: row.email_verified ? (row.email_confirmed_by ?? 'word') : undefined,
     passwordHash: row.password_hash ?? undefined,
     status: row.status,
     admin: row.admin,

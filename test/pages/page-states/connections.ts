@@ -80,4 +80,5 @@ export const connectionStates: View[] = [
   { name: 'console-connections', data: { ...examples['console-connections'][0], done: 'connection-deleted' } },
   { name: 'console-connection', data: { ...examples['console-connection'][0], done: 'connection-made' } },
   { name: 'console-connection', data: { ...examples['console-connection'][0], done: 'connection-changed' } },
+  { name: 'console-connection', data: { ...examples['console-connection'][0], done: 'confirmations-taken-back' } },
 ];

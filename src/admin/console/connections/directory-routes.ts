@@ -10,6 +10,7 @@ import { approveImport, findImport, startImport, testConnection } from '../../op
 import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
+import { confirmationsOf, doneWith } from './confirmation-routes.ts';
 import { directoryFormOf, directoryInputOf, emptyDirectoryForm, typedDirectory } from './directory-form.ts';
 
 const path = '/admin/connections';
@@ -73,7 +74,7 @@ export async function consoleDirectoriesEndpoint(
     const input = { ...directoryInputOf(typed, true), id: typed.id.trim(), kind: 'ldap' } as never;
     const made = await perform(createConnection, operationContext, { params: {}, input, actor: admin.by });
     if ('refused' in made) return showForm(admin, typed, undefined, made.refused as FormProblem);
-    return admin.done(directoryPath(made.done.id), 'connection-made');
+    return doneWith(admin, store, made.done, directoryPath(made.done.id), 'connection-made');
   });
 
   async function show(
@@ -102,6 +103,7 @@ export async function consoleDirectoriesEndpoint(
           ...(connection.secretSince && { secretSince: connection.secretSince }),
           createdAt: connection.createdAt,
         },
+        ...(await confirmationsOf(store, connection)),
         ...{ editUri: `${directoryPath(id)}/edit`, deleteUri: `${connectionPath(id)}/delete` },
         testForm: admin.form(`${directoryPath(id)}/test`),
         ...(check && { check }),
@@ -162,7 +164,7 @@ export async function consoleDirectoriesEndpoint(
     const input = { ...directoryInputOf(typed, false), version: Number(body['version']) } as never;
     const changed = await perform(changeConnection, operationContext, { params: { id }, input, actor: admin.by });
     if ('refused' in changed) return showForm(admin, typed, connection, changed.refused as FormProblem);
-    return admin.done(directoryPath(id), 'connection-changed');
+    return doneWith(admin, store, changed.done, directoryPath(id), 'connection-changed');
   });
 }
 

@@ -1,6 +1,6 @@
 // Reads and writes the form of a connection; a textarea has a list, one entry on each line.
 import type { TypedConnection } from '../../../pages/views/connections.ts';
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Connection, ConnectionMembers } from '../../../repositories/connections/connections.ts';
 import { lineOf, ruleOf } from '../../operations/group-rules.ts';
 import { type ConnectionType, fieldsOf } from './types.ts';
 
@@ -11,10 +11,16 @@ const textOf = (value: unknown): string =>
       ? String(value)
       : '';
 
-/** The form of a new connection. A choice of the type has its first value. */
-export const emptyForm = (type: ConnectionType): TypedConnection => ({
+/**
+ * The form of a new connection. A choice of the type has its first value.
+ * @param members what a new connection of the type has
+ */
+export const emptyForm = (type: ConnectionType, members: Partial<ConnectionMembers> = {}): TypedConnection => ({
   ...Object.fromEntries(fieldsOf(type, true).map(({ name, values }) => [name, values?.[0] ?? ''])),
-  ...{ position: '0', ...starts(type) },
+  ...{ position: '0', username_from: members.usernameFrom ?? 'preferred_username' },
+  username_local_part: String(members.usernameLocalPart ?? false),
+  trust_email: String(members.trustEmail ?? false),
+  ...starts(type),
 });
 
 /** What the form proposes; the settings of a preset have their own defaults. */
@@ -32,7 +38,10 @@ export const formOf = (type: ConnectionType, { settings, ...connection }: Connec
   authoritative_domains: connection.authoritativeDomains.join('\n'),
   group_rules: connection.groupRules.map(lineOf).join('\n'),
   default_groups: connection.defaultGroups.join('\n'),
-  trust_mfa: String(connection.trustMfa),
+  username_from: connection.usernameFrom,
+  username_local_part: String(connection.usernameLocalPart),
+  username_suffix: String(connection.usernameSuffix),
+  ...{ trust_email: String(connection.trustEmail), trust_mfa: String(connection.trustMfa) },
   ...{ position: String(connection.position), session_lifetime: String(connection.sessionLifetime ?? '') },
   ...{ hidden: String(connection.hidden), subdomains: String(connection.subdomains) },
   ...{ enforced: String(connection.enforced), logout: connection.logout, store_tokens: String(connection.storeTokens) },
@@ -51,6 +60,10 @@ export function inputOf(type: ConnectionType, typed: TypedConnection): Record<st
   return {
     ...{ display_name: value('display_name'), status: value('status') },
     ...{ linking: value('linking'), provisioning: value('provisioning') },
+    ...(value('username_from') !== '' && { username_from: value('username_from') }),
+    username_local_part: value('username_local_part') === 'true',
+    username_suffix: value('username_suffix') === 'true',
+    ...(!type.tellsMailbox && { trust_email: value('trust_email') === 'true' }),
     ...{ domains: linesOf(value('domains')), subdomains: value('subdomains') === 'true' },
     ...{ enforced: value('enforced') === 'true', hidden: value('hidden') === 'true' },
     ...{ position: numberOf(value('position')) ?? 0, session_lifetime: numberOf(value('session_lifetime')) ?? null },

@@ -1,7 +1,7 @@
 // Serves the console's pages about connections: the list, one connection, and the forms that create, change and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../../../config.ts';
-import { profileOfConnection } from '../../../domain/connections/kinds.ts';
+import { profileOfConnection, variantOfConnection } from '../../../domain/connections/kinds.ts';
 import type { ConnectionPages, TypedConnection } from '../../../pages/views/connections.ts';
 import type { FormView } from '../../../pages/views/index.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
@@ -13,6 +13,7 @@ import { perform } from '../../perform.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { isTypedName } from '../typed-name.ts';
 import { notFound } from '../../../oauth/errors.ts';
+import { confirmationsOf, doneWith } from './confirmation-routes.ts';
 import { directoryPath } from './directory-routes.ts';
 import { emptyForm, formOf, inputOf, typedIn } from './form.ts';
 import { type ConnectionType, connectionTypes, fieldsOf, findType, typeOf } from './types.ts';
@@ -107,7 +108,9 @@ export async function consoleConnectionsEndpoint(
 
   console.page(app, `${newPath}/:type`, async (admin, request) => {
     const type = typeIn(request);
-    return showForm(admin, type, emptyForm(type));
+    const { kind, preset } = type;
+    const variant = variantOfConnection(operationContext.connectionKinds, { kind, preset });
+    return showForm(admin, type, emptyForm(type, variant?.members));
   });
 
   app.post(`${newPath}/:type`, async (request, reply) => {
@@ -120,7 +123,7 @@ export async function consoleConnectionsEndpoint(
     const input = { ...inputOf(type, typed), id: typed['id']!.trim(), kind, ...(preset && { preset }) } as never;
     const made = await perform(createConnection, operationContext, { params: {}, input, actor: admin.by });
     if ('refused' in made) return showForm(admin, type, typed, undefined, made.refused as FormPage['problem']);
-    return admin.done(pathOf(made.done.id), 'connection-made');
+    return doneWith(admin, store, made.done, pathOf(made.done.id), 'connection-made');
   });
 
   console.page(app, `${path}/:id`, async (admin, request) => {
@@ -147,6 +150,7 @@ export async function consoleConnectionsEndpoint(
           logoutUris: logoutUrisOf(connection.id),
         }),
         ...(connection.keyPublic && { keyUri: addressOf(connection.id, 'jwks') }),
+        ...(await confirmationsOf(store, connection)),
         editUri: `${pathOf(connection.id)}/edit`,
         deleteUri: `${pathOf(connection.id)}/delete`,
       },
@@ -173,7 +177,7 @@ export async function consoleConnectionsEndpoint(
     const input = { ...inputOf(type, typed), version: Number(body['version']) } as never;
     const changed = await perform(changeConnection, operationContext, { params: { id }, input, actor: admin.by });
     if ('refused' in changed) return showForm(admin, type, typed, connection, changed.refused as FormPage['problem']);
-    return admin.done(pathOf(id), 'connection-changed');
+    return doneWith(admin, store, changed.done, pathOf(id), 'connection-changed');
   });
 
   const showDeletion = async (admin: AdminSession, { id, displayName }: Connection, typed?: string) =>

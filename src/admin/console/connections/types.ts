@@ -11,6 +11,8 @@ export interface ConnectionType {
   hasGroups: boolean;
   /** Whether the provider tells which factors were used. */
   tellsFactors: boolean;
+  /** Whether the provider itself decides which addresses its word confirms. */
+  tellsMailbox?: true;
   /** Whether a user can be signed out there. */
   signsOut: boolean;
 }
@@ -31,7 +33,15 @@ export const connectionTypes: readonly ConnectionType[] = [
     settings: [text('issuer'), text('client_id'), text('scope', false), text('groups_claim', false, 200), method, mode],
   },
   {
-    ...{ name: 'google', kind: 'oidc', preset: 'google', hasGroups: false, tellsFactors: false, signsOut: false },
+    ...{
+      name: 'google',
+      kind: 'oidc',
+      preset: 'google',
+      hasGroups: false,
+      tellsMailbox: true,
+      tellsFactors: false,
+      signsOut: false,
+    },
     settings: [text('client_id')],
   },
   {
@@ -74,7 +84,9 @@ export function fieldsOf(type: ConnectionType, isNew: boolean): ConnectionField[
     choice('status', ['disabled', 'enabled', 'link_only']),
     choice('linking', ['ask', 'domain', 'never']),
     choice('provisioning', ['off', 'invited', 'on']),
+    ...[text('username_from', false, 200), check('username_local_part'), check('username_suffix')],
     ...[lines('domains'), lines('authoritative_domains')],
+    ...(type.tellsMailbox ? [] : [check('trust_email')]),
     ...(type.hasGroups ? [lines('group_rules')] : []),
     lines('default_groups'),
     ...(type.tellsFactors ? [check('trust_mfa')] : []),

@@ -81,9 +81,16 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
     if (passwordFault || Object.keys(faults).length > 0) return trouble({});
     const passwordHash = invited ? undefined : await passwords.hash(typed['password']!);
     if (!invited && passwordHash === undefined) return trouble({ problem: 'busy', status: 503 });
-    const { emailVerified, claims } = change;
+    const { confirmedBy, claims } = change;
     const invitation = invited ? newInvitation(config, email ?? undefined) : undefined;
-    const user = { sub, username, email: email ?? undefined, emailVerified, claims, passwordHash };
+    const user = {
+      sub,
+      username,
+      email: email ?? undefined,
+      confirmedBy: confirmedBy ?? undefined,
+      claims,
+      passwordHash,
+    };
     const made = await unlessConflict(administration.createUser(admin.by, user, invitation?.delivery));
     if (made === 'conflict') {
       if (await store.users.find(sub)) return admin.done(pathOf({ sub }), 'user-made');

@@ -100,7 +100,7 @@ export function readUserForm(
     } else if (value === old) continue;
     else if (field === 'username') change.username = value;
     else if (field === 'email') change.email = value === '' ? null : value;
-    else if (field === 'email_verified') change.emailVerified = value === 'true';
+    else if (field === 'email_verified') change.confirmedBy = value === 'true' ? 'administrator' : null;
     else if (isCheck(field)) claims[field] = value === 'true';
     else claims[field] = value === '' ? null : value;
   }

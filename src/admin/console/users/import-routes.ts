@@ -136,8 +136,8 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
       form.hidden['checked'] = sessions.formToken(admin.request, admin.reply, {
         ...{ action: path, shown: digestOf(id, input), session: admin.session },
       });
-    const { text = '', update = false, admins = false } = input ?? {};
-    return { form, typed: text.length > maxText ? '' : text, update, admins, most: maxText };
+    const { text = '', update = false, admins = false, trustConfirmations = false } = input ?? {};
+    return { form, typed: text.length > maxText ? '' : text, update, admins, trustConfirmations, most: maxText };
   }
 }
 
@@ -173,10 +173,11 @@ function readInput(body: Record<string, string>): ImportInput {
     format: /^\s*\{/.test(text) ? 'jsonl' : 'csv',
     update: body['update'] === 'true',
     admins: body['with_admins'] === 'true',
+    trustConfirmations: body['trust_confirmations'] === 'true',
   };
 }
 
 const digestOf = (id: string, input: ImportInput): string =>
   createHash('sha256')
-    .update(JSON.stringify([id, input.update, input.admins, input.text]))
+    .update(JSON.stringify([id, input.update, input.admins, input.trustConfirmations, input.text]))
     .digest('base64url');

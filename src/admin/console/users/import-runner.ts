@@ -14,6 +14,7 @@ export interface ImportInput {
   format: TransferFormat;
   update: boolean;
   admins: boolean;
+  trustConfirmations: boolean;
 }
 
 /** The result of a check. */

@@ -24,7 +24,7 @@ const variant: ConnectionVariant = {
     ...['group_base', 'group_filter', 'member_attribute', 'nested'],
   ],
   // the connection itself is the issuer; few directories say whether an address is verified (federation 4)
-  profile: () => ({ issuer: undefined, credential: 'secret', wordCounts: false, confirms: false, isPosted: false }),
+  profile: () => ({ issuer: undefined, credential: 'secret', wordCounts: false, isPosted: false }),
 };
 
 export const createLdapKind = ({ directories, directoriesAllowed }: LdapOptions): ConnectionKind => ({

@@ -31,8 +31,6 @@ export function githubPreset(allowed: readonly string[]): ConnectionVariant<OAut
       const api = apiOf(base);
       return {
         ...{ issuer: base, credential: 'secret', wordCounts: true, isPosted: false },
-        // the administrators of another server decide themselves which addresses count as verified there
-        confirms: base === site,
         authorizationEndpoint: `${base}/login/oauth/authorize`,
         tokenEndpoint: `${base}/login/oauth/access_token`,
         authentication: { clientId: client_id, method: 'client_secret_post' },

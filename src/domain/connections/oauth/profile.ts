@@ -56,7 +56,7 @@ export function anyService(allowed: readonly string[]): ConnectionVariant<OAuthP
         issuer: new URL(endpoint).origin,
         credential: method === 'private_key_jwt' ? 'key' : 'secret',
         wordCounts: settings.email_verified_from !== undefined,
-        ...{ confirms: false, isPosted: settings.response_mode === 'form_post' },
+        isPosted: settings.response_mode === 'form_post',
         authorizationEndpoint: settings.authorization_endpoint,
         tokenEndpoint: settings.token_endpoint,
         authentication: { clientId: settings.client_id, method, audience: settings.token_endpoint },

@@ -21,6 +21,8 @@ export function applePreset(allowed: readonly string[]): ConnectionVariant<OidcP
   });
   return variantOf(shape, {
     trusted: ['issuer', 'client_id', 'team_id', 'key_id'],
+    // Apple mails to each address before it says that it is verified, and makes the others itself
+    members: { trustEmail: true },
     isSecret: isAppleKey,
     profile({ client_id, team_id: teamId, key_id: keyId, scope, issuer }) {
       const base = profileOf(
@@ -28,7 +30,7 @@ export function applePreset(allowed: readonly string[]): ConnectionVariant<OidcP
       );
       return {
         ...base,
-        ...{ userinfo: false, confirms: true, isPosted: true },
+        ...{ userinfo: false, isPosted: true },
         authentication: (discovery) => ({
           ...base.authentication(discovery),
           secretFrom: (pem, now) => signAppleSecret(pem, { teamId, keyId, clientId: client_id, audience: issuer, now }),

@@ -7,6 +7,9 @@ import { clientId, originOf, scopeSetting } from '../settings.ts';
 import { type OidcProfile, profileOf } from './profile.ts';
 import { oidcSettings } from './settings.ts';
 
+/** Domains whose mailboxes are Google accounts. */
+const mailboxes = ['gmail.com', 'googlemail.com'];
+
 export function googlePreset(allowed: readonly string[]): ConnectionVariant<OidcProfile> {
   const shape = z.strictObject({
     client_id: clientId,
@@ -18,7 +21,7 @@ export function googlePreset(allowed: readonly string[]): ConnectionVariant<Oidc
     members: { usernameFrom: 'email' },
     profile: ({ client_id, scope, issuer }) => ({
       ...profileOf(oidcSettings.parse({ issuer, client_id, scope, token_endpoint_auth_method: 'client_secret_post' })),
-      ...{ userinfo: false, confirms: true },
+      userinfo: false,
       // Google knows no prompt=login, asks for the account instead, and says nothing of the time of a sign-in
       parameters: ({ login, loginHint }, { domains }) => ({
         ...(login && { prompt: 'select_account' }),
@@ -35,7 +38,9 @@ export function googlePreset(allowed: readonly string[]): ConnectionVariant<Oidc
         const domain = address && domainOf(address.value);
         const isOwn =
           organization !== undefined && domain !== undefined && isOfDomains(domain, [organization], subdomains);
-        return { issuer, subject: idToken.sub, address: address && { ...address, isForeign: !isOwn } };
+        // a Google account keeps any other address after its owner has lost it
+        const isConfirmed = isOwn || (domain !== undefined && mailboxes.includes(domain));
+        return { issuer, subject: idToken.sub, address: address && { ...address, isForeign: !isOwn, isConfirmed } };
       },
     }),
   });

@@ -33,6 +33,8 @@ export function microsoftPreset(allowed: readonly string[]): ConnectionVariant<O
   });
   return variantOf(shape, {
     trusted: ['tenants', 'client_id', 'authority', 'graph_groups'],
+    // the name of an account there has the form of an address, which is no name of a new user
+    members: { usernameLocalPart: true },
     profile({ client_id, tenants, scope, graph_groups: asksGraph, authority }) {
       const issuerOf = (name: string) => `${authority}/${name}/v2.0`;
       const [only] = tenants.length === 1 ? tenants : [];

@@ -46,7 +46,7 @@ export function profileOf(settings: OidcSettings): OidcProfile {
   return {
     ...{ issuer, discovery: issuer, documentIssuer: issuer },
     credential: method === 'private_key_jwt' ? 'key' : 'secret',
-    ...{ wordCounts: true, confirms: false, isPosted: settings.response_mode === 'form_post' },
+    ...{ wordCounts: true, isPosted: settings.response_mode === 'form_post' },
     isIssuer: (said) => said === issuer,
     usesKey: () => true,
     authentication: ({ token_endpoint: endpoint }) => ({

@@ -1,0 +1,54 @@
+// Declares the operations on accounts whose address was confirmed by a word only, in the domains over which a connection has authority.
+import { z } from 'zod';
+import { wordConfirmations } from '../../domain/administration/confirmations.ts';
+import { text } from '../../oauth/text.ts';
+import { findConnection } from './connections.ts';
+import { operation } from './operation.ts';
+import { table } from './text-table.ts';
+
+const path = '/admin/api/connections/:id/word-confirmations';
+const tag = 'connections';
+const byConnection = z.object({ id: text(40) });
+
+/** How many accounts one answer lists. */
+const mostListed = 500;
+
+export const listWordConfirmations = operation({
+  method: 'GET',
+  path,
+  tag,
+  summary:
+    'Lists the accounts in the domains over which a connection has authority whose address was confirmed by a word only',
+  params: byConnection,
+  answer: 'WordConfirmations',
+  handler: async ({ store }, { params: { id } }) =>
+    wordConfirmations(store, await findConnection(store, id), mostListed),
+  view: ({ accounts, count }) => ({ accounts: accounts.map((account) => ({ ...account })), count }),
+  command: {
+    name: 'connection word-confirmed',
+    text: ({ accounts, count }) =>
+      table(
+        ['USERNAME', 'EMAIL', 'SUB'],
+        accounts.map(({ username, email, sub }) => [username, email, sub]),
+      ) + (count > accounts.length ? `\nThese are ${accounts.length} of ${count}.` : ''),
+  },
+});
+
+export const takeBackConfirmations = operation({
+  method: 'DELETE',
+  path,
+  tag,
+  summary: 'Takes these confirmations back: the users confirm their addresses by a mail',
+  params: byConnection,
+  status: 200,
+  answer: 'TakenBack',
+  handler: ({ administration }, { params: { id }, actor }) => administration.takeBackConfirmations(actor, id),
+  view: (count) => ({ count }),
+  command: {
+    name: 'connection take-back-confirmations',
+    text: (count) =>
+      count === 1 ? 'Took back the confirmation of 1 address.' : `Took back the confirmations of ${count} addresses.`,
+  },
+});
+
+export const confirmationOperations = [listWordConfirmations, takeBackConfirmations];
