@@ -36,6 +36,8 @@ const requestRules = {
   only: 'must contain only {values}',
   'ip-address': 'must be an IP address',
   'event-id': 'must be the id of an event from the list',
+  'made-here': 'is set by the service: leave it out',
+  'read-only': 'is set by the service: leave it out, or send it as it was shown',
   decision: 'must be approve or refuse',
   'refusal-reason': 'is required to refuse',
   invited: 'must not be sent with invite: an invited user chooses a password',

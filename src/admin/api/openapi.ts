@@ -4,6 +4,7 @@ import type { Config } from '../../config.ts';
 import { maxAuthAge } from '../../browser/recent-sign-in.ts';
 import { answers } from '../operations/answers.ts';
 import { type Operation, operation, takesBody } from '../operations/operation.ts';
+import { readOnlyMembers } from './body.ts';
 
 /** The version of the admin routes, which every response has in the header Api-Version. */
 export const apiVersion = '1.0';
@@ -78,7 +79,7 @@ function entryOf(route: Operation, config: Config): Json {
     ...(body && {
       requestBody: {
         required: !body.safeParse({}).success,
-        content: json(schemaOf(route.documentedInput ?? body, 'input')),
+        content: json(bodySchema(route, body)),
       },
     }),
     ...(route.media &&
@@ -93,6 +94,17 @@ function entryOf(route: Operation, config: Config): Json {
       default: { $ref: '#/components/responses/Refusal' },
     },
   };
+}
+
+/** The schema of a body; a change also takes the members that only the service sets, as they are shown. */
+function bodySchema(route: Operation, body: z.ZodType): Json {
+  const schema = schemaOf(route.documentedInput ?? body, 'input');
+  if (route.method !== 'PATCH') return schema;
+  const readOnly = readOnlyMembers(route, body).map((member) => [
+    member,
+    { readOnly: true, description: 'Set by the service: only as it was shown.' },
+  ]);
+  return { ...schema, properties: { ...(schema['properties'] as Json), ...Object.fromEntries(readOnly) } };
 }
 
 /** The parameters with the types that their text is parsed to, such as a number for `limit`. */

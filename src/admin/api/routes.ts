@@ -18,6 +18,7 @@ import {
   type TextAnswer,
 } from '../operations/operation.ts';
 import { maxFileSize } from '../operations/transfer.ts';
+import { settableMembers } from './body.ts';
 import { apiVersion, openapiOperation } from './openapi.ts';
 
 /** Every operation that is registered and documented as an admin route. */
@@ -57,16 +58,28 @@ export async function adminEndpoint(
       input,
       actor: actorOf(request),
     });
+  /** What a change is about, as the service shows it now. */
+  const shownBy = (route: Operation, request: FastifyRequest): (() => Promise<object>) | undefined => {
+    if (route.method !== 'PATCH') return undefined;
+    const show = routes.find(({ method, path }) => method === 'GET' && path === route.path);
+    return async () => {
+      if (route.shown) return (await route.shown(context, readParameters(route.params!, request.params))) ?? {};
+      return show ? (show.view(await run(show, request, {})) as object) : {};
+    };
+  };
   for (const route of routes.filter(({ media }) => !media)) {
     const schema = route.input?.(config);
-    const read = takesBody(route) ? readBody : readParameters;
+    const read = async (request: FastifyRequest): Promise<unknown> => {
+      if (!schema) return {};
+      if (!takesBody(route)) return readParameters(schema, request.query);
+      return readBody(schema, await settableMembers(route, schema, request.body, shownBy(route, request)));
+    };
     app.route({
       method: route.method,
       url: route.path,
       ...(route.bodyLimit !== undefined && { bodyLimit: route.bodyLimit }),
       handler: async (request, reply) => {
-        const sent = takesBody(route) ? request.body : request.query;
-        const result = await run(route, request, schema ? read(schema, sent) : {});
+        const result = await run(route, request, await read(request));
         reply.code(route.status);
         return route.answer === undefined ? reply.send() : route.view(result);
       },

@@ -68,6 +68,10 @@ export const changeAttribute = operation({
   handler: ({ administration }, { params: { attribute }, input, actor }) =>
     administration.changeAttribute(actor, attribute, input as AttributeMembers),
   view: attributeView,
+  async shown({ store }, { attribute }) {
+    const found = (await store.attributes.list()).find(({ name }) => name === attribute);
+    return found && attributeView(found);
+  },
   command: { name: 'attribute change', options, text: (attribute) => facts(attributeView(attribute)) },
 });
 

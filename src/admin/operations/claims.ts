@@ -64,6 +64,10 @@ export const changeScope = operation({
   handler: ({ administration }, { params: { scope }, input, actor }) =>
     administration.changeScope(actor, scope, input as Partial<ClaimScope>),
   view: scopeView,
+  async shown({ store }, { scope }) {
+    const found = (await store.scopes.list()).find(({ name }) => name === scope);
+    return found && scopeView(found);
+  },
   command: { name: 'scope change', options: scopeOptions, text: ({ name }) => `Changed the scope ${name}.` },
 });
 

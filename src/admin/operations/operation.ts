@@ -108,6 +108,8 @@ export interface Operation<P = unknown, I = unknown, R = unknown> {
   handler(context: OperationContext, call: OperationCall<P, I>): Promise<R>;
   /** The result as JSON. */
   view(result: R): unknown;
+  /** What a PATCH changes, as it is shown now; undefined if a GET of the same path shows it. */
+  shown?(context: OperationContext, params: P): Promise<object | undefined>;
 }
 
 /** A file that a request sent as its body. */
@@ -141,6 +143,7 @@ export function operation<
       refusals?: F;
       handler(context: OperationContext, call: OperationCall<z.infer<P>, InputOf<I, C>>): Promise<R>;
       view?(result: R): unknown;
+      shown?(context: OperationContext, params: z.infer<P>): Promise<object | undefined>;
       command?: OperationCommand<z.infer<P>, InputOf<I, C>, R> | OperationCommand<z.infer<P>, InputOf<I, C>, R>[];
     },
 ): Omit<Operation<z.infer<P>, InputOf<I, C>, R>, 'refusals'> & { refusals: F } {
