@@ -282,6 +282,7 @@ export async function buildServices({
     clientDocuments: createClientDocuments({
       ...{ config, store, clients, secretBox, limits, logger },
       readDocument: createGuardedRead(config.outboundAllow),
+      readForeignDocument: createGuardedRead([]),
     }),
     checkSector: createSectorCheck(fetchDocument),
     checkUnapprovedSector: createUnapprovedSectorCheck(createGuardedFetch([])),

@@ -15,7 +15,12 @@ let users: UserAgent[];
 beforeAll(async () => {
   server = await startDocumentServer();
   service = await startTestService({
-    environment: { ...withoutLimits, CLIENT_ID_METADATA: 'approval', OUTBOUND_ALLOW: server.allow },
+    environment: {
+      ...withoutLimits,
+      CLIENT_ID_METADATA: 'approval',
+      CLIENT_ID_METADATA_HOSTS: server.allow,
+      OUTBOUND_ALLOW: server.allow,
+    },
   });
   token = await adminToken(service);
   ({ agent: console } = await openConsole(service, await service.createUser({ admin: true })));

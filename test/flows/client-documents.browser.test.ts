@@ -45,6 +45,7 @@ beforeAll(async () => {
     ADMIN_PASSWORD: administrator.password,
     CLIENT_ID_METADATA: 'approval',
     OUTBOUND_ALLOW: server.allow,
+    CLIENT_ID_METADATA_HOSTS: server.allow,
     NODE_EXTRA_CA_CERTS: authorities,
   };
   service = startServer(settings);

@@ -22,7 +22,12 @@ const stops: (() => Promise<unknown>)[] = [];
 beforeAll(async () => {
   documents = await startDocumentServer();
   service = await startTestService({
-    environment: { ...withoutLimits, CLIENT_ID_METADATA: 'approval', OUTBOUND_ALLOW: documents.allow },
+    environment: {
+      ...withoutLimits,
+      CLIENT_ID_METADATA: 'approval',
+      CLIENT_ID_METADATA_HOSTS: documents.allow,
+      OUTBOUND_ALLOW: documents.allow,
+    },
   });
   server = await startMcpServer({ issuer: service.issuer, port: 0 });
   token = await adminToken(service);

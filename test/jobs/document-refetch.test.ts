@@ -17,7 +17,10 @@ let service: TestService;
 let agent: UserAgent;
 beforeAll(async () => {
   server = await startDocumentServer();
-  const environment = { ...withoutLimits, CLIENT_ID_METADATA: 'automatic', OUTBOUND_ALLOW: server.allow };
+  const environment = {
+    ...withoutLimits,
+    ...{ CLIENT_ID_METADATA: 'automatic', CLIENT_ID_METADATA_HOSTS: server.allow, OUTBOUND_ALLOW: server.allow },
+  };
   service = await startTestService({ environment });
   agent = new UserAgent(service);
   await agent.signIn(await service.createUser());
@@ -48,6 +51,7 @@ async function job() {
   return createClientDocuments({
     ...{ config, store, secretBox, clients: createClientCache(store), limits: createLimits(store, config.limits) },
     readDocument: createGuardedRead(config.outboundAllow),
+    readForeignDocument: createGuardedRead([]),
     logger: pino({ level: 'silent' }),
   });
 }

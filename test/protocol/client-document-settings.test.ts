@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { deleteUncompleted } from '../../src/jobs/retention.ts';
 import { type DocumentServer, startDocumentServer } from '../helpers/document-server.ts';
-import { eventually, obtainCode, obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
+import { call, eventually, obtainCode, obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, pkce, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
@@ -20,7 +20,14 @@ beforeEach(() => {
 });
 
 const start = (environment: Record<string, string>, options: Parameters<typeof startTestService>[0] = {}) =>
-  startTestService({ ...options, environment: { ...withoutLimits, OUTBOUND_ALLOW: server.allow, ...environment } });
+  startTestService({
+    ...options,
+    environment: {
+      ...withoutLimits,
+      ...{ OUTBOUND_ALLOW: server.allow, CLIENT_ID_METADATA_HOSTS: server.allow },
+      ...environment,
+    },
+  });
 
 async function signedIn(service: TestService, user?: TestUser): Promise<UserAgent> {
   const agent = new UserAgent(service);
@@ -123,11 +130,12 @@ describe('with hosts whose documents need no approval', () => {
     expect(consent.body).not.toContain('id="loopback"');
   });
 
-  test('a document of the same host at another port waits (protocols 5.5)', async () => {
+  test('a document of the same host at another port is not trusted (protocols 5.5)', async () => {
     const elsewhere = await start({ CLIENT_ID_METADATA: 'hosts', CLIENT_ID_METADATA_HOSTS: 'localhost' });
     try {
+      // nor is it fetched from the service's own network (security R164)
       const page = await ask(await signedIn(elsewhere), server.serve('/other-port.json'));
-      expect(page.body).toContain('is waiting for an administrator');
+      expect(page).toMatchObject({ status: 400, body: expect.stringContaining('can’t be used here') as string });
     } finally {
       await elsewhere.stop();
     }
@@ -222,6 +230,88 @@ describe('the limits', () => {
   });
 });
 
+describe('a client that was never approved (security R164)', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start({
+      ...{ CLIENT_ID_METADATA: 'approval', CLIENT_ID_METADATA_HOSTS: '', LIMIT_METADATA_FETCHES: '0' },
+      LIMIT_REGISTRATIONS_WAITING: '12',
+    });
+  });
+  afterAll(() => service?.stop());
+
+  test('no host of OUTBOUND_ALLOW is fetched for it, unless CLIENT_ID_METADATA_HOSTS names the host (security R164)', async () => {
+    const agent = await signedIn(service);
+    const page = await ask(agent, server.serve('/inward.json'));
+    expect(page).toMatchObject({ status: 400, body: expect.stringContaining('can’t be used here') as string });
+    expect(server.requests).toHaveLength(0);
+  });
+
+  test('its document is not read again from such a host, and that of an approved client is (security R164)', async () => {
+    const named = await start({ CLIENT_ID_METADATA: 'approval' });
+    try {
+      const agent = await signedIn(named);
+      const clientId = server.serve('/named.json');
+      expect((await ask(agent, clientId)).status).toBe(200);
+      const shared = await startTestService({
+        ...{ database: named.database, secretKey: named.secretKey },
+        environment: { ...withoutLimits, CLIENT_ID_METADATA: 'approval', OUTBOUND_ALLOW: server.allow },
+      });
+      const other = await signedIn(shared);
+      for (const approved of [false, true]) {
+        if (approved)
+          await named.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [clientId]);
+        await named.database.sql('UPDATE client_documents SET fresh_until = now()');
+        await named.database.sql('DELETE FROM document_fetches');
+        server.requests.length = 0;
+        await ask(other, clientId);
+        expect(server.requests.length, String(approved)).toBe(approved ? 1 : 0);
+      }
+      await Promise.all(shared.apps.map((app) => app.close()));
+    } finally {
+      await named.stop();
+    }
+  });
+
+  test('a user has ten undecided documents, also of requests at once, and the next one is not fetched (security R164)', async () => {
+    const own = await start({ CLIENT_ID_METADATA: 'approval', LIMIT_METADATA_FETCHES: '0' });
+    try {
+      const agent = await signedIn(own);
+      const urls = Array.from({ length: 16 }, (_, index) => server.serve(`/undecided-${index}.json`));
+      const pages = await Promise.all(urls.map((url) => ask(agent, url)));
+      expect(pages.filter(({ status }) => status === 200)).toHaveLength(10);
+      const refused = pages.filter(({ status }) => status === 429);
+      expect(refused).toHaveLength(6);
+      expect(refused[0]!.body).toContain('Too many of your applications are waiting');
+      server.requests.length = 0;
+      expect((await ask(agent, server.serve('/undecided-more.json'))).status).toBe(429);
+      expect(server.requests).toHaveLength(0);
+      // another user may, and so may this one after a decision
+      expect((await ask(await signedIn(own), server.serve('/undecided-other.json'))).status).toBe(200);
+      const [one] = pages.map(({ status }, index) => (status === 200 ? urls[index] : undefined)).filter(Boolean);
+      await own.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [one]);
+      expect((await ask(agent, server.serve('/undecided-more.json'))).status).toBe(200);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  test('documents and registrations have queues of their own (security R164)', async () => {
+    const own = await start({ CLIENT_ID_METADATA: 'approval', LIMIT_REGISTRATIONS_WAITING: '1' });
+    try {
+      const register = async () =>
+        (await call(`${own.issuer}/register`, { body: { redirect_uris: ['https://app.example/cb'] } })).status;
+      const agent = await signedIn(own);
+      expect((await ask(agent, server.serve('/queued-1.json'))).status).toBe(200);
+      expect(await register()).toBe(201);
+      expect((await ask(agent, server.serve('/queued-2.json'))).status).toBe(503);
+      expect(await register()).not.toBe(201);
+    } finally {
+      await own.stop();
+    }
+  });
+});
+
 describe('a flood with the default limits', () => {
   let service: TestService;
   beforeAll(async () => {
@@ -263,7 +353,8 @@ describe('a flood with the default limits', () => {
     );
     await approvedIsServed();
     release();
-    expect((await counts)[429]).toBe(470);
+    // the user may have ten that wait (security R164)
+    expect((await counts)[429]).toBe(490);
     expect(server.requests).toHaveLength(30);
   }, 60_000);
 

@@ -81,7 +81,7 @@ describe('a registration whose client can wait', () => {
       status: 'disabled',
       awaits_collection: true,
     });
-    expect(await service.store.clients.countWaiting(1000)).toBe(waiting.length);
+    expect(await service.store.clients.countWaiting(1000, 'service')).toBe(waiting.length);
   });
 
   test('stores and logs neither code (approval-based DCR 6.4, security R99)', async () => {

@@ -9,11 +9,12 @@ import { OAuthError } from '../../oauth/errors.ts';
 import { refusal, sentenceOf } from '../../oauth/refusals.ts';
 import { FetchRefused, type GuardedRead } from '../../outbound/guarded-fetch.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import { maxUndecided } from '../../repositories/client-documents/client-documents.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { Limits } from '../rate-limits/rate-limits.ts';
-import { freshness } from './document-change.ts';
-import { type Asker, createDocumentStore } from './document-store.ts';
+import { freshness, isTrusted } from './document-change.ts';
+import { type Asker, createDocumentStore, type Unstored } from './document-store.ts';
 
 export type { Asker };
 
@@ -22,7 +23,7 @@ type Failed =
   | { outcome: 'reading' }
   | { outcome: 'unusable'; reason: string }
   | { outcome: 'throttled'; wait: number }
-  | { outcome: 'full' };
+  | { outcome: Unstored };
 
 /** `known`: the client is like any other, and may be disabled. `waiting`: an administrator has to decide about it. */
 export type Asked = { outcome: 'known' } | { outcome: 'waiting'; client: Client } | Failed;
@@ -36,6 +37,8 @@ export interface ClientDocumentsDependencies {
   secretBox: SecretBox;
   limits: Limits;
   readDocument: GuardedRead;
+  /** The same, but never from a host of the service's own network. */
+  readForeignDocument: GuardedRead;
   logger: Pick<Logger, 'info'>;
 }
 
@@ -43,7 +46,7 @@ const maxBytes = 5 * 1024; // draft 8.7
 const timeout = 3_000; // milliseconds
 
 export function createClientDocuments(options: ClientDocumentsDependencies) {
-  const { config, store, clients, limits, readDocument, logger } = options;
+  const { config, store, clients, limits, logger } = options;
   const { clientDocuments: documents } = store;
   const documentStore = createDocumentStore(options);
   /** The fetches of this instance, so that requests at the same time cause one. */
@@ -64,18 +67,19 @@ export function createClientDocuments(options: ClientDocumentsDependencies) {
   async function claimAndRead(clientId: string, by: Asker | undefined): Promise<Failed | undefined> {
     const held = await documents.fetchOf(clientId);
     if (held) return failureOf(held.failure);
+    const isNew = by !== undefined && !(await documents.state(clientId));
+    if (isNew && !isTrusted(config, clientId) && (await documents.undecidedOf(by.sub)) >= maxUndecided)
+      return { outcome: 'many' };
     // before a row is made, so that the limit bounds the rows, too (security R151)
     const wait = by ? await countFetch(by.sub) : 0;
     if (wait > 0) return { outcome: 'throttled', wait };
     if (!(await documents.claim(clientId))) return failureOf((await documents.fetchOf(clientId))?.failure);
     try {
       // another instance may have read it between the question and the claim (security R140)
-      if (!(await documents.state(clientId))?.isFresh && !(await read(clientId, by))) {
-        await documents.release(clientId);
-        return { outcome: 'full' };
-      }
+      const isFresh = (await documents.state(clientId))?.isFresh;
+      const unstored = isFresh ? undefined : await read(clientId, by);
       await documents.release(clientId);
-      return undefined;
+      return unstored && { outcome: unstored };
     } catch (error) {
       const reason = reasonOf(error);
       if (reason === undefined) {
@@ -97,9 +101,14 @@ export function createClientDocuments(options: ClientDocumentsDependencies) {
     return wait > 0 ? wait : limits.consume('metadataFetchesInAll', 'all');
   }
 
-  /** Reads and stores the document; false if too many registrations wait. @throws FetchRefused, OAuthError */
-  async function read(clientId: string, by: Asker | undefined): Promise<boolean> {
+  /** Reads and stores the document; returns the limit that keeps a new one out. @throws FetchRefused, OAuthError */
+  async function read(clientId: string, by: Asker | undefined): Promise<Unstored | undefined> {
     const known = await documents.find(clientId);
+    // any user can name an address: only an administrator's decision leads into the service's own network (security R164)
+    const mayBeInside =
+      config.clientDocumentHosts.includes(new URL(clientId).host) ||
+      (known !== undefined && (await store.clients.find(clientId))?.everEnabled === true);
+    const readDocument = mayBeInside ? options.readDocument : options.readForeignDocument;
     const types = ['application/json', 'application/*+json'];
     const answer = await readDocument(clientId, types, { maxBytes, timeout, etag: known?.etag });
     const fresh = freshness(answer?.headers['cache-control']);

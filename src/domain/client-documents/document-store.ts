@@ -6,7 +6,7 @@ import type { AuditLog } from '../../repositories/audit/audit-events.ts';
 import { clientEvent } from '../../repositories/audit/audit-diff.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
-import type { ReadDocument } from '../../repositories/client-documents/client-documents.ts';
+import { maxUndecided, type ReadDocument } from '../../repositories/client-documents/client-documents.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
 import { registrableApiScopes } from '../api-scopes.ts';
@@ -19,6 +19,9 @@ export interface Asker {
   log: AuditLog;
 }
 
+/** Why a new document is not stored: too many wait, of all users (`full`) or of this one (`many`). */
+export type Unstored = 'full' | 'many';
+
 interface DocumentStoreDependencies {
   config: Config;
   store: Store;
@@ -27,20 +30,25 @@ interface DocumentStoreDependencies {
 }
 
 export function createDocumentStore({ config, store, clients, secretBox }: DocumentStoreDependencies) {
-  /** Inserts a client; false if too many registrations wait (security R49). */
+  /** Which limit a new document reaches: documents have a queue of their own, and so has each user (security R49, R164). */
+  async function reachedLimit(repositories: Repositories, by: Asker | undefined): Promise<Unstored | undefined> {
+    const cap = config.limits.registrationsWaiting;
+    // the lock lets concurrent registrations count each other
+    await repositories.clients.lockWaiting();
+    if (by && (await repositories.clientDocuments.undecidedOf(by.sub)) >= maxUndecided) return 'many';
+    return cap > 0 && (await repositories.clients.countWaiting(cap, 'document')) >= cap ? 'full' : undefined;
+  }
+
+  /** Inserts a client, unless a limit is reached. */
   async function insert(
     repositories: Repositories,
     clientId: string,
     metadata: Client['metadata'],
     by: Asker | undefined,
-  ): Promise<boolean> {
+  ): Promise<Unstored | undefined> {
     const trusted = isTrusted(config, clientId);
-    const cap = config.limits.registrationsWaiting;
-    if (!trusted && cap > 0) {
-      // the lock lets concurrent registrations count each other
-      await repositories.clients.lockWaiting();
-      if ((await repositories.clients.countWaiting(cap)) >= cap) return false;
-    }
+    const reached = trusted ? undefined : await reachedLimit(repositories, by);
+    if (reached) return reached;
     const inserted = await repositories.clients.insert({
       clientId,
       metadata,
@@ -61,36 +69,38 @@ export function createDocumentStore({ config, store, clients, secretBox }: Docum
       },
       by?.log,
     );
-    return true;
+    if (by && !trusted) await repositories.clientDocuments.ask(clientId, by.sub);
+    return undefined;
   }
 
   return {
-    /** Stores a document that was read; false if too many registrations wait. @throws OAuthError for a document that is refused */
+    /** Stores a document that was read; returns the limit that keeps a new one out. @throws OAuthError for a document that is refused */
     async keep(
       clientId: string,
       document: Record<string, unknown>,
       read: ReadDocument,
       by: Asker | undefined,
-    ): Promise<boolean> {
+    ): Promise<Unstored | undefined> {
       const apiScopes = await registrableApiScopes(store, document['scope'], { admin: false });
       const stored = await store.transaction(async (repositories) => {
         const current = await repositories.clients.lock(clientId);
         const metadata = documentMetadata(clientId, document, { apiScopes, kept: current?.metadata.scope }, config);
         if (!current) {
-          if (!(await insert(repositories, clientId, metadata, by))) return false;
+          const reached = await insert(repositories, clientId, metadata, by);
+          if (reached) return reached;
         } else {
           const change = documentChange(current, metadata, isTrusted(config, clientId));
           const updated = (await repositories.clients.update(clientId, change))!;
           await recordChange(repositories, current, updated);
         }
         await repositories.clientDocuments.store(clientId, read);
-        return true;
+        return undefined;
       });
       clients.forget(clientId);
       return stored;
     },
     /** Notes that a document is the known one. If it was missing for a day, its client waits for an approval. */
-    async unchanged(clientId: string, fresh: number): Promise<true> {
+    async unchanged(clientId: string, fresh: number): Promise<undefined> {
       await store.transaction(async (repositories) => {
         const current = await repositories.clients.lock(clientId);
         const known = await repositories.clientDocuments.find(clientId);
@@ -105,7 +115,6 @@ export function createDocumentStore({ config, store, clients, secretBox }: Docum
         await repositories.clientDocuments.unchanged(clientId, fresh);
       });
       clients.forget(clientId);
-      return true;
     },
     /** Notes that a document is missing. After a day users can no longer authorize its client. */
     async missing(clientId: string): Promise<void> {

@@ -12,7 +12,7 @@ export interface ApplicationPages {
     };
     account: AccountView;
     /** `reading`: the document is being read. `unusable`: it is refused. `full`: too many applications wait. */
-    state: 'waiting' | 'reading' | 'unusable' | 'throttled' | 'full';
+    state: 'waiting' | 'reading' | 'unusable' | 'throttled' | 'many' | 'full';
     /** With `unusable`: why, for the developer of the application. */
     reason?: string;
     /** With `throttled`: seconds until the next try. */

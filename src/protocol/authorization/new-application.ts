@@ -86,7 +86,7 @@ export function createNewApplications({ config, clientDocuments, sessions, pages
     }
     // the browser asks again by itself, also without a script
     if (asked.outcome === 'waiting' || asked.outcome === 'reading') reply.header('refresh', String(interval));
-    const status = { waiting: 200, reading: 200, unusable: 400, throttled: 429, full: 503 }[asked.outcome];
+    const status = { waiting: 200, reading: 200, unusable: 400, throttled: 429, many: 429, full: 503 }[asked.outcome];
     return pages.send(request, reply, 'new-application', data, { status });
   }
 }

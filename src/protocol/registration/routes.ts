@@ -212,7 +212,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     if (!trusted) await countRegistration(request);
     const cap = approvedBy ? 0 : config.limits.registrationsWaiting;
     const requireRoom = async (repositories: Repositories) => {
-      const left = cap - (await repositories.clients.countWaiting(cap));
+      const left = cap - (await repositories.clients.countWaiting(cap, 'service'));
       if (left <= 0) throw busy('too many registrations wait for an administrator: try again later', 503, 3600);
       return left;
     };

@@ -1,5 +1,6 @@
 // Reads and writes the tables client_documents, document_fetches and client_askers: the documents of clients, their fetches, and who asked.
 import { type Sql, statement } from '../../database/database.ts';
+import { registrationWaits } from '../clients/client-listing.ts';
 
 /** What a request needs to know before it fetches. */
 export interface DocumentState {
@@ -33,6 +34,8 @@ export interface Askers {
 
 /** How many users are stored of each client. */
 export const maxAskers = 100;
+/** How many documents of a user may wait for an administrator (security R164). */
+export const maxUndecided = 10;
 /** Seconds after which a fetch that never ended is given up; longer than any fetch lasts. */
 const lease = 15;
 /** Seconds for which an address is not asked again after a failure. */
@@ -102,6 +105,11 @@ const ask = statement(
    SELECT $1, $2 WHERE (SELECT count(*) FROM (SELECT FROM client_askers WHERE client_id = $1 LIMIT ${maxAskers}) AS known) < ${maxAskers}
    ON CONFLICT DO NOTHING`,
 );
+const undecidedOf = statement(
+  'client_askers.undecided',
+  `SELECT count(*)::int AS undecided FROM (
+     SELECT FROM client_askers JOIN clients USING (client_id) WHERE sub = $1 AND ${registrationWaits} LIMIT ${maxUndecided}) AS capped`,
+);
 const askers = statement(
   'client_askers.list',
   `SELECT a.client_id, count(*)::int AS count, (array_agg(u.username ORDER BY a.asked_at, u.username))[:$2] AS usernames
@@ -160,6 +168,11 @@ export function clientDocumentsRepository(sql: Sql) {
     /** Remembers a user who asked for a client that waits. */
     async ask(clientId: string, sub: string): Promise<void> {
       await sql.query(ask, [clientId, sub]);
+    },
+    /** How many documents wait for an administrator for which the user asked, counted up to the limit. */
+    async undecidedOf(sub: string): Promise<number> {
+      const [row] = await sql.query<{ undecided: number }>(undecidedOf, [sub]);
+      return row!.undecided;
     },
     /** The users who asked for each of these clients. @param names how many user names */
     async askers(clientIds: readonly string[], names: number): Promise<Map<string, Askers>> {

@@ -167,7 +167,7 @@ const insert = statement(
 const countWaiting = statement(
   'clients.count_waiting',
   `SELECT count(*)::int AS waiting FROM (
-     SELECT 1 FROM clients WHERE ${registrationWaits} LIMIT $1) AS capped`,
+     SELECT 1 FROM clients WHERE ${registrationWaits} AND origin = $2 LIMIT $1) AS capped`,
 );
 // an arbitrary constant that identifies this advisory lock
 const lockWaiting = statement('clients.lock_waiting', 'SELECT pg_advisory_xact_lock(7106344)');
@@ -279,8 +279,8 @@ export function clientsRepository(sql: Sql) {
       return (await one(sql.query<Row>(insert, values)))!;
     },
     /** How many registrations wait for an administrator, counted up to `limit`. */
-    async countWaiting(limit: number): Promise<number> {
-      const [row] = await sql.query<{ waiting: number }>(countWaiting, [limit]);
+    async countWaiting(limit: number, origin: Client['origin']): Promise<number> {
+      const [row] = await sql.query<{ waiting: number }>(countWaiting, [limit, origin]);
       return row!.waiting;
     },
     /** Serializes the transactions that add a registration. */

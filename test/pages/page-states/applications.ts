@@ -18,6 +18,7 @@ export const applicationStates: View[] = [
   },
   { name: 'new-application', data: { ...waiting, state: 'throttled', wait: 90 } },
   { name: 'new-application', data: { ...waiting, state: 'full' } },
+  { name: 'new-application', data: { ...waiting, state: 'many' } },
   { name: 'login', data: { problem: 'client', newApplicationUri: '/login' } },
   { name: 'consent', data: { ...consent, client: { ...consent.client, document } } },
   { name: 'consent', data: { ...consent, client: { ...consent.client, selfRegistered: false, document } } },
