@@ -81,14 +81,25 @@ test('the README links to every page of the documentation', () => {
   for (const page of pages.slice(1)) expect(read('README.md')).toContain(`](${page})`);
 });
 
-test('the README links to the guides, their index links to each, and each names its source and whether it was tested', () => {
+test('the README links to the guides, their index links to each, and each names its source, whether it was tested, and how soon a disabled user loses access', () => {
   expect(read('README.md')).toContain('](docs/guides/README.md)');
   for (const guide of guides.filter((file) => file !== 'docs/guides/README.md')) {
     expect(read('docs/guides/README.md')).toContain(`](${basename(guide)})`);
     expect(read(guide), guide).toMatch(
       /^(?:Written from the documentation, not yet tested|Tested with .+)\. Source: \[/m,
     );
+    expect(read(guide), guide).toMatch(/^(?:- )?\*\*Disabled users\*\* (?:lose|stay)/m);
   }
+});
+
+test('the proxies of the guides ask oauth2-proxy for new tokens, and pass its new cookie on to the browser', () => {
+  expect(read('docs/guides/README.md')).toMatch(/^cookie_refresh = "[1-9]m"$/m);
+  expect(read('docs/guides/nginx.md')).toMatch(
+    /auth_request_set (\$\w+) \$upstream_http_set_cookie;\n +add_header Set-Cookie \1;/,
+  );
+  expect(read('docs/guides/traefik.md')).toContain('addAuthCookiesToResponse: [_oauth2_proxy]');
+  // forward_auth drops the cookie
+  expect(read('docs/guides/caddy.md')).not.toMatch(/^ *forward_auth /m);
 });
 
 test('the functions for application servers do what their page says (decisions sections 5 and 6)', async () => {

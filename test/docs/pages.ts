@@ -105,7 +105,7 @@ export const pages: Record<string, Page> = {
   'docs/guides': {
     async before(service) {
       await service.createUser({ username: 'carol' });
-      return {};
+      return { CLIENT_ID: (await service.createClient()).clientId };
     },
   },
   'docs/mcp.md': {
