@@ -15,6 +15,7 @@ import { createLinkIdentity } from './domain/connections/link-identity.ts';
 import { declareSubscribers } from './domain/events/subscribers.ts';
 import { createOmissionNotes } from './domain/groups-omitted.ts';
 import { startHeartbeat } from './domain/instance-heartbeat.ts';
+import { createKeepRefusal } from './domain/kept-refusals.ts';
 import { createPasswordQueue } from './domain/rate-limits/password-queue.ts';
 import { createLimits } from './domain/rate-limits/rate-limits.ts';
 import { createHourlyGrants } from './domain/hourly-grants.ts';
@@ -132,7 +133,13 @@ export async function buildServices({
   await appearance.refresh();
   const publicResources = createPublicResources(store);
   await publicResources.refresh();
-  const pages = createPageResponses(renderer, basePath, languageChoice, () => appearance.current().brand);
+  const pages = createPageResponses(
+    renderer,
+    basePath,
+    languageChoice,
+    () => appearance.current().brand,
+    createKeepRefusal(store, limits),
+  );
   const deviceCookies = createDeviceCookies({
     store,
     basePath,

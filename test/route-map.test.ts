@@ -76,6 +76,7 @@ const expected = [
   'GET /admin/api/keys',
   'GET /admin/api/logout-deliveries',
   'GET /admin/api/openapi.json',
+  'GET /admin/api/refusals/:reference',
   'GET /admin/api/resources',
   'GET /admin/api/resources/:resource',
   'GET /admin/api/resources/:resource/metadata',

@@ -1,6 +1,9 @@
 // Checks that a client is registered for a redirect URI.
 import { registeredRedirectUri } from '../oauth/redirect-uri.ts';
 import { consoleClientId } from '../oauth/console-client.ts';
+import { displayName } from '../oauth/client-metadata.ts';
+import type { RefusalFacts } from '../oauth/errors.ts';
+import { shownAddress, shownText } from '../oauth/shown-address.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 
 /** Whether users can authorize the client: it is enabled, and its document, if it has one, exists. */
@@ -25,4 +28,26 @@ export function registeredUri(
   // the console has one address: another port belongs to another program (security R123)
   if (clientId === consoleClientId) return registered.find((uri) => uri === redirectUri);
   return registeredRedirectUri(registered, redirectUri, applicationType, localhost);
+}
+
+/** What an administrator has to know of a request whose address was refused. @param registered the addresses of the client that may be named there */
+export function addressFacts(
+  { clientId, sent }: { clientId: string | undefined; sent: string | undefined },
+  client?: Client,
+  registered: readonly string[] = [],
+): RefusalFacts {
+  return {
+    ...(clientId !== undefined && { client_id: shownText(clientId) }),
+    ...(client && { client_name: displayName(client.clientId, client.metadata), registered: registered.slice(0, 50) }),
+    ...(sent !== undefined && { sent: shownAddress(sent) }),
+  };
+}
+
+/** How a redirect URI that is not registered could be used; undefined if nothing is known but to register it. */
+export function redirectHint({ clientId, metadata }: Client, sent: string, localhost: boolean): string | undefined {
+  const { redirect_uris: registered, application_type: type } = metadata;
+  if (type === 'native' || clientId === consoleClientId) return undefined;
+  return registeredRedirectUri(registered, sent, 'native', localhost) === undefined
+    ? undefined
+    : 'a client of application_type native may use any port of a loopback address: change the type, or register this address';
 }

@@ -42,6 +42,9 @@ export const errorCodes = [
 ] as const;
 export type ErrorCode = (typeof errorCodes)[number];
 
+/** What only the operator learns of a refusal, by the name of the fact: no secret, and no value of a query (shown-address.ts). */
+export type RefusalFacts = Readonly<Record<string, string | readonly string[]>>;
+
 /** A refused request. `description` is public: ASCII without quotes and backslashes (RFC 6749 5.2). `cause` is only logged. */
 export class OAuthError extends Error {
   readonly code: ErrorCode;
@@ -54,6 +57,8 @@ export class OAuthError extends Error {
   readonly parameters: Readonly<Record<string, string | number>>;
   /** Further parameters of the bearer challenge only. */
   readonly challenge: Readonly<Record<string, string>>;
+  /** Logged, and kept for the reference that a page shows. */
+  readonly facts: RefusalFacts;
   constructor(
     code: ErrorCode,
     reason: string | Refusal,
@@ -63,6 +68,7 @@ export class OAuthError extends Error {
       headers?: Record<string, string>;
       parameters?: Record<string, string | number>;
       challenge?: Record<string, string>;
+      facts?: RefusalFacts;
     } = {},
   ) {
     // no stack trace: a refusal is an ordinary response, and a trace would cost more than most responses
@@ -78,6 +84,7 @@ export class OAuthError extends Error {
     this.headers = options.headers ?? {};
     this.parameters = options.parameters ?? {};
     this.challenge = options.challenge ?? {};
+    this.facts = options.facts ?? {};
   }
 }
 

@@ -38,6 +38,7 @@ const requestRules = {
   'event-id': 'must be the id of an event from the list',
   'made-here': 'is set by the service: leave it out',
   'read-only': 'is set by the service: leave it out, or send it as it was shown',
+  reference: 'must be the reference of a page: eight characters from 0 to 9 and from a to f',
   decision: 'must be approve or refuse',
   'refusal-reason': 'is required to refuse',
   invited: 'must not be sent with invite: an invited user chooses a password',

@@ -1,14 +1,17 @@
 // Answers with pages: sets their headers, chooses their language, and writes errors as pages.
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { DatabaseUnavailable } from '../database/database.ts';
 import type { Brand } from '../domain/appearance.ts';
+import type { KeepRefusal } from '../domain/kept-refusals.ts';
 import { documentName, hasOnlyLoopback } from '../oauth/client-document.ts';
 import { displayName, redirectHost } from '../oauth/client-metadata.ts';
-import type { OAuthError } from '../oauth/errors.ts';
+import { OAuthError } from '../oauth/errors.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { User } from '../repositories/users/users.ts';
 import { jsonErrors, logRefusal, noStore, toOAuthError } from '../server/errors.ts';
 import { onlyForms } from '../server/form-body.ts';
+import { clientAddress, networkOf } from '../server/network.ts';
 import { linkTarget } from './markup.ts';
 import type { PageRenderer } from './renderer.ts';
 import type { AccountView, ClientView, PageName, Pages } from './views/index.ts';
@@ -29,6 +32,14 @@ export interface LanguageChoice {
   take(request: FastifyRequest, reply: FastifyReply): string | undefined;
 }
 
+const requestExpired = new OAuthError(
+  'invalid_request',
+  'the request was answered before, has expired, or belongs to another browser',
+);
+
+/** The statuses of requests that are refused by their form alone, at no cost for the database, or because there are too many. */
+const ofForm: ReadonlySet<number> = new Set([404, 405, 408, 413, 414, 415, 417, 429, 431]);
+
 /** The mark that the template of a growing page has twice. */
 const stepMark = '<!--step-->';
 
@@ -40,6 +51,7 @@ export function createPageResponses(
   basePath: string,
   languageChoice: LanguageChoice,
   brand: () => Brand,
+  keepRefusal: KeepRefusal,
 ) {
   /** Sets the headers of an answer with a page. @returns the page's language */
   function begin<N extends PageName>(
@@ -121,13 +133,25 @@ export function createPageResponses(
     return reply.header('x-accel-buffering', 'no').send(Readable.from(growing()));
   }
 
+  /** Logs what is behind a refusal that stays on a page, and keeps it; returns the reference for the page. */
+  async function explain(request: FastifyRequest, refusal: OAuthError): Promise<string> {
+    const reference = logRefusal(refusal, request);
+    // a second failure of the database would take as long as the first; and the form of a request explains itself (security R106)
+    if (refusal.cause instanceof DatabaseUnavailable || ofForm.has(refusal.status)) return reference;
+    const from = { network: networkOf(clientAddress(request)), path: request.url.split('?')[0]! };
+    await keepRefusal(reference, refusal, from).catch((error: unknown) =>
+      request.log.warn({ reference, err: error }, 'what is behind a refusal is in the log alone'),
+    );
+    return reference;
+  }
+
   /** The error handler of pages: a page for browsers, JSON for programs. */
-  function errors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  async function errors(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     if (!acceptsHtml(request)) {
       return jsonErrors(error, request, reply);
     }
     const refusal = toOAuthError(error);
-    const reference = logRefusal(refusal, request);
+    const reference = await explain(request, refusal);
     reply.headers(refusal.headers);
     return send(request, reply, 'error', { kind: errorKind(refusal), reference }, { status: refusal.status });
   }
@@ -135,12 +159,22 @@ export function createPageResponses(
   return {
     send,
     sendSteps,
+    explain,
     errors,
     /** Redirects the browser within the service (303, so that a form is never sent again: security R10). */
     redirect: (reply: FastifyReply, path: string): FastifyReply => noStore(reply).redirect(basePath + path, 303),
-    /** "Redirect to the sign-in page" (service specification 4.1, 4.2, 7), which shows every browser the same problem (security R2). */
-    refuse(reply: FastifyReply, problem: 'client' | 'request' | 'expired'): FastifyReply {
-      return noStore(reply).redirect(`${basePath}/login?problem=${problem}`, 303);
+    /**
+     * "Redirect to the sign-in page" (service specification 4.1, 4.2, 7), which shows every browser the same problem (security R2), and a
+     * reference by which an administrator learns more.
+     */
+    async refuse(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      problem: 'client' | 'request' | 'expired',
+      refusal: OAuthError = requestExpired,
+    ): Promise<FastifyReply> {
+      const reference = await explain(request, refusal);
+      return noStore(reply).redirect(`${basePath}/login?problem=${problem}&reference=${reference}`, 303);
     },
   };
 }

@@ -36,6 +36,7 @@ import { passkeysRepository } from './second-factors/passkeys.ts';
 import { rateLimitsRepository } from './rate-limits/rate-limits.ts';
 import { recoveryCodesRepository } from './second-factors/recovery-codes.ts';
 import { refreshTokensRepository } from './tokens/refresh-tokens.ts';
+import { refusalsRepository } from './refusals/refusals.ts';
 import { registrationTokensRepository } from './registrations/registration-tokens.ts';
 import { resourcesRepository } from './resources/resources.ts';
 import { revocationRepository } from './tokens/revocation.ts';
@@ -109,6 +110,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     rateLimits: rateLimitsRepository(sql),
     recoveryCodes: recoveryCodesRepository(sql),
     refreshTokens: refreshTokensRepository(sql),
+    refusals: refusalsRepository(sql),
     registrationTokens: registrationTokensRepository(sql),
     resources: resourcesRepository(sql),
     revocation: revocationRepository(sql),

@@ -114,6 +114,7 @@ export function logRefusal(refusal: OAuthError, request: FastifyRequest): string
     status: refusal.status,
     description: refusal.description,
     err: refusal.cause,
+    ...refusal.facts,
   };
   if (refusal.status >= 500) request.log.error(line, 'request failed');
   else request.log.info(line, 'request refused');

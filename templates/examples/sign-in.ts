@@ -127,6 +127,7 @@ export const signInExamples: Examples<SignInPages> = {
       account,
       contacts: ['help@harbour.example', 'Harbour desk'],
       form: { action: '/access-denied', hidden: { csrf: 'c', transaction: 't' } },
+      reference: '0a1b2c3d',
       switchAccountUri: '/login/accounts?transaction=t',
       problem: 'tampered',
     },

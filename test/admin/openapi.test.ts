@@ -11,6 +11,7 @@ import { png } from '../helpers/images.ts';
 import { routesOf } from '../helpers/route-map.ts';
 import { type Provider, startProvider } from '../helpers/provider.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
+import { UserAgent } from '../helpers/user-agent.ts';
 
 interface Operation {
   operationId: string;
@@ -404,6 +405,8 @@ describe('the answers of real requests', () => {
     const { keys } = (await check('POST', '/keys', '/keys', {})) as { keys: { kid: string; state: string }[] };
     await check('DELETE', `/keys/${keys.find((key) => key.state === 'waiting')!.kid}`, '/keys/{kid}');
     await check('GET', '/audit?limit=200', '/audit');
+    const refused = await new UserAgent(service).get('/authorize?client_id=unknown');
+    await check('GET', `/refusals/${refused.reference}`, '/refusals/{reference}');
     await service.database.sql(`INSERT INTO logout_deliveries (client_id, sub, sid) VALUES ('gone', 'alice', 's')`);
     expect(await check('GET', '/logout-deliveries', '/logout-deliveries')).toMatchObject({
       logout_deliveries: [{ client_id: 'gone' }],

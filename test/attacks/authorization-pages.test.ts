@@ -73,7 +73,10 @@ attack(
         cookie,
       ]);
       // a malformed request line gets no page
-      expect(status === 400 || /^location: \/login\?problem=request\r$/im.test(headers), state).toBe(true);
+      expect(
+        status === 400 || /^location: \/login\?problem=request&reference=[0-9a-f]{8}\r$/im.test(headers),
+        state,
+      ).toBe(true);
     }
   },
 );

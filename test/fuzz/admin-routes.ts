@@ -90,6 +90,7 @@ export const adminRoutes: Record<string, Route> = {
   'GET /admin/api/audit': admin(200, {
     query: { ...page, ...auditFilter, 'type?': ['user.signed_in', 'token.issued'] },
   }),
+  'GET /admin/api/refusals/:reference': admin(200, { path: { reference: ['0a1b2c3d'] } }),
   'GET /admin/api/audit/export': admin(200, {
     query: { ...auditFilter, 'type?': ['user.signed_in'], 'format?': ['csv', 'jsonl'] },
   }),

@@ -8,9 +8,14 @@ export interface Page {
   body: string;
   /** The requested address. */
   url: string;
-  /** The target of a redirect, or of a page that leads on by itself, absolute. */
+  /** The target of a redirect, or of a page that leads on by itself, absolute; without the reference of a refusal, another one each time. */
   location: string | undefined;
+  /** The reference of a refusal. */
+  reference: string | undefined;
 }
+
+const referenceForm = /&reference=([0-9a-f]{8})$/;
+const shownReference = /class="reference">[^<]*<[^>]*>([0-9a-f]{8})</;
 
 /** The form that asks for the name alone. */
 const nameForm = 'action="/login/user"';
@@ -21,6 +26,9 @@ const navigation = {
   'sec-fetch-mode': 'navigate',
   'sec-fetch-dest': 'document',
 };
+
+/** The body of a page without the reference, which is another one for each refusal. */
+export const withoutReference = ({ body, reference = '' }: Page): string => body.replaceAll(reference, '');
 
 export class UserAgent {
   readonly cookies = new Map<string, string>();
@@ -46,11 +54,10 @@ export class UserAgent {
     const body = await response.text();
     const location = response.headers.get('location') ?? leadsTo(body);
     return {
-      status: response.status,
-      headers: response.headers,
-      body,
-      url,
-      location: location === undefined ? undefined : new URL(location, url).href,
+      ...{ status: response.status, headers: response.headers, body },
+      url: url.replace(referenceForm, ''),
+      location: location === undefined ? undefined : new URL(location, url).href.replace(referenceForm, ''),
+      reference: (referenceForm.exec(location ?? '') ?? shownReference.exec(body))?.[1],
     };
   }
 
@@ -70,7 +77,9 @@ export class UserAgent {
   async follow(page: Page): Promise<Page> {
     let current = page;
     for (let hops = 0; current.location?.startsWith(`${this.issuer}/`) && hops < 10; hops++) {
-      current = await this.get(current.location);
+      const { location, reference } = current;
+      const refused = reference !== undefined && location.includes('/login?problem=');
+      current = await this.get(refused ? `${location}&reference=${reference}` : location);
     }
     return current;
   }

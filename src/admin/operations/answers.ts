@@ -358,6 +358,23 @@ export const answers = {
   GrantPage: page('grants', grant),
   AuditEvent: auditEvent,
   AuditEventPage: page('events', auditEvent),
+  Refusal: z
+    .object({
+      reference: z.string(),
+      at: time,
+      error: z.enum(errorCodes),
+      error_description: z.string(),
+      path: z.string(),
+      reason: z.string().optional().describe('What only the operator learns of it.'),
+      client_id: z.string().optional(),
+      client_name: z.string().optional(),
+      sent: z.string().optional().describe('The address that the request named, without the values of its query.'),
+      registered: z.array(z.string()).optional().describe('The addresses that the client has registered.'),
+      hint: z.string().optional(),
+      connection: z.string().optional(),
+      sub: z.string().optional(),
+    })
+    .describe('What is behind a refusal that stays on a page.'),
   LogoutDelivery: logoutDelivery,
   LogoutDeliveryPage: page('logout_deliveries', logoutDelivery),
   Key: key,

@@ -14,6 +14,7 @@ import { confirmationOperations } from './confirmations.ts';
 import { connectionOperations } from './connections.ts';
 import { directoryOperations } from './directories.ts';
 import type { Operation } from './operation.ts';
+import { refusalOperations } from './refusals.ts';
 import { resourceOperations } from './resources.ts';
 import { sessionOperations } from './sessions.ts';
 import { signInHelpOperations } from './sign-in-help.ts';
@@ -37,6 +38,7 @@ export const operations: Operation[] = [
   ...claimOperations,
   ...grantOperations,
   ...auditOperations,
+  ...refusalOperations,
   ...keyOperations,
   ...appearanceOperations,
   ...mailOperations,

@@ -36,6 +36,8 @@ const windows = {
   connectionAnswers: 60,
   /** Passwords of a user that a directory refuses, by user or known browser. Refund when the password is right, or the directory fails. */
   directoryPasswords: 15 * 60,
+  /** Refusals on pages whose facts are kept, by network. No refund. */
+  keptRefusals: 60,
   /** Mails with a link, by address, or by user for a change of the address. No refund. */
   mailedLinks: 3600,
   /** Requests for a mail with a link, by network. No refund. */
@@ -52,6 +54,7 @@ export function attemptsOf(settings: Config['limits']): Readonly<Record<LimitNam
     ...settings,
     // each connection has a limit of its own, below that of its directory
     directoryPasswords: 4,
+    keptRefusals: 10,
     metadataFetchesInAll: 10 * settings.metadataFetches,
     // of many clients together, so that invented client ids do not each get a row (security R41, R105)
     clientAuthFailuresPerNetwork: 20 * settings.clientAuthFailures,

@@ -7,7 +7,7 @@ import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/autho
 import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
 import { mayUse, wayOf } from '../../oauth/access.ts';
 import { text } from '../../oauth/text.ts';
-import { refusedReason } from '../../pages/access-reason.ts';
+import { notAdmitted, refusedReason } from '../../pages/access-reason.ts';
 import { accountView, clientView, type PageResponses } from '../../pages/page-response.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
@@ -55,7 +55,7 @@ export async function accessDeniedEndpoint(
     const { csrf, transaction } = readParameters(form, request.body);
     const { session, pending } = await sessions.findContext(request, reply, { transaction });
     const question = pending && (await flow.questionOf(pending));
-    if (!question) return pages.refuse(reply, 'expired');
+    if (!question) return pages.refuse(request, reply, 'expired');
     if (!session) return pages.redirect(reply, signInPath('/login', { transaction }));
     const { clientId } = question.client;
     if (!sessions.isOwnForm(request, csrf, { action, transaction, session, shown: clientId }))
@@ -72,14 +72,14 @@ export async function accessDeniedEndpoint(
     return pages.redirect(reply, continuationPath({ transaction }));
   });
 
-  function show(
+  async function show(
     request: FastifyRequest,
     reply: FastifyReply,
     transaction: string,
     { client, redirectUri, uiLocales }: ConsentQuestion,
     session: Session,
     problem?: 'tampered',
-  ): FastifyReply {
+  ): Promise<FastifyReply> {
     const access = mayUse(session.user, client, { from: { address: clientAddress(request) }, by: wayOf(session) });
     const csrf = sessions.formToken(request, reply, { action, transaction, session, shown: client.clientId });
     const data: Pages['access-denied'] = {
@@ -91,6 +91,7 @@ export async function accessDeniedEndpoint(
       form: { action, hidden: { csrf, transaction } },
       // another account does not help where another way to sign in is needed
       switchAccountUri: signInPath(access === 'connection_not_allowed' ? '/login' : '/login/accounts', { transaction }),
+      reference: await pages.explain(request, notAdmitted(access, client, session.user.sub)),
     };
     if (problem) data.problem = problem;
     const status = problem ? 400 : 403;

@@ -8,7 +8,6 @@ import { OAuthError } from '../../oauth/errors.ts';
 import { readReturnTo } from '../../pages/return-to.ts';
 import type { ConnectionProblem } from '../../pages/views/connections.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
-import { logRefusal } from '../../server/errors.ts';
 import { clientAddress } from '../../server/network.ts';
 import { contextOf, type LoginConnectionsDependencies } from './login-connections.ts';
 
@@ -43,7 +42,10 @@ export function createConnectionProblems(options: LoginConnectionsDependencies) 
     cause?: unknown,
   ): Promise<FastifyReply> {
     const status = reason === 'unreachable' ? 503 : 400;
-    const refusal = new OAuthError('access_denied', `a sign-in by a connection ended: ${reason}`, status, { cause });
+    const refusal = new OAuthError('access_denied', `a sign-in by a connection ended: ${reason}`, status, {
+      cause,
+      ...(connection && { facts: { connection: connection.id } }),
+    });
     const { session, pending } = await contextOf(options, request, reply, transaction);
     const returnTo = readReturnTo(destination);
     const other = leadsTo === undefined ? undefined : await elsewhere.find(leadsTo, 'sign-in');
@@ -66,7 +68,7 @@ export function createConnectionProblems(options: LoginConnectionsDependencies) 
         ...(pending?.client && { client: pending.client }),
         signInUri: signInPath('/login', { transaction: pending && transaction, returnTo }),
         ...(other && { leadsTo: { id: other.id, name: other.displayName, form: { action: action!, hidden } } }),
-        reference: logRefusal(refusal, request),
+        reference: await pages.explain(request, refusal),
       },
       { status, uiLocales: pending?.uiLocales },
     );

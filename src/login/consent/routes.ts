@@ -44,7 +44,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
   app.get('/consent', { errorHandler: flow.errors }, (request, reply) => {
     onlyNavigation(request);
     const { transaction } = singleValued(request.query);
-    if (transaction === undefined) return pages.refuse(reply, 'expired');
+    if (transaction === undefined) return pages.refuse(request, reply, 'expired');
     return flow.resume(request, reply, transaction, {
       consent: (question, session, grant) => show(request, reply, transaction, question, session, grant),
     });
@@ -56,7 +56,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
     const { csrf, transaction, decision } = parsed.data;
     const { session, pending, grant } = await sessions.findContext(request, reply, { transaction });
     const question = pending && (await flow.questionOf(pending));
-    if (!question) return pages.refuse(reply, 'expired');
+    if (!question) return pages.refuse(request, reply, 'expired');
     if (!session) return pages.redirect(reply, `/login?transaction=${transaction}`);
     if (!sessions.isOwnForm(request, csrf, { action: '/consent', transaction, session, shown: shown(question) })) {
       return show(request, reply, transaction, question, session, grant, 'tampered');

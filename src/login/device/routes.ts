@@ -12,7 +12,7 @@ import { signInPath } from '../../interaction/sign-in.ts';
 import { type AccessRefusal, mayUse, wayOf } from '../../oauth/access.ts';
 import { redirectHost } from '../../oauth/client-metadata.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
-import { refusedReason } from '../../pages/access-reason.ts';
+import { notAdmitted, refusedReason } from '../../pages/access-reason.ts';
 import { apiView } from '../../pages/api-view.ts';
 import { findTargets, resourceGrants, type Target } from '../../sender-constraint/audience.ts';
 import { text } from '../../oauth/text.ts';
@@ -147,7 +147,7 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
     reply: FastifyReply,
     session: Session,
     waiting: Waiting,
-  ): FastifyReply | undefined {
+  ): FastifyReply | Promise<FastifyReply> | undefined {
     const next = nextStep(config, session, waiting, clientAddress(request));
     const { step } = next;
     const returnTo = devicePage(waiting.code);
@@ -161,13 +161,13 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
   }
 
   /** The device learns nothing: another user may still allow it. */
-  function denied(
+  async function denied(
     request: FastifyRequest,
     reply: FastifyReply,
     session: Session,
     waiting: Waiting,
     reason: AccessRefusal,
-  ): FastifyReply {
+  ): Promise<FastifyReply> {
     const { client, code } = waiting;
     const returnTo = devicePage(code);
     const data: Pages['access-denied'] = {
@@ -177,6 +177,7 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
       account: accountView(session.user),
       contacts: client.metadata.contacts ?? [],
       switchAccountUri: signInPath('/login/accounts', { returnTo }),
+      reference: await pages.explain(request, notAdmitted(reason, client, session.user.sub)),
     };
     return pages.send(request, reply, 'access-denied', data, { status: 403, here: returnTo.path });
   }

@@ -66,9 +66,10 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
 
   app.get('/login', alsoHead, async (request, reply) => {
     onlyNavigation(request);
-    const { transaction, problem, account, local, connection } = singleValued(request.query);
+    const { transaction, problem, reference, account, local, connection } = singleValued(request.query);
     if (problem !== undefined && pageErrors.includes(problem)) {
       const data: Pages['login'] = { problem: problem as LoginProblem };
+      if (reference !== undefined && /^[0-9a-f]{8}$/.test(reference)) data.reference = reference;
       // the same for everybody, whether such a client exists or not (security R2)
       if (problem === 'client' && config.clientDocuments !== 'off') data.newApplicationUri = '/login';
       return pages.send(request, reply, 'login', data, { status: 400 });

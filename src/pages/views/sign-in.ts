@@ -143,6 +143,8 @@ export interface SignInPages {
     form?: FormView;
     switchAccountUri?: string;
     problem?: 'tampered';
+    /** By which an administrator learns why the service did not admit the user. */
+    reference?: string;
   };
   /** Response mode form_post: submits itself by script, with a button for browsers without. */
   /** Leads by itself to the address of this service that answers the client. */

@@ -11,7 +11,7 @@ import type { Client } from '../../repositories/clients/clients.ts';
 import type { Config } from '../../config.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { AuthorizationFlow } from '../../interaction/authorization-flow.ts';
-import { redirectUriAllowed } from '../../interaction/redirect-check.ts';
+import { addressFacts, redirectHint, redirectUriAllowed } from '../../interaction/redirect-check.ts';
 import { continuationPath } from '../../interaction/sign-in.ts';
 
 /** The parameters of the short form. */
@@ -44,11 +44,7 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Auth
       !known.rules.isPublic &&
       known.rules.hasShortForm;
     const client = named === undefined ? undefined : await clients.find(named, suits);
-    if (!client || !suits(client)) {
-      throw new OAuthError('invalid_request', 'the request cannot be trusted', 400, {
-        cause: 'unknown, disabled, public or FAPI 2.0 client, or the redirect URI is not registered',
-      });
-    }
+    if (!client || !suits(client)) throw untrusted(client, named, redirectUri, config.loopbackLocalhost);
     const parameters = {
       ...Object.fromEntries(honoured.flatMap((name) => (sent[name] === undefined ? [] : [[name, sent[name]]]))),
       response_type: 'code',
@@ -85,6 +81,20 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Auth
       throw invalidRequest('the form has expired or came from another site');
     }
     return pages.redirect(reply, continuationPath({ transaction }));
+  });
+}
+
+function untrusted(client: Client | undefined, named = '', sent = '', localhost: boolean): OAuthError {
+  const allowed = client && redirectUriAllowed(client, sent, localhost);
+  const hint = client && !allowed ? redirectHint(client, sent, localhost) : undefined;
+  return new OAuthError('invalid_request', 'the request cannot be trusted', 400, {
+    cause: allowed
+      ? 'a public client, and one of FAPI 2.0, cannot use the short form'
+      : 'the client is unknown or not enabled, or the redirect URI is not registered for it',
+    facts: {
+      ...addressFacts({ clientId: named, sent }, client, client?.metadata.redirect_uris),
+      ...(hint !== undefined && { hint }),
+    },
   });
 }
 

@@ -183,20 +183,18 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
   }
 
   /** Answers a request that was answered before, has expired, or belongs to another browser. @throws OAuthError in a frame */
-  function expired(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  async function expired(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     if (isFramed(request)) throw invalidRequest('the request has ended, or belongs to another browser');
-    return pages.refuse(reply, 'expired');
+    return pages.refuse(request, reply, 'expired');
   }
 
   /** Answers an error that the client must not learn. */
-  function pageOf(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  async function pageOf(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     // a frame gets no page (security R8), but learns that it is no navigation
     const refused = error instanceof OAuthError && error.status === 403;
     if (isFramed(request) && !refused) return jsonErrors(error, request, reply);
-    if (error instanceof OAuthError && error.status === 400) {
-      request.log.info({ description: error.description, err: error.cause }, 'authorization request not trusted');
-      return pages.refuse(reply, error.cause === undefined ? 'request' : 'client');
-    }
+    if (error instanceof OAuthError && error.status === 400)
+      return pages.refuse(request, reply, error.cause === undefined ? 'request' : 'client', error);
     return pages.errors(error, request, reply);
   }
 

@@ -1,9 +1,21 @@
 // Verifies an authorization request: client and redirect URI first, then every other parameter (security R1).
 import { z } from 'zod';
-import { admitsUsers, redirectUriAllowed, registeredUri } from '../../interaction/redirect-check.ts';
+import {
+  addressFacts,
+  admitsUsers,
+  redirectHint,
+  redirectUriAllowed,
+  registeredUri,
+} from '../../interaction/redirect-check.ts';
 import { maxClientId } from '../../oauth/client-document.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
-import { AuthorizationError, invalidRequest, OAuthError, type ResponseTarget } from '../../oauth/errors.ts';
+import {
+  AuthorizationError,
+  invalidRequest,
+  OAuthError,
+  type RefusalFacts,
+  type ResponseTarget,
+} from '../../oauth/errors.ts';
 import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
 import { defaultDelivery, type Delivery, parseResponseMode, parseResponseType } from '../../oauth/response-type.ts';
 import { splitScope } from '../../oauth/scope.ts';
@@ -33,9 +45,20 @@ export async function verifyRequest(
     clientId === undefined
       ? undefined
       : await context.findClient(clientId, (known) => redirectUriAllowed(known, redirectUri, context.localhost));
-  if (!client || !admitsUsers(client)) throw untrusted('unknown or disabled client, or its document is gone');
+  const sent = { clientId, sent: redirectUri };
+  if (!client) throw untrusted('there is no client with this client_id', addressFacts(sent));
+  const facts = () => addressFacts(sent, client, client.metadata.redirect_uris);
+  if (!admitsUsers(client))
+    throw untrusted(client.documentGone ? 'the document of the client is gone' : 'the client is not enabled', facts());
   const registered = redirectUri === undefined ? undefined : registeredUri(client, redirectUri, context.localhost);
-  if (redirectUri === undefined || registered === undefined) throw untrusted('the redirect URI is not registered');
+  if (redirectUri === undefined) throw untrusted('the request has no redirect_uri', facts());
+  if (registered === undefined) {
+    const hint = redirectHint(client, redirectUri, context.localhost);
+    throw untrusted('the redirect URI is not registered for the client', {
+      ...facts(),
+      ...(hint !== undefined && { hint }),
+    });
+  }
   const { state } = parameters;
   const mode = parseResponseMode(parameters['response_mode'] ?? '');
   // the form of form_post is a page
@@ -86,6 +109,6 @@ const isEncrypted = (metadata: ClientMetadata) => metadata.authorization_encrypt
 
 const defaultOf = (type = ''): Delivery => defaultDelivery(parseResponseType(type) ?? 'code');
 
-function untrusted(cause: string): OAuthError {
-  return new OAuthError('invalid_request', 'the request cannot be trusted', 400, { cause });
+function untrusted(cause: string, facts: RefusalFacts): OAuthError {
+  return new OAuthError('invalid_request', 'the request cannot be trusted', 400, { cause, facts });
 }

@@ -8,7 +8,8 @@ import { accountView, clientView, type PageResponses } from '../../pages/page-re
 import { readParameters, singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
-import { invalidRequest } from '../../oauth/errors.ts';
+import { addressFacts } from '../../interaction/redirect-check.ts';
+import { invalidRequest, OAuthError, type RefusalFacts } from '../../oauth/errors.ts';
 import { withQuery } from '../../oauth/redirect-uri.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
@@ -33,14 +34,21 @@ const answer = z.object({ csrf: text(100), decision: z.enum(['sign-out', 'stay']
 
 const endPath = '/logout/ended';
 
-/** A wrong hint, a redirect URI that the client did not register, or a redirect URI in a request that names no client. */
-type Problem = 'hint' | 'redirect' | 'unnamed';
+/** Why a logout request cannot be answered. */
+const problems = {
+  hint: 'the id_token_hint is not an ID Token of this service, or not of the client that the request names',
+  redirect: 'the post_logout_redirect_uri is not registered for the client',
+  unnamed: 'the request has a post_logout_redirect_uri, and names no client',
+};
+type Problem = keyof typeof problems;
 
 /** A logout request whose hint and redirect URI are verified. */
 interface Verified {
   client: Client | undefined;
   redirectTo: string | undefined;
   problem: Problem | undefined;
+  /** What an administrator has to know of it. */
+  facts: RefusalFacts;
   uiLocales: string | undefined;
 }
 
@@ -168,6 +176,11 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
         ? withQuery(post_logout_redirect_uri, state === undefined ? [] : [['state', state]])
         : undefined,
       problem: wrongHint ? 'hint' : addressProblem,
+      facts: addressFacts(
+        { clientId: named ?? client_id, sent: post_logout_redirect_uri },
+        known,
+        known?.metadata.post_logout_redirect_uris,
+      ),
       uiLocales: ui_locales,
     };
   }
@@ -215,13 +228,17 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
   }
 
   /** Shows why a request cannot be answered; no session has ended. */
-  function showProblem(
+  async function showProblem(
     request: FastifyRequest,
     reply: FastifyReply,
     verified: Verified,
     problem: Problem,
-  ): FastifyReply {
-    const data: Pages['error'] = { kind: `logout-${problem}`, reference: '' };
+  ): Promise<FastifyReply> {
+    const refusal = new OAuthError('invalid_request', 'the logout request cannot be answered', 400, {
+      cause: problems[problem],
+      facts: verified.facts,
+    });
+    const data: Pages['error'] = { kind: `logout-${problem}`, reference: await pages.explain(request, refusal) };
     if (verified.client) data.client = clientView(verified.client);
     return pages.send(request, reply, 'error', data, { status: 400, uiLocales: verified.uiLocales });
   }

@@ -1,0 +1,41 @@
+// Declares the operation that tells what is behind a refusal, by the reference that its page shows.
+import { z } from 'zod';
+import { notFound } from '../../oauth/errors.ts';
+import { rule } from '../../oauth/refusals.ts';
+import type { KeptRefusal } from '../../repositories/refusals/refusals.ts';
+import { operation } from './operation.ts';
+import { facts } from './text-table.ts';
+
+const byReference = z.object({
+  reference: z
+    .string()
+    .regex(/^[0-9a-f]{8}$/, rule('reference'))
+    .describe('The reference that the page shows.'),
+});
+
+const viewOf = ({ reference, refusedAt, facts: known }: KeptRefusal) => ({
+  reference,
+  at: refusedAt.toISOString(),
+  ...known,
+});
+
+const readRefusal = operation({
+  method: 'GET',
+  path: '/admin/api/refusals/:reference',
+  tag: 'audit',
+  summary: 'Tells what is behind a refusal, by the reference that its page shows',
+  params: byReference,
+  answer: 'Refusal',
+  async handler({ store }, { params: { reference } }) {
+    const kept = await store.refusals.find(reference);
+    if (!kept)
+      throw notFound(
+        'nothing is kept under this reference: refusals are kept for 24 hours, and at most 10 a minute and network; search the log of the service for it',
+      );
+    return kept;
+  },
+  view: viewOf,
+  command: { name: 'why', text: (kept) => facts(viewOf(kept)) },
+});
+
+export const refusalOperations = [readRefusal];
