@@ -1,6 +1,8 @@
 // Collects the facts by which an administrator reviews a client: redirect hosts, similar names, and resources that other clients hold.
 import { documentName, hasOnlyLoopback, otherHosts } from '../oauth/client-document.ts';
+import { addressesOf } from '../oauth/client-addresses.ts';
 import { redirectHost } from '../oauth/client-metadata.ts';
+import { needsAdmission } from '../oauth/redirect-uri.ts';
 import type { HeldResource, KnownHost, LookAlike } from '../repositories/clients/client-review.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Store } from '../repositories/store.ts';
@@ -47,6 +49,12 @@ export async function lookUpReviews(
   ]);
   return { hosts: new Map(hosts.map((host) => [host.host, host])), lookAlikes, origins, heldResources, askers };
 }
+
+/** What a pending change adds to the addresses of a client that only an administrator admits. */
+export const waitingAddresses = ({ metadata, pendingMetadata }: Client): string[] =>
+  pendingMetadata
+    ? addressesOf(pendingMetadata).filter((uri) => needsAdmission(uri) && !addressesOf(metadata).includes(uri))
+    : [];
 
 const isLocal = (host: string): boolean => /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/.test(host);
 

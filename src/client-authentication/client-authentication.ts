@@ -110,8 +110,9 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       const registered = client.metadata.token_endpoint_auth_method;
       // only a client with the right credentials learns what is wrong (security R37, R39)
       if (!method.accepts(registered)) throw wrongMethod(registered);
-      // the client_id alone is the right credential of a public client (security R39)
-      if (method.isPublic && !allowPublic) throw invalidClient('a public client is not allowed here');
+      // the client_id alone is the right credential of a public client (security R39), once its registrant has collected it
+      if (method.isPublic && (!allowPublic || client.uncollected))
+        throw invalidClient('a public client that is not allowed here, or that its registrant does not know yet');
       if (client.status !== 'enabled') throw clientDisabled(disabledStatus);
       const { fapi2 } = options;
       if (fapi2 !== undefined && client.clientId !== consoleClientId && !follows(client.metadata, fapi2))

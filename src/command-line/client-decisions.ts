@@ -68,7 +68,7 @@ function decide(config: Config, clientIds: readonly string[], reason: string | u
 /** Describes the result of an approval. */
 function approved(seen: Client, client: Client): string {
   if (client.pendingMetadata)
-    return `The client is enabled with its previously approved settings. Its change (pending_changes) is still pending: run client approve ${client.clientId} again to approve it, or client refuse.`;
+    return `The client is enabled ${seen.everEnabled ? 'with its previously approved settings' : 'without the addresses that wait'}. Its change (pending_changes) is still pending: run client approve ${client.clientId} again to approve it, or client refuse.`;
   if (client.uncollected) return 'Approved: the client is enabled when it collects its credentials.';
   return seen.pendingMetadata ? 'Approved: the pending changes are now in effect.' : 'Approved: the client is enabled.';
 }

@@ -2,7 +2,14 @@
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
 import type { Fapi2Profile } from './fapi2.ts';
 import { isAtIssuer } from './own-resource.ts';
-import { isLocalhostUri, isRedirectUri, isRequestUri, isResourceUri, redirectRefusal } from './redirect-uri.ts';
+import {
+  isLocalhostUri,
+  isRedirectUri,
+  isRequestUri,
+  isResourceUri,
+  needsAdmission,
+  redirectRefusal,
+} from './redirect-uri.ts';
 import { refusal } from './refusals.ts';
 
 /** The settings that restrict registration. */
@@ -34,17 +41,19 @@ type Addresses = {
   [Member in (typeof webMembers)[number]]?: string | undefined;
 };
 
-/** @throws OAuthError invalid_redirect_uri or invalid_client_metadata */
-export function checkAddresses(metadata: Addresses, settings: MetadataSettings): void {
+/**
+ * @param admitted whether an administrator admits addresses that need it, or will decide about them
+ * @throws OAuthError invalid_redirect_uri or invalid_client_metadata
+ */
+export function checkAddresses(metadata: Addresses, settings: MetadataSettings, admitted: boolean): void {
   const { application_type: type } = metadata;
   const localhost = settings.loopbackLocalhost ?? true;
-  for (const uri of metadata.redirect_uris) {
-    if (!isRedirectUri(uri, type, localhost))
-      throw invalidRedirectUri(redirectRefusal('redirect_uris', uri, type, localhost));
-  }
-  for (const uri of metadata.post_logout_redirect_uris ?? []) {
-    if (!isRedirectUri(uri, type, localhost))
-      throw invalidClientMetadata(redirectRefusal('post_logout_redirect_uris', uri, type, localhost));
+  for (const [member, refused] of [
+    ['redirect_uris', invalidRedirectUri],
+    ['post_logout_redirect_uris', invalidClientMetadata],
+  ] as const) {
+    const value = metadata[member]?.find((uri) => !isRedirectUri(uri, type, localhost, admitted));
+    if (value !== undefined) throw refused({ ...redirectRefusal(member, value, type, localhost), value });
   }
   const named = localhost ? undefined : webMembers.find((member) => isLocalhostUri(metadata[member] ?? ''));
   if (named !== undefined) throw invalidClientMetadata(refusal('localhost.member', named));
@@ -58,4 +67,44 @@ export function checkAddresses(metadata: Addresses, settings: MetadataSettings):
     if (!isRequestUri(uri)) throw invalidClientMetadata(refusal('https.requests', 'request_uris'));
     if (!localhost && isLocalhostUri(uri)) throw invalidClientMetadata(refusal('localhost.member', 'request_uris'));
   }
+}
+
+type Returns = Pick<Addresses, 'redirect_uris' | 'post_logout_redirect_uris'>;
+
+/** Every address to which browsers may return. */
+export const addressesOf = ({
+  redirect_uris: uris,
+  post_logout_redirect_uris: afterLogout = [],
+}: Returns): string[] => [...uris, ...(afterLogout ?? [])];
+
+const filtered = <M extends Returns>(metadata: M, isKept: (uri: string) => boolean): M => ({
+  ...metadata,
+  redirect_uris: metadata.redirect_uris.filter(isKept),
+  ...(metadata.post_logout_redirect_uris && {
+    post_logout_redirect_uris: metadata.post_logout_redirect_uris.filter(isKept),
+  }),
+});
+
+/** The metadata without the addresses that wait for an administrator. @param before what is admitted, which stays */
+export const withoutWaiting = <M extends Returns>(metadata: M, before?: Returns): M => {
+  const admitted = before ? addressesOf(before) : [];
+  return filtered(metadata, (uri) => !needsAdmission(uri) || admitted.includes(uri));
+};
+
+/** The most addresses in a list. */
+const most = 20;
+
+/** The metadata with the addresses that already wait: an update keeps them, since no answer has them (reports A5). */
+export function withWaiting<M extends Addresses>(metadata: M, current: Returns, pending: Returns | undefined): M {
+  if (!pending) return metadata;
+  const waiting = filtered(pending, (uri) => needsAdmission(uri) && !addressesOf(current).includes(uri));
+  if (addressesOf(waiting).length === 0) return metadata;
+  const joined = (member: keyof Returns) => [...new Set([...(metadata[member] ?? []), ...(waiting[member] ?? [])])];
+  const afterLogout = joined('post_logout_redirect_uris').slice(0, most);
+  return {
+    ...metadata,
+    application_type: 'native',
+    redirect_uris: joined('redirect_uris').slice(0, most),
+    ...(afterLogout.length > 0 && { post_logout_redirect_uris: afterLogout }),
+  };
 }

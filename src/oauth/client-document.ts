@@ -123,7 +123,7 @@ export function documentMetadata(
   // any port of a loopback address, which only a native client may use (RFC 8252 7.3)
   if (isStrings(given['redirect_uris']) && given['redirect_uris'].some((uri) => !/^https:/i.test(uri)))
     given['application_type'] = 'native';
-  return parseClientMetadata(given, { apiScopes: [...apiScopes, ...keptScopes] }, settings);
+  return parseClientMetadata(given, { apiScopes: [...apiScopes, ...keptScopes], awaitsAdmission: true }, settings);
 }
 
 /** Known here, and not for a client that has neither a secret nor a registration. */

@@ -1,7 +1,7 @@
 // Validates client metadata (OpenID Connect Registration 1.0, RFC 7591).
 import { z } from 'zod';
-import { checkAddresses, type MetadataSettings } from './client-addresses.ts';
-import { isPrivateUseUri, isSameOrigin, isWebUri } from './redirect-uri.ts';
+import { addressesOf, checkAddresses, type MetadataSettings } from './client-addresses.ts';
+import { isPrivateUseUri, isSameOrigin, isWebUri, needsAdmission } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
 import { applyProfile, fapi2Profiles, follows } from './fapi2.ts';
 import { canVerify, isKnownKey, isPrivateOrSymmetric, isValidKey, maxKeys } from './json-web-key.ts';
@@ -191,11 +191,12 @@ export const registrableFields = Object.keys(clientMetadataShape.shape);
  * @param options.admin the sender is an administrator, who may grant the scopes `admin` and `metrics`
  * @param options.apiScopes scopes of resources that the client may register
  * @param options.unsigned the service accepts unsigned request objects
+ * @param options.awaitsAdmission addresses that only an administrator admits may be among the others: the caller keeps them apart
  * @throws OAuthError invalid_redirect_uri or invalid_client_metadata
  */
 export function parseClientMetadata(
   input: Record<string, unknown>,
-  options: { admin?: boolean; apiScopes?: readonly string[]; unsigned?: boolean } = {},
+  options: { admin?: boolean; apiScopes?: readonly string[]; unsigned?: boolean; awaitsAdmission?: boolean } = {},
   settings: MetadataSettings = {},
 ): ClientMetadata {
   const parsed = clientMetadataShape.safeParse(input);
@@ -211,6 +212,8 @@ export function parseClientMetadata(
   const needed = neededGrantTypes(responseTypes);
   const metadata: ClientMetadata = {
     ...parsed.data,
+    // no other kind of client can have such an address
+    ...(input['application_type'] === undefined && addressesOf(parsed.data).some(needsAdmission) && native),
     response_types: responseTypes,
     grant_types: given ?? (needed.length > 0 ? needed : ['authorization_code']),
   };
@@ -230,7 +233,7 @@ export function parseClientMetadata(
     throw invalidClientMetadata(refusal('dpop.response', 'response_types'));
   if (!follows(metadata, settings.fapi2)) metadata.fapi2 = settings.fapi2;
   applyProfile(metadata, input);
-  checkAddresses(metadata, settings);
+  checkAddresses(metadata, settings, options.admin === true || options.awaitsAdmission === true);
   const frontchannel = metadata.frontchannel_logout_uri;
   if (frontchannel !== undefined && !metadata.redirect_uris.some((uri) => isSameOrigin(uri, frontchannel))) {
     throw invalidClientMetadata(refusal('same-origin', 'frontchannel_logout_uri'));
@@ -272,6 +275,8 @@ export function parseClientMetadata(
   }
   return metadata;
 }
+
+const native = { application_type: 'native' } as const;
 
 /** Checks the keys of known types; unknown ones are ignored (RFC 7517 5), as long as one known key is there. */
 function verifyKeys({ jwks, token_endpoint_auth_method, token_endpoint_auth_signing_alg }: ClientMetadata): void {

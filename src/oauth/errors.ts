@@ -1,6 +1,7 @@
 // Defines the errors of OAuth and OpenID Connect: each has a public description, and a cause that is only logged.
 
 import { type Refusal, sentenceOf } from './refusals.ts';
+import { repeated } from './text.ts';
 import type { Delivery } from './response-type.ts';
 
 /** Every error code in a response of the service, and where it is registered. */
@@ -74,7 +75,10 @@ export class OAuthError extends Error {
     // no stack trace: a refusal is an ordinary response, and a trace would cost more than most responses
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
-    const description = typeof reason === 'string' ? reason : sentenceOf(reason);
+    const description =
+      typeof reason === 'string'
+        ? reason
+        : sentenceOf(reason) + (reason.value === undefined ? '' : repeated(reason.value));
     super(`${code}: ${description}`, 'cause' in options ? { cause: options.cause } : undefined);
     Error.stackTraceLimit = stackTraceLimit;
     this.code = code;

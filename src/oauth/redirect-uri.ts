@@ -21,10 +21,28 @@ export function isLocalhostUri(uri: string): boolean {
   return /^http:\/\/localhost(?=[:/?#]|$)/.test(uri);
 }
 
-/** Whether it may be registered as a redirect URI: a web URI, or for native clients a private-use scheme (RFC 8252 7.1). */
-export function isRedirectUri(uri: string, applicationType: ApplicationType, localhost = true): boolean {
+/**
+ * Whether it may be registered as a redirect URI: a web URI, or for native clients a private-use scheme (RFC 8252 7.1).
+ * @param admitted whether an administrator admits it, or will decide about it
+ */
+export function isRedirectUri(
+  uri: string,
+  applicationType: ApplicationType,
+  localhost = true,
+  admitted = false,
+): boolean {
   if (isLocalhostUri(uri) && !localhost) return false;
-  return isWebUri(uri) || (applicationType === 'native' && isPrivateUseUri(uri));
+  const isOfApplication = isPrivateUseUri(uri) && (admitted || !needsAdmission(uri));
+  return isWebUri(uri) || (applicationType === 'native' && isOfApplication);
+}
+
+/** Schemes that belong to the browser or to the operating system: no application can own one. */
+const neverOwned =
+  /^(javascript|data|file|blob|vbscript|about|wss?|mailto|tel|sms|intent|view-source|chrome.*|moz-extension|filesystem|ftp|https?):$/;
+
+/** Whether it has a private-use scheme without a dot, such as cursor://callback, which only an administrator admits (RFC 8252 8.4). */
+export function needsAdmission(uri: string): boolean {
+  return isPrivateUseUri(uri) && !new URL(uri).protocol.includes('.');
 }
 
 /** Returns why a redirect URI may not be registered; its sentence says what to use instead. */
@@ -66,10 +84,11 @@ export function isResourceUri(uri: string): boolean {
   return uri.length <= 2000 && /^[a-z][a-z0-9+.-]*:[!-~]+$/i.test(uri) && !uri.includes('#') && URL.canParse(uri);
 }
 
-/** Whether it has a private-use scheme in reverse-domain form, such as com.example.app:/cb. */
+/** Whether it has a private-use scheme: one in reverse-domain form, such as com.example.app:/cb, or one without a dot. */
 export function isPrivateUseUri(uri: string): boolean {
   const url = parse(uri);
-  return url !== undefined && !uri.includes('#') && /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(url.protocol);
+  if (url === undefined || uri.includes('#')) return false;
+  return /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)*:$/.test(url.protocol) && !neverOwned.test(url.protocol);
 }
 
 /**

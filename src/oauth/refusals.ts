@@ -234,6 +234,8 @@ export interface Refusal {
   readonly member: string;
   /** What the sentence names between braces. */
   readonly params?: Params | undefined;
+  /** The value that is refused, which programs read after the sentence. */
+  readonly value?: string;
 }
 type Params = Readonly<Record<string, string>>;
 

@@ -7,7 +7,7 @@ import { rule } from './refusals.ts';
  * (security A17). A long one is cut, so that it does not hide the sentence.
  */
 export function repeated(value: string): string {
-  if (!/^[\w.~:/?#@!$&*+,;=%-]+$/.test(value)) return '';
+  if (!/^[\w.~:/?#@!$&()*+,;=%-]+$/.test(value)) return '';
   return `: ${value.length > 100 ? `${value.slice(0, 100)}...` : value}`;
 }
 

@@ -38,17 +38,26 @@ const change: ReviewFacts = {
   address: '203.0.113.7',
   at,
   awaitsCollection: false,
+  waitingAddresses: [],
   disabled: false,
 };
 export const consoleReviews: ReviewFacts[] = [
   change,
-  { ...change, clientId: 'c-4f82', uri: '/admin/clients/c-4f82', name: 'Pier', disabled: true },
+  {
+    ...change,
+    clientId: 'c-4f82',
+    uri: '/admin/clients/c-4f82',
+    name: 'Pier',
+    disabled: true,
+    waitingAddresses: ['cursor://pier/callback'],
+  },
   {
     ...change,
     clientId: 'c-5a02',
     uri: '/admin/clients/c-5a02',
     name: 'Lantern',
     kind: 'registration',
+    waitingAddresses: ['cursor://harbour/callback'],
     hosts: [{ host: 'lantern.example', clients: 0, local: false, fresh: true }],
     lookAlikes: [],
     heldResources: [],

@@ -85,8 +85,8 @@ const refusals: [string, Record<string, unknown>, string][] = [
     'invalid_redirect_uri',
   ],
   [
-    'a scheme without a period for a native client',
-    { redirect_uris: ['myapp:/cb'], application_type: 'native' },
+    'a scheme without a period for a web client',
+    { redirect_uris: ['myapp:/cb'], application_type: 'web' },
     'invalid_redirect_uri',
   ],
   ...['client_uri', 'logo_uri', 'policy_uri', 'tos_uri', 'jwks_uri'].map(

@@ -1,6 +1,6 @@
 // Collects what an administrator sees of a registration: the facts for the review, and every registered member.
 import type { RegistrationFacts } from '../../pages/views/index.ts';
-import { alike, heldBy, hostFacts, type ReviewLookup } from '../client-review.ts';
+import { alike, heldBy, hostFacts, type ReviewLookup, waitingAddresses } from '../client-review.ts';
 import { displayName } from '../../oauth/client-metadata.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
@@ -18,6 +18,7 @@ export function registrationFacts(
     lookAlikes: alike(client, lookup),
     heldResources: heldBy(client, lookup),
     redirectUris: metadata.redirect_uris,
+    waitingAddresses: waitingAddresses(client),
     responseTypes: metadata.response_types,
     grantTypes: metadata.grant_types,
     scopes: splitScope(metadata.scope),

@@ -1,6 +1,7 @@
 // Decides what a new version of a client's document changes, at once or after an administrator's approval, and how long a version is fresh.
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config.ts';
+import { addressesOf, withoutWaiting } from '../../oauth/client-addresses.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { widens } from '../../oauth/widening-change.ts';
 import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
@@ -24,10 +25,18 @@ export function documentChange(
   trusted: boolean,
 ): ClientChange {
   if (current.documentGone) return { pendingMetadata: next };
+  // addresses that only an administrator admits wait, whoever wrote the document (reports A5)
+  const metadata = withoutWaiting(next, current.metadata);
+  const waits = addressesOf(metadata).length < addressesOf(next).length;
   const isReviewed = current.everEnabled && !current.selfManaged && !(trusted && current.approvedBy === 'automatic');
-  if (isReviewed && widens(current.metadata, next)) return { pendingMetadata: next };
-  if (isDeepStrictEqual(current.metadata, next) && !current.pendingMetadata) return {};
-  return { metadata: next, pendingMetadata: null };
+  if (isReviewed && widens(current.metadata, metadata)) return { pendingMetadata: next };
+  const pendingMetadata = waits && !(trusted && current.approvedBy === 'automatic') ? next : null;
+  if (
+    isDeepStrictEqual(current.metadata, metadata) &&
+    isDeepStrictEqual(current.pendingMetadata ?? null, pendingMetadata)
+  )
+    return {};
+  return { metadata, pendingMetadata };
 }
 
 const least = 300;

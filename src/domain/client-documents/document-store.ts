@@ -1,6 +1,7 @@
 // Stores what a document says about its client: a new client in the queue of registrations, a change, or that the document is missing.
 import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
+import { addressesOf, withoutWaiting } from '../../oauth/client-addresses.ts';
 import { documentMetadata } from '../../oauth/client-document.ts';
 import type { AuditLog } from '../../repositories/audit/audit-events.ts';
 import { clientEvent } from '../../repositories/audit/audit-diff.ts';
@@ -43,13 +44,16 @@ export function createDocumentStore({ config, store, clients, secretBox }: Docum
   async function insert(
     repositories: Repositories,
     clientId: string,
-    metadata: Client['metadata'],
+    wanted: Client['metadata'],
     by: Asker | undefined,
   ): Promise<Unstored | undefined> {
-    const trusted = isTrusted(config, clientId);
+    const metadata = withoutWaiting(wanted);
+    const waits = addressesOf(metadata).length < addressesOf(wanted).length;
+    // a document whose only addresses wait for an administrator needs one, whoever wrote it (reports A5)
+    const trusted = isTrusted(config, clientId) && metadata.redirect_uris.length > 0;
     const reached = trusted ? undefined : await reachedLimit(repositories, by);
     if (reached) return reached;
-    const inserted = await repositories.clients.insert({
+    const made = await repositories.clients.insert({
       clientId,
       metadata,
       status: trusted ? 'enabled' : 'disabled',
@@ -61,6 +65,8 @@ export function createDocumentStore({ config, store, clients, secretBox }: Docum
       ...newCredentials(secretBox, clientId, metadata).stored,
       registrationTokenHash: undefined,
     });
+    const inserted =
+      waits && !trusted ? (await repositories.clients.update(clientId, { pendingMetadata: wanted }))! : made;
     await repositories.auditEvents.insert(
       {
         ...{ type: 'client.registered', outcome: 'success', actor: by?.sub ?? 'service', clientId },

@@ -37,6 +37,8 @@ export interface ReviewFacts {
   at: Date;
   /** Registered in approval mode: the developer can show the verification code. */
   awaitsCollection: boolean;
+  /** Addresses that only an administrator can admit, by an approval of the enabled client. */
+  waitingAddresses: string[];
   /** The client is disabled: approval only enables it, and the change stays pending. */
   disabled: boolean;
 }

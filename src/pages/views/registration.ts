@@ -12,6 +12,8 @@ export interface RegistrationFacts {
   /** Claimed resources that other clients hold. */
   heldResources: ReviewFacts['heldResources'];
   redirectUris: string[];
+  /** Addresses that wait for a second decision. */
+  waitingAddresses: string[];
   responseTypes: string[];
   grantTypes: string[];
   scopes: string[];

@@ -6,7 +6,7 @@ import { consoleClientId } from '../../oauth/console-client.ts';
 import { type ErrorCode, OAuthError, profileMissing } from '../../oauth/errors.ts';
 import { follows } from '../../oauth/fapi2.ts';
 import { isCodeChallenge } from '../../oauth/pkce.ts';
-import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
+import { isPrivateUseUri, needsAdmission } from '../../oauth/redirect-uri.ts';
 import { neededGrantTypes, parseResponseMode, parseResponseType, parts } from '../../oauth/response-type.ts';
 import { isThumbprint } from '../../oauth/dpop-proof.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
@@ -170,7 +170,9 @@ function checkPkce(request: TrustedRequest, parameters: Record<string, string>, 
   const { metadata } = request.client;
   if (challenge === undefined) {
     if (method !== undefined) refuse('invalid_request', 'code_challenge_method requires code_challenge');
-    const required = requirePkce || metadata.require_pkce || isPublicClient(metadata);
+    // another application may have the same scheme (RFC 8252 8.4)
+    const required =
+      requirePkce || metadata.require_pkce || isPublicClient(metadata) || needsAdmission(request.target.redirectUri);
     if (parts(request.responseType).code && required)
       refuse('invalid_request', 'code_challenge is required (PKCE with S256)');
     return;

@@ -3,7 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import { type ClientMetadata, needsSecret } from '../../oauth/client-metadata.ts';
-import { invalidRequest } from '../../oauth/errors.ts';
+import { addressesOf, withoutWaiting, withWaiting } from '../../oauth/client-addresses.ts';
+import { invalidRedirectUri, invalidRequest } from '../../oauth/errors.ts';
+import { redirectRefusal } from '../../oauth/redirect-uri.ts';
 import { isAdministratorScope, splitScope } from '../../oauth/scope.ts';
 import { widens } from '../../oauth/widening-change.ts';
 import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
@@ -13,6 +15,31 @@ import {
   secretFor,
   type ShownCredentials,
 } from '../../tokens/client-credentials.ts';
+
+/** The whole metadata, if one of their addresses waits for an administrator; with automatic approval it is left out. */
+export const waitingOf = (
+  config: Pick<Config, 'automaticApproval'>,
+  admitted: ClientMetadata,
+  wanted: ClientMetadata,
+): ClientMetadata | undefined => (config.automaticApproval || !lacksSome(admitted, wanted) ? undefined : wanted);
+
+const lacksSome = (admitted: ClientMetadata, wanted: ClientMetadata) =>
+  addressesOf(wanted).length > addressesOf(admitted).length;
+
+/** Whether a client has no address, since all that it registered wait. */
+export const hasNoAddress = (admitted: ClientMetadata, wanted: ClientMetadata): boolean =>
+  admitted.redirect_uris.length === 0 && wanted.redirect_uris.length > 0;
+
+/** With automatic approval no administrator looks at what waits. @throws OAuthError invalid_redirect_uri */
+export function requireAddress(
+  { automaticApproval, loopbackLocalhost }: Config,
+  admitted: ClientMetadata,
+  wanted: ClientMetadata,
+): void {
+  if (!automaticApproval || !hasNoAddress(admitted, wanted)) return;
+  const [value] = wanted.redirect_uris as [string];
+  throw invalidRedirectUri({ ...redirectRefusal('redirect_uris', value, 'native', loopbackLocalhost), value });
+}
 
 /**
  * An update takes effect at once, unless it widens what an administrator approved: then it waits for approval, also while the client
@@ -26,11 +53,15 @@ function metadataChange(
   sent: ClientMetadata,
   { claimsHeld, keepsPending = false }: { claimsHeld: boolean; keepsPending?: boolean },
 ): ClientChange {
-  const metadata = keepAdministratorScopes(current, sent);
+  const wanted = withWaiting(keepAdministratorScopes(current, sent), current.metadata, current.pendingMetadata);
+  const metadata = withoutWaiting(keepAdministratorScopes(current, sent), current.metadata);
   if (keepsPending && isDeepStrictEqual(metadata, current.metadata)) return {};
+  requireAddress(config, metadata, wanted);
   const isReviewed = current.everEnabled && !current.selfManaged && !config.automaticApproval;
   const waits = claimsHeld || (isReviewed && widens(current.metadata, metadata));
-  return waits ? { pendingMetadata: metadata } : { metadata, pendingMetadata: null };
+  return waits
+    ? { pendingMetadata: wanted }
+    : { metadata, pendingMetadata: waitingOf(config, metadata, wanted) ?? null };
 }
 
 /**

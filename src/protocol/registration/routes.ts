@@ -14,6 +14,7 @@ import {
   type Proof,
   type RegistrationProofDependencies,
 } from './registration-proof.ts';
+import { withoutWaiting } from '../../oauth/client-addresses.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../oauth/client-metadata.ts';
 import { conflict, invalidClientMetadata, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
 import { registrableApiScopes } from '../../domain/api-scopes.ts';
@@ -23,7 +24,7 @@ import { clientEvent } from '../../repositories/audit/audit-diff.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
-import { renewalOf, updateOf } from './change.ts';
+import { hasNoAddress, renewalOf, requireAddress, updateOf, waitingOf } from './change.ts';
 import { acceptsApproval, createDeferredRegistration, readPoll, type Recorder, tooManyPolls } from './deferred.ts';
 import {
   refuseForeignMembers,
@@ -74,7 +75,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     const unsigned = config.requestObjectUnsigned || current?.metadata.request_object_signing_alg === 'none';
     const kept = current?.metadata.scope;
     const apiScopes = await registrableApiScopes(store, body['scope'], { admin: false, kept });
-    return parseClientMetadata(body, { apiScopes, unsigned }, config);
+    return parseClientMetadata(body, { apiScopes, unsigned, awaitsAdmission: true }, config);
   };
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
@@ -207,8 +208,13 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     trusted: boolean,
     acceptsDeferral: boolean,
   ): Promise<Answer> {
-    const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
-    const metadata = await parse(withoutAdministratorScopes(withDefaultScope(body, approvedBy)));
+    const givenBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
+    const wanted = await parse(withoutAdministratorScopes(withDefaultScope(body, givenBy)));
+    // an address that only an administrator admits waits; who needs no approval does without it, unless it is the only one (reports A5)
+    const metadata = withoutWaiting(wanted);
+    requireAddress(config, metadata, wanted);
+    const approvedBy = hasNoAddress(metadata, wanted) ? undefined : givenBy;
+    const pendingMetadata = approvedBy ? undefined : waitingOf(config, metadata, wanted);
     if (!trusted) await countRegistration(request);
     const cap = approvedBy ? 0 : config.limits.registrationsWaiting;
     const requireRoom = async (repositories: Repositories) => {
@@ -229,7 +235,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
         await repositories.clients.lockWaiting();
         await requireRoom(repositories);
       }
-      const inserted = await repositories.clients.insert({
+      const made = await repositories.clients.insert({
         clientId,
         metadata,
         status: approvedBy ? 'enabled' : 'disabled',
@@ -241,6 +247,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
         // the client never sees these credentials: it gets others once it is approved
         ...(uncollected && { registrationTokenHash: undefined }),
       });
+      const inserted = pendingMetadata ? (await repositories.clients.update(clientId, { pendingMetadata }))! : made;
       if (
         key &&
         !(await repositories.registrationTokens.insertKey(key.keyHash, key.bodyHash, clientId, idempotencyLifetime))

@@ -10,6 +10,7 @@ import {
   hostsOf,
   type ReviewLookup,
   lookUpReviews,
+  waitingAddresses,
 } from '../../client-review.ts';
 import { eventRows, linkedNames } from '../linked-names.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
@@ -26,8 +27,12 @@ export const maxCounted = 1000;
 
 export { clientPath, lookUpReviews };
 
+/** Whether no administrator has let the client in; an address of it may wait for a second decision. */
+const isNew = ({ everEnabled, selfRegistered, approvedBy, refusalReason }: Client): boolean =>
+  !everEnabled && selfRegistered && !approvedBy && refusalReason === undefined;
+
 function stateOf(client: Client): ClientState {
-  if (client.pendingMetadata) return 'change';
+  if (client.pendingMetadata && !isNew(client)) return 'change';
   if (client.status === 'enabled') return 'enabled';
   if (client.refusalReason !== undefined && !client.approvedBy) return 'refused';
   if (!client.approvedBy && client.selfRegistered) return 'registration';
@@ -58,8 +63,10 @@ type Dismissal = Parameters<typeof alike>[2];
 
 /** Collects the facts by which an administrator reviews a registration or a change. */
 export function reviewFactsOf(client: Client, lookup: ReviewLookup, dismissal: Dismissal): ReviewFacts {
-  const { metadata, pendingMetadata } = client;
-  const wanted = pendingMetadata ?? metadata;
+  const { metadata, pendingMetadata: pending } = client;
+  const wanted = pending ?? metadata;
+  // an approval of a new client leaves out the addresses that wait for another decision
+  const pendingMetadata = isNew(client) ? undefined : pending;
   const origin = lookup.origins.get(client.clientId);
   const facts: ReviewFacts = {
     name: nameReviewed(client),
@@ -81,6 +88,7 @@ export function reviewFactsOf(client: Client, lookup: ReviewLookup, dismissal: D
     at: pendingMetadata ? client.updatedAt : client.createdAt,
     awaitsCollection: client.uncollected,
     disabled: pendingMetadata !== undefined && client.status === 'disabled',
+    waitingAddresses: waitingAddresses(client),
   };
   const document = documentFacts(client, lookup);
   if (document) facts.document = document;

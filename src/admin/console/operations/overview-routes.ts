@@ -1,7 +1,8 @@
 // Serves GET /admin, the console's overview: pending approvals, the status of the service, recent events and totals.
 import type { FastifyInstance } from 'fastify';
+import { hostsOf } from '../../client-review.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
-import { displayName, redirectHost } from '../../../oauth/client-metadata.ts';
+import { displayName } from '../../../oauth/client-metadata.ts';
 import { alsoHead } from '../../../server/head.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { beginningOf, chart } from './chart.ts';
@@ -75,7 +76,7 @@ export async function overviewRoutes(
       const data: Omit<Pages['console-overview'], keyof ConsoleFrame> = {
         newest: newest.map(({ clientId, metadata, pendingMetadata, createdAt, updatedAt }) => ({
           name: displayName(clientId, pendingMetadata ?? metadata),
-          host: redirectHost((pendingMetadata ?? metadata).redirect_uris[0] ?? ''),
+          host: hostsOf((pendingMetadata ?? metadata).redirect_uris)[0] ?? '',
           at: pendingMetadata ? updatedAt : createdAt,
           uri: `/admin/clients/${encodeURIComponent(clientId)}`,
         })),
