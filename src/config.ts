@@ -15,6 +15,7 @@ import {
   choice,
   cidrList,
   claimList,
+  cookieName,
   count,
   domainList,
   flag,
@@ -92,6 +93,7 @@ export const settings = {
   ID_TOKEN_LIFETIME: seconds(600),
   SESSION_IDLE_LIFETIME: seconds(8 * 3600),
   SESSION_LIFETIME: seconds(86_400),
+  SESSION_COOKIE: cookieName.default('JSESSIONOPENID'),
   FORM_LIFETIME: seconds(600, 86_400),
   KNOWN_BROWSER_LIFETIME: seconds(90 * 86_400),
   PASSWORD_RESET_LIFETIME: seconds(1800, 86_400),
@@ -234,6 +236,7 @@ const schema = environment.superRefine(refuseConflicts).transform((s) => {
       /** 0: the audit trail is kept for ever. */
       auditRetention: s.AUDIT_RETENTION,
     }),
+    sessionCookie: s.SESSION_COOKIE,
     passwordMinLength: s.PASSWORD_MIN_LENGTH,
     /** "off", "list", or the address of a range service. */
     passwordBreachCheck: s.PASSWORD_BREACH_CHECK,

@@ -126,6 +126,7 @@ export async function buildServices({
   const audit = createAuditTrail(store);
   const languageChoice = createLanguageChoice({
     available: renderer.availableLocales,
+    issuer,
     basePath,
     secure: config.secureCookies,
   });
@@ -142,6 +143,7 @@ export async function buildServices({
   );
   const deviceCookies = createDeviceCookies({
     store,
+    issuer,
     basePath,
     secure: config.secureCookies,
     lifetime: lifetimes.knownBrowser,
@@ -152,11 +154,12 @@ export async function buildServices({
     issuer,
     basePath,
     secure: config.secureCookies,
+    sessionCookie: config.sessionCookie,
     idleLifetime: lifetimes.sessionIdle,
     lifetime: lifetimes.session,
     perUser: config.limits.sessionsPerUser,
   });
-  const secondStep = createSecondStep({ store, secretBox, sessions, basePath, secure: config.secureCookies });
+  const secondStep = createSecondStep({ store, secretBox, sessions, issuer, basePath, secure: config.secureCookies });
   const directories = createDirectories(config.connectionsAllow);
   const connectionKinds = createConnectionKinds({
     ...{ store, secretBox, fetchDocument, allowed: config.outboundAllow, now: tokens.now },
@@ -164,7 +167,7 @@ export async function buildServices({
     ...{ directories, directoriesAllowed: config.connectionsAllow },
   });
   const connectionSteps = createConnectionSteps({
-    ...{ store, secretBox, sessions, basePath, secure: config.secureCookies, lifetime: lifetimes.form },
+    ...{ store, secretBox, sessions, issuer, basePath, secure: config.secureCookies, lifetime: lifetimes.form },
     perNetwork: config.limits.pendingSignInsPerNetwork,
   });
   const upstreamTokens = createUpstreamTokens({ store, secretBox, kinds: connectionKinds, now: tokens.now });

@@ -69,7 +69,7 @@ export const requirements: Record<string, Record<number, string>> = {
   },
   'Sessions, cookies and forms': {
     50: 'The session cookie is random, for this service alone, and out of reach of scripts.',
-    51: 'Two session cookies count as no session.',
+    51: 'Two session cookies of this issuer in one request count as signed out, and both expire; one of another issuer is left alone.',
     52: 'Sign-in and a change of privileges give a new session id, and the old one is invalid.',
     53: 'A malformed cookie counts as no session, and is never an error.',
     54: 'Sessions end on the server, by time, by command, with the user or the password, and before the answer.',

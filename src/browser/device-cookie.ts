@@ -4,16 +4,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { KnownAccount } from '../repositories/sessions/device-cookies.ts';
 import type { Store } from '../repositories/store.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
-import { carries, single } from './cookies.ts';
+import { carries, internalCookie, single } from './cookies.ts';
 
 /**
  * Grants no access: failures in other browsers do not count against this one, and the sign-in page offers its accounts. It outlives a
  * sign-out, and ends with the password. The value is a token, and after a dot the first factor of the last sign-in if that was no password.
  */
-const deviceCookieName = 'GATEHOUSE_KNOWN_BROWSER';
+const deviceCookie = 'KNOWN_BROWSER';
 
 export interface DeviceCookieOptions {
   store: Store;
+  issuer: string;
   basePath: string;
   secure: boolean;
   /** Since the last sign-in, in seconds. */
@@ -22,9 +23,12 @@ export interface DeviceCookieOptions {
 
 export type DeviceCookies = ReturnType<typeof createDeviceCookies>;
 
-export function createDeviceCookies({ store, basePath, secure, lifetime }: DeviceCookieOptions) {
+export function createDeviceCookies({ store, issuer, basePath, secure, lifetime }: DeviceCookieOptions) {
   const cookie: CookieSerializeOptions = { httpOnly: true, sameSite: 'lax', secure, path: basePath || '/' };
-  const partsOf = (request: FastifyRequest) => single(request, deviceCookieName)?.split('.') ?? [];
+  const deviceCookieName = internalCookie(deviceCookie, issuer);
+  // an older version set the cookie without the tag of the issuer
+  const partsOf = (request: FastifyRequest) =>
+    (single(request, deviceCookieName) ?? single(request, `GATEHOUSE_${deviceCookie}`))?.split('.') ?? [];
 
   return {
     /** The digest of the browser's token, if it sent one. */

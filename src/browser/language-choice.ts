@@ -2,19 +2,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { LanguageChoice } from '../pages/page-response.ts';
 import { singleValued } from '../server/parameters.ts';
-import { single } from './cookies.ts';
+import { internalCookie, single } from './cookies.ts';
 
-const languageCookie = 'GATEHOUSE_LANGUAGE';
 /** In seconds. */
 const lifetime = 365 * 86_400;
 
 export function createLanguageChoice(options: {
   available: readonly string[];
+  issuer: string;
   basePath: string;
   secure: boolean;
 }): LanguageChoice {
   const known = (tag: string | undefined) => options.available.find((locale) => locale === tag);
 
+  const languageCookie = internalCookie('LANGUAGE', options.issuer);
   return {
     stored: (request: FastifyRequest) => known(single(request, languageCookie)),
     take(request: FastifyRequest, reply: FastifyReply) {

@@ -5,17 +5,23 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomSecret } from '../crypto/secrets.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
-import { carries, isFramed, single } from './cookies.ts';
+import { carries, internalCookie, isFramed, single } from './cookies.ts';
 
 /** The script of /check-session reads it within pages of other sites: so it is not HttpOnly, and is sent cross-site. */
-const browserStateCookie = 'GATEHOUSE_BROWSER_STATE';
+export const browserState = 'BROWSER_STATE';
 // an absent cookie is no sign-out, since a page may be unable to read cookies; a random part keeps other pages from testing for it
 const signedOut = 'signed-out.';
 
 const state = Symbol('browser state');
 type Stated = Session & { [state]?: string };
 
-export function createBrowserState(options: { secretBox: SecretBox; basePath: string; secure: boolean }) {
+export function createBrowserState(options: {
+  secretBox: SecretBox;
+  issuer: string;
+  basePath: string;
+  secure: boolean;
+}) {
+  const browserStateCookie = internalCookie(browserState, options.issuer);
   const cookie: CookieSerializeOptions = {
     // browsers keep SameSite=None with Secure only; on plain http, which is loopback, same-site pages are served
     ...(options.secure ? { sameSite: 'none', secure: true } : { sameSite: 'lax', secure: false }),

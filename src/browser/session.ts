@@ -11,12 +11,8 @@ import type { SignInContext } from '../repositories/sessions/sign-in-context.ts'
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import { createBrowserState } from './op-browser-state.ts';
-import { carries, isFramed, single } from './cookies.ts';
+import { all, internalCookie, isFramed, issuerTag, single } from './cookies.ts';
 import { clientAddress } from '../server/network.ts';
-
-const sessionCookie = 'JSESSIONOPENID';
-/** Identifies a browser without a session: pending requests and forms are bound to it. */
-const browserCookie = 'GATEHOUSE_BROWSER';
 
 /** How many characters are stored: enough to name the browser. */
 const maxUserAgent = 200;
@@ -27,6 +23,8 @@ export interface BrowserSessionOptions {
   issuer: string;
   basePath: string;
   secure: boolean;
+  /** The name of the session's cookie. */
+  sessionCookie: string;
   /** In seconds. */
   idleLifetime: number;
   lifetime: number;
@@ -52,7 +50,11 @@ type Verified = Pick<NewSession, 'sub' | 'passwordHash' | 'amr' | 'authTime'> & 
 export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
 
 export function createBrowserSessions(options: BrowserSessionOptions) {
-  const { store, secretBox } = options;
+  const { store, secretBox, sessionCookie } = options;
+  // another issuer on this host may use the same name
+  const tag = `${issuerTag(options.issuer)}.`;
+  /** Identifies a browser without a session: pending requests and forms are bound to it. */
+  const browserCookie = internalCookie('BROWSER', options.issuer);
   const { origin, hostname: host } = new URL(options.issuer);
   // set and cleared with the same attributes (security R50, R69)
   const cookie: CookieSerializeOptions = {
@@ -97,6 +99,9 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       browserState.keep(request, reply, context.session);
       return context;
     },
+    /** Whether the browser sent a session's cookie, valid or not: it sends none with a form of another site (SameSite=Lax). */
+    carriesSession: (request: FastifyRequest): boolean =>
+      all(request, sessionCookie).some((value) => value.startsWith(tag) || isUntagged(value)),
     sessionState: browserState.sessionState,
     /**
      * Signs in a user whose password, if one was shown, was verified against `passwordHash`. The session gets a new cookie and replaces
@@ -200,7 +205,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
 
   /** Sets the cookie of a session that was stored. */
   function setSessionCookie(reply: FastifyReply, token: string, made: boolean): boolean {
-    if (made) reply.setCookie(sessionCookie, token, cookie);
+    if (made) reply.setCookie(sessionCookie, tag + token, cookie);
     return made;
   }
 
@@ -214,11 +219,18 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
 
   /** The digest of the cookie's token, if it is well-formed. */
   function tokenHashOf(request: FastifyRequest, reply: FastifyReply): Buffer | undefined {
-    const value = single(request, sessionCookie);
-    if (value !== undefined) return opaqueTokenHash('session', value);
-    // of two cookies with this name one is planted: both are ignored
-    if (carriesSession(request)) forgetPlanted(reply);
+    const sent = all(request, sessionCookie);
+    const own = sent.filter((value) => value.startsWith(tag));
+    const tokens = own.length === 0 ? sent.filter(isUntagged) : own.map((value) => value.slice(tag.length));
+    if (own.length < 2) return tokens.length === 1 ? opaqueTokenHash('session', tokens[0]!) : undefined;
+    // of two cookies of this issuer one is planted: both are ignored
+    forgetPlanted(reply, sent.length > own.length);
     return undefined;
+  }
+
+  /** Whether an older version set the cookie, without the tag. */
+  function isUntagged(value: string): boolean {
+    return opaqueTokenHash('session', value) !== undefined;
   }
 
   async function keepAlive(session: Session | undefined): Promise<void> {
@@ -228,12 +240,13 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
   /**
    * Expires our cookie and those that a neighbour can plant: above our path, and for the domains above our host (security R51).
    * Otherwise the user could not sign in until they expire.
+   * @param besideOthers whether another issuer has a cookie of this name: above our path is its own, which stays
    */
-  function forgetPlanted(reply: FastifyReply): void {
+  function forgetPlanted(reply: FastifyReply, besideOthers: boolean): void {
     const labels = host.split('.');
     const above = isIP(host) === 0 ? labels.map((_, from) => labels.slice(from).join('.')) : [];
     for (const path of new Set([cookie.path!, '/'])) {
-      reply.clearCookie(sessionCookie, { ...cookie, path });
+      if (path === cookie.path || !besideOthers) reply.clearCookie(sessionCookie, { ...cookie, path });
       for (const domain of above.slice(0, -1)) reply.clearCookie(sessionCookie, { ...cookie, path, domain });
     }
   }
@@ -269,11 +282,6 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
 
 function foreignForm(): OAuthError {
   return new OAuthError('access_denied', 'the form was sent from another site', 403);
-}
-
-/** Whether the browser sent a session's cookie, valid or not: it sends none with a form of another site (SameSite=Lax). */
-export function carriesSession(request: FastifyRequest): boolean {
-  return carries(request, sessionCookie);
 }
 
 /**

@@ -32,6 +32,11 @@ export const text = (max: number, min = 1) => {
   return z.string().min(min, error).max(max, error);
 };
 
+/** The name of a cookie (RFC 6265 4.1.1): no internal one, and none with the rules of a prefix. */
+export const cookieName = z
+  .string()
+  .regex(/^(?!GATEHOUSE_|__)[A-Za-z0-9_-]{1,64}$/, 'must be a name of 1 to 64 letters, digits, _ and -');
+
 /** A password, whose length is that of its normalized form (security R59). */
 export const passwordText = (max: number, min: number) => z.string().normalize('NFKC').pipe(text(max, min));
 

@@ -2,7 +2,7 @@
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { VerifiedUser } from '../authenticators/authenticator.ts';
-import { carries, single } from '../browser/cookies.ts';
+import { carries, internalCookie, single } from '../browser/cookies.ts';
 import type { Config } from '../config.ts';
 import type { AccountNotice } from '../pages/views/account.ts';
 import {
@@ -12,8 +12,6 @@ import {
 } from './pending-request-view.ts';
 import { continuationPath, type SignIn } from './sign-in.ts';
 
-const cookieName = 'GATEHOUSE_PENDING_REQUEST';
-
 export interface RememberedRequest {
   transaction: string;
   pending: PendingRequest;
@@ -22,7 +20,8 @@ export interface RememberedRequest {
 export type RememberedRequests = ReturnType<typeof createRememberedRequests>;
 
 export function createRememberedRequests(options: FindPendingRequestDependencies & { config: Config; signIn: SignIn }) {
-  const { basePath, secureCookies: secure, lifetimes } = options.config;
+  const { issuer, basePath, secureCookies: secure, lifetimes } = options.config;
+  const cookieName = internalCookie('PENDING_REQUEST', issuer);
   const cookie: CookieSerializeOptions = { httpOnly: true, sameSite: 'lax', secure, path: basePath || '/' };
 
   return {

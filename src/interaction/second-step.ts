@@ -8,10 +8,8 @@ import type { Repositories } from '../repositories/store.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
 import type { User } from '../repositories/users/users.ts';
 import type { BrowserSessions } from '../browser/session.ts';
-import { carries, single } from '../browser/cookies.ts';
+import { carries, internalCookie, single } from '../browser/cookies.ts';
 import { cameBackInVain, signedInRecently } from '../browser/recent-sign-in.ts';
-
-const secondStepCookie = 'GATEHOUSE_SECOND_STEP';
 
 /** How long after the first step the second one may follow, in seconds. */
 const lifetime = 300;
@@ -46,10 +44,12 @@ export function createSecondStep(options: {
   store: Pick<Repositories, 'users'>;
   secretBox: SecretBox;
   sessions: BrowserSessions;
+  issuer: string;
   basePath: string;
   secure: boolean;
 }) {
   const { store, secretBox, sessions } = options;
+  const secondStepCookie = internalCookie('SECOND_STEP', options.issuer);
   const cookie: CookieSerializeOptions = {
     httpOnly: true,
     sameSite: 'lax',

@@ -150,7 +150,7 @@ export async function protocolPages(
   dependencies: DependenciesOf<typeof browserEndpoints>,
 ): Promise<void> {
   await registerAll(app, browserEndpoints, dependencies);
-  await app.register(checkSessionEndpoint);
+  await app.register(checkSessionEndpoint, dependencies);
 }
 
 /** Whether the settings allow an endpoint, by its name in discovery, or a grant type. */

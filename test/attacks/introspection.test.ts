@@ -126,7 +126,7 @@ attack(
     dead['the handle of an ended session'] = out.tokens.client_session_handle;
     dead['a live refresh token'] = mine.tokens.refresh_token;
     dead['a live registration token'] = client.registrationAccessToken;
-    dead['the cookie of a live session'] = mine.agent.cookies.get('JSESSIONOPENID')!;
+    dead['the cookie of a live session'] = mine.agent.cookies.get('JSESSIONOPENID')!.split('.')[1]!;
     const token = await adminToken(service);
     const { body } = await call(`${service.issuer}/admin/api/registration-tokens`, { token, body: {} });
     dead['a live initial access token'] = body['initial_access_token'] as string;

@@ -97,7 +97,6 @@ attack(
       [attackers, own],
       [own, attackers],
       [own, own],
-      [own, ''],
     ] as const) {
       const cookie = pair.map((value) => `${name}=${value}`).join('; ');
       const page = await agent.get('/account', { cookie });
@@ -219,7 +218,7 @@ attack(
         const page = await victim.fetch('/login', { method: 'POST', body, headers });
         expect(statuses, JSON.stringify(headers)).toContain(page.status);
         expect(page.location).toBeUndefined();
-        expect(victim.cookies, JSON.stringify(headers)).toEqual(before);
+        expect(new Map(victim.cookies), JSON.stringify(headers)).toEqual(before);
       }
       // a page of another site sends no Lax cookies at all
       const bare = await new UserAgent(service).fetch('/login', {

@@ -112,7 +112,7 @@ function fault(route: string, statuses: readonly number[], bytes: string, answer
   for (const [name, value] of answer.headers) {
     if (
       name === 'set-cookie' &&
-      !/^(JSESSIONOPENID|GATEHOUSE_(BROWSER(_STATE)?|KNOWN_BROWSER|LANGUAGE|PENDING_REQUEST|CONSOLE(_REQUEST)?|TRY_IT))=[\w.-]*; /.test(
+      !/^(JSESSIONOPENID|GATEHOUSE_(BROWSER(_STATE)?|KNOWN_BROWSER|LANGUAGE|PENDING_REQUEST|CONSOLE(_REQUEST)?|TRY_IT)_[0-9a-f]{8})=[\w.-]*; /.test(
         value,
       )
     )

@@ -6,7 +6,7 @@ import type pg from 'pg';
 /** Secrets recognised in any text: opaque tokens by their form, the others by the name before them. */
 const tokens = /gh(?:(?:ac|dc|ra|ia|rc|pr|ml)_[A-Za-z0-9_-]{49}|(?:at|ch|rt|se|kb)_[A-Za-z0-9_-]{57})/g;
 const named =
-  /"(client_secret|shared_secret|secret_key|verification_code|user_code)": ?"([^"]+)"|(GATEHOUSE_BROWSER|transaction)=([A-Za-z0-9_-]{43})|name="(csrf)"[^>]* value="([^"]+)"/g;
+  /"(client_secret|shared_secret|secret_key|verification_code|user_code)": ?"([^"]+)"|(GATEHOUSE_BROWSER(?:_[0-9a-f]{8})?|transaction)=([A-Za-z0-9_-]{43})|name="(csrf)"[^>]* value="([^"]+)"/g;
 /** The key of an authenticator in its link, and recovery codes. */
 const factors = /[?&;]secret=([A-Z2-7]{32})|\b((?:[A-HJ-NP-Z2-9]{4}-){3}[A-HJ-NP-Z2-9]{4})\b/g;
 const kinds: Record<string, string> = {

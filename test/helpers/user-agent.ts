@@ -1,5 +1,6 @@
 // Plays a browser without a screen: keeps cookies, does not follow redirects by itself, submits the forms of the service's pages.
 import { createHash, randomBytes } from 'node:crypto';
+import { issuerTag } from '../../src/browser/cookies.ts';
 import type { TestClient, TestService } from './service.ts';
 
 export interface Page {
@@ -30,21 +31,50 @@ const navigation = {
 /** The body of a page without the reference, which is another one for each refusal. */
 export const withoutReference = ({ body, reference = '' }: Page): string => body.replaceAll(reference, '');
 
+/** Finds internal cookies by their names without the tag of the issuer. */
+class CookieJar extends Map<string, string> {
+  issuer = '';
+
+  #real(name: string): string {
+    if (!/^GATEHOUSE_[A-Z_]+$/.test(name)) return name;
+    const own = [...super.keys()].find((key) => key.replace(/_[0-9a-f]{8}$/, '') === name);
+    return own ?? `${name}_${issuerTag(this.issuer)}`;
+  }
+
+  override get(name: string) {
+    return super.get(this.#real(name));
+  }
+  override has(name: string) {
+    return super.has(this.#real(name));
+  }
+  override set(name: string, value: string) {
+    return super.set(this.#real(name), value);
+  }
+  override delete(name: string) {
+    return super.delete(this.#real(name));
+  }
+}
+
 export class UserAgent {
-  readonly cookies = new Map<string, string>();
+  readonly cookies: Map<string, string>;
+  /** Another service on this host, whose cookies the browser sends, too. */
+  neighbour: UserAgent | undefined;
   readonly issuer: string;
   /** The headers of each request. */
   readonly headers: Record<string, string>;
 
   constructor(service: Pick<TestService, 'issuer'>, headers: Record<string, string> = {}) {
     this.issuer = service.issuer;
+    this.cookies = Object.assign(new CookieJar(), { issuer: service.issuer });
     this.headers = headers;
   }
 
   /** Requests one address; redirects are returned, not followed. */
   async fetch(address: string, init: RequestInit & { headers?: Record<string, string> } = {}): Promise<Page> {
     const url = address.startsWith('/') ? this.issuer + address : address;
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const cookie = [...this.cookies, ...(this.neighbour?.cookies ?? [])]
+      .map(([name, value]) => `${name}=${value}`)
+      .join('; ');
     const response = await fetch(url, {
       redirect: 'manual',
       ...init,

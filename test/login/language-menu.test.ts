@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
 import { setUpAuthenticator } from '../helpers/authenticator.ts';
+import { internalCookie } from '../../src/browser/cookies.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
@@ -34,7 +35,7 @@ test('a choice in the menu keeps the pending request, goes before ui_locales and
   const german = await choose(agent, page, 'de');
   expect(languageOf(german)).toBe('de');
   expect(german.headers.getSetCookie()).toContain(
-    'GATEHOUSE_LANGUAGE=de; Max-Age=31536000; Path=/idp; HttpOnly; SameSite=Lax',
+    `${internalCookie('LANGUAGE', service.issuer)}=de; Max-Age=31536000; Path=/idp; HttpOnly; SameSite=Lax`,
   );
   const refused = await agent.submit(german, { username: user.username, password: 'wrong' });
   expect([refused.status, languageOf(refused)]).toEqual([400, 'de']);

@@ -55,7 +55,7 @@ test('the cookies are random, HttpOnly, SameSite=Lax, limited to the base path, 
     password: user.password,
   });
   const lines = [...page.headers.getSetCookie(), ...answer.headers.getSetCookie()];
-  expect(lines.map((line) => line.split('=')[0]).sort()).toEqual([
+  expect(lines.map((line) => line.split('=')[0]!.replace(/_[0-9a-f]{8}$/, '')).sort()).toEqual([
     'GATEHOUSE_BROWSER',
     'GATEHOUSE_KNOWN_BROWSER',
     name,
@@ -150,7 +150,6 @@ test('two session cookies count as signed out, in either order and in two header
     [`${name}=${alice}; ${name}=${evil}`],
     [`${name}=${evil}; ${name}=${alice}`],
     [`${name}=${alice}; ${name}=${alice}`],
-    [`${name}=; ${name}=${alice}`],
     [`${name}=${evil}`, `${name}=${alice}`],
   ]) {
     const answer = await raw('/account', cookies);

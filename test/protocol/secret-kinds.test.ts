@@ -57,7 +57,7 @@ beforeAll(async () => {
     registration_access_token: client.registrationAccessToken,
     initial_access_token: initial['initial_access_token'] as string,
     registration_code: deferred['registration_code'] as string,
-    session: agent.cookies.get('JSESSIONOPENID')!,
+    session: agent.cookies.get('JSESSIONOPENID')!.split('.')[1]!,
     device_code: device.body['device_code'] as string,
     pushed_authorization_request: (pushed.body['request_uri'] as string).split(':').at(-1)!,
     known_browser: agent.cookies.get('GATEHOUSE_KNOWN_BROWSER')!,

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call, withoutLimits } from '../helpers/grants.ts';
+import { internalCookie } from '../../src/browser/cookies.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
@@ -66,7 +67,8 @@ test('scripts may read the cookie, which reveals nothing and is the same on ever
   expect(page.status).toBe(303);
   agent.cookies.delete(cookie);
   const lines = (await agent.get('/account')).headers.getSetCookie();
-  expect(lines).toEqual([`${cookie}=${before}; Path=/; SameSite=Lax`]);
+  const name = internalCookie('BROWSER_STATE', service.issuer);
+  expect(lines).toEqual([`${name}=${before}; Path=/; SameSite=Lax`]);
 });
 
 test('with an https base URL other sites may read the cookie, below the base path (Session Management 1.0 section 3.2)', async () => {
@@ -84,7 +86,7 @@ test('with an https base URL other sites may read the cookie, below the base pat
     const form = { csrf, username: user.username, password: user.password };
     await agent.post(target, form, { origin: 'https://id.example.com' });
     const lines = (await agent.get('/account')).headers.getSetCookie();
-    expect(lines).toEqual([expect.stringMatching(`^${cookie}=[^;]+; Path=/idp; Secure; SameSite=None$`)]);
+    expect(lines).toEqual([expect.stringMatching(`^${cookie}_[0-9a-f]{8}=[^;]+; Path=/idp; Secure; SameSite=None$`)]);
   } finally {
     await secure.stop();
   }
@@ -141,7 +143,7 @@ describe("another site's form", () => {
       body: new URLSearchParams(form),
       headers: {
         ...{ accept: 'text/html', origin: 'https://elsewhere.example', 'sec-fetch-site': 'cross-site' },
-        cookie: `GATEHOUSE_BROWSER_STATE=${agent.cookies.get('GATEHOUSE_BROWSER_STATE')}`,
+        cookie: `${internalCookie('BROWSER_STATE', service.issuer)}=${agent.cookies.get('GATEHOUSE_BROWSER_STATE')}`,
       },
     });
 

@@ -35,7 +35,7 @@ test('each type of token works at its own endpoints and at no other (security R1
   const all = {
     ...tokens,
     code: await obtainCode(service, client, undefined, { scope: 'openid scope' }, agent),
-    session: agent.cookies.get('JSESSIONOPENID')!,
+    session: agent.cookies.get('JSESSIONOPENID')!.split('.')[1]!,
     registration: client.registrationAccessToken,
     initial: (
       await call(`${service.issuer}/admin/api/registration-tokens`, {

@@ -15,7 +15,7 @@ import type { Session } from '../../repositories/sessions/sessions.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
 import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
-import { single } from '../../browser/cookies.ts';
+import { internalCookie, single } from '../../browser/cookies.ts';
 import { maxAuthAge, recentlyAuthenticated, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
 import { languagesOf } from '../../server/accept-language.ts';
 import { clientAddress } from '../../server/network.ts';
@@ -32,9 +32,6 @@ import type { Actor } from '../../repositories/audit/actor.ts';
 export { consoleClientId };
 export const consoleCallback = '/admin/callback';
 
-const tokenCookie = 'GATEHOUSE_CONSOLE';
-/** Holds the pending authorization request, sealed. */
-const requestCookie = 'GATEHOUSE_CONSOLE_REQUEST';
 const requestLifetime = 30 * 60; // seconds
 const scope = 'openid admin';
 /** The maximum to which pending registrations and changes are counted. */
@@ -94,6 +91,9 @@ export interface ConsoleDependencies {
 
 export function createConsole({ config, store, clients, sessions, secretBox, pages, appearance }: ConsoleDependencies) {
   const { issuer, basePath } = config;
+  const tokenCookie = internalCookie('CONSOLE', issuer);
+  /** Holds the pending authorization request, sealed. */
+  const requestCookie = internalCookie('CONSOLE_REQUEST', issuer);
   const redirectUri = issuer + consoleCallback;
   const cookie = {
     httpOnly: true,

@@ -1,7 +1,7 @@
 // Keeps a sign-in by a connection from step to step: sealed, bound to one browser and one connection, and used once (federation FR4).
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { carries, single } from '../../browser/cookies.ts';
+import { carries, internalCookie, single } from '../../browser/cookies.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import { digest, randomSecret } from '../../crypto/secrets.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
@@ -10,9 +10,6 @@ import type { StepName } from '../../repositories/connections/connection-steps.t
 import { associatedDataOf } from '../../repositories/keys/sealed-values.ts';
 import type { Store } from '../../repositories/store.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
-
-/** Names the step that waits for the user, beside its connection. It grants nothing without the browser's own cookie. */
-const stepCookie = 'GATEHOUSE_CONNECTION';
 
 /** Where a sign-in continues when it is complete. */
 export interface StepContinuation {
@@ -71,6 +68,7 @@ export function createConnectionSteps(options: {
   store: Pick<Store, 'connectionSteps'>;
   secretBox: SecretBox;
   sessions: BrowserSessions;
+  issuer: string;
   basePath: string;
   secure: boolean;
   /** FORM_LIFETIME, in seconds. */
@@ -79,6 +77,8 @@ export function createConnectionSteps(options: {
   perNetwork: number;
 }) {
   const { store, secretBox, sessions, lifetime } = options;
+  /** Names the step that waits for the user, beside its connection. It grants nothing without the browser's own cookie. */
+  const stepCookie = internalCookie('CONNECTION', options.issuer);
   const cookie: CookieSerializeOptions = {
     ...{ httpOnly: true, sameSite: 'lax', secure: options.secure, path: options.basePath || '/' },
   };

@@ -99,7 +99,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     const page = { transaction: pending && transaction, pending, session, username };
     const shown = returnToOf(request);
     if (!sessions.isOwnForm(request, csrf, { action: namePath, transaction, session, shown: shown?.value })) {
-      const problem = sessions.browserHash(request) === undefined ? 'cookies' : 'tampered';
+      const problem = request.headers.cookie === undefined ? 'cookies' : 'tampered';
       return show(request, reply, { ...page, kind: 'name' }, { problem });
     }
     if (transaction !== undefined && !pending)
@@ -133,7 +133,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     const page = { transaction: pending && transaction, pending, session, username: fields['username'], kind };
     const shown = returnToOf(request)?.value;
     if (!sessions.isOwnForm(request, csrf, { action: path, transaction, session, shown })) {
-      const problem = sessions.browserHash(request) === undefined ? 'cookies' : 'tampered';
+      const problem = request.headers.cookie === undefined ? 'cookies' : 'tampered';
       return show(request, reply, page, { problem });
     }
     if (transaction !== undefined && !pending) return show(request, reply, page, { problem: 'expired' });

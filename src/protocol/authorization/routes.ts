@@ -1,6 +1,6 @@
 // Serves GET|POST /authorize, which begins authorization requests and continues them after a sign-in page (OpenID Connect Core 3.1.2).
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { carriesSession, onlyNavigation } from '../../browser/session.ts';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { singleValued } from '../../server/parameters.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
@@ -12,12 +12,13 @@ const maxAddress = 8000;
 
 interface AuthorizationDependencies {
   pages: PageResponses;
+  sessions: Pick<BrowserSessions, 'carriesSession'>;
   flow: AuthorizationFlow;
 }
 
 export async function authorizationEndpoint(
   app: FastifyInstance,
-  { flow, pages }: AuthorizationDependencies,
+  { flow, pages, sessions }: AuthorizationDependencies,
 ): Promise<void> {
   await onlyForms(app);
   app.setErrorHandler(flow.errors);
@@ -40,7 +41,7 @@ export async function authorizationEndpoint(
     requireNavigation(request, parameters);
     // a form of another site lacks the session's cookie (SameSite=Lax); a GET has it
     const address = `/authorize?${new URLSearchParams(parameters).toString()}`;
-    if (!carriesSession(request) && address.length < maxAddress) return pages.redirect(reply, address);
+    if (!sessions.carriesSession(request) && address.length < maxAddress) return pages.redirect(reply, address);
     return flow.begin(request, reply, 'authorization', parameters);
   });
 }

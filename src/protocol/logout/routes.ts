@@ -1,7 +1,7 @@
 // Serves GET|POST /logout: client-initiated logout, which always asks the user (RP-Initiated Logout 1.0, specification 4.3; security R66).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { type BrowserSessions, carriesSession, onlyNavigation } from '../../browser/session.ts';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { logoutFrames } from '../../browser/front-channel-logout.ts';
 import { accountView, clientView, type PageResponses } from '../../pages/page-response.ts';
@@ -94,7 +94,7 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
       const parameters = { ...query, ...body };
       // the browser sends no session cookie with a form of another site (SameSite=Lax), but sends it with a GET
       const address = addressOf('/logout', parameters);
-      if (!carriesSession(request) && address.length < maxAddress) return pages.redirect(reply, address);
+      if (!sessions.carriesSession(request) && address.length < maxAddress) return pages.redirect(reply, address);
       return ask(request, reply, parameters);
     }
     return decide(request, reply, body);

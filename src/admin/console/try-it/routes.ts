@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { equalSecrets, randomSecret } from '../../../crypto/secrets.ts';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
-import { single } from '../../../browser/cookies.ts';
+import { internalCookie, single } from '../../../browser/cookies.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
@@ -31,7 +31,6 @@ const redirectPath = `${path}/redirect-uri`;
 const redeemPath = `${path}/redeem`;
 const callbackPath = `${path}/callback`;
 
-const cookieName = 'GATEHOUSE_TRY_IT';
 const lifetime = 15 * 60; // seconds
 
 const beginning = z.object({
@@ -78,6 +77,7 @@ interface ConsoleTryItDependencies {
 export async function consoleTryItEndpoint(app: FastifyInstance, options: ConsoleTryItDependencies): Promise<void> {
   const { config, console, clients, pages, secretBox, store, tokens, keyRing } = options;
   const { issuer, basePath } = config;
+  const cookieName = internalCookie('TRY_IT', issuer);
   const administration = createAdministration(store);
   const callbackUri = issuer + callbackPath;
   const cookie = { httpOnly: true, sameSite: 'lax', secure: config.secureCookies, path: basePath + path } as const;
