@@ -7,7 +7,6 @@ import pino from 'pino';
 import type { Config } from '../src/config.ts';
 import { openConnection } from '../src/database/connection.ts';
 import { createPasswordHashing } from '../src/crypto/password-hashing.ts';
-import { migrate } from '../src/database/migrations.ts';
 import { type Administration, createAdministration } from '../src/domain/administration/administration.ts';
 import { newResourceShape } from '../src/oauth/resource-shape.ts';
 import { createStore, type Store } from '../src/repositories/store.ts';
@@ -134,9 +133,9 @@ async function withDatabase<T>(
   config: Config,
   work: (context: { store: Store; administration: Administration }) => Promise<T>,
 ): Promise<T> {
-  const connection = await openConnection(config, pino({ level: 'silent' }));
+  const connection = await openConnection(config, pino({ level: 'silent' }), { create: false });
   try {
-    await migrate(connection.options);
+    await connection.migrate({ create: false });
     const store = createStore(connection.database);
     return await work({ store, administration: createAdministration(store) });
   } finally {

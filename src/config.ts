@@ -8,6 +8,8 @@ import {
   productNameType,
   supportUrlType,
 } from './config/appearance-types.ts';
+import { type DataDir, installationData, usualDataDir } from './config/data-dir.ts';
+import { adoptSettings, settingsForCommands } from './config/service-settings.ts';
 import { shownSettings } from './config/shown-settings.ts';
 import {
   baseUrl,
@@ -49,7 +51,7 @@ export const settings = {
   DATABASE_PREPARED_STATEMENTS: flag(true),
   DATABASE_POOL_SIZE: count(20, 1000, 1),
   DATABASE_WAIT: seconds(300, 86_400, 0),
-  DATA_DIR: z.string().default('./data'),
+  DATA_DIR: z.string().optional(),
   SECRET_KEY: secretKeys.optional(),
   ADMIN_USERNAME: text(255).default('admin'),
   ADMIN_PASSWORD: passwordText(128, 12).optional(),
@@ -145,7 +147,10 @@ type Environment = z.infer<typeof environment>;
 const schema = environment.superRefine(refuseConflicts).transform((s) => {
   const issuer = s.BASE_URL ?? `http://localhost:${s.PORT}`;
   const url = new URL(issuer);
+  const { folder: dataDir, notice } = dataDirOf(s);
   return Object.freeze({
+    /** Lines for the operator about settings that may surprise. */
+    notices: Object.freeze(notice === undefined ? [] : [notice]),
     port: s.PORT,
     host: s.HOST,
     /** How many processes share the port. */
@@ -162,7 +167,7 @@ const schema = environment.superRefine(refuseConflicts).transform((s) => {
     databasePoolSize: s.DATABASE_POOL_SIZE,
     /** Seconds that a start waits for a database that does not answer. */
     databaseWait: s.DATABASE_WAIT,
-    dataDir: s.DATA_DIR,
+    dataDir,
     /** 32 bytes, base64url; in embedded mode undefined until the start reads it from DATA_DIR. */
     secretKeys: s.SECRET_KEY,
     adminUsername: s.ADMIN_USERNAME,
@@ -289,11 +294,36 @@ export type Config = z.infer<typeof schema> & {
  */
 export function loadConfig(variables: Record<string, string | undefined> = process.env): Config {
   const names = Object.keys(environment.shape);
-  const given = Object.fromEntries(names.flatMap((name) => (variables[name] ? [[name, variables[name]]] : [])));
+  const given: Record<string, string> = {};
+  for (const name of names) {
+    // a final newline comes from the program that wrote the value
+    const value = variables[name]?.replace(/\r?\n$/, '');
+    if (value) given[name] = value;
+  }
   const { data, error } = schema.safeParse(given, { error: defaultMessage });
-  if (data) return Object.freeze({ ...data, given: shownSettings(given) });
-  const { path, message } = error.issues[0]!;
-  throw new ConfigError(`The setting ${String(path[0])} ${message}.`);
+  if (error) throw new ConfigError(`The setting ${String(error.issues[0]!.path[0])} ${error.issues[0]!.message}.`);
+  const config: Config = Object.freeze({ ...data, given: shownSettings(given) });
+  givenTo.set(config, given);
+  return config;
+}
+
+/** The settings with their secrets, which no page and no log of a Config shows. */
+const givenTo = new WeakMap<Config, Record<string, string>>();
+
+/** What the service stores for its commands; it holds no secret (security R99). */
+export const storedForCommands = ({ given, issuer }: Config) => settingsForCommands(given, issuer);
+
+/** The settings of a command at the service whose database it opened, whatever its shell says. */
+export function atService(
+  shell: Config,
+  stored: Readonly<Record<string, string>>,
+): { config: Config; overruled: string[]; hasMailServer: boolean } {
+  const own = { ...givenTo.get(shell) };
+  // a port decides the issuer, too
+  if (own['PORT'] !== undefined) own['BASE_URL'] ??= shell.issuer;
+  const { given, overruled } = adoptSettings(own, stored, environment.shape);
+  const hasMailServer = given['SMTP_URL'] === own['SMTP_URL'];
+  return { config: loadConfig(given), overruled, hasMailServer };
 }
 
 /** Refuses settings that are valid one by one, and not together. */
@@ -302,6 +332,8 @@ function refuseConflicts(s: Environment, context: z.RefinementCtx): void {
     context.addIssue({ code: 'custom', path: [name], message });
   if (s.DATABASE_URL && !s.SECRET_KEY)
     refuse('SECRET_KEY', `is missing: it is required with DATABASE_URL (${keyWords})`);
+  const { conflict } = dataDirOf(s);
+  if (conflict !== undefined) refuse('DATA_DIR', conflict);
   if (s.DATABASE_DIRECT_URL && !s.DATABASE_URL)
     refuse('DATABASE_DIRECT_URL', 'requires DATABASE_URL, the address of the pooler');
   if (s.CLIENT_ID_METADATA === 'hosts' && s.CLIENT_ID_METADATA_HOSTS.length === 0)
@@ -326,6 +358,12 @@ function refuseConflicts(s: Environment, context: z.RefinementCtx): void {
       'PASSWORD_HASH_CONCURRENCY',
       `must be less than UV_THREADPOOL_SIZE (${threads}), because the other threads sign tokens`,
     );
+}
+
+/** With DATABASE_URL the folder holds mails only, so what is in it does not matter. */
+function dataDirOf({ DATA_DIR, DATABASE_URL }: Pick<Environment, 'DATA_DIR' | 'DATABASE_URL'>): DataDir {
+  if (DATA_DIR !== undefined) return { folder: DATA_DIR };
+  return DATABASE_URL === undefined ? usualDataDir() : { folder: installationData };
 }
 
 /** What is wrong with a setting whose rule has no message of its own. */

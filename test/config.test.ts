@@ -100,7 +100,78 @@ test('the error of each setting that has rules says in plain words what the valu
       return false;
     }
   });
-  expect(accepting).toEqual(['HOST', 'DATA_DIR', 'ADMIN_USERNAME', 'TEMPLATES_DIR', 'REQUIRE_SECOND_FACTOR_GROUPS']);
+  expect(accepting).toEqual(['HOST', 'DATA_DIR', 'TEMPLATES_DIR', 'REQUIRE_SECOND_FACTOR_GROUPS']);
+});
+
+const place = '@127.0.0.1:5432/idp';
+test.each([
+  ['DATABASE_URL', `postgresql://gatehouse:x@secretpart/rest${place}`],
+  ['DATABASE_URL', `postgresql://gatehouse:secretpart#rest${place}`],
+  ['DATABASE_URL', `postgresql://gatehouse:secretpart?rest${place}`],
+  ['DATABASE_URL', `postgresql://gatehouse:12/secretpart${place}`],
+  ['DATABASE_URL', `postgresql://gatehouse:12?secretpart${place}`],
+  ['DATABASE_URL', `postgresql://gatehouse:x@secretpart#rest${place}`],
+  ['DATABASE_URL', `postgresql://gatehouse:secretpart%ff${place}`],
+  ['DATABASE_URL', `postgresql://gatehouse:secretpart\n${place}`],
+  ['DATABASE_URL', 'postgresql://gatehouse:secretpart@127.0.0.1:54321234/idp'],
+  ['DATABASE_URL', 'postgresql://gatehouse:secretpart@127.0.0.1/idp?port=x'],
+  ['DATABASE_URL', `postgresql://gatehouse:secretpart${place}?sslmode=always`],
+  ['DATABASE_URL', `postgresql://gatehouse:secretpart${place}?sslmode=verify-ca`],
+  ['DATABASE_URL', `postgresql://gatehouse:secretpart${place}?sslmode=require&sslrootcert=system`],
+  ['DATABASE_URL', `postgresql://gatehouse:secretpart${place}?sslmode=verify-full&sslrootcert=/nonexistent.pem`],
+  ['DATABASE_URL', `postgresql://gatehouse:secretpart${place}?sslrootcert=/dev/null/x`],
+  ['DATABASE_URL', `postgresql://gatehouse:secretpart${place}?sslcert=${join(import.meta.dirname, 'config.test.ts')}`],
+  ['DATABASE_DIRECT_URL', `postgresql://gatehouse:x@secretpart/rest${place}`],
+  ['SMTP_URL', 'smtp://mailer:secretpart/rest@mail.example.com'],
+  ['SMTP_URL', 'smtp://mailer:12/secretpart@mail.example.com'],
+  ['SMTP_URL', 'smtp://mailer:x@secretpart#rest@mail.example.com'],
+  ['SMTP_URL', 'smtp://mailer:secretpart%zz@mail.example.com'],
+  ['SMTP_URL', 'smtp://mailer:secretpart\tx@mail.example.com'],
+  ['PASSWORD_BREACH_CHECK', 'https://ranges.example.com/secretpart?x/'],
+  ['PASSWORD_BREACH_CHECK', 'https://ranges.example.com/secret\npart/'],
+  ['ADMIN_PASSWORD', 'secretpart with\na line break'],
+  ['ADMIN_USERNAME', 'ad\nmin'],
+  ['BASE_URL', 'https://idp.example\n.com'],
+])(
+  'a mistake in %s is one sentence with its name, and quotes nothing that may be secret: %j (reports B5, security R99)',
+  (name, value) => {
+    let message = '';
+    try {
+      loadConfig({ DATABASE_URL: `postgresql://gatehouse${place}`, SECRET_KEY: secretKey, [name]: value });
+    } catch (error) {
+      expect(error).toBeInstanceOf(ConfigError);
+      message = (error as Error).message;
+    }
+    expect(message).toMatch(new RegExp(`^The setting ${name} [^\n]*\\.$`));
+    expect(message).not.toMatch(/secret|rest@|invalid/i);
+  },
+);
+
+test('addresses with encoded characters, sockets and parameters are accepted as before (reports B5)', () => {
+  for (const url of [
+    `postgresql://gatehouse:x%40y%2Fz%23%3F${place}`,
+    `postgresql://gatehouse:p@ss word 100%sure${place}`,
+    'postgresql://gatehouse@/idp?host=%2Frun%2Fpostgresql&port=5433',
+    'postgresql://gatehouse@%2Frun%2Fpostgresql/idp?sslmode=require',
+    'postgresql:///idp',
+    'postgresql://[::1]/idp?application_name=idp&options=-c%20search_path%3Didp',
+  ])
+    expect(() => loadConfig({ DATABASE_URL: url, SECRET_KEY: secretKey }), url).not.toThrow();
+});
+
+test('the final newline that a program adds to a value does not belong to it (reports B5)', () => {
+  const config = loadConfig({
+    ...{
+      ADMIN_PASSWORD: 'Harbour-admin-1234\n',
+      SMTP_URL: 'smtp://mail.example.com\r\n',
+      SECRET_KEY: `${secretKey}\n`,
+    },
+    ...{ DATABASE_URL: `postgresql://gatehouse${place}\n`, BASE_URL: 'https://idp.example.com\n', PORT: '\n' },
+  });
+  expect(config).toMatchObject({
+    ...{ adminPassword: 'Harbour-admin-1234', smtpUrl: 'smtp://mail.example.com', secretKeys: [secretKey] },
+    ...{ databaseUrl: `postgresql://gatehouse${place}`, issuer: 'https://idp.example.com', port: 3000 },
+  });
 });
 
 test('DATABASE_URL without SECRET_KEY is refused (decisions section 8, security R111)', () => {

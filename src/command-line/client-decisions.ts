@@ -4,30 +4,35 @@ import { facts, table } from '../admin/operations/text-table.ts';
 import { clientView } from '../domain/administrator-views.ts';
 import type { Config } from '../config.ts';
 import type { Client } from '../repositories/clients/clients.ts';
-import { by, type Command, type Output, parse, UsageError, withDatabase } from './command.ts';
+import { by, type Command, type Output, parse, type Terminal, UsageError, withDatabase } from './command.ts';
 
 export const clientDecisionCommands: Record<string, Command> = {
   'client approve': {
     usage: 'ID …',
     summary: 'Prints each client, then enables it; if a client is enabled, approves its pending change.',
-    run: (config, args) => decide(config, parse(args, {}, ['ID …']).positionals, undefined),
+    run: (config, args, terminal) => decide(config, terminal, parse(args, {}, ['ID …']).positionals, undefined),
   },
   'client refuse': {
     usage: 'ID … --reason TEXT',
     summary: 'Refuses the pending registration or change of each client; the registrants can read the reason.',
     options: [['--reason TEXT', 'Up to 1000 characters.']],
-    async run(config, args) {
+    async run(config, args, terminal) {
       const { values, positionals } = parse(args, { reason: { type: 'string' } }, ['ID …']);
       const reason = values.reason?.trim();
       if (!reason || reason.length > 1000) throw new UsageError('--reason must be a text of up to 1000 characters.');
-      return decide(config, positionals, reason);
+      return decide(config, terminal, positionals, reason);
     },
   },
 };
 
 /** Decides about clients one by one, each at its present version. @param reason refuses them */
-function decide(config: Config, clientIds: readonly string[], reason: string | undefined): Promise<Output> {
-  return withDatabase(config, async ({ store, administration }) => {
+function decide(
+  config: Config,
+  terminal: Terminal,
+  clientIds: readonly string[],
+  reason: string | undefined,
+): Promise<Output> {
+  return withDatabase(config, terminal, async ({ store, administration }) => {
     const seen: Client[] = [];
     for (const clientId of clientIds) seen.push(await findClient(store, clientId));
     const [only] = seen;

@@ -1,7 +1,7 @@
 // Runs one call of the command line, from its words to its exit code, and reports an error in one line.
-import { readFileSync } from 'node:fs';
 import { harmless } from '../admin/operations/text-table.ts';
 import { ConfigError, loadConfig } from '../config.ts';
+import { installedVersion } from '../config/version.ts';
 import { DatabaseUnavailable } from '../database/database.ts';
 import { EmbeddedPostgresError } from '../database/embedded.ts';
 import { MigrationError } from '../database/migrations.ts';
@@ -31,7 +31,9 @@ export async function runCommandLine(
       return 0;
     }
     const [name, args] = find(rest, all);
-    const result = await all[name]!.run(loadConfig(environment), args, terminal);
+    const config = loadConfig(environment);
+    for (const notice of config.notices) terminal.stderr.write(`${harmless(notice)}\n`);
+    const result = await all[name]!.run(config, args, terminal);
     if (json || result.text !== '')
       terminal.stdout.write(json ? `${JSON.stringify(result.json)}\n` : `${result.text.trimEnd()}\n`);
     return result.code ?? 0;
@@ -42,14 +44,9 @@ export async function runCommandLine(
   }
 }
 
-function version(): string {
-  const described = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(described) as { version: string }).version;
-}
-
 /** The requested help: of all commands, of a group of commands, or of one command; undefined if the words call a command. */
 function helpFor(words: readonly string[], all: Commands): string | undefined {
-  if (words[0] === '--version') return `gatehouse ${version()}\n`;
+  if (words[0] === '--version') return `gatehouse ${installedVersion()}\n`;
   const asked = words.includes('--help') || words[0] === 'help';
   const named = words.filter((word) => word !== '--help' && word !== 'help');
   if (named.length === 0) return helpOf(all, 'COMMAND');

@@ -2,7 +2,9 @@
 import type { Readable, Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
-import type { Config } from '../config.ts';
+import { harmless } from '../admin/operations/text-table.ts';
+import { atService, type Config } from '../config.ts';
+import { installedVersion } from '../config/version.ts';
 import { openConnection } from '../database/connection.ts';
 import { type Encryption, openEncryption } from '../domain/encryption-at-rest.ts';
 import { declareSubscribers } from '../domain/events/subscribers.ts';
@@ -45,25 +47,47 @@ export interface Command {
 }
 
 export interface Context extends Encryption {
+  /** As the service has it: see atService(). */
   config: Config;
+  /** False if the command knows the service's mail server without its credentials. */
+  hasMailServer: boolean;
   store: Store;
   administration: Administration;
 }
 
 export const by = { actor: 'command line' };
 
-/** Opens the database, brings its schema up to date, runs the work of a command, and closes the database. */
-export async function withDatabase<T>(config: Config, work: (context: Context) => Promise<T>): Promise<T> {
-  const connection = await openConnection(config, pino({ level: 'silent' }));
+/** Opens the database of a service, brings its schema up to date, runs the work of a command, and closes the database. */
+export async function withDatabase<T>(
+  shell: Config,
+  terminal: Pick<Terminal, 'stderr'>,
+  work: (context: Context) => Promise<T>,
+): Promise<T> {
+  const connection = await openConnection(shell, pino({ level: 'silent' }), { create: false });
   try {
-    await connection.migrate();
+    await connection.migrate({ create: false });
     const store = createStore(connection.database);
     await declareSubscribers(store);
+    const settings = await settingsOf(store, shell, terminal);
     const encryption = await openEncryption(store, connection.secretKeys);
-    return await work({ config, store, ...encryption, administration: createAdministration(store) });
+    return await work({ ...settings, store, ...encryption, administration: createAdministration(store) });
   } finally {
     await connection.close();
   }
+}
+
+/** A command acts at the service whose database it opened, whatever the shell says (delivery D1). */
+async function settingsOf(store: Store, shell: Config, { stderr }: Pick<Terminal, 'stderr'>) {
+  const service = await store.serviceSettings.read();
+  if (!service) return { config: shell, hasMailServer: true };
+  const { overruled, ...settings } = atService(shell, service.settings);
+  const say = (line: string) => void stderr.write(`${harmless(line)}\n`);
+  const values = overruled.map((name) => `${name}=${service.settings[name] ?? ''}`).join(' ');
+  if (values !== '') say(`The settings of the service are used, where this shell has others: ${values}`);
+  const version = installedVersion();
+  if (service.version !== version)
+    say(`The service that started last has the version ${service.version}, and this command ${version}.`);
+  return settings;
 }
 
 /** @throws OAuthError not_found */

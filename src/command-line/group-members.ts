@@ -8,10 +8,10 @@ function members(change: 'add' | 'remove', summary: string, done: string): Comma
   return {
     usage: 'NAME USER …',
     summary,
-    async run(config, args) {
+    async run(config, args, terminal) {
       const { positionals } = parse(args, {}, ['NAME', 'USER …']);
       const [group, ...names] = positionals as [string, ...string[]];
-      return withDatabase(config, async ({ store, administration }) => {
+      return withDatabase(config, terminal, async ({ store, administration }) => {
         const subs = await subsOf(store, names);
         let changed = 0;
         for (let from = 0; from < subs.length; from += maxAtOnce) {

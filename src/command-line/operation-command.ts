@@ -19,7 +19,7 @@ import { firstRefusal } from '../oauth/refusals.ts';
 import { invalidRequest } from '../oauth/errors.ts';
 import { createDirectories } from '../outbound/directories.ts';
 import { createGuardedExchange, createGuardedFetch } from '../outbound/guarded-fetch.ts';
-import { createMailTransport } from '../outbound/mail-transport.ts';
+import { createMailTransport, type MailTransport } from '../outbound/mail-transport.ts';
 import { openKeyRing } from '../tokens/key-ring.ts';
 import {
   by,
@@ -29,6 +29,7 @@ import {
   type Output,
   parse,
   type Terminal,
+  UsageError,
   withDatabase,
 } from './command.ts';
 import { formatOf, writeText } from './file.ts';
@@ -59,7 +60,7 @@ export function renderCommand(operation: Operation, command: OperationCommand): 
     ].join(' '),
     summary: `${command.summary ?? operation.summary}.`,
     options: [...options.map((field) => [optionOf(field), field.help] as const), ...unset],
-    async run(config, args, terminal): Promise<Output> {
+    async run(shell, args, terminal): Promise<Output> {
       const { values, positionals } = parse(args, parserOptions(fields, unset.length > 0), names);
       const typed: Record<string, string> = Object.fromEntries(
         inPath.map((name, index) => [name, positionals[index]!] as const),
@@ -70,8 +71,8 @@ export function renderCommand(operation: Operation, command: OperationCommand): 
       if (isFile) values['format'] = formatOf(values['format'] as string | undefined, file);
       const emptied = emptyValues(canEmpty, values['unset'] as string[] | undefined);
       const given = await readFields(fields, values, words, terminal, emptied);
-      return withDatabase(config, async (context) => {
-        const { store } = context;
+      return withDatabase(shell, terminal, async (context) => {
+        const { config, store } = context;
         // the option --user names a user by user name, like the argument
         if (values['user'] !== undefined) given['sub'] = (await findUser(store, String(values['user']))).sub;
         const params = { ...typed, ...(inPath.includes('sub') && { sub: (await findUser(store, typed['sub']!)).sub }) };
@@ -108,7 +109,8 @@ function inputOf(
   return 'limit' in input ? { ...input, limit: wanted } : input;
 }
 
-function contextOf({ config, store, secretBox, administration }: Context, { stderr }: Terminal): OperationContext {
+function contextOf(context: Context, { stderr }: Terminal): OperationContext {
+  const { config, store, secretBox, administration } = context;
   const fetchDocument = createGuardedFetch(config.outboundAllow);
   const directories = createDirectories(config.connectionsAllow);
   const log = { warn: (_line: object, message: string) => void stderr.write(`${message}\n`) };
@@ -125,7 +127,7 @@ function contextOf({ config, store, secretBox, administration }: Context, { stde
     }),
     directories,
     limits: createLimits(store, config.limits),
-    mailTransport: createMailTransport(config),
+    mailTransport: mailTransportOf(context),
     async appearance() {
       const appearance = createAppearance(store, config.appearance);
       await appearance.refresh();
@@ -133,4 +135,15 @@ function contextOf({ config, store, secretBox, administration }: Context, { stde
     },
     keyRing: () => openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken }),
   };
+}
+
+function mailTransportOf({ config, hasMailServer }: Context): MailTransport {
+  const transport = createMailTransport(config);
+  if (hasMailServer) return transport;
+  const send = async () => {
+    throw new UsageError(
+      `The service sends mail by ${transport.place}, and the SMTP_URL of this shell is not the service's: run the command with the settings of the service (--env-file=FILE), or use the console.`,
+    );
+  };
+  return { ...transport, send };
 }

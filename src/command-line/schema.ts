@@ -1,6 +1,7 @@
 // Defines the command that brings the schema of the database up to date.
 import pino from 'pino';
 import { openConnection } from '../database/connection.ts';
+import { appliedText } from '../database/migrations.ts';
 import { type Command, parse } from './command.ts';
 
 export const schemaCommands: Record<string, Command> = {
@@ -9,12 +10,12 @@ export const schemaCommands: Record<string, Command> = {
     summary: 'Migrates the database schema, as each start of the service does.',
     async run(config, args) {
       parse(args, {});
-      const connection = await openConnection(config, pino({ level: 'silent' }));
+      const connection = await openConnection(config, pino({ level: 'silent' }), { create: false });
       try {
         const done = await connection.migrate();
         return {
           json: { migrations: done },
-          text: done.length > 0 ? `Done: ${done.join(', ')}` : 'The database schema is up to date.',
+          text: done.length > 0 ? `${appliedText(done)}.` : 'The database schema is up to date.',
         };
       } finally {
         await connection.close();

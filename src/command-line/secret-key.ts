@@ -22,12 +22,17 @@ export const secretKeyCommands: Record<string, Command> = {
       'Encrypts every stored value with the first key of SECRET_KEY while instances serve, and names the keys that are no longer needed. It refuses while an instance encrypts with another key. After an interruption, the next run continues.',
     async run(config, args, terminal) {
       parse(args, {});
-      const { id, values, notNeeded } = await withDatabase(config, async ({ store, keys, ...context }) => ({
-        id: keys[0].id,
-        ...(await reencrypt(store, { ...context, keys }, by, progressTo(terminal))),
-      }));
+      const { id, lifetimes, values, notNeeded } = await withDatabase(
+        config,
+        terminal,
+        async ({ store, keys, ...context }) => ({
+          id: keys[0].id,
+          lifetimes: context.config.lifetimes,
+          ...(await reencrypt(store, { ...context, keys }, by, progressTo(terminal))),
+        }),
+      );
       // forms and verification codes have digests under the key that was first when they were made
-      const wait = Math.max(config.lifetimes.form, config.lifetimes.registrationCode);
+      const wait = Math.max(lifetimes.form, lifetimes.registrationCode);
       const next =
         notNeeded.length > 0
           ? `No longer needed: ${notNeeded.join(', ')}. Keep only the first key of SECRET_KEY on all instances, ${wait} seconds from now or later: forms and codes that were created with another key are valid until then.`

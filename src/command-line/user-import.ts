@@ -56,7 +56,7 @@ export const userImportCommands: Record<string, Command> = {
         fromLine,
       };
       let done = 0;
-      const counts = await withDatabase(config, async (parts) => {
+      const counts = await withDatabase(config, terminal, async (parts) => {
         const reports = importFile(parts, by, stream, format, options);
         for (;;) {
           const next = await reports.next();

@@ -1,6 +1,7 @@
 // Defines the types of settings: numbers, lists, addresses, secrets. An error message completes the sentence "The setting NAME …".
 import { isIP, isIPv4 } from 'node:net';
 import { z } from 'zod';
+import { postgresProblem } from './postgres-url.ts';
 
 export const wholeNumber = (min: number, max: number, what = 'a whole number') => {
   const error = `must be ${what} from ${min} to ${max}`;
@@ -29,7 +30,11 @@ export const flag = (fallback: boolean) =>
 
 export const text = (max: number, min = 1) => {
   const error = min > 1 ? `must have ${min} to ${max} characters` : `must have at most ${max} characters`;
-  return z.string().min(min, error).max(max, error);
+  return z
+    .string()
+    .min(min, error)
+    .max(max, error)
+    .refine((value) => !/\p{Cc}/u.test(value), 'must not contain a line break or another control character');
 };
 
 /** The name of a cookie (RFC 6265 4.1.1): no internal one, and none with the rules of a prefix. */
@@ -100,23 +105,35 @@ export const baseUrl = z
     'must be an https URL (http only on a loopback host) in normalized form, without a query, a fragment or a trailing slash',
   );
 
-export const postgresUrl = z.string().refine((url) => /^postgres(ql)?:\/\//.test(url), 'must start with postgresql://');
+export const postgresUrl = z.string().superRefine((url, context) => {
+  const message = postgresProblem(url);
+  if (message !== undefined) context.addIssue({ code: 'custom', message });
+});
 
 const breachError =
   'must be off, list, or the URL of a range service with a trailing slash, such as https://api.pwnedpasswords.com/range/';
 export const breachCheck = z.union(
   [
     z.enum(['off', 'list']),
-    z.string().refine((url) => URL.canParse(url) && /^https?:\/\/[^?#]+\/$/.test(url), breachError),
+    z.string().refine((url) => URL.canParse(url) && /^https?:\/\/[^?#\p{C}]+\/$/u.test(url), breachError),
   ],
   { error: breachError },
 );
 
 export const smtpUrl = z.string().refine((url) => {
-  if (!URL.canParse(url)) return false;
-  const { protocol, hostname, pathname, search, hash } = new URL(url);
+  if (!URL.canParse(url) || /\p{Cc}/u.test(url)) return false;
+  const { protocol, username, password, hostname, pathname, search, hash } = new URL(url);
+  if (![username, password].every(isDecodable)) return false;
   return /^smtps?:$/.test(protocol) && hostname !== '' && /^\/?$/.test(pathname) && search === '' && hash === '';
-}, 'must be smtp://USER:PASSWORD@HOST:PORT, or smtps:// for TLS from the start');
+}, 'must be smtp://USER:PASSWORD@HOST:PORT, or smtps:// for TLS from the start, with the characters / ? # @ : and % of the user name and the password percent-encoded');
+
+function isDecodable(part: string): boolean {
+  try {
+    return decodeURIComponent(part) !== undefined;
+  } catch {
+    return false;
+  }
+}
 
 /** "name@host" or "Name <name@host>", on one line and for one address. */
 export const sender = z

@@ -1,55 +1,83 @@
 // Opens the database that the settings name, the embedded one included, and reads the secret keys that belong to it.
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Config, ConfigError } from '../config.ts';
-import { secretKeys as secretKeysShape } from '../config/setting-types.ts';
-import { randomSecret } from '../crypto/secrets.ts';
-import { type Database, openDatabase } from './database.ts';
+import { holdsDatabase } from '../config/data-dir.ts';
+import { type AddressOptions, optionsOf } from './address.ts';
+import { type Database, isOfServer, openDatabase } from './database.ts';
 import { startEmbeddedPostgres } from './embedded.ts';
 import { carryOverDataKeys } from './data-key-carry-over.ts';
 import { migrate, MigrationError } from './migrations.ts';
+import { keptSecretKeys } from './secret-key-file.ts';
 
 export interface Connection {
   kind: 'embedded' | 'external';
   /** The driver's options for a connection to the server itself: the embedded one's socket, DATABASE_DIRECT_URL, or DATABASE_URL. */
-  options: { connectionString: string } | { host: string; port: number; user: string; database: string; ssl: boolean };
+  options: AddressOptions | { host: string; port: number; user: string; database: string; ssl: boolean };
   database: Database;
   /** The keys of SECRET_KEY or of the file in DATA_DIR. The first one encrypts. */
   secretKeys: readonly string[];
-  /** Brings the schema up to date and returns the migrations that ran. @throws MigrationError */
-  migrate(): Promise<string[]>;
+  /** Brings the schema up to date and returns the migrations that ran. @throws MigrationError, also for an empty database without `create` */
+  migrate(options?: { create: boolean }): Promise<string[]>;
   close(): Promise<void>;
 }
 
 const restartPause = 1_000; // milliseconds
 const reachPause = 500; // milliseconds
-/** Codes of errors that the operator can correct: unknown server or database, refused, no right to create tables, full or starting. */
-const correctable = /^(E[A-Z_]+|08...|28...|3D...|42501|53...|57P..)$/;
+/** SQLSTATEs of what the operator can correct: unknown role or database, no right, full or starting. Others are faults of a migration. */
+const correctable = /^(08...|28...|3D...|42501|53...|57P..)$/;
 /** Codes of errors that may pass without a change of the settings. A timeout, and a connection that ends at once, have no code. */
 const transient = /^(|ECONN[A-Z]+|E(HOST|NET)(UNREACH|DOWN)|ETIMEDOUT|EPIPE|EAI_AGAIN|ENOENT|08...|53...|57P..)$/;
 
+/** The database does not answer, or refuses the connection; the sentence names the setting. */
+class DatabaseUnusable extends ConfigError {
+  readonly isTransient: boolean;
+  constructor(setting: string, code: string, cause: Error) {
+    super(`The database of ${setting} cannot be used: ${cause.message}.`, { cause });
+    // the driver's errors about TLS have no code either
+    this.isTransient = transient.test(code) && !/\bSSL\b/.test(cause.message);
+  }
+}
+
+interface OpenOptions {
+  /** Whether it makes an embedded database where there is none, and waits for one that does not answer: only the start of the service does. */
+  create?: boolean;
+  /** Ends the wait. */
+  stopped?: AbortSignal | undefined;
+}
+
 /** @throws ConfigError or EmbeddedPostgresError */
-export async function openConnection(config: Config, logger: Logger): Promise<Connection> {
+export async function openConnection(
+  config: Config,
+  logger: Logger,
+  { create = true, stopped }: OpenOptions = {},
+): Promise<Connection> {
   // not the error itself, to which the driver attaches its whole client
   const onError = ({ code, message: reason }: NodeJS.ErrnoException) =>
     logger.warn({ code, reason }, 'a database connection was lost');
   const carryOver = (secretKeys: readonly string[]) => carryOverDataKeys(secretKeys, (line) => logger.info(line));
   if (config.databaseUrl !== undefined) {
-    const direct = config.databaseDirectUrl === undefined ? undefined : { connectionString: config.databaseDirectUrl };
-    const connection = { connectionString: config.databaseUrl };
+    const wait = create ? config.databaseWait * 1000 : 0;
+    const connection = await optionsOf(config.databaseUrl, wait, stopped);
+    const direct =
+      config.databaseDirectUrl === undefined ? undefined : await optionsOf(config.databaseDirectUrl, wait, stopped);
     const { databasePoolSize: poolSize, databasePrepared: prepared } = config;
     const database = openDatabase({ connection, direct, prepared, poolSize, onError });
     const options = direct ?? connection;
     const secretKeys = config.secretKeys!;
+    const setting = direct ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL';
     return {
       ...{ kind: 'external', options, database, secretKeys },
-      migrate: () => migrate(options, { beforeAdoption: carryOver(secretKeys) }),
+      migrate: (how) =>
+        migrate(options, { beforeAdoption: carryOver(secretKeys), ...how }).catch((error: unknown) => {
+          throw unusable(setting, error);
+        }),
       close: () => database.close(),
     };
   }
-  const secretKeys = config.secretKeys ?? keptSecretKeys(config.dataDir);
+  if (!create) requireDatabase(config.dataDir);
+  const secretKeys = config.secretKeys ?? keptSecretKeys(config.dataDir, create);
   const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => logger.info(line) });
   let closing = false;
   const restart = async () => {
@@ -75,13 +103,22 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
     options,
     database,
     secretKeys,
-    migrate: () => migrate(options, { beforeAdoption: carryOver(secretKeys) }),
+    migrate: (how) => migrate(options, { beforeAdoption: carryOver(secretKeys), ...how }),
     async close() {
       closing = true;
       await database.close();
       await embedded.stop();
     },
   };
+}
+
+/** Explains an error of the connection or the server; returns a fault of our own unchanged. */
+function unusable(setting: string, error: unknown): unknown {
+  if (error instanceof MigrationError || error instanceof ConfigError || !(error instanceof Error)) return error;
+  // when a name has several addresses, the error of the first one is enough
+  const cause = ((error as AggregateError).errors?.[0] ?? error) as NodeJS.ErrnoException;
+  const { code = '' } = cause;
+  return isOfServer(cause) && !correctable.test(code) ? error : new DatabaseUnusable(setting, code, cause);
 }
 
 /**
@@ -100,50 +137,17 @@ export async function migrateOnceReachable(
     try {
       return await connection.migrate();
     } catch (error) {
-      if (connection.kind === 'embedded' || error instanceof MigrationError || !(error instanceof Error)) throw error;
-      // when a name has several addresses, the error of the first one is enough
-      const { code = '', message } = ((error as AggregateError).errors?.[0] ?? error) as NodeJS.ErrnoException;
-      if (code !== '' && !correctable.test(code)) throw error;
-      const sentence = `The database of DATABASE_URL cannot be used: ${message}.`;
-      if (!transient.test(code) || performance.now() > end) throw new ConfigError(sentence, { cause: error });
-      if (!warned) logger.warn(`${sentence} Waiting for it for up to ${config.databaseWait} seconds.`);
+      if (!(error instanceof DatabaseUnusable) || !error.isTransient || performance.now() > end) throw error;
+      if (!warned) logger.warn(`${error.message} Waiting for it for up to ${config.databaseWait} seconds.`);
       await delay(reachPause, undefined, { signal: stopped });
     }
   }
 }
 
-/** The keys in DATA_DIR, which only its owner may read. The first start makes the first key. */
-function keptSecretKeys(dataDir: string): readonly string[] {
-  const file = path.join(dataDir, 'secret-key');
-  try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+/** @throws ConfigError that says where a command looked, and how a database is named */
+function requireDatabase(dataDir: string): void {
+  if (!holdsDatabase(dataDir))
     throw new ConfigError(
-      `The setting DATA_DIR is wrong: ${dataDir} is not a folder and cannot be created (${code}).`,
-      {
-        cause: error,
-      },
+      `There is no database in ${path.resolve(dataDir)}, and only the start of the service creates one: set DATA_DIR to the folder of the service's database, or DATABASE_URL and SECRET_KEY as the service has them, or name the file of its settings by --env-file=FILE.`,
     );
-  }
-  if (!existsSync(file)) {
-    // a link appears with all bytes or not at all; of two concurrent starts one makes the file
-    const draft = `${file}.${process.pid}`;
-    try {
-      writeFileSync(draft, `${randomSecret()}\n`, { flag: 'wx', mode: 0o600, flush: true });
-      linkSync(draft, file);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
-        throw new ConfigError(`The setting DATA_DIR is wrong: ${file} cannot be written.`, { cause: error });
-      }
-    } finally {
-      rmSync(draft, { force: true });
-    }
-  }
-  const keys = secretKeysShape.safeParse(readFileSync(file, 'utf8'));
-  if (!keys.success)
-    throw new ConfigError(
-      `The file ${file} does not contain secret keys: restore it from a backup, or set SECRET_KEY (it ${keys.error.issues[0]!.message}).`,
-    );
-  return keys.data;
 }

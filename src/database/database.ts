@@ -63,6 +63,9 @@ const maxLockWait = 100;
  */
 const maxCoalescingWait = 4;
 
+/** Whether the server sent the error, rather than the driver or the system. */
+export const isOfServer = (error: unknown): boolean => error instanceof pg.DatabaseError;
+
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505';
 }

@@ -17,6 +17,8 @@ export interface MigrationOptions {
    * function must have no effect but its statements.
    */
   beforeAdoption?: ((client: pg.ClientBase) => Promise<void>) | undefined;
+  /** Whether it creates the schema in a database without one. */
+  create?: boolean;
 }
 
 const folder = fileURLToPath(new URL('../../migrations', import.meta.url));
@@ -28,6 +30,7 @@ const oldestMajor = 15;
 const lockTimeout = 1_000; // milliseconds
 const lockPause = 1_000; // milliseconds in which other transactions can use the table
 const lockAttempts = 60;
+const mostNamed = 10;
 
 /**
  * Brings the schema up to date, installs the stored functions, and returns the names of the migrations that ran. Several instances may call
@@ -39,7 +42,7 @@ const lockAttempts = 60;
  */
 export async function migrate(
   connection: pg.ClientConfig,
-  { directory = folder, beforeAdoption }: MigrationOptions = {},
+  { directory = folder, beforeAdoption, create = true }: MigrationOptions = {},
 ): Promise<string[]> {
   const client = new pg.Client({
     ...connection,
@@ -54,7 +57,13 @@ export async function migrate(
     await client.query('SELECT pg_advisory_lock($1)', [lockKey]);
     const files = (await readdir(directory)).flatMap((file) => fileName.exec(file)?.[1] ?? []).sort();
     const before = await migrationsOf(client);
+    if (before.length === 0 && !create)
+      throw new MigrationError(
+        'The database has no tables of Gatehouse, so this is not the database of a service. Check DATABASE_URL or DATA_DIR; the start of the service creates the tables, and so does the command migrate.',
+      );
     const adopts = isBeforeBaseline(before);
+    if (before.length > 0 && !adopts && !before.includes(files[0]!))
+      throw foreign('its table migrations is another one');
     if (adopts)
       await untilUnlocked(client, () =>
         adoptInTransaction(client, { directory, files, known: before, beforeAdoption }),
@@ -67,12 +76,20 @@ export async function migrate(
       );
     }
     const pending = files.filter((name) => !known.includes(name));
-    if (pending.length > 0) await untilUnlocked(client, () => runPending(client, directory));
+    const isNew = known.length === 0;
+    if (pending.length > 0) await requireRights(client);
+    if (pending.length > 0) await untilUnlocked(client, () => runPending(client, directory, isNew));
     await installStoredFunctions(client);
     return [...known.filter((name) => !before.includes(name)), ...pending];
   } finally {
     await client.end().catch(() => undefined);
   }
+}
+
+/** Says what ran. The names matter to an operator who updates; a new database has them all. */
+export function appliedText(names: readonly string[]): string {
+  const count = `${names.length} ${names.length === 1 ? 'migration' : 'migrations'} applied`;
+  return names.length > mostNamed ? count : `${count}: ${names.join(', ')}`;
 }
 
 async function checkServer(client: pg.Client): Promise<void> {
@@ -94,16 +111,39 @@ async function checkServer(client: pg.Client): Promise<void> {
     );
 }
 
+/** The database, or its schema, is that of another program. @param what in parentheses */
+const foreign = (what: string, cause?: unknown) =>
+  new MigrationError(
+    `The database is in use by another program (${what}): give Gatehouse a database or a schema of its own, by the search_path of its role. Nothing was changed.`,
+    { cause },
+  );
+
 /** The names of the migrations that have run: none on an empty database. */
 async function migrationsOf(client: pg.Client): Promise<string[]> {
   const { rows } = await client
     .query<{ name: string }>('SELECT name FROM migrations ORDER BY id')
     .catch((error: unknown) => {
-      // undefined_table
-      if (error instanceof pg.DatabaseError && error.code === '42P01') return { rows: [] };
-      throw error;
+      if (hasCode(error, '42P01')) return { rows: [] }; // undefined_table
+      throw hasCode(error, '42703') ? foreign('its table migrations has other columns', error) : error;
     });
   return rows.map(({ name }) => name);
+}
+
+/** Since PostgreSQL 15 only the owner of a database may create in its schema public. @throws MigrationError with the GRANT */
+async function requireRights(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ role: string; schema: string | null; may: boolean | null }>(
+    `SELECT quote_ident(current_user) AS role, quote_ident(current_schema()) AS schema,
+       has_schema_privilege(current_schema(), 'CREATE') AS may`,
+  );
+  const { role, schema, may } = rows[0]!;
+  if (schema === null)
+    throw new MigrationError(
+      `The role ${role} of the database has no schema: the one that its search_path names does not exist, or the role may not use it. Create it: CREATE SCHEMA name AUTHORIZATION ${role};`,
+    );
+  if (may !== true)
+    throw new MigrationError(
+      `The role ${role} may not create tables in the schema ${schema} of the database. The owner of the database can allow it: GRANT CREATE ON SCHEMA ${schema} TO ${role}; or give the role a schema of its own: CREATE SCHEMA gatehouse AUTHORIZATION ${role}; ALTER ROLE ${role} SET search_path = gatehouse;`,
+    );
 }
 
 async function adoptInTransaction(...[client, adoption]: Parameters<typeof adopt>): Promise<void> {
@@ -112,21 +152,33 @@ async function adoptInTransaction(...[client, adoption]: Parameters<typeof adopt
   await client.query('COMMIT');
 }
 
-async function runPending(client: pg.Client, directory: string): Promise<void> {
+/** @param isNew all files are one transaction, so that nothing is left of a start that fails */
+async function runPending(client: pg.Client, directory: string, isNew: boolean): Promise<void> {
   // loaded here, since a start without pending migrations does not need it
   const { runner } = await import('node-pg-migrate');
-  await runner({
-    dbClient: client,
-    dir: directory,
-    ignorePattern: '\\..*|adoption\\.sql',
-    direction: 'up',
-    migrationsTable: 'migrations',
-    noLock: true,
-    // each file is a transaction, so that a table is locked only while its own file runs
-    singleTransaction: false,
-    verbose: false,
-    logger: { info: () => undefined, warn: () => undefined, error: () => undefined, debug: () => undefined },
-  });
+  const { rows } = await client.query<{ schema: string }>('SELECT current_schema() AS schema');
+  // the runner begins its transaction only after it has created its table
+  if (isNew) await client.query('BEGIN');
+  try {
+    await runner({
+      dbClient: client,
+      dir: directory,
+      ignorePattern: '\\..*|adoption\\.sql',
+      direction: 'up',
+      migrationsSchema: rows[0]!.schema,
+      migrationsTable: 'migrations',
+      noLock: true,
+      // else each file is a transaction, so that a table is locked only while its own file runs
+      singleTransaction: isNew,
+      verbose: false,
+      logger: { info: () => undefined, warn: () => undefined, error: () => undefined, debug: () => undefined },
+    });
+  } catch (error) {
+    // a table, an index, a function or a type of that name exists
+    if (isNew && error instanceof Error && hasCode(error, '42P07', '42710', '42723'))
+      throw foreign(error.message, error);
+    throw error;
+  }
 }
 
 /** Runs `work`, and repeats it while it does not get the lock of a table. */
@@ -137,7 +189,7 @@ async function untilUnlocked(client: pg.Client, work: () => Promise<void>): Prom
       return await work();
     } catch (error) {
       await client.query('ROLLBACK').catch(() => undefined);
-      if (!isLockTimeout(error)) throw error;
+      if (!hasCode(error, '55P03')) throw error; // lock_not_available
       if (attempt === lockAttempts)
         throw new MigrationError(
           'The database cannot be migrated: a table that must be changed is constantly in use. End long transactions, then start again.',
@@ -148,7 +200,7 @@ async function untilUnlocked(client: pg.Client, work: () => Promise<void>): Prom
   }
 }
 
-/** SQLSTATE 55P03, lock_not_available. */
-function isLockTimeout(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === '55P03';
+/** Whether the server sent an error with one of these SQLSTATEs. */
+function hasCode(error: unknown, ...codes: string[]): boolean {
+  return error instanceof pg.DatabaseError && codes.includes(error.code ?? '');
 }

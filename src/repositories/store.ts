@@ -43,6 +43,7 @@ import { revocationRepository } from './tokens/revocation.ts';
 import { sealedValuesRepository } from './keys/sealed-values.ts';
 import { scopesRepository } from './claims/scopes.ts';
 import { secondFactorsRepository } from './second-factors/second-factors.ts';
+import { serviceSettingsRepository } from './service-settings/service-settings.ts';
 import { sessionsRepository } from './sessions/sessions.ts';
 import { signInContextsRepository } from './sessions/sign-in-context.ts';
 import { signInFailuresRepository } from './sessions/sign-in-failures.ts';
@@ -117,6 +118,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     sealedValues: sealedValuesRepository(sql),
     scopes: scopesRepository(sql),
     secondFactors: secondFactorsRepository(sql),
+    serviceSettings: serviceSettingsRepository(sql),
     sessions: sessionsRepository(sql),
     signInContexts: signInContextsRepository(sql),
     signInFailures: signInFailuresRepository(sql),

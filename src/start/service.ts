@@ -5,9 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import pino, { type Logger } from 'pino';
 import { buildApp } from '../app.ts';
-import { type Config, ConfigError } from '../config.ts';
+import { type Config, ConfigError, storedForCommands } from '../config.ts';
+import { installedVersion } from '../config/version.ts';
 import { letPoolThreadsGiveWay } from '../crypto/thread-priority.ts';
 import { migrateOnceReachable, openConnection } from '../database/connection.ts';
+import { appliedText } from '../database/migrations.ts';
 import { openJsonLog, standardError } from '../server/json-log.ts';
 import { listenAt } from '../server/listen.ts';
 import type { Siblings } from '../server/metrics.ts';
@@ -50,13 +52,15 @@ export async function startService(
   siblings?: Siblings,
   logger: Logger = createLogger(config),
 ): Promise<Service> {
-  const connection = await openConnection(config, logger);
+  for (const notice of config.notices) logger.warn(notice);
+  const connection = await openConnection(config, logger, { stopped });
   const { database } = connection;
   let closeApp: (() => Promise<void>) | undefined;
   try {
     const migrations = await migrateOnceReachable(connection, config, logger, stopped);
-    if (migrations.length > 0) logger.info({ migrations }, 'the database schema is up to date');
+    if (migrations.length > 0) logger.info(appliedText(migrations));
     const store = createStore(database, (event) => logEvent(logger, event));
+    await store.serviceSettings.write({ settings: storedForCommands(config), version: installedVersion() });
     let starting = true;
     const isStarting = () => starting;
     const app = await buildApp({ config, database, secretKeys: connection.secretKeys, logger, siblings, isStarting });

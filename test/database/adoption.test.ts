@@ -155,7 +155,7 @@ describe('the data of an adopted database', () => {
     const { code, stdout } = await runCommand({ issuer: 'http://127.0.0.1', database, secretKey: kept.secretKey }, [
       'migrate',
     ]);
-    expect([code, stdout]).toEqual([0, expect.stringContaining('0101_users')]);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^\d+ migrations applied\.\n$/)]);
     service = await startTestService({
       database,
       secretKey: kept.secretKey,

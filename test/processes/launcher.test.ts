@@ -151,6 +151,27 @@ describe('the launcher', () => {
   });
 });
 
+test('without DATA_DIR, a command looks in the folder of the installation, and refuses to choose between two databases (delivery D1)', async () => {
+  const place = mkdtempSync(join(folder, 'elsewhere '));
+  const list = () => run(join(checkout, 'bin/gatehouse'), ['user', 'list'], { PATH: path() }, place);
+  const make = (dataDir: string) => {
+    mkdirSync(join(dataDir, 'postgres'), { recursive: true });
+    writeFileSync(join(dataDir, 'postgres/PG_VERSION'), '17\n');
+  };
+  expect(await list()).toMatchObject({
+    ...{ code: 1, stdout: '' },
+    stderr: expect.stringContaining(`There is no database in ${join(checkout, 'data')}`) as string,
+  });
+  expect([readdirSync(place), readdirSync(checkout).includes('data')]).toEqual([[], false]);
+  make(join(place, 'data'));
+  const used = await list();
+  expect(used.stderr.split('\n')[0]).toContain(`only ${join(place, 'data')} holds a database, so it is used`);
+  make(join(checkout, 'data'));
+  const { code, stderr } = await list();
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^The setting DATA_DIR is missing: [^\n]*\.\n$/)]);
+  for (const one of [place, checkout]) expect(stderr).toContain(join(one, 'data'));
+});
+
 describe('npm', () => {
   let npm: ChildProcess | undefined;
   let dataDir: string;

@@ -160,8 +160,9 @@ describe('the service', () => {
   });
 
   test('the service says in one sentence why it does not start, even if the driver prints a warning (security R126)', async () => {
-    const url = `postgresql://gatehouse@127.0.0.1:1/gatehouse?sslmode=require`;
-    const server = startServer({ ...(await settings()), DATABASE_URL: url, DATABASE_WAIT: '0' });
+    const url = `postgresql://gatehouse@127.0.0.1:1/gatehouse`;
+    const warning = preload(`process.emitWarning('SECURITY WARNING of a driver');`);
+    const server = startServer({ ...(await settings()), ...warning, DATABASE_URL: url, DATABASE_WAIT: '0' });
     expect((await server.exited).code).toBe(1);
     expect(linesOutsideLog(server.stderr)).toEqual([expect.stringMatching(/^The database of DATABASE_URL/)]);
     expect(server.stderr).toContain('SECURITY WARNING');
@@ -171,7 +172,7 @@ describe('the service', () => {
 /** Runs a command whose output is closed before it writes. */
 async function runUnread(args: string[], which: 'stdout' | 'stderr' = 'stdout') {
   const child = spawn(launcher, args, {
-    env: { ...surroundings, DATABASE_URL: bed.database.url, SECRET_KEY: bed.secretKey, BASE_URL: bed.issuer },
+    env: { ...surroundings, DATABASE_URL: bed.database.url, SECRET_KEY: bed.secretKey },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const other = which === 'stdout' ? 'stderr' : 'stdout';
@@ -204,7 +205,7 @@ describe('a command', () => {
 
   test('a command that cannot write its output says so in one line (security R126)', async () => {
     const child = spawn('/bin/sh', ['-c', `exec "$0" user list > /dev/full`, launcher], {
-      env: { ...surroundings, DATABASE_URL: bed.database.url, SECRET_KEY: bed.secretKey, BASE_URL: bed.issuer },
+      env: { ...surroundings, DATABASE_URL: bed.database.url, SECRET_KEY: bed.secretKey },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     const [printed, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
@@ -212,11 +213,12 @@ describe('a command', () => {
   });
 
   test('a command prints one clear line for an unexpected error, and for a warning of a package (security R126)', async () => {
+    const bare = { ...bed, issuer: '' };
     const thrown = preload(`setTimeout(() => { throw new Error('thrown by a package\\n at the second line'); }, 1);`);
-    const failed = await runCommandProcess(bed, ['user', 'list'], { environment: thrown });
+    const failed = await runCommandProcess(bare, ['user', 'list'], { environment: thrown });
     expect(failed.code).toBe(1);
-    const url = `${bed.database.url}&sslmode=require`;
-    const warned = await runCommandProcess(bed, ['user', 'list'], { environment: { DATABASE_URL: url } });
+    const warning = preload(`setTimeout(() => process.emitWarning('SECURITY WARNING\\n of a driver'), 1);`);
+    const warned = await runCommandProcess(bare, ['user', 'list'], { environment: warning });
     for (const { stderr } of [failed, warned]) {
       expect(stderr).not.toMatch(/^\s+at |node:/m);
       expect(linesOf(stderr).length).toBeLessThanOrEqual(2);

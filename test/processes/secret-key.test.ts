@@ -271,7 +271,10 @@ test('the file in DATA_DIR holds a list of keys as SECRET_KEY does (decisions se
   try {
     const settings = { DATA_DIR: join(folder, 'data') };
     const file = join(settings.DATA_DIR, 'secret-key');
-    await runCommand(['keys', 'list'], settings);
+    const first = startServer({ ...settings, PORT: String(await freePort()) });
+    await first.ready();
+    first.kill('SIGTERM');
+    await first.exited;
     const before = readFileSync(file, 'utf8').trim();
     const [oldId, added] = [parseSecretKey(before).id, randomSecret()];
     writeFileSync(file, `${added},${before.slice(1)}\n`);

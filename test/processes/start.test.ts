@@ -191,7 +191,7 @@ test('instances that start at once on an empty database create one schema, one k
     ),
   );
   await Promise.all(servers.map((server) => server.ready()));
-  expect(servers.filter((server) => server.stderr.includes('"migrations":["0101')).length).toBe(1);
+  expect(servers.filter((server) => /"msg":"\d+ migrations applied"/.test(server.stderr)).length).toBe(1);
   expect(servers.filter((server) => /password {3}\S{24}\n/.test(server.stdout)).length).toBe(1);
   // the log arrives on another stream than the line that says ready
   const lines = () => servers.flatMap((server) => server.stderr.split('\n').slice(0, -1));
