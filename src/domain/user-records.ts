@@ -1,5 +1,5 @@
 // Reads and writes files of users row by row, as CSV with a head or as JSON Lines.
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { stringify } from 'csv-stringify/sync';
 import { OAuthError } from '../oauth/errors.ts';
@@ -27,18 +27,69 @@ export type ReadRow = { line: number } & ({ record: UserRecord } | { problem: Re
 /** The maximum size of a row, in bytes; the message of a refusal names it. */
 const maxRow = 64 * 1024;
 
-/** Reads a file. @throws OAuthError invalid_request if its head is not that of a table of users */
-export function readUsers(stream: Readable, format: TransferFormat): AsyncGenerator<ReadRow> {
-  return format === 'csv' ? readTable(stream) : readLines(stream);
+/**
+ * Reads a file. A table may be separated by commas, semicolons or tabs, as spreadsheets of different languages write it.
+ * @throws HeadProblem if it is empty, not UTF-8, or its head is not that of a table of users
+ */
+export async function* readUsers(stream: Readable, format: TransferFormat): AsyncGenerator<ReadRow> {
+  const chunks = chunksOf(stream);
+  const begin = await beginningOf(chunks);
+  if (!isUtf8Beginning(begin)) throw headProblems.encoding();
+  const whole = Readable.from(joined(begin, chunks));
+  let rows = 0;
+  for await (const row of format === 'csv' ? readTable(whole, separatorOf(begin)) : readLines(whole)) {
+    rows++;
+    yield row;
+  }
+  if (rows === 0) throw headProblems.empty();
+}
+
+async function* chunksOf(stream: Readable): AsyncGenerator<Buffer> {
+  for await (const chunk of stream as AsyncIterable<Buffer | string>)
+    yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+}
+
+/** The first bytes: at least the first line, unless it is longer than any row. */
+async function beginningOf(chunks: AsyncGenerator<Buffer>): Promise<Buffer> {
+  let begin = Buffer.alloc(0);
+  while (begin.length < maxRow && !begin.includes(10)) {
+    const next = await chunks.next();
+    if (next.done) break;
+    begin = Buffer.concat([begin, next.value]);
+  }
+  return begin;
+}
+
+async function* joined(begin: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  if (begin.length > 0) yield begin;
+  yield* rest;
+}
+
+/** A later row in another encoding is refused by itself. */
+function isUtf8Beginning(bytes: Buffer): boolean {
+  try {
+    // the last character may be cut off
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, maxRow), { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** No name of a column has any of these, so the head tells. */
+function separatorOf(begin: Buffer): string {
+  const [head = ''] = begin.toString('utf8', 0, maxRow).split(/[\r\n]/);
+  return [',', ';', '\t'].find((separator) => head.includes(separator)) ?? ',';
 }
 
 const rowOf = (line: number, record: UserRecord | RecordProblem): ReadRow =>
   isProblem(record) ? { line, problem: record } : { line, record };
 
-async function* readTable(stream: Readable): AsyncGenerator<ReadRow> {
+async function* readTable(stream: Readable, delimiter: string): AsyncGenerator<ReadRow> {
   const skipped: { line: number; code: string }[] = [];
   const parser = parse({
     bom: true,
+    delimiter,
     info: true,
     columns: (head: string[]) => columnsOf(head),
     skip_empty_lines: true,
@@ -81,10 +132,10 @@ async function* readTable(stream: Readable): AsyncGenerator<ReadRow> {
   yield* problems();
 }
 
-/** The head is not that of a table of users. */
+/** Nothing of the file can be read: it is empty, not UTF-8, or its head is not that of a table of users. */
 export class HeadProblem extends OAuthError {
-  readonly kind: 'missing' | 'unknown' | 'twice';
-  /** The name of the wrong column, if a page can show it. */
+  readonly kind: 'missing' | 'unknown' | 'twice' | 'separator' | 'encoding' | 'empty';
+  /** The name of the wrong column, or the separator, if a page can show it. */
   readonly column: string;
   constructor(kind: HeadProblem['kind'], column: string, description: string) {
     super('invalid_request', description);
@@ -93,12 +144,34 @@ export class HeadProblem extends OAuthError {
   }
 }
 
-/** @throws HeadProblem */
+const headProblems = {
+  empty: () => new HeadProblem('empty', 'username', 'the file has no users'),
+  encoding: () =>
+    new HeadProblem(
+      'encoding',
+      'UTF-8',
+      'the file is not in UTF-8, but perhaps in Latin-1 or UTF-16: save it as CSV UTF-8, as a spreadsheet calls it',
+    ),
+  separator: (separator: string) =>
+    new HeadProblem(
+      'separator',
+      separator,
+      `the file's head separates the columns by ${separator}: use a comma, a semicolon or a tab`,
+    ),
+};
+
+/** Names of columns with another separator between them. */
+const otherSeparator = /^["']?[a-z_.]+["']?\s*([|:^~#/]| {1,4})\s*["']?[a-z_.]+/i;
+
+/** Compares names in any case. @throws HeadProblem */
 function columnsOf(head: string[]): string[] {
-  const names = head.map((cell) => cell.trim());
-  const unknown = names.find((column) => !userColumns.includes(column) && !isAttributeColumn(column));
-  if (unknown !== undefined) {
-    const column = /^[\w. -]{1,64}$/.test(unknown) ? unknown : '';
+  const names = head.map((cell) => cell.trim().toLowerCase());
+  const unknown = names.findIndex((column) => !userColumns.includes(column) && !isAttributeColumn(column));
+  if (unknown >= 0) {
+    const given = head[unknown]!.trim();
+    const separator = head.length === 1 ? otherSeparator.exec(given)?.[1] : undefined;
+    if (separator !== undefined) throw headProblems.separator(separator.trim() || 'space');
+    const column = /^[\w. -]{1,64}$/.test(given) ? given : '';
     throw new HeadProblem(
       'unknown',
       column,

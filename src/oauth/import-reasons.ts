@@ -12,7 +12,7 @@ export const importReasons = {
   'csv-rest': 'the rest of the file is not valid CSV, or a row exceeds 64 KiB',
   cells: 'has a different number of cells than the header',
   long: 'exceeds 64 KiB',
-  encoding: 'contains characters that are not valid UTF-8',
+  encoding: 'contains characters that are not valid UTF-8: save the file as CSV UTF-8',
   administrator: 'would create an administrator, which this import does not allow',
   hash: 'has an unsupported format, or its verification is too costly',
   twice: 'duplicates an earlier row',
