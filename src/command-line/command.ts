@@ -26,7 +26,7 @@ export interface Output {
 /** The input and output of a command: those of the process, or of a test. */
 export interface Terminal {
   stdin: Readable & { isTTY?: boolean };
-  stdout: Pick<Writable, 'write'> & Partial<Pick<Writable, 'once'>>;
+  stdout: Pick<Writable, 'write'> & Partial<Pick<Writable, 'once'>> & { isTTY?: boolean };
   stderr: Pick<Writable, 'write'> & { isTTY?: boolean };
   /** Aborted once the reader of the output has closed it. */
   gone?: AbortSignal;

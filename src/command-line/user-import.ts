@@ -1,11 +1,10 @@
 // Defines the command that imports users from a file of any size.
-import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { importReasons } from '../oauth/import-reasons.ts';
 import { importFile } from '../domain/user-transfer.ts';
 import { harmless } from '../admin/operations/text-table.ts';
 import { by, type Command, parse, type Terminal, UsageError, withDatabase } from './command.ts';
-import { formatOf, ofTheFile } from './file.ts';
+import { formatOf, ofTheFile, openText } from './file.ts';
 
 /** Shows the progress in one line on a terminal; elsewhere it writes a line for each hundred thousand rows. */
 function progress({ stderr }: Terminal, rows: number, text: string): void {
@@ -47,7 +46,8 @@ export const userImportCommands: Record<string, Command> = {
       const { stdin, stderr } = terminal;
       const fromLine = Number(values['from-line']);
       if (!Number.isSafeInteger(fromLine) || fromLine < 0) throw new UsageError('--from-line must be a line number.');
-      const stream: Readable = file === '-' ? stdin : createReadStream(file);
+      // before the database is opened: an error of the file would come while nothing waits for it
+      const stream: Readable = file === '-' ? stdin : await openText(file);
       const options = {
         update: values.update,
         admins: values['with-admins'],

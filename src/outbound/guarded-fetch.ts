@@ -1,6 +1,8 @@
 // Sends requests to addresses that clients or settings name, and refuses addresses of the service's own network (security R47).
+import dns from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
+import { BlockList, isIPv6, type LookupFunction } from 'node:net';
 import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
 
 /** The request was refused or got no usable answer. The message is for the log. */
@@ -175,8 +177,7 @@ export function createGuardedExchange(allowed: readonly string[]): GuardedExchan
 
 /** Makes the function that opens a request to an allowed address; it throws FetchRefused for any other (security R47). */
 function createRequester(allowed: readonly string[]) {
-  // the agent refuses private addresses, but takes IPv4-compatible IPv6 addresses for public ones (RFC 4291 2.5.5.1)
-  const guarded = new RequestFilteringHttpsAgent({ keepAlive: false, denyIPAddressList: ['::/96'] });
+  const guarded = new RequestFilteringHttpsAgent({ keepAlive: false });
   return (
     address: string,
     {
@@ -197,10 +198,28 @@ function createRequester(allowed: readonly string[]) {
       signal: AbortSignal.timeout(timeout),
       headers: { ...headers, 'user-agent': 'gatehouse' },
     };
-    if (!exempt) options.agent = guarded;
+    if (!exempt) {
+      if (isIPv4Compatible(url.hostname.slice(1, -1))) throw refusal(address, 'cannot be reached');
+      options.agent = guarded;
+      options.lookup = lookup;
+    }
     return (url.protocol === 'https:' ? https : http).request(url, options, onResponse);
   };
 }
+
+/** The agent takes IPv4-compatible IPv6 addresses for public ones (RFC 4291 2.5.5.1), and its own list prints a line for each IPv4 address. */
+const compatible = new BlockList();
+compatible.addSubnet('::', 96, 'ipv6');
+const isIPv4Compatible = (address: string): boolean => isIPv6(address) && compatible.check(address, 'ipv6');
+
+/** The agent checks what this finds. */
+const lookup: LookupFunction = (hostname, options, callback) =>
+  dns.lookup(hostname, options, (error, found, family) => {
+    const addresses = Array.isArray(found) ? found.map(({ address }) => address) : [found];
+    if (!error && addresses.some(isIPv4Compatible))
+      callback(new Error('the address is IPv4-compatible, and so not public'), found, family);
+    else callback(error, found, family);
+  });
 
 function refusal(address: string, reason: string, options?: ErrorOptions & { isGone?: boolean }): FetchRefused {
   return new FetchRefused(`${address}: ${reason}`, options);

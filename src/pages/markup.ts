@@ -40,13 +40,15 @@ export function cleanName(value: string): string {
 const addresses =
   /(?:[a-z][a-z0-9+.-]*:[/\\]|\\\\|(?:mailto|tel|sms|data|javascript):)\S*|[^\s@\uFF20]+[@\uFF20]\S+|(?:(?:[\p{L}\p{M}\p{N}_-]+[.\u2024\u3002\uFE52\uFF0E\uFF61])+\p{L}[\p{L}\p{M}\p{N}-]+|\d{1,3}(?:\.\d{1,3}){3})(?:[:/?#]\S*)?/giu;
 const maxInMail = 60; // characters
+/** The pattern above takes time by the square of the length, and what follows is not shown (security R166). */
+const maxSearched = 500; // characters
 
 /**
  * An untrusted name in a mail: short, and without addresses, since mail programs turn these into links that seem to be ours
  * (security R124). Empty when nothing is left.
  */
 export function nameInMail(value: string): string {
-  const cleaned = clean(value);
+  const cleaned = clean(value).slice(0, maxSearched);
   // some scripts need these joiners between letters; in an address they could only hide it
   const joined = cleaned.replace(/[\u200c\u200d]/gu, '');
   const text = clean((joined.search(addresses) < 0 ? cleaned : joined).replace(addresses, '…'));

@@ -185,7 +185,7 @@ export const adminRoutes: Record<string, Route> = {
   'POST /admin/api/connections': admin(201, {
     json: {
       id: ['honest', 'manual'],
-      kind: ['oidc', 'oauth', 'saml'],
+      kind: ['oidc', 'oauth', 'ldap'],
       'preset?': ['google', 'microsoft', 'github', 'apple'],
       display_name: ['Honest'],
       'settings?': [

@@ -135,6 +135,9 @@ const createClient = operation({
   summary: 'Creates a client, enabled by default, and shows its secrets once',
   input: newClientShape,
   documentedInput: z.strictObject({ ...clientMetadataShape.shape, ...newClientShape().shape }),
+  internalInput: z.object({
+    verbose: z.boolean().describe('Prints every credential, also those that few clients use.'),
+  }),
   status: 201,
   answer: 'NewClient',
   async handler(context, { input, actor }) {
@@ -168,6 +171,7 @@ const createClient = operation({
       'dpop-bound-access-tokens': 'dpop_bound_access_tokens',
       'first-party': 'first_party',
       'required-acr': 'required_acr',
+      verbose: 'verbose',
     },
     forms: { jwks: 'json-file' },
     prepare: (given) => ({
@@ -177,10 +181,20 @@ const createClient = operation({
       }),
       ...given,
     }),
-    text: ({ client, shown }, { config }) =>
-      `Created and enabled the client ${client.metadata.client_name}. Its credentials are shown only once:\n${linesOf(client, shown)}\n\nIssuer: ${config.issuer}`,
+    text: ({ client, shown }, { config, input: { verbose } }) => {
+      const printed = verbose ? shown : usualCredentials(client, shown);
+      const head = `Created and enabled the client ${client.metadata.client_name}. A secret is shown only once:\n${linesOf(client, printed)}`;
+      const rest = `If it needs its shared secret or its registration access token: client new-secret ${client.clientId} --secret NAME`;
+      return `${head}\n\nIssuer: ${config.issuer}${verbose ? '' : `\n${rest}`}`;
+    },
   },
 });
+
+/** What nearly every client of its kind needs. Only application servers sign their end-session requests with the shared secret. */
+const usualCredentials = (
+  { metadata }: Client,
+  { clientSecret, sharedSecret }: ShownCredentials,
+): Partial<ShownCredentials> => ({ clientSecret, ...(metadata.uma_profile && { sharedSecret }) });
 
 const credentialsOf = (shown: Partial<ShownCredentials>) => ({
   client_secret: shown.clientSecret,

@@ -66,7 +66,11 @@ export interface ConsoleUsersPages {
     checking?: { line: number; lines: number };
     problem?: 'missing' | 'long' | 'head' | 'changed' | 'busy' | 'interrupted';
     /** The problem of the head, and the possible columns; `column` is empty if its name cannot be shown. */
-    head?: { kind: 'missing' | 'unknown' | 'twice' | 'separator' | 'encoding' | 'empty'; column: string; columns: readonly string[] };
+    head?: {
+      kind: 'missing' | 'unknown' | 'twice' | 'separator' | 'encoding' | 'empty';
+      column: string;
+      columns: readonly string[];
+    };
   };
   'console-users-import-status': ConsoleFrame & {
     state: 'running' | 'done' | 'stopped';
