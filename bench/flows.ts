@@ -1,7 +1,8 @@
 // Runs the flows of users and their clients under load: signing in, the code flow with a remembered session.
 import { randomUUID } from 'node:crypto';
 import { pkce, UserAgent } from '../test/helpers/user-agent.ts';
-import type { Answer, Ask, Request } from './load.ts';
+import type { Ask } from './load.ts';
+import type { Answer, Request } from './wire.ts';
 import type { MakeProof } from './proofs.ts';
 
 export const redirectUri = 'https://rp.example.com/callback';

@@ -1,20 +1,6 @@
 // Creates load: repeats one request, or flows of several steps, over connections that are kept alive.
 import { type Agent, request as send } from 'node:http';
-import { askOver, serialized, Wire } from './wire.ts';
-
-export interface Request {
-  method: 'GET' | 'POST' | 'PUT';
-  path: string;
-  headers?: Record<string, string>;
-  body?: string;
-}
-
-export interface Answer {
-  status: number;
-  location: string | undefined;
-  body: string;
-  setCookies?: string[];
-}
+import { type Answer, askOver, type Request, serialized, Wire } from './wire.ts';
 
 /** The result of one round of one operation. */
 export interface Round {

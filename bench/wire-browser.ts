@@ -1,7 +1,8 @@
 // Plays a browser over one connection of the load: keeps cookies, follows redirects within the server, sends a page's form.
 import { hiddenFields, leadsTo } from '../test/helpers/user-agent.ts';
 import { formType } from './flows.ts';
-import type { Answer, Ask, Request } from './load.ts';
+import type { Ask } from './load.ts';
+import type { Answer, Request } from './wire.ts';
 
 const navigation = { accept: 'text/html', 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' };
 

@@ -2,7 +2,20 @@
 // the measured server.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { Answer, Request } from './load.ts';
+
+export interface Request {
+  method: 'GET' | 'POST' | 'PUT';
+  path: string;
+  headers?: Record<string, string>;
+  body?: string;
+}
+
+export interface Answer {
+  status: number;
+  location: string | undefined;
+  body: string;
+  setCookies?: string[];
+}
 
 /** The raw answer. */
 export interface RawAnswer {

@@ -116,7 +116,9 @@ try {
         '  The demonstration is ready. Open',
         `    ${application.url}  an application that shows the claims that it gets about a user`,
         `    ${server.url}  an application server with access for the group ${admittedGroup} only: ${sampleUser.username}, not ${otherUser.username}`,
-        ...(device ? [`    ${device.url}  a television that shows a code, which you enter in a browser`] : []),
+        device
+          ? `    ${device.url}  a television that shows a code, which you enter in a browser`
+          : `    The television is missing, because the service that runs already has DEVICE_GRANT=off: start that service with DEVICE_GRANT=on, and then this demonstration again`,
         `    ${mcp.resource}  an MCP server: add this address to an MCP client, and approve the client at ${config.issuer}/admin`,
         `    ${bank.url}  a bank, whose stolen tokens would be worth nothing (FAPI 2.0)`,
         '  and sign in as',
