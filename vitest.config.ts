@@ -30,6 +30,9 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     environment: 'node',
     globalSetup: 'test/helpers/global-setup.ts',
+    setupFiles: 'test/helpers/patience.ts',
+    // as in helpers/patience.ts
+    expect: { poll: { timeout: 600_000, interval: 20 } },
     pool: 'forks',
     fileParallelism: true,
     // one more than the least machine has cores: kills, starts and browsers wait more than they work

@@ -126,12 +126,12 @@ describe('a passkey', () => {
     const count = async () =>
       (await service.database.sql('SELECT count(*)::int AS n FROM used_challenges'))[0] as { n: number };
     const before = await count();
-    service.statements.length = 0;
+    service.ofRequests.length = 0;
     const agent = new UserAgent(service);
     const { options } = passkeyForm(await agent.get('/login'));
     expect(options).toMatchObject({ rpId: 'localhost', userVerification: 'required' });
     expect(options).not.toHaveProperty('allowCredentials');
-    expect([service.statements, await count()]).toEqual([[], before]);
+    expect([service.ofRequests, await count()]).toEqual([[], before]);
     expect(passkeyForm(await agent.get('/login')).options.challenge).not.toBe(options.challenge);
   });
 

@@ -43,9 +43,9 @@ test('a filter has the same statement for every value, so that its text contains
   for (const [name, values] of Object.entries(pairs)) {
     const sent: string[][] = [];
     for (const value of values) {
-      const before = service.statements.length;
+      const before = service.ofRequests.length;
       for (const path of ['', '/export']) expect(await statusOf(path, { [name]: value, outcome: 'failure' })).toBe(200);
-      sent.push(service.statements.slice(before).filter((statement) => statement.startsWith('audit_')));
+      sent.push(service.ofRequests.slice(before).filter((statement) => statement.startsWith('audit_')));
     }
     expect(sent[0], name).not.toEqual([]);
     expect(sent[1], name).toEqual(sent[0]);

@@ -176,9 +176,7 @@ test('Database away: the endpoint, the page and the polls answer 503 with Retry-
       Array(4).fill([503, true]),
     );
     await service.database.sql(`ALTER DATABASE ${database} WITH ALLOW_CONNECTIONS true`);
-    await expect
-      .poll(async () => (await poll(other.issuer, of, given)).body['error'], { timeout: 20_000 })
-      .toBe('authorization_pending');
+    await expect.poll(async () => (await poll(other.issuer, of, given)).body['error']).toBe('authorization_pending');
   } finally {
     await service.database.sql(`ALTER DATABASE ${database} WITH ALLOW_CONNECTIONS true`);
     await other.stop();

@@ -140,7 +140,7 @@ describe.each(walkersBy('telephone'))('in $locale at $width pixels, $script', (w
       await page.goto(`${peer.issuer}/session/end`);
       await page.locator('button[name=logout]').click();
       await page.waitForURL(`${peer.issuer}/session/end/success**`);
-      await expect.poll(isSignedIn, { timeout: 10_000 }).toBe(false);
+      await expect.poll(isSignedIn).toBe(false);
       expect(complaints).toEqual([]);
       await context.close();
     },

@@ -127,6 +127,7 @@ function complaints(): unknown[] {
   // in a long run they would fill the memory
   service.logs.length = 0;
   service.statements.length = 0;
+  service.ofRequests.length = 0;
   return found;
 }
 

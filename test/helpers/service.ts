@@ -1,4 +1,6 @@
 // Runs a whole service for tests: one or several instances on one database, in this process, on real sockets of the loopback.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe } from 'node:diagnostics_channel';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -52,6 +54,8 @@ export interface TestService {
   dataDir: string;
   /** Names of the statements that the instances sent outside transactions, in order. */
   statements: string[];
+  /** Those of them that requests sent for themselves: what jobs, timers and shared caches send comes when its time has come. */
+  ofRequests: string[];
   /** Log lines of all instances, as parsed JSON. */
   logs: Record<string, unknown>[];
   /** A user whose address is `emailVerified` has it confirmed by our own mail, unless `confirmedBy` says otherwise. */
@@ -63,6 +67,13 @@ export interface TestService {
   ): Promise<TestClient>;
   stop(): Promise<void>;
 }
+
+/** What runs on behalf of a request. */
+const inRequest = new AsyncLocalStorage<true>();
+subscribe('http.server.request.start', () => inRequest.enterWith(true));
+/** Statements of caches and counters that all requests share: which request finds one due is a matter of time. */
+const whenDue =
+  /^(clients\.find|connections\.list|resources\.list_public|appearance\.read|(signing_keys|hourly_counts|instances)\..*)$/;
 
 /** A hash takes as long as a dozen requests, and only a few tests ask for its full cost. */
 const littleWork: PasswordWork = { memoryCost: 1024, timeCost: 1 };
@@ -125,6 +136,7 @@ export async function startTestService(
     { write: (line: string) => void logs.push(JSON.parse(line) as Record<string, unknown>) },
   );
   const statements: string[] = [];
+  const ofRequests: string[] = [];
   const keyPairs: [KeyAlgorithm, KeyPair][] = [];
   const newKeyPair = async (alg: KeyAlgorithm) => {
     const pair = spareKeyPairs.get(alg)?.pop() ?? (await makeKeyPair(alg));
@@ -152,6 +164,7 @@ export async function startTestService(
       ...opened,
       query: <Row>(sent: Statement, values?: unknown[]) => {
         statements.push(sent.name);
+        if (inRequest.getStore() && !whenDue.test(sent.name)) ofRequests.push(sent.name);
         return opened.query<Row>(sent, values);
       },
     };
@@ -186,6 +199,7 @@ export async function startTestService(
     dataDir,
     logs,
     statements,
+    ofRequests,
     async createUser(user = {}) {
       const { password = 'correct horse battery staple', emailVerified = false, ...rest } = user;
       if (emailVerified) rest.confirmedBy ??= 'mail';

@@ -105,9 +105,9 @@ describe('an invitation', () => {
   test('is not used up by programs that open it, and opening it writes nothing (security R55)', async () => {
     const user = await invite();
     await quiet();
-    service.statements.length = 0;
+    service.ofRequests.length = 0;
     for (let look = 0; look < 3; look++) expect((await new UserAgent(service).get(user.link)).status).toBe(200);
-    const written = service.statements.filter((name) => /insert|update|set_|use$|make|end_|delete/.test(name));
+    const written = service.ofRequests.filter((name) => /insert|update|set_|use$|make|end_|delete/.test(name));
     expect(written).toEqual([]);
     expect((await new UserAgent(service).get(user.link, { 'sec-purpose': 'prefetch' })).status).toBe(403);
     expect((await accept(user.link)).status).toBe(303);

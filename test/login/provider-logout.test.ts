@@ -80,7 +80,7 @@ describe('a logout token of the connection', () => {
     expect(await isSignedIn(agent)).toBe(false);
     expect((await userinfo(service.issuer, body['access_token'] as string)).status).toBe(401);
     expect(await isSignedIn(bystander.agent)).toBe(true);
-    await expect.poll(() => receiver.at('/told').length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => receiver.at('/told').length).toBe(1);
     const [event] = await service.database.sql<{ actor: string; detail: object }>(
       `SELECT actor, detail FROM audit_events WHERE type = 'user.signed_out' ORDER BY id DESC LIMIT 1`,
     );

@@ -244,9 +244,9 @@ test('the cookie of a known browser causes the same queries for an existing and 
     const agent = new UserAgent(service);
     await agent.get('/login');
     agent.cookies.set(name, browser.cookies.get(name)!);
-    const before = service.statements.length;
+    const before = service.ofRequests.length;
     await guess('a wrong password', { agent });
-    return service.statements.slice(before).filter((sent) => !/^(signing|data)_keys\./.test(sent));
+    return service.ofRequests.slice(before).filter((sent) => !/^(signing|data)_keys\./.test(sent));
   };
   const known = await queriesFor(other.username);
   expect(known).toContain('known_browsers.knows');

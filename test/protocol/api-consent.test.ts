@@ -395,9 +395,9 @@ test('a token costs one statement at introspection and at UserInfo, with a resou
   const plain = await obtainTokens(service, client, user, { scope: 'openid email' }, agent);
   const narrowed = await obtainTokens(service, client, undefined, { scope: 'notes.read', resource: notes }, agent);
   const sent = async (work: () => Promise<unknown>) => {
-    const before = service.statements.length;
+    const before = service.ofRequests.length;
     await work();
-    return service.statements.slice(before).filter((name) => !name.startsWith('clients.'));
+    return service.ofRequests.slice(before).filter((name) => !name.startsWith('clients.'));
   };
   expect(await sent(() => seen(plain.access_token, client))).toEqual(['access_tokens.find']);
   expect(await sent(() => seen(narrowed.access_token))).toEqual(['access_tokens.find']);

@@ -117,9 +117,9 @@ describe('released claims', () => {
 
   test('UserInfo still needs only one database query (architecture, hot paths)', async () => {
     const tokens = await obtainTokens(service, client, user, claims({ userinfo: { name: null } }));
-    const before = service.statements.length;
+    const before = service.ofRequests.length;
     await userinfo(service.issuer, tokens.access_token);
-    expect(service.statements.slice(before)).toEqual(['access_tokens.find']);
+    expect(service.ofRequests.slice(before)).toEqual(['access_tokens.find']);
   });
 });
 

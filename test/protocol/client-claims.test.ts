@@ -260,9 +260,9 @@ describe('rules', () => {
   test('a client without rules costs UserInfo and introspection one statement each (federation 7)', async () => {
     const { access_token } = await obtainTokens(service, one, user, { scope });
     await userinfo(service.issuer, access_token);
-    const count = service.statements.length;
+    const count = service.ofRequests.length;
     await userinfo(service.issuer, access_token);
-    expect(service.statements.slice(count)).toEqual(['access_tokens.find']);
+    expect(service.ofRequests.slice(count)).toEqual(['access_tokens.find']);
   });
 
   test('many groups leave the ID Token for UserInfo, and the omission is an event (federation F65)', async () => {

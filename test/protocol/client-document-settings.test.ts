@@ -61,9 +61,9 @@ describe('by default', () => {
   test('a request costs no statement more (protocols P93)', async () => {
     const agent = await signedIn(service);
     const statementsOf = async (clientId: string) => {
-      service.statements.length = 0;
+      service.ofRequests.length = 0;
       await ask(agent, clientId);
-      return [...service.statements];
+      return [...service.ofRequests];
     };
     expect(await statementsOf('https://unknown.example/client.json')).toEqual(await statementsOf('unknown'));
   });

@@ -79,9 +79,9 @@ describe('the subject', () => {
     const claims = JSON.stringify({ id_token: { sub: { values: value } } });
     const agent = new UserAgent(service);
     const queriesOfRequest = async () => {
-      const before = service.statements.length;
+      const before = service.ofRequests.length;
       await agent.get(authorizationUrl(service.issuer, shop, { prompt: 'none', claims }));
-      return service.statements.slice(before).filter((name) => name.startsWith('pairwise_subjects.'));
+      return service.ofRequests.slice(before).filter((name) => name.startsWith('pairwise_subjects.'));
     };
     expect(await queriesOfRequest()).toEqual([]);
     await subject(shop, user, agent);
@@ -151,11 +151,11 @@ describe('the subject', () => {
     const agent = new UserAgent(service);
     const code = responseParameters(await agent.authorize(shop, user))['code']!;
     await introspect(shop, 'x');
-    const before = service.statements.length;
+    const before = service.ofRequests.length;
     const { body } = await redeem(service.issuer, shop, code);
     await userinfo(service.issuer, body['access_token'] as string);
     await introspect(shop, body['access_token'] as string);
-    const sent = service.statements.slice(before).filter((name) => name !== 'clients.find');
+    const sent = service.ofRequests.slice(before);
     expect(sent).toEqual(['authorization_codes.redeem', 'access_tokens.find', 'access_tokens.find']);
   });
 });

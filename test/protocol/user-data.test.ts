@@ -198,9 +198,7 @@ test('disabling or deleting the client ends its handles and its Basic credential
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(200);
   await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [ownClient.clientId]);
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
-  await expect
-    .poll(async () => (await put(`/user/${user.sub}/settings`, ownClient.basic, { a: 1 })).status, { timeout: 1000 })
-    .toBe(403);
+  await expect.poll(async () => (await put(`/user/${user.sub}/settings`, ownClient.basic, { a: 1 })).status).toBe(403);
   await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [ownClient.clientId]);
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
 });

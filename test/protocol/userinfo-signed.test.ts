@@ -130,9 +130,9 @@ test.each(['RS256', 'ES256', 'EdDSA'])(
 
 test('a response in JSON needs only one database query (architecture, speed)', async () => {
   const { access_token } = await obtainTokens(service, await service.createClient(), user);
-  const before = service.statements.length;
+  const before = service.ofRequests.length;
   expect((await ask(access_token)).status).toBe(200);
-  expect(service.statements.slice(before)).toEqual(['access_tokens.find']);
+  expect(service.ofRequests.slice(before)).toEqual(['access_tokens.find']);
 });
 
 test('the published key set contains the key of a signed response (RFC 7517 4.5)', async () => {
