@@ -196,6 +196,7 @@ export const requirements: Record<string, Record<number, string>> = {
     156: 'Who confirmed an address is remembered, and a word joins no account without a question.',
     157: 'The word of a provider confirms an address only where the provider owns it, or an administrator trusts the provider.',
     164: 'No host of `OUTBOUND_ALLOW` is fetched for a client that was never approved, unless `CLIENT_ID_METADATA_HOSTS` names it; a user has at most ten documents that wait, in a queue of their own.',
+    166: 'An export to a terminal is cleaned like all output, the time to clean text for a mail is bounded, and an outgoing request prints nothing.',
   },
 };
 

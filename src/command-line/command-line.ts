@@ -35,7 +35,7 @@ export async function runCommandLine(
     for (const notice of config.notices) terminal.stderr.write(`${harmless(notice)}\n`);
     const result = await all[name]!.run(config, args, terminal);
     if (json || result.text !== '')
-      terminal.stdout.write(json ? `${JSON.stringify(result.json)}\n` : `${result.text.trimEnd()}\n`);
+      terminal.stdout.write(json ? `${harmlessJson(result.json)}\n` : `${result.text.trimEnd()}\n`);
     return result.code ?? 0;
   } catch (error) {
     if (error instanceof OutputClosed) return outputClosedCode;
@@ -43,6 +43,14 @@ export async function runCommandLine(
     return 1;
   }
 }
+
+/** The same value for a program; a terminal obeys no character of it (security R166). */
+const harmlessJson = (value: unknown): string | undefined =>
+  (JSON.stringify(value) as string | undefined)?.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    [...Array(character.length).keys()]
+      .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
 
 /** The requested help: of all commands, of a group of commands, or of one command; undefined if the words call a command. */
 function helpFor(words: readonly string[], all: Commands): string | undefined {

@@ -60,7 +60,7 @@ export async function writeText(
 ): Promise<void> {
   if (file === undefined) {
     for await (const part of text) {
-      // a program gets the text as it is
+      // a program gets the text as it is; a terminal could obey it (security R166)
       if (!terminal.stdout.write(terminal.stdout.isTTY ? harmlessLines(part) : part)) await drained(terminal);
       if (terminal.gone?.aborted) throw new OutputClosed();
     }

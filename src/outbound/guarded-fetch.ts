@@ -207,7 +207,7 @@ function createRequester(allowed: readonly string[]) {
   };
 }
 
-/** The agent takes IPv4-compatible IPv6 addresses for public ones (RFC 4291 2.5.5.1), and its own list prints a line for each IPv4 address. */
+/** The agent takes IPv4-compatible IPv6 addresses for public ones (RFC 4291 2.5.5.1), and its own list prints a line for each IPv4 address (security R166). */
 const compatible = new BlockList();
 compatible.addSubnet('::', 96, 'ipv6');
 const isIPv4Compatible = (address: string): boolean => isIPv6(address) && compatible.check(address, 'ipv6');
