@@ -1,4 +1,5 @@
 // Says what the shell blocks of each document need, and what they call that is not run.
+import { generateKeyPairSync } from 'node:crypto';
 import { obtainTokens } from '../helpers/grants.ts';
 import { type Provider, providerClient, startProvider } from '../helpers/provider.ts';
 import type { TestService } from '../helpers/service.ts';
@@ -38,7 +39,14 @@ const onePixel = Buffer.from(
   'base64',
 );
 
+/** A set with one public key, as a reader makes it for the certification suite. */
+const keySet = () => {
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  return JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: '1', alg: 'PS256', use: 'sig' }] });
+};
+
 export const pages: Record<string, Page> = {
+  'docs/conformance.md': { files: { 'first.public.json': keySet(), 'second.public.json': keySet() } },
   // the second command of the two has removed the factor already
   'docs/administrator.md': { refused: [/^user remove-second-factor carol --id FACTOR_ID$/] },
   'docs/apis.md': {
