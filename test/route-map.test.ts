@@ -359,6 +359,7 @@ const expected = [
   'POST /introspect',
   'POST /invitation',
   'POST /login',
+  'POST /login/cancel',
   'POST /login/accounts',
   'POST /login/authenticator',
   'POST /login/connect',

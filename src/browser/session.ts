@@ -165,9 +165,11 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     renewBrowserId(request: FastifyRequest, reply: FastifyReply): void {
       giveBrowserId(request, reply);
     },
-    /** The token of a form, bound to browser, session, transaction and action (security R55). */
+    /** The token of a form, bound to browser, session, transaction and action (security R55); its second part is bound to no session. */
     formToken(request: FastifyRequest, reply: FastifyReply, binding: FormBinding): string {
-      return macs(ensureBrowserId(request, reply), binding)[0]!;
+      const id = ensureBrowserId(request, reply);
+      const tokens = [binding, ...(binding.session ? [{ ...binding, session: undefined }] : [])];
+      return tokens.map((one) => macs(id, one)[0]!).join('.');
     },
     /**
      * True if a form came from our own page in this browser, for this session, transaction and action.
@@ -179,8 +181,14 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       // under no-referrer a browser hides the origin, but says that it is the same (Fetch, "append a request Origin header")
       const sent = request.headers.origin === 'null' && site === 'same-origin' ? undefined : request.headers.origin;
       if (sent !== undefined && sent !== origin) throw foreignForm();
-      const id = browserIdOf(request);
-      return id !== undefined && token !== undefined && macs(id, binding).some((mac) => equalSecrets(token, mac));
+      return isToken(request, token?.split('.')[0], binding);
+    },
+    /**
+     * True if a form that is not isOwnForm() came from our own page in this browser, which was drawn before the session changed. Such a form
+     * changes nothing: its answer is what a reload of the page would show.
+     */
+    isEarlierForm(request: FastifyRequest, token: string | undefined, binding: FormBinding): boolean {
+      return isToken(request, token?.split('.').at(-1), { ...binding, session: undefined });
     },
   };
 
@@ -264,6 +272,11 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       .filter((part) => !part.trim().startsWith(`${browserCookie}=`));
     request.headers.cookie = [...others, `${browserCookie}=${id}`].join(';');
     return id;
+  }
+
+  function isToken(request: FastifyRequest, token: string | undefined, binding: FormBinding): boolean {
+    const id = browserIdOf(request);
+    return id !== undefined && token !== undefined && macs(id, binding).some((mac) => equalSecrets(token, mac));
   }
 
   /** With the current key first, then with older ones: a form may be older than the key. */

@@ -52,6 +52,8 @@ export interface AuthorizationFlow {
     transaction: string,
     here?: Partial<Record<'consent' | 'access-denied', ShowPage>>,
   ): Promise<FastifyReply>;
+  /** Whether the session satisfies a stored request, so that its user need not sign in again (OpenID Connect Core 3.1.2.3). */
+  isSatisfied(request: FastifyRequest, transaction: string, context: SignInContext): Promise<boolean>;
   /** The question of a stored request; undefined if the request is no longer valid. */
   questionOf(stored: AuthorizationRequestRow): Promise<ConsentQuestion | undefined>;
   /** The error handler: answers the client if it is known and safe, else sends the browser to the sign-in page. */

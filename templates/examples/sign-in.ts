@@ -15,6 +15,7 @@ export const signInExamples: Examples<SignInPages> = {
       elsewhere: ['Corporate', 'Partners & Friends', 'GitHub', 'Apple', 'Google', 'Microsoft'].map((name, index) => ({
         ...{ id: `c${index}`, name, form: form(`/connections/c${index}`) },
       })),
+      cancel: form('/login/cancel'),
       username: 'ada',
       problem: 'credentials',
       fields: ['username', 'password'],

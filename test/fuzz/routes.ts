@@ -961,6 +961,11 @@ export const routes: Record<string, Route> = {
     },
     statuses: [200, 401, 403],
   },
+  'POST /login/cancel': {
+    form: { csrf: ['@csrf /login/cancel'], transaction: ['@transaction /login'] },
+    cookies: ['@newcomer', '@cookies'],
+    statuses: [303, 400, 403],
+  },
   'POST /login': {
     form: {
       csrf: ['@csrf /login'],

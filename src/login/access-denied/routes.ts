@@ -58,8 +58,11 @@ export async function accessDeniedEndpoint(
     if (!question) return pages.refuse(request, reply, 'expired');
     if (!session) return pages.redirect(reply, signInPath('/login', { transaction }));
     const { clientId } = question.client;
-    if (!sessions.isOwnForm(request, csrf, { action, transaction, session, shown: clientId }))
-      return show(request, reply, transaction, question, session, 'tampered');
+    const binding = { action, transaction, session, shown: clientId };
+    if (!sessions.isOwnForm(request, csrf, binding)) {
+      const problem = sessions.isEarlierForm(request, csrf, binding) ? 'earlier' : 'tampered';
+      return show(request, reply, transaction, question, session, problem);
+    }
     const { sub } = session.user;
     const idHash = digest('transaction', transaction);
     await store.transaction(async ({ authorizationRequests, auditEvents }) => {
@@ -78,7 +81,7 @@ export async function accessDeniedEndpoint(
     transaction: string,
     { client, redirectUri, uiLocales }: ConsentQuestion,
     session: Session,
-    problem?: 'tampered',
+    problem?: 'tampered' | 'earlier',
   ): Promise<FastifyReply> {
     const access = mayUse(session.user, client, { from: { address: clientAddress(request) }, by: wayOf(session) });
     const csrf = sessions.formToken(request, reply, { action, transaction, session, shown: client.clientId });
@@ -90,10 +93,13 @@ export async function accessDeniedEndpoint(
       contacts: client.metadata.contacts ?? [],
       form: { action, hidden: { csrf, transaction } },
       // another account does not help where another way to sign in is needed
-      switchAccountUri: signInPath(access === 'connection_not_allowed' ? '/login' : '/login/accounts', { transaction }),
+      switchAccountUri:
+        access === 'connection_not_allowed'
+          ? `${signInPath('/login', { transaction })}&account=other`
+          : signInPath('/login/accounts', { transaction }),
       reference: await pages.explain(request, notAdmitted(access, client, session.user.sub)),
     };
-    if (problem) data.problem = problem;
+    if (problem === 'tampered') data.problem = problem;
     const status = problem ? 400 : 403;
     const here = `${action}?transaction=${transaction}`;
     return pages.send(request, reply, 'access-denied', data, { status, uiLocales, here });

@@ -53,7 +53,14 @@ export async function accountChooserEndpoint(app: FastifyInstance, options: Acco
     const { csrf, transaction, continue: continued, remove } = readParameters(form, request.body);
     const choice = await find(request, reply, transaction);
     const { pending, session } = choice;
-    if (!sessions.isOwnForm(request, csrf, bindingOf(choice))) return show(request, reply, choice, 'tampered');
+    if (!sessions.isOwnForm(request, csrf, bindingOf(choice)))
+      // another tab has signed in: the page shows who is signed in now
+      return show(
+        request,
+        reply,
+        choice,
+        sessions.isEarlierForm(request, csrf, bindingOf(choice)) ? 'earlier' : 'tampered',
+      );
     if (remove !== undefined) await deviceCookies.forget(request, remove);
     // the list holds the signed-in user until the session ends
     if (session && remove === session.user.sub) return pages.redirect(reply, '/logout');
@@ -81,7 +88,7 @@ export async function accountChooserEndpoint(app: FastifyInstance, options: Acco
     request: FastifyRequest,
     reply: FastifyReply,
     choice: Choice,
-    problem?: 'tampered',
+    problem?: 'tampered' | 'earlier',
   ): Promise<FastifyReply> {
     const { transaction, pending, session, returnTo } = choice;
     const signIn = signInPath('/login', choice);
@@ -108,7 +115,7 @@ export async function accountChooserEndpoint(app: FastifyInstance, options: Acco
     };
     if (session) data.signedIn = { ...accountView(session.user), sub: session.user.sub };
     if (shown?.client) data.client = shown.client;
-    if (problem) data.problem = problem;
+    if (problem === 'tampered') data.problem = problem;
     return pages.send(request, reply, 'login-accounts', data, {
       status: problem ? 400 : 200,
       uiLocales: shown?.uiLocales,

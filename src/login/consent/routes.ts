@@ -58,8 +58,11 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
     const question = pending && (await flow.questionOf(pending));
     if (!question) return pages.refuse(request, reply, 'expired');
     if (!session) return pages.redirect(reply, `/login?transaction=${transaction}`);
-    if (!sessions.isOwnForm(request, csrf, { action: '/consent', transaction, session, shown: shown(question) })) {
-      return show(request, reply, transaction, question, session, grant, 'tampered');
+    const binding = { action: '/consent', transaction, session, shown: shown(question) };
+    if (!sessions.isOwnForm(request, csrf, binding)) {
+      // another tab has signed in: the page asks its user
+      const problem = sessions.isEarlierForm(request, csrf, binding) ? 'earlier' : 'tampered';
+      return show(request, reply, transaction, question, session, grant, problem);
     }
     await storeConsent(
       store,
@@ -81,7 +84,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
     question: ConsentQuestion,
     session: Session,
     granted: SignInContext['grant'],
-    problem?: 'tampered',
+    problem?: 'tampered' | 'earlier',
   ): FastifyReply {
     const scopes = question.scope.filter((scope) => !granted?.scope.includes(scope));
     const known = [...(granted?.claims ?? []), ...claimsOfScopes(granted?.scope ?? [])];
@@ -114,7 +117,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
       apis: asked.apis.map(({ api, scope }) => apiView(api, scope)),
       scopes: asked.scopes.map((scope) => scopeView(session.user, question.client, scope)),
     };
-    if (problem) data.problem = problem;
+    if (problem === 'tampered') data.problem = problem;
     return pages.send(request, reply, 'consent', data, {
       status: problem ? 400 : 200,
       uiLocales: question.uiLocales,

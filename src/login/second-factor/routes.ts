@@ -16,7 +16,7 @@ import {
   type PendingRequest,
 } from '../../interaction/pending-request-view.ts';
 import type { FirstStep, SecondStep } from '../../interaction/second-step.ts';
-import { type Continuation, type SignIn, signInPath, withMethods } from '../../interaction/sign-in.ts';
+import { type Continuation, continuationPath, type SignIn, signInPath, withMethods } from '../../interaction/sign-in.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { returnToOf } from '../../pages/return-to.ts';
@@ -73,7 +73,8 @@ export async function loginSecondFactorEndpoint(
     const { csrf, ...fields } = readParameters(answers, request.body);
     const step = await enter(request, reply, true);
     if (!step) return reply;
-    if (!isOwnForm(request, csrf, path, step)) return ask(request, reply, step, 'tampered', 400);
+    if (!isOwnForm(request, csrf, path, step))
+      return earlier(request, reply, csrf, path, step) ?? ask(request, reply, step, 'tampered', 400);
     const { user, continuation } = step;
     const shown = factors.find(({ field }) => fields[field.name] !== undefined);
     // the user sent an empty form
@@ -104,6 +105,8 @@ export async function loginSecondFactorEndpoint(
     if (!step) return reply;
     const { user } = step;
     if (!isOwnForm(request, csrf, enrolment.path, step)) {
+      const left = earlier(request, reply, csrf, enrolment.path, step);
+      if (left) return left;
       const { data, ...view } = enrolment.begin(user);
       return enrol(request, reply, step, { ...view, data: { ...data, problem: 'tampered' } }, 400);
     }
@@ -213,6 +216,22 @@ export async function loginSecondFactorEndpoint(
 
   const isOwnForm = (request: FastifyRequest, csrf: string | undefined, action: string, step: Step) =>
     sessions.isOwnForm(request, csrf, binding(action, step));
+
+  /** Leads on from a form that was drawn before another tab signed in; undefined for any other form. */
+  function earlier(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    csrf: string | undefined,
+    action: string,
+    step: Step,
+  ): FastifyReply | undefined {
+    const { user, continuation } = step;
+    const { previous } = continuation;
+    if (!previous || !sessions.isEarlierForm(request, csrf, binding(action, step))) return undefined;
+    secondStep.close(request, reply);
+    const isOther = previous.user.sub !== user.sub;
+    return pages.redirect(reply, isOther ? signInPath('/login/accounts', continuation) : continuationPath(continuation));
+  }
 
   function hiddenFields(request: FastifyRequest, reply: FastifyReply, action: string, step: Step) {
     const { transaction, returnTo } = step.continuation;

@@ -4,11 +4,13 @@ import type { Authenticator, FirstFactor, FirstFactorRefused } from '../../authe
 import type { Elsewhere } from '../../authenticators/connection/elsewhere.ts';
 import type { ConnectionRouting } from '../../authenticators/connection/routing.ts';
 import type { DeviceCookies } from '../../browser/device-cookie.ts';
-import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
+import { type BrowserSessions, type FormBinding, onlyNavigation } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
+import type { AuthorizationFlow } from '../../interaction/authorization-flow.ts';
 import { type PendingRequest, shownRequest } from '../../interaction/pending-request-view.ts';
 import type { RememberedRequests } from '../../interaction/remembered-request.ts';
-import { requiredPath, type SignIn, signInPath } from '../../interaction/sign-in.ts';
+import { continuationPath, requiredPath, type SignIn, signInPath } from '../../interaction/sign-in.ts';
+import { digest } from '../../crypto/secrets.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { returnToOf, secondFactors } from '../../pages/return-to.ts';
@@ -17,6 +19,7 @@ import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
+import type { Store } from '../../repositories/store.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { logRefusal } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
@@ -25,11 +28,15 @@ import { readParameters, singleValued, textFields } from '../../server/parameter
 import { createAfterVainTrip } from './vain-trip.ts';
 import { createLeave, isAllowed, isLocal, isShown, nameForm, namePath, type SignInPageKind } from './name-first.ts';
 
+const cancelPath = '/login/cancel';
+const cancelForm = textFields({ csrf: 100, transaction: 100, destination: 100, local: 1 });
+
 /** The problems that the page's address can name: keys of the catalogue. */
 const pageErrors: readonly string[] = ['client', 'request', 'expired'] satisfies LoginProblem[];
 
 interface LoginDependencies {
   config: Config;
+  store: Pick<Store, 'authorizationRequests' | 'users'>;
   clients: ClientCache;
   authenticators: readonly Authenticator[];
   sessions: BrowserSessions;
@@ -41,6 +48,7 @@ interface LoginDependencies {
   connectionRouting: ConnectionRouting;
   elsewhere: Elsewhere;
   connections: ConnectionDirectory;
+  flow: AuthorizationFlow;
 }
 
 /** The sign-in page of one request: what the browser has, and what it sent. */
@@ -56,7 +64,7 @@ interface SignInPage {
 }
 
 export async function loginEndpoint(app: FastifyInstance, options: LoginDependencies): Promise<void> {
-  const { config, signIn, sessions, deviceCookies, pages, audit, rememberedRequests, connectionRouting } = options;
+  const { config, store, flow, signIn, sessions, deviceCookies, pages, audit, rememberedRequests, connectionRouting } = options;
   const sites = options.authenticators.flatMap((one) => one.elsewhere ?? []);
   const leave = createLeave(options);
   const afterVainTrip = createAfterVainTrip(options);
@@ -74,8 +82,12 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
       if (problem === 'client' && config.clientDocuments !== 'off') data.newApplicationUri = '/login';
       return pages.send(request, reply, 'login', data, { status: 400 });
     }
-    const { session, pending } = await findContext(request, reply, transaction);
+    const { session, pending, isSatisfied } = await findContext(request, reply, transaction);
     const isExpired = transaction !== undefined && !pending;
+    // another tab has signed in meanwhile; a page that leads here to choose another account or way says so
+    const isChosen = [account, local, connection].some((choice) => choice !== undefined);
+    if (transaction !== undefined && !isChosen && (await isSatisfied()))
+      return pages.redirect(reply, continuationPath({ transaction }));
     // a user who cannot sign in continues the request by a mailed link
     if (pending) rememberedRequests.remember(request, reply, transaction);
     // the user can still sign in without an expired request
@@ -98,10 +110,8 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     const { session, pending } = await findContext(request, reply, transaction);
     const page = { transaction: pending && transaction, pending, session, username };
     const shown = returnToOf(request);
-    if (!sessions.isOwnForm(request, csrf, { action: namePath, transaction, session, shown: shown?.value })) {
-      const problem = request.headers.cookie === undefined ? 'cookies' : 'tampered';
-      return show(request, reply, { ...page, kind: 'name' }, { problem });
-    }
+    const form = { action: namePath, transaction, session, shown: shown?.value };
+    if (!sessions.isOwnForm(request, csrf, form)) return refuse(request, reply, { ...page, kind: 'name' }, csrf, form);
     if (transaction !== undefined && !pending)
       return show(request, reply, { ...page, kind: 'name' }, { problem: 'expired' });
     const name = username.trim();
@@ -111,6 +121,17 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     if (!connection || !isAllowed(pending, connection.id)) return show(request, reply, { ...page, kind: 'all' });
     if (await leave(request, reply, connection, { page, name, destination: shown?.value })) return reply;
     return show(request, reply, { ...page, kind: oneOf(connection) }, { problem: 'connection' });
+  });
+
+  app.post(cancelPath, async (request, reply) => {
+    const { csrf, transaction } = readParameters(cancelForm, request.body);
+    const { session, pending } = await findContext(request, reply, transaction);
+    if (transaction === undefined || !pending) return pages.refuse(request, reply, 'expired');
+    const form = { action: cancelPath, transaction, session };
+    if (!sessions.isOwnForm(request, csrf, form) && !sessions.isEarlierForm(request, csrf, form))
+      return show(request, reply, { transaction, pending, session, kind: 'all' }, { problem: 'tampered' });
+    await store.authorizationRequests.cancel(digest('transaction', transaction));
+    return pages.redirect(reply, continuationPath({ transaction }));
   });
 
   for (const factor of factors) {
@@ -132,10 +153,8 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     const kind: SignInPageKind = local === undefined ? 'all' : 'local';
     const page = { transaction: pending && transaction, pending, session, username: fields['username'], kind };
     const shown = returnToOf(request)?.value;
-    if (!sessions.isOwnForm(request, csrf, { action: path, transaction, session, shown })) {
-      const problem = request.headers.cookie === undefined ? 'cookies' : 'tampered';
-      return show(request, reply, page, { problem });
-    }
+    const binding = { action: path, transaction, session, shown };
+    if (!sessions.isOwnForm(request, csrf, binding)) return refuse(request, reply, page, csrf, binding);
     if (transaction !== undefined && !pending) return show(request, reply, page, { problem: 'expired' });
     const answer = await finish({ request, reply, continuation: { transaction, destination: shown } }, fields);
     const clientId = pending?.clientId;
@@ -173,8 +192,37 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
 
   /** The browser's session, and its pending request. */
   async function findContext(request: FastifyRequest, reply: FastifyReply, transaction: string | undefined) {
-    const { session, pending } = await sessions.findContext(request, reply, { transaction });
-    return { session, pending: pending && (await shownRequest(options.clients, pending)) };
+    const context = await sessions.findContext(request, reply, { transaction });
+    const { session, pending } = context;
+    return {
+      session,
+      pending: pending && (await shownRequest(options.clients, pending)),
+      isSatisfied: () => flow.isSatisfied(request, transaction!, context),
+    };
+  }
+
+  /**
+   * Answers a form without a valid token. One that was drawn before another tab signed in goes on with the session, and what was typed is
+   * discarded (OpenID Connect Core 3.1.2.3); if another user was named, a page says who is signed in.
+   */
+  async function refuse(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    page: SignInPage,
+    csrf: string | undefined,
+    binding: FormBinding,
+  ): Promise<FastifyReply> {
+    const { transaction, session, username } = page;
+    if (!sessions.isEarlierForm(request, csrf, binding)) {
+      const problem = request.headers.cookie === undefined ? 'cookies' : 'tampered';
+      return show(request, reply, page, { problem });
+    }
+    const continuation = { transaction, returnTo: returnToOf(request) };
+    // the session has ended: the page is shown for a new sign-in
+    if (!session) return pages.redirect(reply, signInPath('/login', continuation));
+    const name = username?.trim() ?? '';
+    const isOther = name !== '' && (await store.users.findByLogin(name))?.sub !== session.user.sub;
+    return pages.redirect(reply, isOther ? signInPath('/login/accounts', continuation) : continuationPath(continuation));
   }
 
   async function show(
@@ -229,6 +277,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     const chosen = known.find(({ sub }) => sub === account)?.username;
     const username = typed ?? chosen ?? pending?.loginHint ?? again?.user.username;
     if (pending?.client) data.client = pending.client;
+    if (transaction !== undefined) data.cancel = formOf(cancelPath);
     if (username !== undefined) data.username = username;
     if (refused) data.problem = refused.problem;
     if (typeof kind === 'object') data.connection = kind.name;

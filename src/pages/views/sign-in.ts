@@ -34,6 +34,8 @@ export interface SignInPages {
   login: Footer & {
     client?: ClientView;
     methods?: FirstFactorMethod[];
+    /** Answers the client that the user does not sign in. */
+    cancel?: FormView;
     /** Connections, each with the form that leads there. */
     elsewhere?: { id: string; name: string; form: FormView }[];
     /** The typed name, or login_hint. */

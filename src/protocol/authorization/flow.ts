@@ -14,7 +14,10 @@ import { signInPath } from '../../interaction/sign-in.ts';
 import { AuthorizationError, invalidRequest, OAuthError, type ResponseTarget } from '../../oauth/errors.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
-import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
+import {
+  type AuthorizationRequestRow,
+  isCancelled,
+} from '../../repositories/authorization-requests/authorization-requests.ts';
 import type { SignInContext } from '../../repositories/sessions/sign-in-context.ts';
 import type { Store } from '../../repositories/store.ts';
 import { resourceGrants } from '../../sender-constraint/audience.ts';
@@ -76,7 +79,8 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     const { client, target } = authorization;
     const { session } = context;
     if (authorization.error) {
-      if (mayLearnErrors(config, authorization, session)) throw authorization.error;
+      if ((transaction && isCancelled(transaction)) || mayLearnErrors(config, authorization, session))
+        throw authorization.error;
       return 'login';
     }
     const next = await decideNext(authorization, context, transaction, clientAddress(request));
@@ -182,6 +186,13 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     return pages.send(request, reply, 'leave', { uri, ...(client && { client }) }, { uiLocales });
   }
 
+  /** A stored request, if it is still valid. */
+  const trusted = (row: AuthorizationRequestRow): Promise<TrustedRequest | undefined> =>
+    verifyRequest(row.parameters, verification, row.problem).catch((error: unknown) => {
+      if (error instanceof OAuthError) return undefined;
+      throw error;
+    });
+
   /** Answers a request that was answered before, has expired, or belongs to another browser. @throws OAuthError in a frame */
   async function expired(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     if (isFramed(request)) throw invalidRequest('the request has ended, or belongs to another browser');
@@ -230,11 +241,17 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
 
     resume,
 
+    async isSatisfied(request, id, { session, pending, grant }) {
+      if (!session || !pending) return false;
+      const authorization = await trusted(pending);
+      if (!authorization || authorization.error) return false;
+      const transaction = { ...pending, idHash: digest('transaction', id) };
+      const next = await decideNext(authorization, { session, grant }, transaction, clientAddress(request));
+      return next.step === 'issue' || next.step === 'consent';
+    },
+
     async questionOf(row) {
-      const authorization = await verifyRequest(row.parameters, verification, row.problem).catch((error: unknown) => {
-        if (error instanceof OAuthError) return undefined;
-        throw error;
-      });
+      const authorization = await trusted(row);
       return authorization && !authorization.error ? questionOf(authorization) : undefined;
     },
 

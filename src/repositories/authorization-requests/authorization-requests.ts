@@ -23,6 +23,13 @@ export interface AuthorizationRequestRow {
   createdAt: Date;
 }
 
+/** Why a request is not served whose user left the sign-in page. No other stored problem has this code. */
+const cancelled = { code: 'access_denied', description: 'the End-User cancelled the sign-in' } as const;
+
+/** Whether the user left the sign-in page: the client then gets its error although no user is signed in. */
+export const isCancelled = ({ problem }: Pick<AuthorizationRequestRow, 'problem'>): boolean =>
+  problem?.code === cancelled.code;
+
 export interface RequestRow {
   client_id: string;
   endpoint: AuthorizationRequestRow['endpoint'];
@@ -73,6 +80,7 @@ const setPrompt = statement(
   'authorization_requests.set_prompt',
   `UPDATE authorization_requests SET parameters = jsonb_set(parameters, '{prompt}', to_jsonb($2::text)) WHERE id_hash = $1`,
 );
+const cancel = statement('authorization_requests.cancel', 'UPDATE authorization_requests SET problem = $2 WHERE id_hash = $1');
 const remove = statement(
   'authorization_requests.delete',
   'DELETE FROM authorization_requests WHERE id_hash = $1 RETURNING 1 AS done',
@@ -165,6 +173,10 @@ export function authorizationRequestsRepository(sql: Sql) {
     /** Replaces the prompt of a request, when the user has done a part of it. */
     async setPrompt(idHash: Buffer, prompt: string): Promise<void> {
       await sql.query(setPrompt, [idHash, prompt]);
+    },
+    /** The user does not want to sign in: the client gets the error. */
+    async cancel(idHash: Buffer): Promise<void> {
+      await sql.query(cancel, [idHash, cancelled]);
     },
     /** Deletes a request; false when it was deleted before. */
     async delete(idHash: Buffer): Promise<boolean> {
