@@ -13,6 +13,7 @@ import { OAuthError } from '../oauth/errors.ts';
 import { createBrowserState } from './op-browser-state.ts';
 import { all, internalCookie, isFramed, issuerTag, single } from './cookies.ts';
 import { clientAddress } from '../server/network.ts';
+import { singleValued } from '../server/parameters.ts';
 
 /** How many characters are stored: enough to name the browser. */
 const maxUserAgent = 200;
@@ -146,6 +147,17 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       const { token, session } = newSession(request, user);
       return setSessionCookie(reply, token, await store.sessions.renew(present.id, session));
     },
+    /** The digest of the form that was sent, by its token, for this browser; undefined without one. */
+    formHash,
+    /**
+     * Signs the browser in again if the same form has just done so: the answer to the first request of a double click is lost, and what the
+     * form used up is gone. False if it has not.
+     */
+    async repeat(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+      const form = formHash(request);
+      const { token, hash } = newOpaqueToken('session');
+      return form !== undefined && setSessionCookie(reply, token, await store.sessions.repeat(form, hash));
+    },
     /** Expires both cookies of the browser, and changes the state that relying parties' pages poll. */
     forget(reply: FastifyReply): void {
       reply.clearCookie(sessionCookie, cookie);
@@ -192,6 +204,12 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     },
   };
 
+  function formHash(request: FastifyRequest): Buffer | undefined {
+    const id = browserIdOf(request);
+    const { csrf } = request.method === 'POST' ? singleValued(request.body) : {};
+    return id === undefined || csrf === undefined ? undefined : digest('used form', `${id} ${csrf}`);
+  }
+
   function newSession(
     request: FastifyRequest,
     { upstream, ...user }: Verified,
@@ -202,6 +220,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       ...user,
       upstream: upstream && (at as UpstreamSession),
       tokenHash: hash,
+      formHash: formHash(request),
       sid: randomSecret(),
       idleLifetime: options.idleLifetime,
       lifetime: Math.min(options.lifetime, lifetime),

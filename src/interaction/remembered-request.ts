@@ -17,6 +17,9 @@ export interface RememberedRequest {
   pending: PendingRequest;
 }
 
+const noticed = (path: string, notice: AccountNotice): string =>
+  path === continuationPath({}) ? `${path}?done=${notice}` : path;
+
 export type RememberedRequests = ReturnType<typeof createRememberedRequests>;
 
 export function createRememberedRequests(options: FindPendingRequestDependencies & { config: Config; signIn: SignIn }) {
@@ -58,7 +61,13 @@ export function createRememberedRequests(options: FindPendingRequestDependencies
       const next = await options.signIn.proceed(request, reply, user, continuation);
       // the account was disabled, or its password changed, after the link was used
       if (next === undefined) return '/login';
-      return next === continuationPath({}) ? `${next}?done=${notice}` : next;
+      return noticed(next, notice);
+    },
+    /** The same path for a form that was sent twice, whose first request used the link up; undefined for any other form. */
+    async repeat(request: FastifyRequest, reply: FastifyReply, notice: AccountNotice): Promise<string | undefined> {
+      const begun = await this.recall(request);
+      const next = await options.signIn.repeat(request, reply, { transaction: begun?.transaction });
+      return next === undefined ? undefined : noticed(next, notice);
     },
   };
 }

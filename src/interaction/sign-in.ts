@@ -104,6 +104,14 @@ export function createSignIn(options: SignInOptions) {
       return signInPath('/login/second-factor', continuation);
     },
     complete,
+    /** Where a form goes on that was sent twice, and by its first request signed the user in; undefined for any other form. */
+    async repeat(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      continuation: Pick<Continuation, 'transaction' | 'returnTo'>,
+    ): Promise<string | undefined> {
+      return (await sessions.repeat(request, reply)) ? continuationPath(continuation) : undefined;
+    },
     /**
      * Adds the methods that a user showed when enrolling a second factor to the session, which gets a new cookie and keeps its age. Sessions
      * in other browsers have not seen the factor, and can no longer perform sensitive operations.

@@ -320,7 +320,9 @@ attack(
       for (const { status } of decided) expect([303, 400]).toContain(status);
       const next = decided.flatMap(({ location }) => (location === undefined ? [] : [location]));
       expect(next.length).toBeGreaterThan(0);
-      const ends = await atOnce(next.map((path, index) => ({ url: instance(index) + path, headers })));
+      // where the page leads that follows the form
+      const answers = next.map((path) => path.replace('/consent', '/authorize'));
+      const ends = await atOnce(answers.map((path, index) => ({ url: instance(index) + path, headers })));
       const codes = ends.filter(({ location }) => location?.startsWith(`${c1!.redirectUri}?code=`));
       expect(codes, `round ${round}`).toHaveLength(1);
       for (const { status, location } of ends) {

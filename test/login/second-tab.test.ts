@@ -37,7 +37,10 @@ describe('the second tab', () => {
   test('continues with a session that was renewed, too, and asks again where the request wants it (security R9, reports A3)', async () => {
     const agent = new UserAgent(service);
     await agent.signIn(user);
-    const [first, second] = [await open(agent, { prompt: 'login consent' }), await open(agent, { prompt: 'login consent', state: 'two' })];
+    const [first, second] = [
+      await open(agent, { prompt: 'login consent' }),
+      await open(agent, { prompt: 'login consent', state: 'two' }),
+    ];
     expect(isConsent(await agent.signIn(user, first))).toBe(true);
     expect(isConsent(await agent.submit(second, { username: user.username, password: 'x' }))).toBe(true);
     // a request that began after the sign-in is not satisfied by it
@@ -89,9 +92,9 @@ describe('Cancel on the sign-in page', () => {
     const end = await cancel(agent, page);
     expect([end.status, responseParameters(end)]).toMatchObject([302, cancelled]);
     await agent.authorize(client, user);
-    expect(responseParameters(await cancel(agent, await open(agent, { state: 'left', prompt: 'login' })))).toMatchObject(
-      cancelled,
-    );
+    expect(
+      responseParameters(await cancel(agent, await open(agent, { state: 'left', prompt: 'login' }))),
+    ).toMatchObject(cancelled);
     // once
     expect((await agent.follow(await agent.get(page.url))).body).toContain('expired');
   });

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { digest } from '../../crypto/secrets.ts';
 import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/authorization-flow.ts';
+import { continueOrExpire } from '../../interaction/repeated-form.ts';
 import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
 import { mayUse, wayOf } from '../../oauth/access.ts';
 import { text } from '../../oauth/text.ts';
@@ -21,17 +22,15 @@ const form = z.object({ csrf: text(100).optional(), transaction: text(100) });
 const action = '/access-denied';
 
 interface AccessDeniedDependencies {
-  store: Pick<Store, 'transaction'>;
+  store: Pick<Store, 'transaction' | 'authorizationRequests'>;
   clients: ClientCache;
   sessions: BrowserSessions;
   pages: PageResponses;
   flow: AuthorizationFlow;
 }
 
-export async function accessDeniedEndpoint(
-  app: FastifyInstance,
-  { store, clients, sessions, pages, flow }: AccessDeniedDependencies,
-): Promise<void> {
+export async function accessDeniedEndpoint(app: FastifyInstance, options: AccessDeniedDependencies): Promise<void> {
+  const { store, clients, sessions, pages, flow } = options;
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -55,7 +54,7 @@ export async function accessDeniedEndpoint(
     const { csrf, transaction } = readParameters(form, request.body);
     const { session, pending } = await sessions.findContext(request, reply, { transaction });
     const question = pending && (await flow.questionOf(pending));
-    if (!question) return pages.refuse(request, reply, 'expired');
+    if (!question) return continueOrExpire(options, request, reply);
     if (!session) return pages.redirect(reply, signInPath('/login', { transaction }));
     const { clientId } = question.client;
     const binding = { action, transaction, session, shown: clientId };
@@ -68,7 +67,7 @@ export async function accessDeniedEndpoint(
     await store.transaction(async ({ authorizationRequests, auditEvents }) => {
       const stored = await authorizationRequests.lock(idHash);
       if (!stored || stored.decision?.sub === sub) return;
-      await authorizationRequests.decide(idHash, { allowed: false, sub });
+      await authorizationRequests.decide(idHash, { allowed: false, sub }, sessions.formHash(request));
       const event = { type: 'access.refused', outcome: 'failure', actor: sub, sub, clientId } as const;
       await auditEvents.insert({ ...event, address: clientAddress(request) }, request.log);
     });

@@ -14,7 +14,7 @@ export function chooseNameRoutes(
   { problem }: ConnectionProblems,
   decide: Decide,
 ): void {
-  const { store, sessions, pages, connectionSteps: steps, linkIdentity } = options;
+  const { store, sessions, signIn, rememberedRequests, pages, connectionSteps: steps, linkIdentity } = options;
 
   app.get(namePath, async (request, reply) => {
     onlyNavigation(request);
@@ -24,7 +24,10 @@ export function chooseNameRoutes(
   app.post(namePath, async (request, reply) => {
     const { csrf, username = '' } = readParameters(nameForm, request.body);
     const waiting = await steps.waiting(request, 'name');
-    if (!waiting) return problem(request, reply, undefined, 'expired', {});
+    if (!waiting) {
+      const next = await signIn.repeat(request, reply, (await rememberedRequests.recall(request)) ?? {});
+      return next === undefined ? problem(request, reply, undefined, 'expired', {}) : pages.redirect(reply, next);
+    }
     const { content, connectionId } = waiting;
     if (!sessions.isOwnForm(request, csrf, { action: namePath, shown: shownOf(content) }))
       return showName(request, reply, username, undefined);

@@ -12,6 +12,7 @@ import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import type { LinkIdentity } from '../../domain/connections/link-identity.ts';
 import { findPendingRequest, type PendingRequest } from '../../interaction/pending-request-view.ts';
+import type { RememberedRequests } from '../../interaction/remembered-request.ts';
 import type { SignIn } from '../../interaction/sign-in.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
@@ -26,6 +27,7 @@ export interface LoginConnectionsDependencies {
   clients: ClientCache;
   sessions: BrowserSessions;
   signIn: SignIn;
+  rememberedRequests: RememberedRequests;
   pages: PageResponses;
   elsewhere: Elsewhere;
   connectionSteps: ConnectionSteps;

@@ -21,6 +21,7 @@ import type { SignInContext } from '../../repositories/sessions/sign-in-context.
 import type { Store } from '../../repositories/store.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
+import { continueOrExpire } from '../../interaction/repeated-form.ts';
 import { storeConsent } from './store-consent.ts';
 
 const form = z.object({
@@ -30,7 +31,7 @@ const form = z.object({
 });
 
 interface ConsentDependencies {
-  store: Pick<Store, 'transaction'>;
+  store: Pick<Store, 'transaction' | 'authorizationRequests'>;
   sessions: BrowserSessions;
   pages: PageResponses;
   flow: AuthorizationFlow;
@@ -56,7 +57,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
     const { csrf, transaction, decision } = parsed.data;
     const { session, pending, grant } = await sessions.findContext(request, reply, { transaction });
     const question = pending && (await flow.questionOf(pending));
-    if (!question) return pages.refuse(request, reply, 'expired');
+    if (!question) return continueOrExpire(options, request, reply, decision === 'allow');
     if (!session) return pages.redirect(reply, `/login?transaction=${transaction}`);
     const binding = { action: '/consent', transaction, session, shown: shown(question) };
     if (!sessions.isOwnForm(request, csrf, binding)) {
@@ -71,6 +72,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
         decision: { allowed: decision === 'allow', sub: session.user.sub },
         question,
         address: clientAddress(request),
+        formHash: sessions.formHash(request),
       },
       request.log,
     );

@@ -11,6 +11,8 @@ interface Consent {
   /** What the page showed. */
   question: Pick<ConsentQuestion, 'client' | 'registeredUri' | 'scope' | 'claims' | 'apis'>;
   address: string | undefined;
+  /** The digest of the form that decides. */
+  formHash: Buffer | undefined;
 }
 
 /**
@@ -28,7 +30,7 @@ export function decideConsent(
 /** @param log the log for the event's line */
 export function storeConsent(
   store: Pick<Store, 'transaction'>,
-  { idHash, decision, question, address }: Consent,
+  { idHash, decision, question, address, formHash }: Consent,
   log: AuditLog,
 ): Promise<void> {
   const { sub } = decision;
@@ -42,7 +44,7 @@ export function storeConsent(
     const type = outcome === 'grant' ? 'consent.granted' : 'consent.denied';
     const detail = { scope, ...(claims.length > 0 && { claims }), ...(named.length > 0 && { resources: named }) };
     await Promise.all([
-      authorizationRequests.decide(idHash, decision),
+      authorizationRequests.decide(idHash, decision, formHash),
       outcome === 'grant' && grants.add(sub, clientId, scope, registeredUri, claims, resources),
       auditEvents.insert({ type, outcome: 'success', actor: sub, sub, clientId, address, detail }, log),
     ]);

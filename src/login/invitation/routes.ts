@@ -69,7 +69,7 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
   app.post(path, async (request, reply) => {
     const { csrf, new_password: chosen, credential } = readParameters(choice, request.body);
     const invited = await find(request);
-    if (!invited) return linkGone(pages, request, reply, 'invitation');
+    if (!invited) return gone(request, reply);
     if (!sessions.isOwnForm(request, csrf, { action: path, shown: invited.link.token }))
       return show(request, reply, invited, { problem: 'tampered' }, 400);
     return credential === undefined
@@ -94,7 +94,7 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
       return show(request, reply, invited, { problem: 'busy' }, wait > 0 ? 429 : 503);
     }
     const used = await use(request, invited, 'password', ({ users }) => users.setPassword(sub, passwordHash));
-    if (!used) return linkGone(pages, request, reply, 'invitation');
+    if (!used) return gone(request, reply);
     const proven = { sub, passwordHash, amr: ['pwd'] };
     return pages.redirect(reply, await rememberedRequests.signIn(request, reply, proven, 'welcome'));
   }
@@ -115,7 +115,7 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
       if (!stored) throw conflict('this passkey belongs to another account');
       return stored;
     });
-    if (!codes) return linkGone(pages, request, reply, 'invitation');
+    if (!codes) return gone(request, reply);
     // as on the account pages: the authenticator says that it verified the user, and without attestation the key itself counts from the next
     // sign-in on
     const proven = { sub, passwordHash: undefined, amr: ['user', 'mfa'] };
@@ -148,6 +148,12 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
       }
       return keep(repositories);
     });
+  }
+
+  /** Answers a form whose link is used up: by this form itself, if a double click sent it twice. */
+  async function gone(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const next = await rememberedRequests.repeat(request, reply, 'welcome');
+    return next === undefined ? linkGone(pages, request, reply, 'invitation') : pages.redirect(reply, next);
   }
 
   async function find(request: FastifyRequest): Promise<Invited | undefined> {

@@ -86,7 +86,7 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
   app.post(reset, async (request, reply) => {
     const { csrf, new_password: chosen } = readParameters(choice, request.body);
     const found = await find(request);
-    if (!found) return linkGone(pages, request, reply, 'password');
+    if (!found) return gone(request, reply);
     const { link, user } = found;
     if (!sessions.isOwnForm(request, csrf, { action: reset, shown: link.token }))
       return show(request, reply, found, { problem: 'tampered' }, 400);
@@ -113,10 +113,16 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
       );
       return true;
     });
-    if (!changed) return linkGone(pages, request, reply, 'password');
+    if (!changed) return gone(request, reply);
     const shown = { sub: user.sub, passwordHash, amr: ['pwd'] };
     return pages.redirect(reply, await rememberedRequests.signIn(request, reply, shown, 'password-changed'));
   });
+
+  /** Answers a form whose link is used up: by this form itself, if a double click sent it twice. */
+  async function gone(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const next = await rememberedRequests.repeat(request, reply, 'password-changed');
+    return next === undefined ? linkGone(pages, request, reply, 'password') : pages.redirect(reply, next);
+  }
 
   async function find(request: FastifyRequest): Promise<{ link: OpenLink; user: User } | undefined> {
     const link = await findLink(store, request, purposes);

@@ -16,7 +16,13 @@ import {
   type PendingRequest,
 } from '../../interaction/pending-request-view.ts';
 import type { FirstStep, SecondStep } from '../../interaction/second-step.ts';
-import { type Continuation, continuationPath, type SignIn, signInPath, withMethods } from '../../interaction/sign-in.ts';
+import {
+  type Continuation,
+  continuationPath,
+  type SignIn,
+  signInPath,
+  withMethods,
+} from '../../interaction/sign-in.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { returnToOf } from '../../pages/return-to.ts';
@@ -71,6 +77,7 @@ export async function loginSecondFactorEndpoint(
 
   app.post(path, async (request, reply) => {
     const { csrf, ...fields } = readParameters(answers, request.body);
+    if (await repeated(request, reply)) return reply;
     const step = await enter(request, reply, true);
     if (!step) return reply;
     if (!isOwnForm(request, csrf, path, step))
@@ -101,6 +108,7 @@ export async function loginSecondFactorEndpoint(
 
   app.post(enrolment.path, async (request, reply) => {
     const { csrf, ...fields } = readParameters(additions, request.body);
+    if (await repeated(request, reply)) return reply;
     const step = await enter(request, reply, false);
     if (!step) return reply;
     const { user } = step;
@@ -217,6 +225,14 @@ export async function loginSecondFactorEndpoint(
   const isOwnForm = (request: FastifyRequest, csrf: string | undefined, action: string, step: Step) =>
     sessions.isOwnForm(request, csrf, binding(action, step));
 
+  /** Answers a form that was sent twice, whose first request used the code up; false for any other form. */
+  async function repeated(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    const { transaction } = singleValued(request.body);
+    const next = await signIn.repeat(request, reply, { transaction, returnTo: returnToOf(request) });
+    if (next !== undefined) void pages.redirect(reply, next);
+    return next !== undefined;
+  }
+
   /** Leads on from a form that was drawn before another tab signed in; undefined for any other form. */
   function earlier(
     request: FastifyRequest,
@@ -230,7 +246,10 @@ export async function loginSecondFactorEndpoint(
     if (!previous || !sessions.isEarlierForm(request, csrf, binding(action, step))) return undefined;
     secondStep.close(request, reply);
     const isOther = previous.user.sub !== user.sub;
-    return pages.redirect(reply, isOther ? signInPath('/login/accounts', continuation) : continuationPath(continuation));
+    return pages.redirect(
+      reply,
+      isOther ? signInPath('/login/accounts', continuation) : continuationPath(continuation),
+    );
   }
 
   function hiddenFields(request: FastifyRequest, reply: FastifyReply, action: string, step: Step) {

@@ -8,6 +8,7 @@ import { type BrowserSessions, type FormBinding, onlyNavigation } from '../../br
 import type { Config } from '../../config.ts';
 import type { AuthorizationFlow } from '../../interaction/authorization-flow.ts';
 import { type PendingRequest, shownRequest } from '../../interaction/pending-request-view.ts';
+import { continueOrExpire } from '../../interaction/repeated-form.ts';
 import type { RememberedRequests } from '../../interaction/remembered-request.ts';
 import { continuationPath, requiredPath, type SignIn, signInPath } from '../../interaction/sign-in.ts';
 import { digest } from '../../crypto/secrets.ts';
@@ -64,7 +65,8 @@ interface SignInPage {
 }
 
 export async function loginEndpoint(app: FastifyInstance, options: LoginDependencies): Promise<void> {
-  const { config, store, flow, signIn, sessions, deviceCookies, pages, audit, rememberedRequests, connectionRouting } = options;
+  const { config, store, flow, signIn, sessions, deviceCookies, pages, audit, rememberedRequests, connectionRouting } =
+    options;
   const sites = options.authenticators.flatMap((one) => one.elsewhere ?? []);
   const leave = createLeave(options);
   const afterVainTrip = createAfterVainTrip(options);
@@ -84,9 +86,10 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     }
     const { session, pending, isSatisfied } = await findContext(request, reply, transaction);
     const isExpired = transaction !== undefined && !pending;
-    // another tab has signed in meanwhile; a page that leads here to choose another account or way says so
+    // another tab has signed in meanwhile; a connection may not know when. A page that leads here to choose another account or way says so
+    const isNew = session && pending && (session.authTime > pending.createdAt || session.upstream !== undefined);
     const isChosen = [account, local, connection].some((choice) => choice !== undefined);
-    if (transaction !== undefined && !isChosen && (await isSatisfied()))
+    if (transaction !== undefined && isNew && !isChosen && (await isSatisfied()))
       return pages.redirect(reply, continuationPath({ transaction }));
     // a user who cannot sign in continues the request by a mailed link
     if (pending) rememberedRequests.remember(request, reply, transaction);
@@ -126,11 +129,11 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
   app.post(cancelPath, async (request, reply) => {
     const { csrf, transaction } = readParameters(cancelForm, request.body);
     const { session, pending } = await findContext(request, reply, transaction);
-    if (transaction === undefined || !pending) return pages.refuse(request, reply, 'expired');
+    if (transaction === undefined || !pending) return continueOrExpire(options, request, reply);
     const form = { action: cancelPath, transaction, session };
     if (!sessions.isOwnForm(request, csrf, form) && !sessions.isEarlierForm(request, csrf, form))
       return show(request, reply, { transaction, pending, session, kind: 'all' }, { problem: 'tampered' });
-    await store.authorizationRequests.cancel(digest('transaction', transaction));
+    await store.authorizationRequests.cancel(digest('transaction', transaction), sessions.formHash(request));
     return pages.redirect(reply, continuationPath({ transaction }));
   });
 
@@ -168,6 +171,12 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
       }
     }
     const refused = answer.outcome === 'verified' ? answer.late : answer;
+    // the answer of a passkey is used up by the first request of a double click
+    const again =
+      fields['username'] === undefined
+        ? await signIn.repeat(request, reply, { transaction, returnTo: returnToOf(request) })
+        : undefined;
+    if (again !== undefined) return pages.redirect(reply, again);
     if (refused.event)
       await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', clientId, ...refused.event });
     // a name of an enforced domain gets one answer for every user and every password (federation FR12)
@@ -213,16 +222,25 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     binding: FormBinding,
   ): Promise<FastifyReply> {
     const { transaction, session, username } = page;
+    if (binding.transaction !== undefined && transaction === undefined)
+      return show(request, reply, page, { problem: 'expired' });
     if (!sessions.isEarlierForm(request, csrf, binding)) {
       const problem = request.headers.cookie === undefined ? 'cookies' : 'tampered';
       return show(request, reply, page, { problem });
     }
     const continuation = { transaction, returnTo: returnToOf(request) };
-    // the session has ended: the page is shown for a new sign-in
-    if (!session) return pages.redirect(reply, signInPath('/login', continuation));
+    // the session has ended, or was renewed by the first request of a double click: else the page is shown for a new sign-in
+    if (!session)
+      return pages.redirect(
+        reply,
+        (await signIn.repeat(request, reply, continuation)) ?? signInPath('/login', continuation),
+      );
     const name = username?.trim() ?? '';
     const isOther = name !== '' && (await store.users.findByLogin(name))?.sub !== session.user.sub;
-    return pages.redirect(reply, isOther ? signInPath('/login/accounts', continuation) : continuationPath(continuation));
+    return pages.redirect(
+      reply,
+      isOther ? signInPath('/login/accounts', continuation) : continuationPath(continuation),
+    );
   }
 
   async function show(

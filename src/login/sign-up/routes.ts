@@ -97,7 +97,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
   app.post(completion, async (request, reply) => {
     const { csrf, username: typed, new_password: password } = readParameters(chosen, request.body);
     const link = await find(request);
-    if (!link) return linkGone(pages, request, reply, 'sign-up');
+    if (!link) return gone(request, reply);
     const username = typed?.trim() || undefined;
     const shown = username === undefined ? {} : { username };
     if (!sessions.isOwnForm(request, csrf, { action: completion, shown: link.token }))
@@ -121,7 +121,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
       return show(request, reply, link, { ...shown, problem: 'busy' }, 503);
     }
     const made = await createAccount(request, link, username!, passwordHash);
-    if (made === 'gone') return linkGone(pages, request, reply, 'sign-up');
+    if (made === 'gone') return gone(request, reply);
     if (made === 'taken') return show(request, reply, link, { ...shown, faults: { username: 'taken' } }, 409);
     const proven = { sub: made.sub, passwordHash, amr: ['pwd'] };
     return pages.redirect(reply, await rememberedRequests.signIn(request, reply, proven, 'welcome'));
@@ -155,6 +155,12 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
       if (isUniqueViolation(error)) return 'taken';
       throw error;
     }
+  }
+
+  /** Answers a form whose link is used up: by this form itself, if a double click sent it twice. */
+  async function gone(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const next = await rememberedRequests.repeat(request, reply, 'welcome');
+    return next === undefined ? linkGone(pages, request, reply, 'sign-up') : pages.redirect(reply, next);
   }
 
   /** The link, if the settings still allow sign-up with its address. */

@@ -5,12 +5,16 @@ import type { ErrorCode } from '../../oauth/errors.ts';
 import { batchedCall } from '../batched-call.ts';
 import { type UsedProof, usedProof, useProof } from '../tokens/dpop-proofs.ts';
 import { batchedSelect } from '../batched-select.ts';
+import { repeatedWithin } from '../sessions/sessions.ts';
 
 /** The decision on the consent page for a request, and the user who decided. */
 export interface ConsentDecision {
   allowed: boolean;
   sub: string;
 }
+
+/** Seconds in which a browser follows the page that leads to the answer. */
+const answeredWithin = 60;
 
 export interface AuthorizationRequestRow {
   clientId: string;
@@ -72,15 +76,35 @@ const lock = statement(
   'authorization_requests.lock',
   'SELECT decision, decided_sub FROM authorization_requests WHERE id_hash = $1 FOR NO KEY UPDATE',
 );
+// A copy for the same form, which a double click sends twice: once the request is answered, it gets a new response for the same decision. It has
+// no id that a browser knows, and counts in no network.
+const copy = (form: string) => `
+  INSERT INTO authorization_requests
+    (id_hash, browser_hash, client_id, endpoint, parameters, problem, decision, decided_sub, created_at, expires_at)
+    SELECT ${form}, browser_hash, client_id, endpoint, parameters, problem, decision, decided_sub, created_at,
+           clock_timestamp() + make_interval(secs => ${repeatedWithin}) FROM changed WHERE ${form} IS NOT NULL
+    ON CONFLICT (id_hash) DO NOTHING`;
 const decide = statement(
   'authorization_requests.decide',
-  'UPDATE authorization_requests SET decision = $2, decided_sub = $3 WHERE id_hash = $1',
+  `WITH changed AS (UPDATE authorization_requests SET decision = $2, decided_sub = $3 WHERE id_hash = $1 RETURNING *) ${copy('$4::bytea')}`,
+);
+const repeat = statement(
+  'authorization_requests.repeat',
+  `INSERT INTO authorization_requests
+     (id_hash, browser_hash, client_id, endpoint, parameters, problem, decision, decided_sub, created_at, expires_at)
+     SELECT $2, browser_hash, client_id, endpoint, parameters, problem, decision, decided_sub, created_at,
+            clock_timestamp() + make_interval(secs => ${answeredWithin})
+       FROM authorization_requests WHERE id_hash = $1 AND browser_hash = $3 AND expires_at > clock_timestamp()
+        AND (decision IS NULL OR decision = $4) RETURNING 1 AS done`,
 );
 const setPrompt = statement(
   'authorization_requests.set_prompt',
   `UPDATE authorization_requests SET parameters = jsonb_set(parameters, '{prompt}', to_jsonb($2::text)) WHERE id_hash = $1`,
 );
-const cancel = statement('authorization_requests.cancel', 'UPDATE authorization_requests SET problem = $2 WHERE id_hash = $1');
+const cancel = statement(
+  'authorization_requests.cancel',
+  `WITH changed AS (UPDATE authorization_requests SET problem = $2 WHERE id_hash = $1 RETURNING *) ${copy('$3::bytea')}`,
+);
 const remove = statement(
   'authorization_requests.delete',
   'DELETE FROM authorization_requests WHERE id_hash = $1 RETURNING 1 AS done',
@@ -166,17 +190,22 @@ export function authorizationRequestsRepository(sql: Sql) {
       const [row] = await sql.query<Pick<RequestRow, 'decision' | 'decided_sub'>>(lock, [idHash]);
       return row && { decision: toDecision(row) };
     },
-    /** Stores a user's decision, in a transaction that holds the lock of the request. */
-    async decide(idHash: Buffer, { allowed, sub }: ConsentDecision): Promise<void> {
-      await sql.query(decide, [idHash, allowed ? 'allowed' : 'denied', sub]);
+    /** Stores a user's decision, in a transaction that holds the lock of the request. @param formHash of the form that decides */
+    async decide(idHash: Buffer, { allowed, sub }: ConsentDecision, formHash: Buffer | undefined): Promise<void> {
+      await sql.query(decide, [idHash, allowed ? 'allowed' : 'denied', sub, formHash]);
+    },
+    /** Stores an answered request again under a new id if the same form of the browser decided the same within the last seconds; else false. */
+    async repeat(formHash: Buffer, idHash: Buffer, browserHash: Buffer, isAllowed: boolean): Promise<boolean> {
+      const values = [formHash, idHash, browserHash, isAllowed ? 'allowed' : 'denied'];
+      return (await sql.query(repeat, values)).length > 0;
     },
     /** Replaces the prompt of a request, when the user has done a part of it. */
     async setPrompt(idHash: Buffer, prompt: string): Promise<void> {
       await sql.query(setPrompt, [idHash, prompt]);
     },
     /** The user does not want to sign in: the client gets the error. */
-    async cancel(idHash: Buffer): Promise<void> {
-      await sql.query(cancel, [idHash, cancelled]);
+    async cancel(idHash: Buffer, formHash: Buffer | undefined): Promise<void> {
+      await sql.query(cancel, [idHash, cancelled, formHash]);
     },
     /** Deletes a request; false when it was deleted before. */
     async delete(idHash: Buffer): Promise<boolean> {

@@ -27,6 +27,8 @@ export interface Session {
 /** A session to store; lifetimes in seconds. */
 export interface NewSession {
   tokenHash: Buffer;
+  /** The digest of the form that signs in; undefined without one. */
+  formHash?: Buffer | undefined;
   sid: string;
   sub: string;
   /** The hash of the password that the user showed; undefined without a password. */
@@ -84,6 +86,9 @@ export interface SessionRow extends UserRow {
   upstream: (Omit<UpstreamSession, 'connectionId' | 'at'> & { at?: string }) | null;
 }
 
+/** Seconds in which the same form counts as sent twice by a double click. */
+export const repeatedWithin = 10;
+
 /** Selects the live session of a token, with its user. @param idleLifetime in seconds */
 export const foundSession = (tokenHash: string, idleLifetime: string) => `
    SELECT ${userColumns}, s.id AS session_id, s.sid, s.auth_time, s.amr, s.connection_id, s.upstream, clock_timestamp() AS now,
@@ -99,6 +104,11 @@ const touch = statement(
 );
 export const storeSession = storedFunction(new URL('store_session.sql', import.meta.url));
 const renew = statement('sessions.renew', `SELECT refusal FROM ${storeSession.name}($1, $2)`);
+const repeat = statement(
+  'sessions.repeat',
+  `UPDATE sessions SET token_hash = $2
+    WHERE form_hash = $1 AND form_at > clock_timestamp() - make_interval(secs => ${repeatedWithin}) AND idle_expires_at > now() RETURNING 1 AS done`,
+);
 // the dependent rows are deleted with it; a trigger keeps those with offline_access
 const end = statement('sessions.end', 'DELETE FROM sessions WHERE id = $1 RETURNING id');
 const owner = statement('sessions.owner', 'SELECT sub FROM sessions WHERE sid = $1 AND ($2::text IS NULL OR sub = $2)');
@@ -147,6 +157,10 @@ export function sessionsRepository(sql: Sql) {
       const { expected, issue } = sessionMembers(session, id);
       const [row] = await sql.query<{ refusal: SignInRefusal | null }>(renew, [expected, issue]);
       return row!.refusal === null;
+    },
+    /** Gives the session that a form signed in within the last seconds another cookie; false if there is none. */
+    async repeat(formHash: Buffer, tokenHash: Buffer): Promise<boolean> {
+      return (await sql.query(repeat, [formHash, tokenHash])).length > 0;
     },
     /** Ends a session and everything that depends on it, except refresh tokens with offline_access. */
     async end(id: string): Promise<boolean> {
@@ -229,6 +243,7 @@ export function sessionMembers(session: NewSession, renews: string | undefined) 
     },
     issue: {
       token_hash: session.tokenHash.toString('hex'),
+      form_hash: session.formHash?.toString('hex'),
       sid: session.sid,
       amr: session.amr,
       auth_time: session.authTime,

@@ -1,12 +1,13 @@
 -- Stores a session, or renews one of the same user, which keeps its sid. It locks the user's row first, which serializes the user's sign-ins and
 -- changes of the password and of second factors: each sees what the earlier ones stored. `refusal` is NULL if the session was stored.
 --   expected: sub, password_hash (null without a password), session (the id of the one to renew, or null), connection (null without one)
---   issue: token_hash (hex), sid, amr, auth_time (null for now), idle_seconds, lifetime_seconds, user_agent, address, connection and upstream (absent to keep those of a renewed one)
+--   issue: token_hash (hex), form_hash (of the form that signed in, hex, or null), sid, amr, auth_time (null for now), idle_seconds, lifetime_seconds, user_agent, address, connection and upstream (absent to keep those of a renewed one)
 CREATE FUNCTION {{store_session}}(expected jsonb, issue jsonb, OUT refusal text, OUT session_id bigint) LANGUAGE plpgsql AS $$
 DECLARE
   user_sub text := expected ->> 'sub';
   renewed_id bigint := (expected ->> 'session')::bigint;
   token bytea := decode(issue ->> 'token_hash', 'hex');
+  form bytea := decode(issue ->> 'form_hash', 'hex');
   methods text[] := ARRAY(SELECT jsonb_array_elements_text(issue -> 'amr'));
   authenticated_at timestamptz := (issue ->> 'auth_time')::timestamptz;
   absolute_end timestamptz := now() + make_interval(secs => (issue -> 'lifetime_seconds')::double precision);
@@ -33,14 +34,16 @@ BEGIN
     RETURN;
   END IF;
   IF renewed_id IS NULL THEN
-    INSERT INTO sessions (token_hash, sid, sub, auth_time, amr, idle_expires_at, expires_at, user_agent, address, connection_id, upstream)
+    INSERT INTO sessions (token_hash, sid, sub, auth_time, amr, idle_expires_at, expires_at, user_agent, address, connection_id, upstream,
+                          form_hash, form_at)
       VALUES (token, issue ->> 'sid', user_sub, coalesce(authenticated_at, clock_timestamp()), methods, idle_end, absolute_end,
-              issue ->> 'user_agent', (issue ->> 'address')::inet, issue ->> 'connection', upstream_session)
+              issue ->> 'user_agent', (issue ->> 'address')::inet, issue ->> 'connection', upstream_session,
+              form, clock_timestamp())
       RETURNING id INTO session_id;
     RETURN;
   END IF;
   -- a password that was checked earlier does not extend the session
-  UPDATE sessions SET token_hash = token, auth_time = coalesce(authenticated_at, clock_timestamp()), amr = methods, used_at = now(),
+  UPDATE sessions SET token_hash = token, form_hash = form, form_at = clock_timestamp(), auth_time = coalesce(authenticated_at, clock_timestamp()), amr = methods, used_at = now(),
          idle_expires_at = CASE WHEN authenticated_at IS NULL THEN idle_end ELSE least(idle_end, expires_at) END,
          expires_at = CASE WHEN authenticated_at IS NULL THEN absolute_end ELSE least(expires_at, absolute_end) END,
          user_agent = issue ->> 'user_agent', address = (issue ->> 'address')::inet,

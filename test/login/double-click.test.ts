@@ -1,0 +1,145 @@
+// A double click sends a form twice, and the browser loses the first answer with its cookie: the second answer is as good.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { setUpAuthenticator } from '../helpers/authenticator.ts';
+import { call } from '../helpers/grants.ts';
+import { createMailBed } from '../helpers/mail-bed.ts';
+import type { TestService } from '../helpers/service.ts';
+import { authorizationUrl, hiddenFields, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
+
+const password = 'three umbrellas under a lighthouse';
+const bed = createMailBed();
+let service: TestService;
+let admin: string;
+beforeAll(async () => {
+  ({ service, admin } = await bed.start());
+});
+afterAll(() => bed.stop());
+
+/** Sends the page's form twice with the cookies of the page, as a double click does. @returns the last answer */
+async function twice(agent: UserAgent, page: Page, fields: Record<string, string>): Promise<Page> {
+  const action = /<form[^>]*action="([^"]*)"/.exec(page.body)![1]!;
+  const form = { ...hiddenFields(page.body), ...fields };
+  const cookies = new Map(agent.cookies);
+  await agent.post(action, form);
+  agent.cookies.clear();
+  for (const [name, value] of cookies) agent.cookies.set(name, value);
+  return agent.post(action, form);
+}
+
+async function invitation(): Promise<{ sub: string; link: string }> {
+  const { body } = await call(`${service.issuer}/admin/api/users`, {
+    token: admin,
+    body: { username: `clicks-${Math.random().toString(36).slice(2)}`, invite: true },
+  });
+  return { sub: body['sub'] as string, link: (body['invitation_uri'] as string).replace(service.issuer, '') };
+}
+const sessionsOf = async (sub: string) =>
+  (await service.database.sql('SELECT FROM sessions WHERE sub = $1', [sub])).length;
+
+test('the last button of an invitation signs in, also within a request, and once (reports A4)', async () => {
+  const { sub, link } = await invitation();
+  const agent = new UserAgent(service);
+  const page = await agent.get(link);
+  const end = await twice(agent, page, { new_password: password });
+  expect([end.status, end.location]).toEqual([303, `${service.issuer}/account?done=welcome`]);
+  expect((await agent.follow(end)).body).toContain('Welcome');
+  expect(await sessionsOf(sub)).toBe(1);
+  const client = await service.createClient();
+  const other = await invitation();
+  const browser = new UserAgent(service);
+  await browser.follow(await browser.get(authorizationUrl(service.issuer, client, { state: 's' })));
+  const consent = await browser.follow(await twice(browser, await browser.get(other.link), { new_password: password }));
+  expect(responseParameters(await browser.submit(consent, { decision: 'allow' }))).toMatchObject({ state: 's' });
+});
+
+test('the form is good for ten seconds, for its own browser, and not after a sign-out (security R55, reports A4)', async () => {
+  const { sub, link } = await invitation();
+  const agent = new UserAgent(service);
+  const page = await agent.get(link);
+  const form = { ...hiddenFields(page.body), new_password: password };
+  const cookies = new Map(agent.cookies);
+  await agent.post('/invitation', form);
+  const again = async (of: Map<string, string>, fields: Record<string, string> = form) => {
+    const browser = new UserAgent(service);
+    for (const [name, value] of of) browser.cookies.set(name, value);
+    return (await browser.post('/invitation', fields)).status;
+  };
+  expect(await again(cookies)).toBe(303);
+  expect(await again(new Map())).toBe(410);
+  const stranger = new UserAgent(service);
+  await stranger.get('/login');
+  expect(await again(stranger.cookies)).toBe(410);
+  expect(await again(cookies, { ...form, csrf: 'A'.repeat(43) })).toBe(410);
+  await service.database.sql(`UPDATE sessions SET form_at = form_at - interval '10 seconds' WHERE sub = $1`, [sub]);
+  expect(await again(cookies)).toBe(410);
+  await service.database.sql(`UPDATE sessions SET form_at = now() WHERE sub = $1`, [sub]);
+  expect(await again(cookies)).toBe(303);
+  await service.database.sql('DELETE FROM sessions WHERE sub = $1', [sub]);
+  expect(await again(cookies)).toBe(410);
+});
+
+test('a code of the second step, the password of a signed-in user and a new password are accepted once and sign in (reports A4)', async () => {
+  const user = await bed.newUser();
+  const owner = new UserAgent(service);
+  await owner.signIn(user);
+  const app = await setUpAuthenticator(owner);
+  const agent = new UserAgent(service);
+  const step = await agent.signIn(user);
+  const end = await agent.follow(await twice(agent, step, { code: app.app.code(1) }));
+  expect(end.url).toBe(`${service.issuer}/account`);
+  expect(end.status).toBe(200);
+
+  const plain = await bed.newUser();
+  const browser = new UserAgent(service);
+  await browser.signIn(plain);
+  const again = await twice(browser, await browser.get('/login'), {
+    username: plain.username,
+    password: plain.password,
+  });
+  expect((await browser.follow(again)).url).toBe(`${service.issuer}/account`);
+
+  await bed.forgotten(plain.username);
+  const reset = new UserAgent(service);
+  const page = await reset.get(await bed.linkTo(plain.email, /Reset your password/));
+  const done = await twice(reset, page, { new_password: password });
+  expect(done.location).toBe(`${service.issuer}/account?done=password-changed`);
+  expect((await reset.follow(done)).status).toBe(200);
+});
+
+test.each(['allow', 'deny'])(
+  'a second %s on the consent page gets a new response for the same decision, in its own browser only (security R4, reports A4)',
+  async (decision) => {
+    const client = await service.createClient();
+    const user = await bed.newUser();
+    const agent = new UserAgent(service);
+    await agent.signIn(user);
+    const page = await agent.follow(await agent.get(authorizationUrl(service.issuer, client, { state: 's' })));
+    const form = hiddenFields(page.body);
+    const first = responseParameters(await agent.submit(page, { decision }));
+    const changed = { ...form, decision: decision === 'allow' ? 'deny' : 'allow' };
+    expect((await agent.post('/consent', changed)).location).toContain('problem=expired');
+    const second = responseParameters(await agent.follow(await agent.post('/consent', { ...form, decision })));
+    expect(Object.keys(second).sort()).toEqual(Object.keys(first).sort());
+    expect(second['state']).toBe('s');
+    if (decision === 'allow') expect(second['code']).not.toBe(first['code']);
+    else expect(second['error']).toBe('access_denied');
+    const stranger = new UserAgent(service);
+    await stranger.signIn(user);
+    expect((await stranger.post('/consent', { ...form, decision })).location).toContain('problem=expired');
+    await service.database.sql(`UPDATE authorization_requests SET expires_at = now() WHERE client_id = $1`, [
+      client.clientId,
+    ]);
+    expect((await agent.post('/consent', { ...form, decision })).location).toContain('problem=expired');
+  },
+);
+
+test('Cancel on the sign-in page, sent twice, answers twice (reports A4)', async () => {
+  const client = await service.createClient();
+  const agent = new UserAgent(service);
+  const page = await agent.follow(await agent.get(authorizationUrl(service.issuer, client, { state: 's' })));
+  const form = hiddenFields(page.body.slice(page.body.indexOf('action="/login/cancel"')));
+  for (let click = 0; click < 2; click++) {
+    const end = await agent.follow(await agent.post('/login/cancel', form));
+    expect(responseParameters(end)).toMatchObject({ error: 'access_denied', state: 's' });
+  }
+});
