@@ -99,5 +99,6 @@ export async function adminPages(
 ): Promise<void> {
   await servePages(app, services.pages);
   const console = createConsole(services);
+  app.addHook('preHandler', console.restoreSecrets);
   await registerAll(app, pages, { ...services, console, operationContext: contextOf(services) });
 }

@@ -22,6 +22,8 @@ export interface PageOptions {
   uiLocales?: string | undefined;
   /** The page's own address below the base path: the page then offers the other languages. */
   here?: string;
+  /** Changes the finished page. @param text gives a sentence of the catalogue in the page's language */
+  finish?: ((html: string, text: (key: string) => string) => string) | undefined;
 }
 
 /** The language that the user chose on a page. It goes before that of the request. */
@@ -99,7 +101,8 @@ export function createPageResponses(
     const locale = begin(request, reply, name, data, options);
     const { here } = options;
     const shown = here === undefined ? data : { ...data, languages: pages.languages(here) };
-    return reply.send(pages.render(name, shown, { locale, brand: brand() }));
+    const html = pages.render(name, shown, { locale, brand: brand() });
+    return reply.send(options.finish ? options.finish(html, (key) => pages.text(key, locale)) : html);
   }
 
   /**

@@ -53,6 +53,8 @@ export interface PageRenderer {
   availableLocales: readonly string[];
   /** The best catalogue for OpenID Connect's `ui_locales`, else for the browser's Accept-Language, else English. */
   chooseLocale(uiLocales: string | undefined, acceptLanguage: string | undefined): string;
+  /** A sentence of the catalogue. */
+  text(key: string, locale: string): string;
   /** The links of the language menu of the page at an address below the base path. */
   languages(here: string): LanguageLink[];
 }
@@ -304,6 +306,7 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     chooseLocale(uiLocales, acceptLanguage) {
       return preferredLocale(availableLocales, uiLocales, acceptLanguage) ?? defaultLocale;
     },
+    text: (key, locale) => toolsOf(locale, undefined).t(key),
     languages(here) {
       const query = here.includes('?') ? '&' : '?';
       // made on first use, since the names take memory

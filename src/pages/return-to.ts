@@ -47,6 +47,9 @@ const ownPages = [
   ...[connectAccount, ownConnections],
 ];
 
+/** Whether the page is one of the account, which its user opened. */
+export const isOwnPage = (page: ReturnTo | undefined): boolean => page?.path.startsWith('/account/') ?? false;
+
 /** The page on which an administrator decides about a registration. @param code its verification code, if known */
 export function registrationPage(code: string | undefined): ReturnTo {
   const path = '/admin/registration';

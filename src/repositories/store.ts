@@ -24,6 +24,7 @@ import { grantsRepository } from './clients/grants.ts';
 import { groupsRepository } from './groups/groups.ts';
 import { hourlyCountsRepository } from './audit/hourly-counts.ts';
 import { instancesRepository } from './instances/instances.ts';
+import { keptFormsRepository } from './kept-forms/kept-forms.ts';
 import { knownBrowsersRepository } from './sessions/device-cookies.ts';
 import { logoutDeliveriesRepository } from './logout-deliveries/logout-deliveries.ts';
 import { mailedLinksRepository } from './mailed-links/mailed-links.ts';
@@ -100,6 +101,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     linkedIdentities: linkedIdentitiesRepository(sql),
     upstreamLogouts: upstreamLogoutsRepository(sql),
     upstreamTokens: upstreamTokensRepository(sql),
+    keptForms: keptFormsRepository(sql),
     logoutDeliveries: logoutDeliveriesRepository(sql),
     mailedLinks: mailedLinksRepository(sql),
     mails: mailsRepository(sql),

@@ -19,7 +19,7 @@ import { internalCookie, single } from '../../browser/cookies.ts';
 import { maxAuthAge, recentlyAuthenticated, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
 import { languagesOf } from '../../server/accept-language.ts';
 import { clientAddress } from '../../server/network.ts';
-import { accountView, type PageResponses } from '../../pages/page-response.ts';
+import { accountView, type PageOptions as PageOptionsOfAll, type PageResponses } from '../../pages/page-response.ts';
 import { singleValued } from '../../server/parameters.ts';
 import { type ConsoleFrame, type ConsoleSection, consoleSections } from '../../pages/views/console.ts';
 import type { FormView, PageName, Pages } from '../../pages/views/index.ts';
@@ -27,6 +27,7 @@ import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
+import { createKeptForms } from './kept-forms.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 
 export { consoleClientId };
@@ -102,6 +103,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
     path: `${basePath}/admin`,
   } as const;
   const administration = createAdministration(store);
+  const keptForms = createKeptForms({ store, secretBox, sessions, basePath });
 
   /** Creates the console's client, or restores its metadata: the base address may have changed, or an operator changed the row by SQL. */
   async function ensureClient(): Promise<void> {
@@ -193,6 +195,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
     reply: FastifyReply,
     path: string,
     fresh: boolean,
+    form?: { csrf: string | undefined; action: string; shown?: string | undefined },
   ): Promise<AdminSession | undefined> {
     const session = await sessions.find(request, reply);
     if (session && !session.user.admin) {
@@ -202,22 +205,30 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
     const [isSignedIn, pending] = session
       ? await Promise.all([holdsToken(request, session), store.clients.countToDecide(maxPending + 1)])
       : [false, 0];
-    if (!session || !isSignedIn) {
-      await signIn(reply, path);
-      return undefined;
-    }
-    if (fresh && !recentlyAuthenticated(session)) {
-      const level = lacksSecondFactor(session) && { acr_values: multiFactor };
-      await signIn(reply, path, { max_age: String(maxAuthAge), ...level });
-      return undefined;
-    }
-    return adminSession(request, reply, session, pending);
+    const isRecent = session !== undefined && (!fresh || recentlyAuthenticated(session));
+    if (session && isSignedIn && isRecent)
+      return adminSession(request, reply, session, pending, await keptForms.finisher(request, session));
+    // only a form of the console itself is kept, in the browser that it was shown in
+    const binding = form && { action: form.action, shown: form.shown, session };
+    const isOwn =
+      binding &&
+      (sessions.isOwnForm(request, form.csrf, binding) || sessions.isEarlierForm(request, form.csrf, binding));
+    const back = session && isOwn ? await keptForms.keep(request, session, form.action, path) : path;
+    const level = session && lacksSecondFactor(session) && { acr_values: multiFactor };
+    await signIn(reply, back, isSignedIn ? { max_age: String(maxAuthAge), ...level } : {});
+    return undefined;
   }
 
   const refuseUser = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
     pages.send(request, reply, 'error', { kind: 'administrators', reference: '' }, { status: 403 });
 
-  function adminSession(request: FastifyRequest, reply: FastifyReply, session: Session, pending: number): AdminSession {
+  function adminSession(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    pending: number,
+    finish: PageOptionsOfAll['finish'],
+  ): AdminSession {
     const { done: notice } = request.method === 'GET' ? singleValued(request.query) : {};
     const framed = <N extends ConsolePageName>(data: PageData<N>, { section }: PageOptions) => {
       const frame: ConsoleFrame = {
@@ -242,7 +253,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
         hidden: { csrf: sessions.formToken(request, reply, { action, session, shown }) },
       }),
       send: (name, data, options) =>
-        pages.send(request, reply, name, framed(data, options), { status: options.status ?? 200 }),
+        pages.send(request, reply, name, framed(data, options), { status: options.status ?? 200, finish }),
       sendSteps<N extends ConsolePageName>(
         name: N,
         first: PageData<N>,
@@ -264,6 +275,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
   }
 
   return {
+    restoreSecrets: keptForms.restoreSecrets,
     /**
      * Serves a page: `show` runs only for an administrator who is signed in. A browser without one is redirected to the sign-in, and another
      * user gets an error page.
@@ -292,7 +304,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
       reply: FastifyReply,
       form: { csrf: string | undefined; action: string; shown?: string | undefined; back: string; fresh?: boolean },
     ): Promise<AdminSession | undefined> {
-      const admin = await admit(request, reply, form.back, form.fresh ?? false);
+      const admin = await admit(request, reply, form.back, form.fresh ?? false, form);
       const { action, shown } = form;
       if (admin && !sessions.isOwnForm(request, form.csrf, { action, shown, session: admin.session }))
         throw invalidRequest('the form has expired or came from another site');

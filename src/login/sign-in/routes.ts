@@ -12,9 +12,10 @@ import { continueOrExpire } from '../../interaction/repeated-form.ts';
 import type { RememberedRequests } from '../../interaction/remembered-request.ts';
 import { continuationPath, requiredPath, type SignIn, signInPath } from '../../interaction/sign-in.ts';
 import { digest } from '../../crypto/secrets.ts';
+import { consoleClientId } from '../../oauth/console-client.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
-import { returnToOf, secondFactors } from '../../pages/return-to.ts';
+import { isOwnPage, returnToOf, secondFactors } from '../../pages/return-to.ts';
 import type { FormView, LoginProblem, Pages } from '../../pages/views/index.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
@@ -287,9 +288,12 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     methods.sort((a, b) => Number(b.id === last) - Number(a.id === last));
     const data: Pages['login'] = { methods, forgottenPasswordUri: signInPath('/password/forgotten', { transaction }) };
     if (ways.length > 0) data.elsewhere = ways.map(({ id, name, path }) => ({ id, name, form: formOf(path) }));
-    if (session || deviceCookies.hash(request))
+    // a user who confirms an operation of the service's own pages goes on as the same user
+    const isConfirmation =
+      again !== undefined && (pending ? pending.clientId === consoleClientId : isOwnPage(returnTo));
+    if (!isConfirmation && (session || deviceCookies.hash(request)))
       data.accountsUri = signInPath('/login/accounts', { transaction, returnTo });
-    if (config.signUp) data.signUpUri = signInPath('/sign-up', { transaction });
+    if (config.signUp && !isConfirmation) data.signUpUri = signInPath('/sign-up', { transaction });
     if (returnTo && transaction === undefined) data.destination = returnTo.name;
     const known = account === undefined ? [] : await deviceCookies.accounts(request);
     const chosen = known.find(({ sub }) => sub === account)?.username;

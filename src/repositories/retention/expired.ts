@@ -42,6 +42,7 @@ const tables = [
   byExpiry('access_tokens'),
   byExpiry('authorization_requests'),
   byExpiry('connection_steps'),
+  byExpiry('kept_forms'),
   byExpiry('client_sessions'),
   byExpiry('used_assertions'),
   byExpiry('used_logout_tokens'),

@@ -1,0 +1,110 @@
+// Keeps a form of the console whose sign-in was too old, and shows it again, filled in, once the same user has confirmed the sign-in.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { SecretBox } from '../../crypto/secret-box.ts';
+import { digest, randomSecret } from '../../crypto/secrets.ts';
+import { fillForm, keepSecrets, mapForms, takesText, type Typed, withNotice } from '../../pages/fill-form.ts';
+import { associatedDataOf } from '../../repositories/keys/sealed-values.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+import type { Store } from '../../repositories/store.ts';
+import { singleValued } from '../../server/parameters.ts';
+
+/** The most bytes of a form that is kept. */
+const maxLength = 64 * 1024;
+/** The parameter of the page's address, and the field of its form. */
+const parameter = 'kept';
+
+/** A form that was sent too late. */
+interface KeptForm {
+  /** Its address, below the base path. */
+  action: string;
+  typed: Typed;
+}
+
+interface KeptFormsOptions {
+  store: Pick<Store, 'keptForms'>;
+  secretBox: SecretBox;
+  sessions: BrowserSessions;
+  basePath: string;
+}
+
+/** Members that are never shown: their controls hide what is typed. */
+const isSecret = (name: string): boolean => /secret|password/.test(name);
+const secretsOf = (typed: Typed): Typed => Object.fromEntries(Object.entries(typed).filter(([name]) => isSecret(name)));
+
+export type KeptForms = ReturnType<typeof createKeptForms>;
+
+export function createKeptForms({ store, secretBox, sessions, basePath }: KeptFormsOptions) {
+  const idOf = (secret: string) => digest('kept form', secret).toString('hex');
+  const dataOf = (id: string) => associatedDataOf('kept_forms.sealed_encrypted', id);
+  const secretIn = (request: FastifyRequest): string | undefined =>
+    singleValued(request.method === 'POST' ? request.body : request.query)[parameter];
+
+  /** The form that the request names, if this session sent it. */
+  async function find(request: FastifyRequest, session: Session): Promise<KeptForm | undefined> {
+    const secret = secretIn(request);
+    if (secret === undefined || !/^[A-Za-z0-9_-]{43}$/.test(secret)) return undefined;
+    const id = idOf(secret);
+    const sealed = await store.keptForms.find(id, session.id, session.user.sub);
+    return sealed && (JSON.parse(secretBox.open(sealed, dataOf(id)).toString()) as KeptForm);
+  }
+
+  return {
+    /** Keeps what a form of this session sent. @returns the address of its page that shows it again; `back` if the form is too long */
+    async keep(request: FastifyRequest, session: Session, action: string, back: string): Promise<string> {
+      const { csrf: _csrf, [parameter]: _kept, ...typed } = singleValued(request.body);
+      const content = JSON.stringify({ action, typed } satisfies KeptForm);
+      if (Buffer.byteLength(content) > maxLength) return back;
+      const secret = randomSecret();
+      const id = idOf(secret);
+      await store.keptForms.insert(id, session.id, session.user.sub, secretBox.seal(content, dataOf(id)));
+      return `${back}${back.includes('?') ? '&' : '?'}${parameter}=${secret}`;
+    },
+    /** Puts the secrets of a form that was kept into the form that was sent now, if its user has not typed them again. */
+    async restoreSecrets(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+      const body = request.body as Record<string, unknown> | null | undefined;
+      if (request.method !== 'POST' || typeof body?.[parameter] !== 'string') return;
+      const session = await sessions.find(request, reply);
+      const kept = session && (await find(request, session));
+      if (!kept || basePath + kept.action !== request.url) return;
+      const missing = Object.entries(secretsOf(kept.typed)).filter(([name]) => (body[name] ?? '') === '');
+      request.body = { ...withoutMemory(body), ...Object.fromEntries(missing) };
+    },
+    /** Returns what a page needs: its form filled in, the secrets that are kept, and the word that a form will need a confirmation. */
+    async finisher(
+      request: FastifyRequest,
+      session: Session,
+    ): Promise<((html: string, text: (key: string) => string) => string) | undefined> {
+      const kept = await find(request, session);
+      const secret = secretIn(request);
+      if (kept && secret !== undefined) {
+        const action = basePath + kept.action;
+        const names = Object.keys(secretsOf(kept.typed));
+        const field = { name: parameter, value: secret };
+        return (html, text) => {
+          const word = text('console.kept.secret');
+          if (request.method === 'POST') return keepSecrets(html, { action, names, field, word });
+          const notice = [
+            text('console.kept.notice'),
+            ...(/type="file"/.test(html) ? [text('console.kept.files')] : []),
+          ];
+          const filled = fillForm(html, { action, typed: kept.typed, isSecret, notice: notice.join(' ') });
+          return keepSecrets(filled, { action, names, field, word });
+        };
+      }
+      // a form that will need a confirmation says so when it opens
+      if (request.method !== 'GET' || recentlyAuthenticated(session)) return undefined;
+      return (html, text) =>
+        mapForms(html, (form, action) =>
+          takesText(form) && !action.startsWith(`${basePath}/admin/try-it`)
+            ? withNotice(form, text('console.kept.soon'))
+            : form,
+        );
+    },
+  };
+}
+
+/** A copy without the record that singleValued() remembers. */
+const withoutMemory = (body: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(body));
