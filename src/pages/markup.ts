@@ -25,6 +25,19 @@ export function clean(value: string): string {
   return value.replace(/\s+/g, ' ').replace(invisible, '').trim();
 }
 
+/** Like `clean`, for text with lines, such as formatted JSON: line breaks and spaces stay. */
+export function cleanLines(value: string): string {
+  return value
+    .split(/\r?\n/)
+    .map((line) =>
+      line
+        .replace(/[^\S ]+/g, ' ')
+        .replace(invisible, '')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
 /** Like `clean`, for names: short enough that the text after it stays visible. */
 export function cleanName(value: string): string {
   const text = clean(value);

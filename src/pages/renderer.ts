@@ -7,7 +7,7 @@ import { Eta, type TemplateFunction } from 'eta/core';
 import type { Brand } from '../domain/appearance.ts';
 import { type Catalogue, readCatalogue } from './catalogue.ts';
 import { languageName, languageTools, preferredLocale } from './language.ts';
-import { clean, cleanName, escape, Html, linkTarget, postTarget, redirectTarget } from './markup.ts';
+import { clean, cleanLines, cleanName, escape, Html, linkTarget, postTarget, redirectTarget } from './markup.ts';
 import type {
   AccountView,
   ClientView,
@@ -245,7 +245,7 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     ]),
   );
   const mail: PageRenderer['mail'] = (name, content, { locale, issuer, brand }) => {
-    const it = { ...toolsOf(locale, brand), ...content, name, issuer, brand, clean, cleanName };
+    const it = { ...toolsOf(locale, brand), ...content, name, issuer, brand, clean, cleanLines, cleanName };
     const values = { ...content.values, issuer };
     const data = { ...it, values, subject: it.t(`mail.${name}.subject`, values) };
     const text = mailAsText(data)
@@ -264,6 +264,7 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
   };
   const fixed = {
     clean,
+    cleanLines,
     cleanName,
     local,
     link: linkTarget,

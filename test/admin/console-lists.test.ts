@@ -76,7 +76,7 @@ test('filters are folded, and their line says how many are set (pages.md)', asyn
     ['/admin/audit?user=root&type=user.signed_in&outcome=success', '2'],
   ] as const) {
     const { body } = await agent.get(path);
-    const [, fold] = /<details class="more">\s*<summary><span>Filters(.*?)<\/span><small>/s.exec(body)!;
+    const [, fold] = /<details class="more">\s*<summary><span>Filters(.*?)<\/span><small class="closed">/s.exec(body)!;
     expect([path, fold!.replace(/<[^>]*>/g, '').trim()]).toEqual([path, set]);
   }
   // a field with a fault is shown

@@ -42,8 +42,8 @@ export function chart(period: ChartView['period'], counts: readonly HourlyCount[
   };
 }
 
-/** Rounds up to a number that is easy to read on a scale: 1, 2 or 5 times a power of ten. */
+/** Rounds up to a number that is easy to read on a scale, and whose half is whole: 2, 4 or 10 times a power of ten. */
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, value)));
-  return power * [1, 2, 5, 10].find((step) => value <= step * power)!;
+  return Math.max(2, power * [1, 2, 4, 10].find((step) => value <= step * power)!);
 }

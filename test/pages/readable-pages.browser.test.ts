@@ -1,0 +1,116 @@
+// What a reader of the pages meets: words that stay whole while there is space, underscores that show, sections that say what a click does, and text that keeps its distance.
+import { type Browser, chromium } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { chart } from '../../src/admin/console/operations/chart.ts';
+import { createPages } from '../../src/pages/renderer.ts';
+import type { PageName } from '../../src/pages/views/index.ts';
+import { examples } from '../../templates/examples/index.ts';
+import { browserArguments } from '../helpers/browser-arguments.ts';
+import { openRendered } from '../helpers/rendered-page.ts';
+import type { View } from './page-states/index.ts';
+
+const pages = createPages({ basePath: '' });
+const most = (name: PageName, data: object = {}) =>
+  ({ name, data: { ...examples[name][1], ...data } }) as unknown as View;
+
+describe.skipIf(!process.env['CHROMIUM'])('in a browser', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: process.env['CHROMIUM']!, args: browserArguments });
+  });
+  afterAll(() => browser?.close());
+  const open = async (width: number) =>
+    openRendered(await browser.newContext({ viewport: { width, height: 720 } }), pages);
+
+  test('names and addresses of members of a group stay in one line while there is space (issue 35)', async () => {
+    const example = examples['console-group'][1];
+    const people = ['ada_lovelace', 'carol'].map((username) => ({
+      ...example.people[0]!,
+      username,
+      name: 'Ada Lovelace',
+      email: `${username}@lighthouse.harbour.example`,
+    }));
+    const { page, show } = await open(1280);
+    await show(most('console-group', { people }));
+    const lines = await page.$$eval('.members tbody bdi:is(.called, .address)', (all) =>
+      all.map((one) => Math.round(one.getBoundingClientRect().height / parseFloat(getComputedStyle(one).lineHeight))),
+    );
+    expect(lines).toEqual([1, 1, 1, 1]);
+  });
+
+  test('the line under a link is below the underscores of a name (issue 35)', async () => {
+    const { page, show } = await open(1280);
+    await show(most('console-group'));
+    const offset = await page.$eval('.members tbody a', (link) => {
+      const style = getComputedStyle(link);
+      return parseFloat(style.textUnderlineOffset) / parseFloat(style.fontSize);
+    });
+    // the underscore of common fonts ends 0.29 em below the baseline
+    expect(offset).toBeGreaterThan(0.29);
+  });
+
+  test('an open section offers to hide itself, and a closed one to show itself (issue 35)', async () => {
+    const { page, show } = await open(360);
+    for (const name of ['console-client-created', 'console-client-edit', 'consent'] as const) {
+      await show(most(name));
+      const sections = await page.$$eval('details:has(> summary > small)', (all) =>
+        all.map((one) => ({ open: (one as HTMLDetailsElement).open, words: one.querySelector('summary')!.innerText })),
+      );
+      expect(sections.length, name).toBeGreaterThan(0);
+      for (const { open: isOpen, words } of sections)
+        expect(/Hide$/.test(words.trim()), `${name}: ${words}`).toBe(isOpen);
+    }
+  });
+
+  test('text keeps its distance from the border of a notice, also with a link and on a phone (issue 35)', async () => {
+    const { page, show } = await open(360);
+    for (const name of ['console-clients', 'console-registrations', 'console-overview', 'console-group'] as const) {
+      await show(most(name));
+      const paddings = await page.$$eval('.notice', (all) =>
+        all.map((one) => {
+          const { paddingTop, paddingBottom, paddingLeft, paddingRight } = getComputedStyle(one);
+          return Math.min(...[paddingTop, paddingBottom, paddingLeft, paddingRight].map(parseFloat));
+        }),
+      );
+      expect(paddings.length, name).toBeGreaterThan(0);
+      for (const padding of paddings) expect(padding, name).toBeGreaterThanOrEqual(6);
+    }
+  });
+});
+
+const render = (view: View, locale = 'en') => pages.render(view.name, view.data, { locale });
+
+test('the preview of claims keeps the lines of its JSON, and no invisible characters (issue 35)', () => {
+  const idToken = JSON.stringify({ sub: '1', name: 'Ada\u202e' }, null, 2);
+  const preview = { ...examples['console-client-claims'][1].preview!, idToken };
+  const page = render(most('console-client-claims', { preview }));
+  expect(page).toContain('<code>{\n  &quot;sub&quot;: &quot;1&quot;,\n  &quot;name&quot;: &quot;Ada&quot;\n}</code>');
+});
+
+test('the button back from the secrets of a client says where it leads (issue 35)', () => {
+  const view = { name: 'console-client-secrets', data: examples['console-client-secrets'][0] } as View;
+  expect(render(view)).toMatch(/<a class="button"[^>]*>Back to [^<]+<\/a>/);
+});
+
+test.each([0, 1, 2, 3, 5, 7, 10, 11, 50, 99, 101, 4_999, 5_001])(
+  'the axis of a chart with %d sign-ins in an hour has whole numbers (issue 35)',
+  (number) => {
+    const now = new Date('2026-11-26T10:30:00Z');
+    const counts = [{ hour: new Date('2026-11-26T09:00:00Z'), kind: 'sign_in' as const, count: number }];
+    const { most: top } = chart('day', counts, now);
+    expect(Number.isInteger(top / 2)).toBe(true);
+    expect(top).toBeGreaterThanOrEqual(number);
+  },
+);
+
+test.each([
+  ['en', /\bat (?:[A-Z][a-z]{2}|\d)|\bon \d+ browsers?/],
+  ['de', /\bum \d{1,2}\.|auf \d+ Browser/],
+  ['ar', /على (?:متصفح|\d+ متصفح)/],
+])('a date follows no word for a time of day, and browsers are no places, in %s (issue 35)', (locale, wrong) => {
+  const sessions = [...examples['account-sessions'][1].sessions, ...examples['account-sessions'][1].sessions];
+  for (const view of [most('account-sessions', { sessions }), most('console-user-link')]) {
+    const page = render(view, locale);
+    expect(page.replaceAll(/<[^>]+>/g, ' ')).not.toMatch(wrong);
+  }
+});
