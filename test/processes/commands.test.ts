@@ -1,15 +1,18 @@
 // Checks that commands act at the service whose database they open, whatever their shell says, and never create a database.
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { usualDataDir } from '../../src/config/data-dir.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { createTestDatabase, dropDatabase } from '../helpers/database.ts';
 import { execute } from '../helpers/global-setup.ts';
-import { freePort, startServer, stopServers } from '../helpers/server-process.ts';
+import { freePort, launcher, startServer, stopServers, surroundings } from '../helpers/server-process.ts';
 
 type Place = Parameters<typeof runCommand>[0];
 const secretKey = randomBytes(32).toString('base64url');
@@ -138,3 +141,24 @@ test('DATA_DIR unset is the folder of the installation; data in the current fold
   expect(readdirSync(folder).sort()).toEqual(['current', 'installed']);
   expect(loadConfig({ DATA_DIR: './data' }).dataDir).toBe('./data');
 });
+
+test.runIf(process.getuid?.() === 0)(
+  'a data folder of another user is refused with one sentence, by the start and by a command (reports B9)',
+  async () => {
+    const dataDir = join(folder, 'data');
+    mkdirSync(join(dataDir, 'postgres'), { recursive: true, mode: 0o700 });
+    writeFileSync(join(dataDir, 'secret-key'), `${secretKey}\n`, { mode: 0o600 });
+    chmodSync(folder, 0o755);
+    const nobody = 65_534;
+    for (const words of [[], ['user', 'list']]) {
+      const child = spawn(launcher, words, {
+        ...{ uid: nobody, gid: nobody, cwd: '/', stdio: 'pipe' },
+        env: { ...surroundings, DATA_DIR: dataDir, PORT: String(await freePort()) },
+      });
+      const [printed, [code]] = await Promise.all([text(child.stderr!), once(child, 'close')]);
+      expect([code, printed]).toEqual([1, expect.stringMatching(/^The setting DATA_DIR is wrong: [^\n]*\.\n$/)]);
+      expect(printed).toMatch(/secret-key cannot be read \(permission denied\).*owner/);
+    }
+  },
+  60_000,
+);

@@ -70,7 +70,7 @@ export const consoleUsersStates: View[] = [
     data: { ...imports[0], result: { counts: { created: 0, updated: 0, unchanged: 1, refused: 0 }, refusals: [] } },
   },
   { name: 'console-users-import', data: { ...imports[0], checking: { line: 1234, lines: 10_001 } } },
-  ...(['missing', 'unknown', 'twice'] as const).flatMap((kind) =>
+  ...(['missing', 'unknown', 'twice', 'separator', 'encoding', 'empty'] as const).flatMap((kind) =>
     ['sub', ''].map((column): View => ({
       name: 'console-users-import',
       data: {
