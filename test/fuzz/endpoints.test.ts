@@ -91,7 +91,7 @@ function fault(route: string, statuses: readonly number[], bytes: string, answer
   if (status >= 400 && of('cache-control') !== 'no-store') return 'an error may be cached';
   if (type.startsWith('text/html')) {
     if (body.includes(markup)) return 'markup comes back as markup';
-    if (method !== 'GET' && method !== 'POST') return 'a page where none belongs';
+    if (!['GET', 'HEAD', 'POST'].includes(method)) return 'a page where none belongs';
   } else if (body !== '' && /^application\/json *(;|$)/.test(type)) {
     const value = JSON.parse(body) as Record<string, unknown>;
     if (status >= 400) {
