@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
-import { type Page, UserAgent } from '../helpers/user-agent.ts';
+import type { Page, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
 let admin: TestUser;

@@ -53,7 +53,9 @@ export function createKeptForms({ store, secretBox, sessions, basePath }: KeptFo
   return {
     /** Keeps what a form of this session sent. @returns the address of its page that shows it again; `back` if the form is too long */
     async keep(request: FastifyRequest, session: Session, action: string, back: string): Promise<string> {
-      const { csrf: _csrf, [parameter]: _kept, ...typed } = singleValued(request.body);
+      const typed = Object.fromEntries(
+        Object.entries(singleValued(request.body)).filter(([name]) => name !== 'csrf' && name !== parameter),
+      );
       const content = JSON.stringify({ action, typed } satisfies KeptForm);
       if (Buffer.byteLength(content) > maxLength) return back;
       const secret = randomSecret();
