@@ -70,6 +70,11 @@ export function isUniqueViolation(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505';
 }
 
+/** Whether a text that would name a user or a client names another one already (security R153). */
+export function isTakenKey(error: unknown): boolean {
+  return isUniqueViolation(error) && (error as pg.DatabaseError).constraint === 'login_keys_pkey';
+}
+
 export function isCheckViolation(error: unknown, constraint: string): boolean {
   return error instanceof pg.DatabaseError && error.code === '23514' && error.constraint === constraint;
 }

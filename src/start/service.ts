@@ -14,7 +14,8 @@ import { openJsonLog, standardError } from '../server/json-log.ts';
 import { listenAt } from '../server/listen.ts';
 import type { Siblings } from '../server/metrics.ts';
 import { logEvent } from '../repositories/audit/audit-events.ts';
-import { createStore } from '../repositories/store.ts';
+import { createStore, type Store } from '../repositories/store.ts';
+import { sharedTexts } from '../repositories/users/users.ts';
 import { cleanUp } from '../jobs/retention.ts';
 import { createFirstAdministrator } from './first-administrator.ts';
 import { openTerminalLog } from './terminal-log.ts';
@@ -61,6 +62,7 @@ export async function startService(
     if (migrations.length > 0) logger.info(appliedText(migrations));
     const store = createStore(database, (event) => logEvent(logger, event));
     await store.serviceSettings.write({ settings: storedForCommands(config), version: installedVersion() });
+    await warnOfPairs(store, logger);
     let starting = true;
     const isStarting = () => starting;
     const app = await buildApp({ config, database, secretKeys: connection.secretKeys, logger, siblings, isStarting });
@@ -102,6 +104,12 @@ export async function startService(
     await connection.close();
     throw error;
   }
+}
+
+/** Says which users a text names beside another user or a client, since before that was refused (security R153). */
+async function warnOfPairs(store: Store, logger: Logger): Promise<void> {
+  const pairs = await store.users.pairs(20);
+  if (pairs.length > 0) logger.warn({ pairs }, sharedTexts);
 }
 
 /** Turns an error that the operator can correct into a sentence about HOST or PORT. */

@@ -16,15 +16,18 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** @param template the database to copy; template0 is empty */
-export async function createTestDatabase(template = templateDatabase): Promise<TestDatabase> {
+/**
+ * @param template the database to copy; template0 is empty
+ * @param locale of an empty database, other than the server's
+ */
+export async function createTestDatabase(template = templateDatabase, locale?: 'C'): Promise<TestDatabase> {
   watchFetch();
   const server = inject('postgres');
   const database = `test_${randomBytes(6).toString('hex')}`;
   await execute(
     { ...server, database: 'postgres' },
     // copies files: half the work of copying through the log
-    `CREATE DATABASE ${database} TEMPLATE ${template} STRATEGY file_copy ENCODING 'UTF8'`,
+    `CREATE DATABASE ${database} TEMPLATE ${template} STRATEGY file_copy ENCODING 'UTF8'${locale === undefined ? '' : ` LOCALE_PROVIDER libc LOCALE '${locale}'`}`,
   );
   const connection = { ...server, database };
   const pool = new pg.Pool({ ...connection, max: 4 });

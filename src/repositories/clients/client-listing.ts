@@ -36,7 +36,7 @@ export function clientListing(filter: ClientFilter, page: Page): { statement: St
   if (selfRegistered !== undefined) conditions.push(selfRegistered ? 'self_registered' : 'NOT self_registered');
   if (words.length > 0) {
     // the database folds the words, as it folds the searched text
-    const query = `string_agg('''' || replace(replace(left(lower(normalize(word, NFKC)), 200), '\\', '\\\\'), '''', '''''') || ''':*', ' & ')`;
+    const query = `string_agg('''' || replace(replace(left(login_key(word), 200), '\\', '\\\\'), '''', '''''') || ''':*', ' & ')`;
     conditions.push(
       `client_search_terms(client_id, metadata) @@ (SELECT (${query})::tsquery FROM unnest(${value(words)}::text[]) AS word)`,
     );

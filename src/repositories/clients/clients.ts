@@ -1,14 +1,13 @@
 // Reads and writes the table clients: relying parties, their registration and their approval.
-import { refusalOfTrigger, type Sql, statement } from '../../database/database.ts';
+import { type Sql, statement } from '../../database/database.ts';
 import type { AccessRule } from '../../oauth/access.ts';
 import type { ClaimRule } from '../../oauth/claim-rules.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { type ClientRules, rulesOf } from '../../oauth/client-rules.ts';
-import { conflict } from '../../oauth/errors.ts';
-import { refusal } from '../../oauth/refusals.ts';
 import type { OwnScopes } from '../../oauth/scope.ts';
 import { abandonedClients } from './abandoned-clients.ts';
 import { type ClientFilter, clientListing, needsDecision, type Page, registrationWaits } from './client-listing.ts';
+import { refusedClient } from './refused-client.ts';
 
 export type ClientStatus = 'disabled' | 'enabled';
 
@@ -156,7 +155,7 @@ const findByRegistrationToken = statement(
 const listStarts = statement(
   'clients.list_starts',
   `SELECT * FROM clients WHERE status = 'enabled' AND NOT start_hidden AND (start_uri IS NOT NULL OR metadata ? 'initiate_login_uri')
-    ORDER BY lower(coalesce(metadata ->> 'client_name', client_id)), client_id LIMIT $1`,
+    ORDER BY login_key(coalesce(metadata ->> 'client_name', client_id)) COLLATE "und-x-icu", client_id LIMIT $1`,
 );
 const insert = statement(
   'clients.insert',
@@ -238,10 +237,7 @@ const useAssertion = statement(
 
 export function clientsRepository(sql: Sql) {
   const one = async (rows: Promise<Row[]>): Promise<Client | undefined> => {
-    const [row] = await rows.catch((error: unknown) => {
-      const sentence = refusalOfTrigger(error, 'clients_resource_uris');
-      throw sentence === undefined ? error : conflict(refusal('resource-held', 'resource_uris', { sentence }));
-    });
+    const [row] = await rows.catch(refusedClient);
     return row && toClient(row);
   };
   return {

@@ -86,6 +86,10 @@ const findNamed = statement(
   'users.find_named',
   'SELECT * FROM users WHERE sub IN (SELECT $1::text UNION SELECT u.sub FROM users_of_login($1) u)',
 );
+const isTaken = statement(
+  'users.is_taken',
+  'SELECT EXISTS (SELECT FROM login_keys WHERE key = login_key($1) AND sub IS DISTINCT FROM $2) AS taken',
+);
 const insert = statement(
   'users.insert',
   `INSERT INTO users (username, email, email_verified, email_confirmed_by, password_hash, admin, groups, claims, sub)
@@ -153,7 +157,21 @@ const rehash = statement(
     WHERE sub = $1 AND password_hash = $2 AND set_config('gatehouse.rehash', 'on', true) = 'on'
    RETURNING sub`,
 );
+// subs alone: a log is no place for names and addresses
+const pairs = statement(
+  'users.pairs',
+  `SELECT DISTINCT least(k.sub, s.sub) AS sub, greatest(k.sub, s.sub) AS other FROM shared_login_keys s JOIN login_keys k USING (key)
+     JOIN users u ON u.sub IN (k.sub, s.sub) AND s.key IN (login_key(u.username), login_key(u.email))
+   UNION ALL
+   SELECT k.sub, 'client ' || c.client_id FROM login_keys k JOIN clients c ON login_key(c.client_id) = k.key
+    WHERE k.is_client AND k.sub IS NOT NULL
+   ORDER BY sub, other LIMIT $1`,
+);
 const remove = statement('users.delete', 'DELETE FROM users WHERE sub = $1 RETURNING sub');
+
+/** What the operator does about pairs(). */
+export const sharedTexts =
+  'each of these pairs shares a user name, an address or an identifier: change the user name or the address of one of the two';
 
 /** Names none of the users whom a text fits. */
 export const ambiguousUser = () =>
@@ -181,6 +199,13 @@ export function usersRepository(sql: Sql) {
       const rows = await sql.query<UserRow>(findNamed, [text]);
       if (rows.length > 1) throw ambiguousUser();
       return rows[0] && toUser(rows[0]);
+    },
+    /**
+     * Whether a text already names a user or a client, as a name, an address, a sub or a client_id (security R153).
+     * @param beside a user who does not count
+     */
+    async isTaken(text: string, beside?: string): Promise<boolean> {
+      return (await sql.query<{ taken: boolean }>(isTaken, [text, beside]))[0]!.taken;
     },
     async insert(user: NewUser): Promise<User> {
       const [row] = await sql.query<UserRow>(insert, [
@@ -249,6 +274,8 @@ export function usersRepository(sql: Sql) {
     async rehash(sub: string, oldHash: string, newHash: string): Promise<boolean> {
       return (await sql.query(rehash, [sub, oldHash, newHash])).length > 0;
     },
+    /** Pairs from before the rule that no text names two users or clients, as subs and ids of clients (security R153). */
+    pairs: (limit: number): Promise<{ sub: string; other: string }[]> => sql.query(pairs, [limit]),
     async delete(sub: string): Promise<boolean> {
       return (await sql.query(remove, [sub])).length > 0;
     },
