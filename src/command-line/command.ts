@@ -90,10 +90,10 @@ async function settingsOf(store: Store, shell: Config, { stderr }: Pick<Terminal
   return settings;
 }
 
-/** @throws OAuthError not_found */
-export async function findUser(store: Store, username: string): Promise<User> {
-  const user = await store.users.findByUsername(username);
-  if (!user) throw notFound(`there is no user ${username}`);
+/** By sub, user name or address. @throws OAuthError not_found, or conflict if the text fits several users */
+export async function findUser(store: Store, named: string): Promise<User> {
+  const user = named.includes('\0') ? undefined : await store.users.findNamed(named);
+  if (!user) throw notFound(`there is no user ${named}`);
   return user;
 }
 

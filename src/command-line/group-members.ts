@@ -25,13 +25,10 @@ function members(change: 'add' | 'remove', summary: string, done: string): Comma
   };
 }
 
-async function subsOf(store: Store, usernames: string[]): Promise<string[]> {
-  const keys = await store.userBatches.keys(usernames);
-  const users = await store.userBatches.lock(usernames);
-  return keys.map((key, index) => {
-    const user = users.get(key);
-    if (!user) throw notFound(`there is no user ${usernames[index]}`);
-    return user.sub;
+async function subsOf(store: Store, named: string[]): Promise<string[]> {
+  return (await store.userBatches.named(named)).map((sub, index) => {
+    if (sub === undefined) throw notFound(`there is no user ${named[index]}`);
+    return sub;
   });
 }
 

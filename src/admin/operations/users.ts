@@ -4,8 +4,9 @@ import { newInvitation } from '../../domain/administration/invitations.ts';
 import { userView } from '../../domain/administrator-views.ts';
 import { pageShape, readUserCursor, userCursorOf } from '../../domain/paging.ts';
 import { newUserShape, userChangeShape } from '../../oauth/administration.ts';
-import { conflict, notFound } from '../../oauth/errors.ts';
-import { rule } from '../../oauth/refusals.ts';
+import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import { loginKey } from '../../oauth/login-key.ts';
+import { refusal, rule } from '../../oauth/refusals.ts';
 import { text } from '../../oauth/text.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { User } from '../../repositories/users/users.ts';
@@ -206,7 +207,15 @@ export const changeUser = operation({
   ): Promise<Changed> {
     const { password, email_verified: isConfirmed, ...change } = input;
     const confirmedBy = isConfirmed === undefined ? undefined : isConfirmed ? ('administrator' as const) : null;
-    if (password !== undefined) await passwordPolicy(password, { ...(await store.users.find(sub)), ...input });
+    const before = (password ?? change.username) ? await store.users.find(sub) : undefined;
+    // by an import alone a user has their own sub as name (security R153)
+    if (
+      change.username !== undefined &&
+      loginKey(change.username) === loginKey(sub) &&
+      change.username !== before?.username
+    )
+      throw invalidRequest(refusal('like-sub', 'username'));
+    if (password !== undefined) await passwordPolicy(password, { ...before, ...input });
     const hash = password === undefined ? undefined : await passwords.hash(password);
     return administration.changeUser(actor, sub, { ...change, confirmedBy }, hash);
   },

@@ -154,7 +154,7 @@ export async function clientClaimsRoutes(
 
   /** What the client would get of a user who grants its whole scope. Nothing is issued or stored (federation F67). */
   async function preview(client: Client, login: string): Promise<NonNullable<Page['preview']>> {
-    const found = login.includes('\0') ? undefined : await store.users.findByLogin(login);
+    const found = login.includes('\0') ? undefined : await store.users.findNamed(login);
     if (!found) return { typed: login.slice(0, 320), unknown: true };
     const roles = await store.clientRoles.ofUser(found, client.clientId);
     const scopes = splitScope(client.metadata.scope);

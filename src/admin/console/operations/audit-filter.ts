@@ -9,12 +9,16 @@ import type { Store } from '../../../repositories/store.ts';
 export interface AuditFilterRead {
   /** The typed values. */
   shown: AuditFilterView;
+  /** The filter as the query of a link. */
+  query: Record<string, string>;
   search: AuditSearch;
   /** Whether the filter asks for issued tokens, which are no events of the trail. */
   issues: boolean;
   faults: ('address' | 'since' | 'until')[];
 }
 
+/** In place of a member that is typed, a link names a user by sub alone, also one that is deleted: no name is read there (security R153). */
+const bySub = { actor: 'by', user: 'sub' } as const;
 const members = ['type', 'outcome', 'actor', 'user', 'client', 'address', 'since', 'until'] as const;
 
 /** The filter names a user by user name or subject, and a deleted user by subject. */
@@ -23,9 +27,12 @@ export async function readAuditFilter(
   store: Pick<Store, 'users'>,
 ): Promise<AuditFilterRead> {
   const shown: AuditFilterView = {};
+  const read: Record<string, string> = {};
   for (const member of members) {
-    const value = query[member]?.replaceAll('\0', '').trim().slice(0, 320) ?? '';
-    if (value !== '') shown[member] = value;
+    const names = member === 'actor' || member === 'user' ? [bySub[member], member] : [member];
+    const name = names.find((one) => (query[one] ?? '') !== '') ?? member;
+    const value = query[name]?.replaceAll('\0', '').trim().slice(0, 320) ?? '';
+    if (value !== '') read[name] = shown[member] = value;
   }
   if (!viewedTypes.some((type) => type === shown.type)) delete shown.type;
   if (shown.outcome !== 'success' && shown.outcome !== 'failure') delete shown.outcome;
@@ -40,18 +47,20 @@ export async function readAuditFilter(
     faults.push(member);
     return undefined;
   };
-  const subOf = async (name: string | undefined) =>
-    name === undefined ? undefined : ((await store.users.findByLogin(name))?.sub ?? name);
+  const subOf = async (member: keyof typeof bySub) => {
+    const typed = read[member];
+    return typed === undefined ? read[bySub[member]] : ((await store.users.findNamed(typed))?.sub ?? typed);
+  };
   const issues = shown.type === tokenIssued;
   const search: AuditSearch = {
     type: issues ? undefined : (shown.type as AuditEventType | undefined),
     outcome: shown.outcome as AuditSearch['outcome'],
-    actor: await subOf(shown.actor),
-    sub: await subOf(shown.user),
+    actor: await subOf('actor'),
+    sub: await subOf('user'),
     clientId: shown.client,
     address: shown.address,
     since: time('since'),
     until: time('until'),
   };
-  return { shown, search, issues, faults };
+  return { shown, query: read, search, issues, faults };
 }

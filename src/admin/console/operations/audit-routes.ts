@@ -7,7 +7,6 @@ import { noStore } from '../../../server/errors.ts';
 import { eventRows } from '../linked-names.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { mediaTypes } from '../../../domain/user-records.ts';
-import type { AuditFilterView } from '../../../pages/views/console-operations.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
 import { notFound } from '../../../oauth/errors.ts';
 import { maxScanned } from '../../../repositories/audit/audit-search.ts';
@@ -40,9 +39,9 @@ export async function auditRoutes(app: FastifyInstance, { console, store }: Audi
       types: viewedTypes,
       faults,
       events,
-      ...(faults.length === 0 && !read.issues && { exportForm: exportForm(admin, shown) }),
-      ...(before !== undefined && { firstUri: list + queryOf(shown) }),
-      ...(found.next && { nextUri: list + queryOf({ ...shown, before: found.next.id }) }),
+      ...(faults.length === 0 && !read.issues && { exportForm: exportForm(admin, read.query) }),
+      ...(before !== undefined && { firstUri: list + queryOf(read.query) }),
+      ...(found.next && { nextUri: list + queryOf({ ...read.query, before: found.next.id }) }),
       ...(found.cut && found.next && { cut: { lookedAt: maxScanned, at: found.next.at } }),
     };
     return admin.send('console-audit', data, {
@@ -55,7 +54,7 @@ export async function auditRoutes(app: FastifyInstance, { console, store }: Audi
     const body = singleValued(request.body);
     const read = await readAuditFilter(body, store);
     const admin = await console.submitted(request, reply, {
-      ...{ csrf: body['csrf'], action: exportPath, back: list + queryOf(read.shown) },
+      ...{ csrf: body['csrf'], action: exportPath, back: list + queryOf(read.query) },
       // the file contains the operations of all users
       fresh: true,
     });
@@ -83,14 +82,14 @@ export async function auditRoutes(app: FastifyInstance, { console, store }: Audi
         detail: Object.entries(event.detail ?? {}).map(([member, value]) => ({ member, value: textOf(value) })),
         more: others.map(([of, value]) => ({
           of: of as Pages['console-audit-event']['more'][number]['of'],
-          uri: list + queryOf({ [of]: value }),
+          uri: list + queryOf({ [of === 'actor' ? 'by' : of === 'user' ? 'sub' : of]: value }),
         })),
       },
       { section },
     );
   });
 
-  function exportForm(admin: AdminSession, filter: AuditFilterView) {
+  function exportForm(admin: AdminSession, filter: AuditFilterRead['query']) {
     const form = admin.form(exportPath);
     return { ...form, hidden: { ...filter, ...form.hidden } };
   }

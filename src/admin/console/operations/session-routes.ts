@@ -39,16 +39,20 @@ export async function sessionRoutes(
   const section = 'sessions';
 
   console.page(app, list, async (admin, request) => {
-    const { user: typedUser = '', address: typedAddress = '', cursor } = singleValued(request.query);
+    const { sub, user: typedUser = '', address: typedAddress = '', cursor } = singleValued(request.query);
     const typed = { user: typedUser.trim().slice(0, 320), address: typedAddress.trim().slice(0, 64) };
-    const filter = { user: typed.user || undefined, address: typed.address || undefined };
+    // a link names a user by sub alone: no name is read there (security R153)
+    const filter = {
+      sub,
+      user: sub === undefined ? typed.user || undefined : undefined,
+      address: typed.address || undefined,
+    };
     const after = readCursor(cursor, isNumber);
-    const person =
-      filter.user === undefined
-        ? undefined
-        : ((await store.users.findByLogin(filter.user)) ?? (await store.users.find(filter.user)));
+    const named = sub ?? filter.user;
+    const find = sub === undefined ? store.users.findNamed : store.users.find;
+    const person = named === undefined || named.includes('\0') ? undefined : await find(named);
     const fault: 'user' | 'address' | undefined =
-      filter.user !== undefined && !person
+      named !== undefined && !person
         ? 'user'
         : filter.address !== undefined && isIP(filter.address) === 0
           ? 'address'
@@ -69,7 +73,7 @@ export async function sessionRoutes(
         ...optional('browser', browserName(session.userAgent)),
       })),
       form: admin.form(list),
-      ...optional('user', filter.user),
+      ...optional('user', sub === undefined ? filter.user : (person?.username ?? sub)),
       ...optional('address', filter.address),
       ...(fault && { fault }),
       ...(after && { firstUri: list + queryOf(filter) }),
@@ -103,7 +107,7 @@ export async function sessionRoutes(
         more: found.length > maxCounted,
         own: sub === admin.session.user.sub,
         form: withField(admin.form(confirmation, sub), 'sub', sub),
-        backUri: list + queryOf({ user: person.username }),
+        backUri: list + queryOf({ sub }),
         ...(typed !== undefined && { typed, problem: 'typed' as const }),
       },
       { section, status: typed === undefined ? 200 : 400 },

@@ -1,7 +1,7 @@
 // Defines the fields of the console's form for a user: their values, the change that a submitted form makes, and its faults.
 import { isDeepStrictEqual } from 'node:util';
 import type { UserField, UserFieldFault } from '../../../pages/views/console-users.ts';
-import { claimRules, email, name } from '../../../oauth/administration.ts';
+import { claimRules, email, userName } from '../../../oauth/administration.ts';
 import type { User, UserChange } from '../../../repositories/users/users.ts';
 
 const textClaims = [
@@ -123,7 +123,7 @@ function faultOf(field: UserFieldName, value: string): UserFieldFault | undefine
   if (value.length > maxLength(field)) return 'long';
   const rule =
     field === 'username'
-      ? name
+      ? userName
       : field === 'email'
         ? email
         : claimRules[(isAddressField(field) ? 'name' : field) as keyof typeof claimRules];

@@ -110,7 +110,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
           sources: memberships.get(name) ?? [],
         })),
         offered: groups.map(({ name }) => name).filter((name) => !user.groups.includes(name)),
-        sessions: { count: sessions.length, uri: `/admin/sessions?${new URLSearchParams({ user: sub })}` },
+        sessions: { count: sessions.length, uri: `/admin/sessions?${new URLSearchParams({ sub })}` },
         grants: grants.map(({ clientId, clientName, createdAt }) => ({ clientId, clientName, createdAt })),
         factors: factors.map((factor) => ({
           ...{ kind: kindOf(authenticators, factor), name: factor.name, createdAt: factor.createdAt },
@@ -128,7 +128,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
         removeUri,
         endUri: `/admin/sessions/end?${new URLSearchParams({ sub })}`,
         events: await eventRows(store, events),
-        auditUri: `/admin/audit?${new URLSearchParams({ user: user.username })}`,
+        auditUri: `/admin/audit?${new URLSearchParams({ sub: user.sub })}`,
         ...trouble,
       },
       { section: 'users', status: trouble ? 400 : 200 },
