@@ -193,6 +193,7 @@ export const requirements: Record<string, Record<number, string>> = {
   },
   'Found by attack, the second time': {
     153: 'One text never names two users or clients: names, addresses, subs and client ids have one key space, whose primary key decides on every database.',
+    154: 'A user name that a user or a connection chooses has no control or format characters, and is no sentence and no address without authority over it; tries are counted, and no page tells whether an address has an account.',
     156: 'Who confirmed an address is remembered, and a word joins no account without a question.',
     157: 'The word of a provider confirms an address only where the provider owns it, or an administrator trusts the provider.',
     164: 'No host of `OUTBOUND_ALLOW` is fetched for a client that was never approved, unless `CLIENT_ID_METADATA_HOSTS` names it; a user has at most ten documents that wait, in a queue of their own.',

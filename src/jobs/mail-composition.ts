@@ -42,6 +42,7 @@ const requestableByAnyone: readonly MailName[] = [
   'reset-password',
   'sign-up',
   'sign-up-known',
+  'address-held',
   'sign-in-elsewhere',
 ];
 const maxNames = 10;
@@ -92,7 +93,9 @@ export function createMailComposition(options: MailCompositionOptions) {
     // the user is looked up here and not during the request, whose duration must not reveal whether the user exists
     async 'forgotten-password'({ users, mails }, { data, locale }) {
       const login = data['login'];
-      const user = typeof login === 'string' ? await users.findByLogin(login) : undefined;
+      // of a pair from before one text named one user, the mail goes to the user whose address it is (security R153)
+      const user =
+        typeof login === 'string' ? ((await users.findByEmail(login)) ?? (await users.findByLogin(login))) : undefined;
       if (user?.status !== 'enabled') return;
       // a user of an enforced domain learns where to sign in, and gets no link (federation 4)
       const required = await connectionRouting.requiredOf(user);
@@ -111,8 +114,11 @@ export function createMailComposition(options: MailCompositionOptions) {
         const elsewhere = enforced && { name: 'sign-in-elsewhere', data: { connection: enforced.displayName } };
         return mails.insert({ name: 'sign-up', recipient, locale, ...elsewhere });
       }
-      if (user.status === 'enabled' && user.emailVerified)
-        await mails.insert({ name: 'sign-up-known', sub: user.sub, locale });
+      await mails.insert(
+        user.status === 'enabled' && user.emailVerified
+          ? { name: 'sign-up-known', sub: user.sub, locale }
+          : { name: 'address-held', recipient, locale },
+      );
     },
     async registrations({ clients, mails }, { data }) {
       const since = typeof data['since'] === 'string' ? new Date(data['since']) : undefined;
@@ -137,14 +143,17 @@ export function createMailComposition(options: MailCompositionOptions) {
     knows: ({ name }: OutboxRow): boolean => mailNames.some((known) => known === name),
     /** The mail of a row; undefined when it has no recipient any more. */
     async compose(row: OutboxRow): Promise<Composed | undefined> {
-      const name = mailNames.find((known) => known === row.name);
+      const ordered = mailNames.find((known) => known === row.name);
       const user = row.sub === undefined ? undefined : await store.users.find(row.sub);
-      if (!name || (row.sub !== undefined && user?.status !== 'enabled')) return undefined;
+      if (!ordered || (row.sub !== undefined && user?.status !== 'enabled')) return undefined;
       const to = row.recipient ?? (user?.emailVerified ? user.email : undefined);
       if (to === undefined) return undefined;
+      // an address that names another user already: its owner learns whom to ask, and gets no link (security R154)
+      const isNew = ordered === 'sign-up' || (ordered === 'verify-address' && to !== user?.email);
+      const name = isNew && (await store.users.isTaken(to, user?.sub)) ? 'address-held' : ordered;
       const purpose = purposes[name];
       // the account has another address by now, so the link would do nothing
-      if (purpose === 'verify_address' && user?.email !== (row.data['replaces'] ?? undefined)) return undefined;
+      if (ordered === 'verify-address' && user?.email !== (row.data['replaces'] ?? undefined)) return undefined;
       if (purpose === 'invitation' && user?.email !== to) return undefined;
       // each kind of mail has its own count: requests of one kind for another user's address must not use up the limit of the others
       if (
@@ -153,7 +162,7 @@ export function createMailComposition(options: MailCompositionOptions) {
         (await limits.consume('mailedLinks', `${name} ${to.toLowerCase()}`)) > 0
       )
         return undefined;
-      const content = await contentOf(row, user, to);
+      const content = await contentOf(row, name === 'address-held' ? undefined : user, to);
       const buttonPath = buttonPaths[name];
       if (purpose) {
         if (purpose !== 'stop_change') content.lifetime = lifetimeOf[purpose];

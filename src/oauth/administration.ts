@@ -6,6 +6,7 @@ import { claimRulesShape } from './claim-rules.ts';
 import type { storableClaims } from './claim-names.ts';
 import { isNetwork } from './networks.ts';
 import { isWebUri } from './redirect-uri.ts';
+import { looksLikeSub } from './login-key.ts';
 import { rule } from './refusals.ts';
 
 const wellFormed = (value: string) => !value.includes('\0') && value.isWellFormed();
@@ -19,17 +20,35 @@ export const name = z
 /** A group's name is a path segment of its address, where . and .. are dot segments (RFC 3986 5.2.4). */
 export const groupName = name.refine((value) => value !== '.' && value !== '..', rule('dots'));
 
-/** Characters of a user name that a user chooses at sign-up. */
+/** Characters that no one sees, or whose meaning a later Unicode decides: controls, formats, fillers and unassigned ones. */
+const invisible = /[\p{C}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\u2800]/u;
+/** Each check of a user name is also one of the form in which names are compared (RFC 8265 3). */
+const compared = (value: string) => value.normalize('NFKC').trim();
+
+/** A user name of an import, where a name may be the user's own sub. */
+export const importedName = name
+  .refine((value) => !invisible.test(value) && !invisible.test(compared(value)), rule('invisible-characters'))
+  .refine((value) => compared(value).length >= 1 && compared(value).length <= 255, rule('most-characters'));
+
+/** A user name that an administrator gives; it may be an address. */
+export const userName = importedName.refine((value) => !looksLikeSub(value), rule('like-sub'));
+
+/** Characters of a user name that a user chooses. */
 export const maxOwnNameLength = 64;
 
 /**
- * A user name that a user chooses at sign-up. It appears in mails that the user can have sent to others, so it must not read
- * as an address: a word with a dot in it must be the whole name.
+ * A user name that a user or a connection chooses (security R154). It appears in mails that the user can have sent to others, so it must
+ * not read as an address or a sentence: a word with a dot in it must be the whole name.
  */
-export const ownName = name
-  .refine((value) => [...value].length <= maxOwnNameLength)
-  .regex(/^[\p{L}\p{M}\p{N} ._'’-]+$/u)
-  .refine((value) => !/^www\./iu.test(value) && !/ .*\.[^ .]|\.[^ .].* /u.test(value));
+export const ownName = userName.refine((value) => {
+  const text = compared(value);
+  return (
+    [...text].length <= maxOwnNameLength &&
+    /^[\p{L}\p{M}\p{N} ._'’-]+$/u.test(text) &&
+    !/^www\./iu.test(text) &&
+    !/ .*\.[^ .]|\.[^ .].* /u.test(text)
+  );
+});
 
 /** An email address. */
 export const email = z
@@ -100,7 +119,7 @@ export const password = (minLength: number) =>
 
 export const newUserShape = (minPasswordLength: number) =>
   z.strictObject({
-    username: name.describe('The name by which the user signs in.'),
+    username: userName.describe('The name by which the user signs in.'),
     email: email.optional().describe('The email address, with which the user can also sign in.'),
     email_verified: z.boolean().optional().describe('Whether the email address is known to be that of the user.'),
     password: password(minPasswordLength)

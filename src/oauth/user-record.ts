@@ -1,6 +1,7 @@
 // Reads and writes a user as one record of an import or export. No refusal repeats a value: some values are secrets.
 import { z } from 'zod';
-import { claimRules, email, groupName, name } from './administration.ts';
+import { claimRules, email, groupName, importedName } from './administration.ts';
+import { loginKey, looksLikeSub } from './login-key.ts';
 import { storableClaims } from './claim-names.ts';
 import { type ImportReason, isImportReason } from './import-reasons.ts';
 import { faultOf, rule } from './refusals.ts';
@@ -30,7 +31,7 @@ const rules: Record<string, z.ZodType> = {
     .string()
     // addresses of the admin routes use these words for something else
     .regex(/^(?!(?:\.{1,2}|me|import|export|new)$)[!-~]{1,255}$/, rule('sub')),
-  username: name,
+  username: importedName,
   email: email.nullable(),
   email_verified: z.boolean(),
   status: z.enum(['enabled', 'disabled'], rule('status')),
@@ -85,6 +86,12 @@ export function readUserRecord(value: unknown): UserRecord | RecordProblem {
   }
   if (JSON.stringify(attributes ?? {}).includes('\ufffd')) return { column: 'attributes', reason: 'encoding' };
   if (record['username'] === undefined) return { column: 'username', reason: 'missing' };
+  // a name that looks like a sub is that of its own user alone (security R153)
+  if (
+    looksLikeSub(String(record['username'])) &&
+    loginKey(String(record['sub'])) !== loginKey(String(record['username']))
+  )
+    return { column: 'username', reason: 'like-sub' };
   if (Array.isArray(record['groups'])) record['groups'] = [...new Set(record['groups'] as string[])];
   // each member was parsed by its own rule; the compiler cannot follow that in a loop
   return {

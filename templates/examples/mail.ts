@@ -32,6 +32,7 @@ export const mailExamples: Examples<Record<MailName, MailContent>> = {
   'sign-up': [{ link }, { link, lifetime: 86_400 }],
   invitation: [{ link }, { link, values: { username: 'ada', issuer: 'https://id.example' }, lifetime: 604_800 }],
   'sign-in-elsewhere': [{ link }, { values: { connection: 'Corporate' }, link }],
+  'address-held': [{}, { values: { address: 'ada@example.com' } }],
   'sign-up-known': [{ link }, { values: { username: 'ada' }, link }],
   'registration-waiting': [
     { link, facts: { names: [] } },

@@ -221,7 +221,13 @@ describe('an address', () => {
     const newAddress = `new-${user.email}`;
     expect((await order('/account/email', { email: newAddress }, agent)).body).toContain(newAddress);
     expect((await order('/account/email', { email: other.email }, agent)).body).toContain(other.email);
-    const otherLink = await linkTo(other.email, /Verify your email address/);
+    // an address that is held gets no link, but whom to ask (security R154)
+    const held = await server.find(other.email, /This email address is in use/);
+    expect([held.link, held.text]).toEqual([undefined, expect.not.stringContaining(user.username)]);
+    // one that another user takes meanwhile
+    await order('/account/email', { email: `late-${user.email}` }, agent);
+    const otherLink = await linkTo(`late-${user.email}`, /Verify your email address/);
+    await service.createUser({ username: `late-${user.email}` });
     const link = await linkTo(newAddress, /Verify your email address/);
     expect((await service.store.users.find(user.sub))?.email).toBe(user.email);
     const taken = await follow(otherLink);

@@ -361,6 +361,44 @@ describe('a linked user', () => {
     expect((await signInBy(new UserAgent(service), 'honest')).url).toBe(`${service.issuer}/account`);
   });
 
+  test('has a name that the user or the provider chooses by the rule of sign-up, and no address of others (security R154, reports A7, B8)', async () => {
+    for (const said of [
+      ...[
+        'carol@else.example',
+        'bob@else.example',
+        'bo\u200bb',
+        'Go to evil.example now',
+        alice.sub,
+        'ALICE@CORP.example',
+      ],
+      // the provider's word is no authority over the address
+      'word@else.example',
+    ]) {
+      liar.be({ sub: newSubject(), preferred_username: said, email: 'word@else.example', email_verified: true });
+      expect((await signInBy(new UserAgent(service), 'liar')).url, said).toBe(`${service.issuer}/login/name`);
+    }
+    // an address with an account and one without get the same answer
+    const agent = new UserAgent(service);
+    let page = await signInBy(agent, 'liar');
+    const answers = [];
+    for (const username of ['bob@else.example', 'nobody@else.example', 'bob＠else.example']) {
+      page = await agent.submit(page, { username });
+      answers.push(page.body.replace(/ value="[^"]*"/g, ''));
+    }
+    expect(answers[1]).toBe(answers[0]);
+    expect(answers[2]).toBe(answers[0]);
+    expect(answers[0]).toContain('Choose a name');
+    // by authority over it the address of the user is a name
+    honest.be({
+      sub: newSubject(),
+      preferred_username: 'Own@corp.example',
+      email: 'own@corp.example',
+      email_verified: true,
+    });
+    expect((await signInBy(new UserAgent(service), 'honest')).url).toBe(`${service.issuer}/account`);
+    expect((await service.store.users.findByUsername('own@corp.example'))?.email).toBe('own@corp.example');
+  });
+
   test('of a deleted connection is unknown to another one of the same id (federation FR1, F27)', async () => {
     await addConnection(service, honest, 'reborn', { provisioning: 'on' });
     honest.be({ sub: 'old', preferred_username: 'before the rebirth' });

@@ -53,6 +53,13 @@ describe('sign-up', () => {
       ['You won! Look at evil', 'Use up to 64 letters'],
       ['Go to evil.example now', 'Use up to 64 letters'],
       ['Ada\nLovelace', 'Use up to 64 letters'],
+      // each check is of the normal form (security R154)
+      ['Go to ｅｖｉｌ．ｅｘａｍｐｌｅ now', 'Use up to 64 letters'],
+      ['eve＠example.com', 'Use up to 64 letters'],
+      ['new\u200bcomer', 'Use up to 64 letters'],
+      ['new\u034fcomer', 'Use up to 64 letters'],
+      [user.sub, 'Use up to 64 letters'],
+      [` ${user.sub.toUpperCase()}`, 'Use up to 64 letters'],
       ['a'.repeat(65), 'Use up to 64 letters'],
       ['', 'Enter a user name'],
     ] as const)
@@ -65,6 +72,20 @@ describe('sign-up', () => {
     expect(account).toMatchObject({ emailVerified: true, admin: false, groups: [] });
     expect(await takes({ username: email }, newPassword)).toBe(true);
     expect(await eventsOf(account!.sub, 'user.signed_up')).toHaveLength(1);
+  });
+
+  test('an address that is the name of another user gets the usual page, and a mail that says whom to ask (security R153, R154)', async () => {
+    const address = 'held@example.com';
+    await service.createUser({ username: 'HELD@example.com' });
+    const free = await order('/sign-up', { email: 'free@example.com' });
+    const page = await order('/sign-up', { email: address });
+    const without = ({ body }: { body: string }) => body.replace(/value="[^"]*"/g, '');
+    expect(without(page)).toBe(without(free));
+    const mail = await server.find(address, /This email address is in use/);
+    expect(mail.text).toContain('ask an administrator of this service');
+    expect(mail.link).toBeUndefined();
+    expect(mail.text).not.toContain('HELD');
+    expect(await service.store.users.findByEmail(address)).toBeUndefined();
   });
 
   test('continues to the client that requested a new account, in the browser that sent the request (Initiating User Registration 1.0, 4.1)', async () => {

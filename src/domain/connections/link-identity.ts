@@ -1,9 +1,10 @@
 // Finds, links or makes the user whom a verified identity is: the one routine that links, for every kind of connection (federation 4).
 import type { Config } from '../../config.ts';
 import { isUniqueViolation } from '../../database/database.ts';
-import { name as usernameShape } from '../../oauth/administration.ts';
+import { ownName, userName } from '../../oauth/administration.ts';
 import { type Claims, mappedClaims, valueAt, vouching } from '../../oauth/connection-answer.ts';
 import { routeOf } from '../../oauth/connection-route.ts';
+import { loginKey } from '../../oauth/login-key.ts';
 import { decideLink, type LinkRefusal } from '../../oauth/linking.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
@@ -146,9 +147,8 @@ export function createLinkIdentity({
     async function provision(): Promise<LinkOutcome> {
       const suggested = nameIn(identity.claims, connection!);
       const given = request.username ?? suggested;
-      const usable = given !== undefined && isUsable(given, vouched);
-      // a name that is the address of another account would sign in before that account
-      const isTaken = async (name: string) => (await users.findByLogin(name)) !== undefined;
+      const usable = given !== undefined && isUsable(given, facts.vouches === 'authority' ? vouched : undefined);
+      const isTaken = (name: string) => users.isTaken(name);
       const taken = usable && (await isTaken(given));
       const hasSuffix = taken && connection!.usernameSuffix && request.username === undefined && !given.includes('@');
       const wanted = hasSuffix ? await freeName(given, isTaken) : given;
@@ -266,7 +266,12 @@ async function freeName(name: string, isTaken: (name: string) => Promise<boolean
   return undefined;
 }
 
-/** Whether a name can be that of a new user. One that reads as an address must be the vouched address of the user. */
-function isUsable(name: string, vouched: string | undefined): boolean {
-  return usernameShape.safeParse(name).success && (!name.includes('@') || name === vouched);
+/**
+ * Whether a user or a connection can choose this name for a new user (security R154). An address, which may be a name of that user alone,
+ * gets the same answer whether it has an account or not.
+ * @param owned the address of the user, if the connection has authority over it
+ */
+function isUsable(name: string, owned: string | undefined): boolean {
+  const isOwned = owned !== undefined && loginKey(name) === loginKey(owned);
+  return (isOwned ? userName : ownName).safeParse(name).success;
 }

@@ -1,6 +1,7 @@
 // Serves /login/name, where a user chooses the name of the account that an identity is given.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { onlyNavigation } from '../../browser/session.ts';
+import { countLinkRequest } from '../../interaction/mailed-link.ts';
 import { readParameters, textFields } from '../../server/parameters.ts';
 import { byOf, contextOf, type LoginConnectionsDependencies, namePath, shownOf } from './login-connections.ts';
 import type { Decide } from './outcome.ts';
@@ -31,6 +32,12 @@ export function chooseNameRoutes(
     const { content, connectionId } = waiting;
     if (!sessions.isOwnForm(request, csrf, { action: namePath, shown: shownOf(content) }))
       return showName(request, reply, username, undefined);
+    // a step must not allow unlimited tries of names (security R154)
+    const wait = await countLinkRequest(options.limits, request);
+    if (wait > 0) {
+      reply.header('retry-after', String(wait));
+      return showName(request, reply, username, 'throttled');
+    }
     const outcome = await linkIdentity(connectionId, content.identity, {
       purpose: 'sign-in',
       username: username.trim(),
@@ -45,7 +52,7 @@ export function chooseNameRoutes(
     request: FastifyRequest,
     reply: FastifyReply,
     typed: string | undefined,
-    fault: 'taken' | 'unusable' | undefined,
+    fault: 'taken' | 'unusable' | 'throttled' | undefined,
   ): Promise<FastifyReply> {
     const waiting = await steps.waiting(request, 'name');
     if (!waiting) return problem(request, reply, undefined, 'expired', {});
@@ -64,7 +71,7 @@ export function chooseNameRoutes(
         username: typed ?? '',
         ...(fault && { fault }),
       },
-      { status: fault ? 400 : 200, uiLocales: pending?.uiLocales, here: namePath },
+      { status: fault === 'throttled' ? 429 : fault ? 400 : 200, uiLocales: pending?.uiLocales, here: namePath },
     );
   }
 }

@@ -77,7 +77,7 @@ export interface ConnectionPages {
     client?: ClientView;
     form: FormView;
     username: string;
-    fault?: 'taken' | 'unusable';
+    fault?: 'taken' | 'unusable' | 'throttled';
   };
   /** Lists the links of the user. Posts `act`: "begin" or "remove" with `connection`, or "confirm" or "leave". */
   'account-connections': AccountFrame & {

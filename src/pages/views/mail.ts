@@ -11,6 +11,7 @@ export const mailNames = [
   'second-step-failed',
   'sign-up',
   'sign-up-known',
+  'address-held',
   'sign-in-elsewhere',
   'invitation',
   'registration-waiting',

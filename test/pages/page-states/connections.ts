@@ -60,6 +60,7 @@ export const connectionStates: View[] = [
     data: { ...security, methods: [...security.methods, { method: 'connections', uri: '/account/connections', set }] },
   })),
   { name: 'login-name', data: { ...examples['login-name'][1], fault: 'unusable' } },
+  { name: 'login-name', data: { ...examples['login-name'][1], fault: 'throttled' } },
   ...(['enforced', 'connection'] as const).map((one): View => ({
     name: 'login',
     data: { ...login, methods: [], fields: [], connection: 'Corporate', problem: one },
