@@ -196,6 +196,7 @@ export const requirements: Record<string, Record<number, string>> = {
     154: 'A user name that a user or a connection chooses has no control or format characters, and is no sentence and no address without authority over it; tries are counted, and no page tells whether an address has an account.',
     156: 'Who confirmed an address is remembered, and a word joins no account without a question.',
     157: 'The word of a provider confirms an address only where the provider owns it, or an administrator trusts the provider.',
+    163: 'A typed name finds the entry that the first fitting login attribute names alone, a name of several entries is an event, and a rule can name the entry of a group.',
     164: 'No host of `OUTBOUND_ALLOW` is fetched for a client that was never approved, unless `CLIENT_ID_METADATA_HOSTS` names it; a user has at most ten documents that wait, in a queue of their own.',
     166: 'An export to a terminal is cleaned like all output, the time to clean text for a mail is bounded, and an outgoing request prints nothing.',
   },

@@ -1,6 +1,7 @@
 // Reads what the answer of a connection says of a user: address, claims, groups, level and time. Nothing of it is an address to call (federation FR13).
 import { claimRules as claimShapes, email as emailShape, groupName } from './administration.ts';
 import { type Attribute, attributeFault, attributeOfText } from './attributes.ts';
+import { nameKey } from './distinguished-name.ts';
 import { domainOf, isOfDomains } from './mail-domain.ts';
 
 /** A rule for a claim: `from` is a path of names in the answer. */
@@ -10,7 +11,10 @@ interface ClaimRule {
   default?: string | undefined;
 }
 type GroupRule =
-  { equals: string; group: string } | { starts_with: string; group: string } | { all: true; prefix: string };
+  | { equals: string; group: string }
+  | { dn: string; group: string }
+  | { starts_with: string; group: string }
+  | { all: true; prefix: string };
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -118,22 +122,23 @@ const maxValues = 5_000;
 /**
  * The groups that an answer gives a user; undefined if it says nothing of groups, which is not the same as none (federation FR15).
  * @param value what the answer has at the path of the groups
+ * @param entries the distinguished names of the same groups, which a directory says: one name can be that of several groups (security R163)
  */
-export function mappedGroups(rules: readonly GroupRule[], value: unknown): string[] | undefined {
+export function mappedGroups(rules: readonly GroupRule[], value: unknown, entries?: unknown): string[] | undefined {
   if (!Array.isArray(value) || value.length > maxValues || !value.every((one) => typeof one === 'string'))
     return undefined;
+  const named = new Set((Array.isArray(entries) ? entries : []).map((name) => nameKey(String(name))));
+  const given = rules.flatMap((rule) => {
+    if ('dn' in rule) return named.has(nameKey(rule.dn)) ? [rule.group] : [];
+    if ('all' in rule) return (value as string[]).map((said) => `${rule.prefix}${said}`);
+    const fits = (said: string) => ('equals' in rule ? said === rule.equals : said.startsWith(rule.starts_with));
+    return (value as string[]).some(fits) ? [rule.group] : [];
+  });
   const groups = new Set<string>();
-  for (const said of value as string[])
-    for (const rule of rules) {
-      const name =
-        'all' in rule
-          ? `${rule.prefix}${said}`
-          : ('equals' in rule ? said === rule.equals : said.startsWith(rule.starts_with))
-            ? rule.group
-            : undefined;
-      const read = name === undefined ? undefined : groupName.safeParse(name);
-      if (read?.success) groups.add(read.data);
-    }
+  for (const name of given) {
+    const read = groupName.safeParse(name);
+    if (read.success) groups.add(read.data);
+  }
   return [...groups].sort();
 }
 

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { claimRules, groupName } from './administration.ts';
 import { isAttributeName } from './attributes.ts';
+import { readName } from './distinguished-name.ts';
 import { domainLabel } from './mail-domain.ts';
 import { rule } from './refusals.ts';
 import { text } from './text.ts';
@@ -39,6 +40,7 @@ const claimRule = z.strictObject({
 });
 const groupRule = z.union([
   z.strictObject({ equals: text(1000), group: groupName }),
+  z.strictObject({ dn: text(4000).refine((dn) => readName(dn) !== undefined), group: groupName }),
   z.strictObject({ starts_with: text(1000), group: groupName }),
   z.strictObject({ all: z.literal(true), prefix: text(100) }),
 ]);
@@ -85,7 +87,7 @@ const members = {
     .max(500)
     .optional()
     .describe(
-      'The groups that the connection gives; on the command line value = group, prefix* = group, or * = prefix*.',
+      'The groups that the connection gives; on the command line value = group, prefix* = group, dn:DN = group for one entry of a directory, or * = prefix*.',
     ),
   default_groups: z.array(groupName).max(50).optional().describe('Groups of everyone who signs in by it.'),
   sync: z.enum(['first', 'always', 'never']).optional().describe('When claims and groups are taken over.'),

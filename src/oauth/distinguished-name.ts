@@ -69,6 +69,12 @@ const keyOfRelative = (parts: readonly Part[]) =>
 /** Equal for the same name in another spelling. */
 export const keyOfName = (name: DistinguishedName): string => name.map(keyOfRelative).join(',');
 
+/** The key of a name as text; a text that is no name is its own key, which no name has. */
+export function nameKey(text: string): string {
+  const name = readName(text);
+  return name ? keyOfName(name) : text;
+}
+
 /** Whether a name is that of the base, or of an entry below it. */
 export function isWithin(name: DistinguishedName, base: DistinguishedName): boolean {
   const tail = name.slice(name.length - base.length);

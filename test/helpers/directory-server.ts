@@ -59,7 +59,7 @@ export async function startDirectoryServer({
   const [port, securePort] = [await freePort(), await freePort()];
   writeFileSync(
     join(folder, 'slapd.conf'),
-    `${['core', 'cosine', 'inetorgperson'].map((name) => `include /etc/ldap/schema/${name}.schema`).join('\n')}
+    `${['core', 'cosine', 'inetorgperson', 'nis'].map((name) => `include /etc/ldap/schema/${name}.schema`).join('\n')}
 pidfile ${folder}/slapd.pid
 modulepath /usr/lib/ldap
 moduleload back_mdb

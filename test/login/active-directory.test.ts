@@ -2,6 +2,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type ActiveDirectory, hasSamba, startActiveDirectory } from '../helpers/active-directory.ts';
+import { runCommand } from '../helpers/command-line.ts';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { addDirectory, changeSettings, settingsOfActiveDirectory, signInWith } from '../helpers/directories.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
@@ -59,6 +60,25 @@ describe.runIf(hasSamba)('Active Directory', { timeout: 90_000 }, () => {
     await signInWith(service, 'anna', passwordOf('anna'));
     expect((await userOf('anna'))!.groups).toEqual(['builders']);
     await changeSettings(service, 'ad', { nested: true, member_attribute: 'member' });
+  });
+
+  test('counts the primary group of a user, which no list of members names, and the groups above it (reports A6)', async () => {
+    server.tool('user', 'create', 'pia', passwordOf('pia'));
+    server.tool('group', 'addmembers', 'Builders', 'pia');
+    server.tool('user', 'setprimarygroup', 'pia', 'Builders');
+    for (const member_attribute of ['member', 'memberOf']) {
+      await changeSettings(service, 'ad', { member_attribute, nested: true });
+      await signInWith(service, 'pia', passwordOf('pia'));
+      expect((await userOf('pia'))!.groups.sort(), member_attribute).toEqual(['builders', 'everybody']);
+      await changeSettings(service, 'ad', { nested: false });
+      await signInWith(service, 'pia', passwordOf('pia'));
+      expect((await userOf('pia'))!.groups, member_attribute).toEqual(['builders']);
+    }
+    await changeSettings(service, 'ad', { member_attribute: 'member', nested: true });
+    const tested = await runCommand(service, ['connection', 'test', 'ad', '--login', 'pia'], {
+      environment: { CONNECTIONS_ALLOW: server.host },
+    });
+    expect(tested.stdout).toMatch(/^Groups of pia: Builders, Domain Users, Everybody/m);
   });
 
   test('says to the right password only that it is no longer accepted (federation 6)', async () => {
@@ -167,8 +187,15 @@ describe.runIf(hasSamba)('Active Directory', { timeout: 90_000 }, () => {
     expect(await mark()).not.toBe(first);
     server.tool('user', 'enable', 'dave');
     expect(await runImport()).toMatchObject({ state: 'done', counts: { enabled: 1 } });
+    // an account that has expired is one that may not sign in (reports D)
+    server.tool('user', 'setexpiry', 'dave', '--days=-1');
+    expect(await runImport()).toMatchObject({ state: 'done', counts: { disabled: 1 } });
+    server.tool('user', 'setexpiry', 'dave', '--noexpiry');
+    expect(await runImport()).toMatchObject({ state: 'done', counts: { enabled: 1 } });
+    // the primary group counts for an import, too (reports A6)
+    expect((await userOf('pia'))!.groups.sort()).toEqual(['builders', 'everybody']);
     server.tool('group', 'removemembers', 'Everybody', 'Builders');
-    expect(await runImport()).toMatchObject({ state: 'done', counts: { changed: 1 } });
+    expect(await runImport()).toMatchObject({ state: 'done', counts: { changed: 2 } });
     expect((await userOf('anna'))!.groups).toEqual(['builders']);
   });
 });

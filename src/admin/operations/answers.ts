@@ -315,6 +315,7 @@ export const answers = {
   ConnectionTest: z.object({
     works: z.boolean(),
     users: z.int().describe('How many users were looked at.'),
+    groups: z.array(z.string()).optional().describe('The groups of the user who was named, by their names.'),
     problem: z.enum(Object.keys(checkProblems) as [string, ...string[]]).optional(),
     description: z.string().optional().describe('The problem as a sentence.'),
   }),

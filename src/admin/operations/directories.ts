@@ -8,7 +8,7 @@ import type { DirectoryImport } from '../../repositories/connections/directory-i
 import type { Store } from '../../repositories/store.ts';
 import { findConnection } from './connections.ts';
 import { operation } from './operation.ts';
-import { facts } from './text-table.ts';
+import { facts, harmless } from './text-table.ts';
 
 const path = '/admin/api/connections/:id';
 const tag = 'connections';
@@ -28,20 +28,31 @@ export const testConnection = operation({
   summary:
     'Tests a connection to a directory: whether it answers, admits the service account, and has users and groups',
   params: byConnection,
+  input: () =>
+    z.strictObject({
+      login: text(320)
+        .min(1)
+        .optional()
+        .describe('The name of a user as typed at the sign-in, whose groups are shown.'),
+    }),
   answer: 'ConnectionTest',
-  handler: async ({ store, directories, secretBox }, { params: { id } }) =>
-    checkDirectory(await findDirectory(store, id), { directories, secretBox }),
-  view: ({ problem, users }) => ({
+  handler: async ({ store, directories, secretBox }, { params: { id }, input: { login } }) =>
+    checkDirectory(await findDirectory(store, id), { directories, secretBox }, login),
+  view: ({ problem, users, groups }) => ({
     works: problem === undefined,
     users,
+    ...(groups && { groups }),
     ...(problem && { problem, description: checkProblems[problem] }),
   }),
   command: {
     name: 'connection test',
-    text: ({ problem }, { params: { id } }) =>
-      problem === undefined
-        ? `The connection ${id} works: the directory answers, and has users.`
-        : `The connection ${id} does not work: ${checkProblems[problem]}.`,
+    text: ({ problem, groups }, { params: { id }, input: { login } }) => {
+      if (problem !== undefined) return `The connection ${id} does not work: ${checkProblems[problem]}.`;
+      const works = `The connection ${id} works: the directory answers, and has users.`;
+      if (login === undefined) return works;
+      const said = groups === undefined ? 'the directory does not say' : groups.map(harmless).join(', ') || 'none';
+      return `${works}\nGroups of ${harmless(login)}: ${said}`;
+    },
   },
 });
 

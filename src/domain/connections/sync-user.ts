@@ -101,7 +101,10 @@ async function syncGroups({ memberships, auditEvents }: Repositories, sync: Sync
   const { id, groupRules, defaultGroups, settings } = connection;
   if (groupRules.length === 0 && defaultGroups.length === 0) return;
   const path = typeof settings['groups_claim'] === 'string' ? settings['groups_claim'] : 'groups';
-  const said = groupRules.length === 0 ? [] : mappedGroups(groupRules, valueAt(identity.claims, path));
+  const said =
+    groupRules.length === 0
+      ? []
+      : mappedGroups(groupRules, valueAt(identity.claims, path), identity.claims['group_dns']);
   const event = { outcome: 'success', actor: `connection:${id}`, sub: user.sub } as const;
   // an answer that says nothing of groups takes none away (federation FR15)
   if (said === undefined) {

@@ -36,6 +36,8 @@ const windows = {
   connectionAnswers: 60,
   /** Passwords of a user that a directory refuses, by user or known browser. Refund when the password is right, or the directory fails. */
   directoryPasswords: 15 * 60,
+  /** Events about a name that several entries of a directory have, by connection. No refund. */
+  ambiguousNames: 60,
   /** Refusals on pages whose facts are kept, by network. No refund. */
   keptRefusals: 60,
   /** Mails with a link, by address, or by user for a change of the address. No refund. */
@@ -55,6 +57,7 @@ export function attemptsOf(settings: Config['limits']): Readonly<Record<LimitNam
     // each connection has a limit of its own, below that of its directory
     directoryPasswords: 4,
     keptRefusals: 10,
+    ambiguousNames: 1,
     metadataFetchesInAll: 10 * settings.metadataFetches,
     // of many clients together, so that invented client ids do not each get a row (security R41, R105)
     clientAuthFailuresPerNetwork: 20 * settings.clientAuthFailures,

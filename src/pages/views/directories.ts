@@ -37,7 +37,7 @@ export const directoryFormProblems = [
 /** The first thing that a test found wrong: keys under `console.directory.check.`. */
 export const directoryCheckProblems = [
   ...(['secret', 'not-allowed', 'unreachable', 'certificate', 'credentials', 'base'] as const),
-  ...(['no-users', 'no-id', 'no-login', 'group-base', 'no-groups'] as const),
+  ...(['no-users', 'no-id', 'no-login', 'group-base', 'no-groups', 'no-members', 'no-user'] as const),
 ];
 
 /** Why an import failed: keys under `console.directory.import.problem.`. */

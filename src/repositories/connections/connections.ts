@@ -17,7 +17,10 @@ export interface ClaimRule {
 
 /** The group for a value that the answer names. With `all`, each value is a group, after the prefix. */
 export type GroupRule =
-  { equals: string; group: string } | { starts_with: string; group: string } | { all: true; prefix: string };
+  | { equals: string; group: string }
+  | { dn: string; group: string }
+  | { starts_with: string; group: string }
+  | { all: true; prefix: string };
 
 /** The members that an administrator sets, beside the secret. */
 export interface ConnectionMembers {

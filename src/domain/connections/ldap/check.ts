@@ -8,7 +8,8 @@ import {
 } from '../../../outbound/directory-address.ts';
 import type { Directories } from '../../../outbound/directories.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
-import { addressIn, searchOf, subjectOf } from './entries.ts';
+import { addressIn, findEntry, searchOf, subjectOf } from './entries.ts';
+import { groupsOf, seesGroups } from './groups.ts';
 import { type LdapSettings, settingsOf } from './settings.ts';
 
 /** What is wrong, each with the sentence for commands and programs; the console has its own words, `console.directory.check.{problem}`. */
@@ -25,6 +26,9 @@ export const checkProblems = {
   'no-login': 'the entries of users have none of the attributes that users type as their name',
   'group-base': 'the base of the groups was not found, or the service account cannot see it',
   'no-groups': 'no entry below the base of the groups matches the filter for groups',
+  'no-members':
+    'no group has the attribute that names its members: member_attribute and group_filter do not fit each other, or the service account cannot see it',
+  'no-user': 'there is no user, or more than one, with this name',
 } as const;
 export type CheckProblem = keyof typeof checkProblems;
 
@@ -32,6 +36,8 @@ export interface CheckResult {
   problem: CheckProblem | undefined;
   /** How many users were looked at. */
   users: number;
+  /** The groups of the user who was named, as rules see them; undefined if the directory did not say. */
+  groups?: string[] | undefined;
 }
 
 /** What is wrong where the directory gives no usable answer. */
@@ -52,17 +58,25 @@ class Wrong extends Error {
   }
 }
 
+/** @param name of a user whose groups are read, too */
 export async function checkDirectory(
   connection: Connection,
   { directories, secretBox }: { directories: Directories; secretBox: SecretBox },
+  name?: string,
 ): Promise<CheckResult> {
   const settings = settingsOf(connection);
   const { id, secretEncrypted } = connection;
   if (!secretEncrypted) return { problem: 'secret', users: 0 };
   const password = secretBox.open(secretEncrypted, associatedDataOf('connections.secret_encrypted', id)).toString();
   try {
-    const users = await directories.use(addressIn(settings, password), (directory) => look(directory, connection));
-    return { problem: undefined, users };
+    return await directories.use(addressIn(settings, password), async (directory) => {
+      const users = await look(directory, connection);
+      if (name === undefined) return { problem: undefined, users };
+      const { entry } = await findEntry(directory, connection, name);
+      if (!entry) throw new Wrong('no-user');
+      const groups = await groupsOf(directory, settings, entry, () => undefined);
+      return { problem: undefined, users, groups: groups?.names };
+    });
   } catch (error) {
     if (error instanceof Wrong) return { problem: error.problem, users: 0 };
     if (!(error instanceof DirectoryUnavailable)) throw error;
@@ -92,8 +106,10 @@ async function look(directory: DirectoryConnection, connection: Connection): Pro
 async function lookForGroups(directory: DirectoryConnection, settings: LdapSettings, base: string): Promise<void> {
   await requireEntry(directory, base, 'group-base');
   const search = { base, filter: { text: settings.group_filter }, attributes: ['cn'] };
-  for await (const page of directory.pages(search, looked)) if (page.length > 0) return;
-  throw new Wrong('no-groups');
+  let some = false;
+  for await (const page of directory.pages(search, looked)) if ((some = page.length > 0)) break;
+  if (!some) throw new Wrong('no-groups');
+  if (!(await seesGroups(directory, settings))) throw new Wrong('no-members');
 }
 
 async function requireEntry(directory: DirectoryConnection, base: string, problem: CheckProblem): Promise<void> {

@@ -42,19 +42,27 @@ export function searchOf(
 ): DirectorySearch {
   const { base, id_attribute: id, login_attributes: logins, member_attribute: member } = settingsOf(connection);
   const ruled = [...connection.claimRules.map(({ from }) => from), connection.usernameFrom].filter(isAttribute);
-  const own = ['objectClass', ...(id === 'objectGUID' ? ['userAccountControl'] : []), ...Object.values(usual).flat()];
+  const isActiveDirectory = id === 'objectGUID';
+  const state = isActiveDirectory ? ['userAccountControl', 'accountExpires', ...primaryAttributes] : [];
+  const own = ['objectClass', ...state, ...(isByUid(member) ? ['gidNumber'] : []), ...Object.values(usual).flat()];
   const attributes = [...new Set([id, ...logins, ...own, ...ruled, ...(isOfUser(member) ? [member] : []), ...more])];
-  return { base, filter, attributes, binary: id === 'objectGUID' ? [id] : [] };
+  return { base, filter, attributes, binary: isActiveDirectory ? [id, sidAttribute] : [] };
 }
+
+/** The identity of an entry of Active Directory in its domain. */
+export const sidAttribute = 'objectSid';
+const primaryAttributes = ['primaryGroupID', sidAttribute];
+
+/** Whether groups name their members by the name that users type (RFC 2307). */
+export const isByUid = (memberAttribute: string): boolean => memberAttribute.toLowerCase() === 'memberuid';
 
 /** Whether the attribute for memberships is one of the user: memberOf. */
 export const isOfUser = (memberAttribute: string): boolean => memberAttribute.toLowerCase() === 'memberof';
 
 /** A user whose name is the typed one. The value is compared by the directory, and never part of a text (federation FR31). */
-export function filterOf(connection: Connection, name: string): DirectoryFilter {
-  const { user_filter: text, login_attributes: logins } = settingsOf(connection);
-  return { all: [{ text }, { any: logins.map((attribute) => ({ attribute, value: name })) }] };
-}
+const filterOf = (connection: Connection, attribute: string, value: string): DirectoryFilter => ({
+  all: [{ text: settingsOf(connection).user_filter }, { attribute, value }],
+});
 
 /** What the directory calls the user for ever; undefined if the entry has none, or only stands for another entry (federation F52). */
 export function subjectOf(connection: Connection, entry: DirectoryEntry): string | undefined {
@@ -67,17 +75,32 @@ export function subjectOf(connection: Connection, entry: DirectoryEntry): string
   return isSubject(subject) ? subject : undefined;
 }
 
-export function isDisabled(entry: DirectoryEntry): boolean {
+/** Whether Active Directory lets the user not sign in: the account is disabled, or has expired. */
+export function isDisabled(entry: DirectoryEntry, now: Date): boolean {
   const control = entry.attributes.get('useraccountcontrol')?.[0];
-  return control !== undefined && (Number(control) & disabledBit) !== 0;
+  if (control !== undefined && (Number(control) & disabledBit) !== 0) return true;
+  const end = entry.attributes.get('accountexpires')?.[0];
+  return end !== undefined && /^\d{1,19}$/.test(end) && hasPassed(BigInt(end), now);
 }
 
-/** @param groups the names of the groups; undefined if the directory did not say (federation FR15) */
+/** Intervals of 100 nanoseconds from 1601 on; 0 and the greatest number mean never (MS-ADA1 2.1). */
+function hasPassed(end: bigint, now: Date): boolean {
+  const until = end / 10_000n - 11_644_473_600_000n;
+  return end !== 0n && until <= BigInt(now.getTime());
+}
+
+/** The groups of a user: their names, and the distinguished names of their entries. */
+export interface DirectoryGroups {
+  names: string[];
+  dns: string[];
+}
+
+/** @param groups undefined if the directory did not say (federation FR15) */
 export function identityOf(
   connection: Connection,
   entry: DirectoryEntry,
   subject: string,
-  groups: readonly string[] | undefined,
+  groups: DirectoryGroups | undefined,
   authTime: Date | undefined,
 ): VerifiedIdentity {
   const claims = claimsOf(connection, entry, groups);
@@ -88,7 +111,7 @@ export function identityOf(
   };
 }
 
-function claimsOf(connection: Connection, entry: DirectoryEntry, groups: readonly string[] | undefined): Claims {
+function claimsOf(connection: Connection, entry: DirectoryEntry, groups: DirectoryGroups | undefined): Claims {
   const valuesOf = (name: string) => entry.attributes.get(name.toLowerCase()) ?? [];
   const claims: Record<string, unknown> = {};
   for (const [claim, attributes] of Object.entries(usual)) {
@@ -101,11 +124,29 @@ function claimsOf(connection: Connection, entry: DirectoryEntry, groups: readonl
     const values = valuesOf(name);
     if (values.length > 0) claims[name] = values.length === 1 ? values[0] : values;
   }
-  return { ...claims, ...(groups && { groups }) };
+  return { ...claims, ...(groups && { groups: groups.names, group_dns: groups.dns }) };
 }
 
-/** The one entry with this name; `many` if there are several. @throws DirectoryUnavailable */
+/**
+ * The entry with a typed name: of the login attributes the first by which there is exactly one entry counts, so that a value of a later one,
+ * such as an address, takes no user's name (security R163). All are asked at once, so that an unknown name costs what a known one does.
+ * @throws DirectoryUnavailable
+ */
 export async function findEntry(
+  directory: DirectoryConnection,
+  connection: Connection,
+  name: string,
+): Promise<{ entry: DirectoryEntry | undefined; ambiguous: boolean }> {
+  const { login_attributes: logins } = settingsOf(connection);
+  const found = await Promise.all(
+    logins.map((attribute) => findOne(directory, connection, filterOf(connection, attribute, name))),
+  );
+  const entry = found.find((one): one is DirectoryEntry => one !== undefined && one !== 'many');
+  return { entry, ambiguous: found.includes('many') };
+}
+
+/** The one entry that fits; `many` if there are several. */
+async function findOne(
   directory: DirectoryConnection,
   connection: Connection,
   filter: DirectoryFilter,

@@ -1,8 +1,9 @@
 // Reads the groups of a directory's users: those of one user at a sign-in, or all of them for an import (federation 6).
-import { isWithin, keyOfName, ownValue, readName } from '../../../oauth/distinguished-name.ts';
+import { isWithin, keyOfName, nameKey, ownValue, readName } from '../../../oauth/distinguished-name.ts';
 import type { DirectoryConnection, DirectoryEntry, DirectoryFilter } from '../../../outbound/directory-address.ts';
 import { type LdapSettings } from './settings.ts';
-import { isOfUser } from './entries.ts';
+import { type DirectoryGroups, isByUid, isOfUser } from './entries.ts';
+import { isItself, primaryGroup, rememberedPrimaryGroup } from './primary-group.ts';
 
 /** The rule by which Active Directory itself follows groups in groups. */
 const inChain = '1.2.840.113556.1.4.1941';
@@ -15,13 +16,14 @@ const maxDepth = 50;
 interface Group {
   key: string;
   name: string;
+  dn: string;
 }
 
 /** A group by its entry; undefined if it is outside the base, or its name cannot be read: that never means all groups (keycloak#41842). */
 function groupOf(settings: LdapSettings, dn: string): Group | undefined {
   const base = readName(settings.group_base ?? '');
   const name = readName(dn);
-  return name && base && isWithin(name, base) ? { key: keyOfName(name), name: ownValue(name) } : undefined;
+  return name && base && isWithin(name, base) ? { key: keyOfName(name), name: ownValue(name), dn } : undefined;
 }
 
 const isActiveDirectory = ({ id_attribute: id }: LdapSettings) => id === 'objectGUID';
@@ -29,11 +31,11 @@ const isActiveDirectory = ({ id_attribute: id }: LdapSettings) => id === 'object
 /** What a group's member attribute calls an entry. */
 function calledIn({ member_attribute: member, login_attributes: logins }: LdapSettings, entry: DirectoryEntry): string {
   // posixGroup names its members by their uid (RFC 2307)
-  return member.toLowerCase() === 'memberuid' ? (entry.attributes.get(logins[0]!.toLowerCase())?.[0] ?? '') : entry.dn;
+  return isByUid(member) ? (entry.attributes.get(logins[0]!.toLowerCase())?.[0] ?? '') : entry.dn;
 }
 
 /**
- * The names of a user's groups. Undefined if the directory did not say: no base is set, a search failed, or no group can be seen at all.
+ * A user's groups. Undefined if the directory did not say: no base is set, a search failed, or no group can be seen at all.
  * None is an empty list, which is another outcome (federation FR15).
  */
 export async function groupsOf(
@@ -41,7 +43,7 @@ export async function groupsOf(
   settings: LdapSettings,
   entry: DirectoryEntry,
   warn: (error: unknown) => void,
-): Promise<string[] | undefined> {
+): Promise<DirectoryGroups | undefined> {
   if (settings.group_base === undefined) return undefined;
   try {
     return await readGroups(directory, settings, entry);
@@ -56,7 +58,7 @@ async function readGroups(
   directory: DirectoryConnection,
   settings: LdapSettings,
   entry: DirectoryEntry,
-): Promise<string[] | undefined> {
+): Promise<DirectoryGroups | undefined> {
   const { member_attribute: member, nested } = settings;
   const found = new Map<string, Group>();
   const search = (filter: DirectoryFilter) =>
@@ -74,21 +76,25 @@ async function readGroups(
 
   if (isOfUser(member)) {
     const said = await directory.values(entry, member);
-    for (const dn of said) {
+    const primary = await primaryGroup(directory, settings, entry);
+    const own = [...said, ...(primary === undefined ? [] : [primary])];
+    for (const dn of nested ? await withParents(directory, member, own) : own) {
       const group = groupOf(settings, dn);
       if (group) found.set(group.key, group);
     }
     // an entry without memberOf is in no group, unless the service account cannot read memberOf
     if (said.length === 0 && (await search({ attribute: 'member', value: entry.dn })).length > 0) return undefined;
-    if (said.length > 0 || (await seesGroups(directory, settings))) return namesOf(found);
-    return undefined;
+    return own.length > 0 || (await seesGroups(directory, settings)) ? groupsIn(found) : undefined;
   }
   const called = calledIn(settings, entry);
   if (called === '') return undefined;
+  const primary = await primaryGroup(directory, settings, entry);
+  const ofPrimary = primary === undefined ? [] : add(await search(isItself(primary)));
   if (nested && isActiveDirectory(settings)) {
-    add(await search({ attribute: member, rule: inChain, value: called }));
+    for (const value of [called, ...(primary === undefined ? [] : [primary])])
+      add(await search({ attribute: member, rule: inChain, value }));
   } else {
-    let level = add(await search({ attribute: member, value: called }));
+    let level = [...ofPrimary, ...add(await search({ attribute: member, value: called }))];
     // groups that contain each other are found once (federation F57)
     for (let depth = 0; nested && level.length > 0 && depth < maxDepth; depth++) {
       const next: DirectoryEntry[] = [];
@@ -97,12 +103,36 @@ async function readGroups(
       level = next;
     }
   }
-  return found.size > 0 || (await seesGroups(directory, settings)) ? namesOf(found) : undefined;
+  return found.size > 0 || (await seesGroups(directory, settings)) ? groupsIn(found) : undefined;
 }
 
-/** Whether the service account sees any group: without, a user without groups is not known to be in none. */
-async function seesGroups(directory: DirectoryConnection, settings: LdapSettings): Promise<boolean> {
-  const search = { base: settings.group_base!, filter: { text: settings.group_filter }, attributes: ['cn'], limit: 1 };
+/** The entries and, level by level, the groups that contain them, by an attribute such as memberOf. */
+async function withParents(directory: DirectoryConnection, member: string, own: readonly string[]): Promise<string[]> {
+  const known = new Map(own.map((dn) => [nameKey(dn), dn]));
+  for (const dn of known.values()) {
+    if (known.size > maxOfUser) break;
+    const itself = { base: dn, scope: 'base' as const, filter: { text: '(objectClass=*)' }, attributes: [member] };
+    const [group] = await directory.search({ ...itself, limit: 1 }).catch(unlessUnseen);
+    for (const parent of group ? await directory.values(group, member) : [])
+      if (!known.has(nameKey(parent))) known.set(nameKey(parent), parent);
+  }
+  return [...known.values()];
+}
+
+/** A group that the service account cannot see is in no group that counts. */
+function unlessUnseen(error: unknown): DirectoryEntry[] {
+  if ((error as { failure?: unknown }).failure !== 'search') throw error;
+  return [];
+}
+
+/**
+ * Whether the service account sees any group that names members: without, a user without groups is not known to be in none. Groups of
+ * another class than the attribute's name none.
+ */
+export async function seesGroups(directory: DirectoryConnection, settings: LdapSettings): Promise<boolean> {
+  const { group_base: base, group_filter: text, member_attribute: member } = settings;
+  const named = isOfUser(member) ? [] : [{ text: `(${member}=*)` }];
+  const search = { base: base!, filter: { all: [{ text }, ...named] }, attributes: ['cn'], limit: 1 };
   try {
     return (await directory.search(search)).length > 0;
   } catch (error) {
@@ -111,11 +141,13 @@ async function seesGroups(directory: DirectoryConnection, settings: LdapSettings
   }
 }
 
-const namesOf = (found: ReadonlyMap<string, { name: string }>): string[] =>
-  [...new Set([...found.values()].map(({ name }) => name))].sort();
+function groupsIn(found: ReadonlyMap<string, Group>): DirectoryGroups {
+  const groups = [...found.values()];
+  return { names: [...new Set(groups.map(({ name }) => name))].sort(), dns: groups.map(({ dn }) => dn).sort() };
+}
 
 /** The groups of every user, by what an import has read of the user. */
-export type GroupsOfEntry = (entry: DirectoryEntry) => Promise<string[] | undefined>;
+export type GroupsOfEntry = (entry: DirectoryEntry) => Promise<DirectoryGroups | undefined>;
 
 /**
  * Reads all groups with their members, a page at a time, so that an import asks no question for each user.
@@ -129,19 +161,13 @@ export async function readAllGroups(
 ): Promise<GroupsOfEntry> {
   const { member_attribute: member, nested, group_base: base, group_filter: text, page_size: size } = settings;
   if (base === undefined) return async () => undefined;
-  if (isOfUser(member))
-    return async (entry) => {
-      const names = (await directory.values(entry, member)).flatMap((dn) => groupOf(settings, dn) ?? []);
-      if (names.length > 0) return namesOf(new Map(names.map((group) => [group.key, group])));
-      // the attribute is absent: the slower question tells none from not said
-      return readGroups(directory, settings, entry);
-    };
-  const byUid = member.toLowerCase() === 'memberuid';
+  if (isOfUser(member)) return (entry) => readGroups(directory, settings, entry);
+  const byUid = isByUid(member);
   const keyOf = (value: string) => {
     const name = byUid ? undefined : readName(value);
     return byUid ? value : name && keyOfName(name);
   };
-  const names = new Map<string, string>();
+  const groups = new Map<string, Group>();
   /** The groups in which a member is, by the member's key. */
   const containing = new Map<string, string[]>();
   for await (const page of directory.pages({ base, filter: { text }, attributes: ['cn', member] }, size)) {
@@ -149,7 +175,7 @@ export async function readAllGroups(
     for (const entry of page) {
       const group = groupOf(settings, entry.dn);
       if (!group) continue;
-      names.set(group.key, group.name);
+      groups.set(group.key, group);
       for (const value of await directory.values(entry, member)) {
         const key = keyOf(value);
         const others = key === undefined ? undefined : containing.get(key);
@@ -159,11 +185,16 @@ export async function readAllGroups(
     }
   }
   const parentsOf = (key: string) => containing.get(key) ?? [];
+  // most users have the same one
+  const primaryOf = rememberedPrimaryGroup(directory, settings);
   return async (entry) => {
-    if (names.size === 0 || names.size > maxGroups) return undefined;
+    // without any member, the attribute is not that of the groups
+    if (containing.size === 0 || groups.size > maxGroups) return undefined;
     const own = keyOf(calledIn(settings, entry));
     const found = new Set(own === undefined ? [] : parentsOf(own));
+    const primary = await primaryOf(entry);
+    if (primary !== undefined) found.add(nameKey(primary));
     if (nested) for (const key of found) for (const parent of parentsOf(key)) found.add(parent);
-    return [...new Set([...found].map((key) => names.get(key)!))].sort();
+    return groupsIn(new Map([...found].flatMap((key) => (groups.has(key) ? [[key, groups.get(key)!]] : []))));
   };
 }

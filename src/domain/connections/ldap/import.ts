@@ -91,7 +91,7 @@ export function createDirectoryImports(options: DirectoryImportOptions) {
     const isDaily = !due.fullAt || now().getTime() - due.fullAt.getTime() >= fullInterval || due.state !== 'done';
     try {
       const contents = await directories.use(addressIn(settingsOf(connection), secretOf(connection)), (directory) =>
-        readDirectory(directory, connection, isDaily ? undefined : due.mark, alive),
+        readDirectory(directory, connection, isDaily ? undefined : due.mark, alive, now()),
       );
       return await apply(connection, contents, isDaily, due.approved, alive);
     } catch (error) {

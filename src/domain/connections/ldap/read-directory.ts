@@ -33,6 +33,7 @@ const overlap = 300;
 
 /**
  * @param since how far changes were read; undefined to read everything
+ * @param now by which accounts expire
  * @param alive called for each page; throws if the run is no longer this instance's
  * @throws DirectoryUnavailable, ImportRefused: then nothing is known, and nothing changes (federation FR15)
  */
@@ -41,6 +42,7 @@ export async function readDirectory(
   connection: Connection,
   since: string | undefined,
   alive: () => Promise<void>,
+  now: Date,
 ): Promise<DirectoryContents> {
   const settings = settingsOf(connection);
   const start = await positionOf(directory, settings);
@@ -55,14 +57,14 @@ export async function readDirectory(
   const search = searchOf(connection, users, ['modifyTimestamp']);
   const few = {
     ...search,
-    attributes: ['objectClass', settings.id_attribute, 'userAccountControl', 'modifyTimestamp'],
+    attributes: ['objectClass', settings.id_attribute, 'userAccountControl', 'accountExpires', 'modifyTimestamp'],
   };
   for await (const page of directory.pages(full ? search : few, settings.page_size)) {
     for (const entry of page) {
       const subject = subjectOf(connection, entry);
       if (subject === undefined) continue;
       if (present.has(subject)) throw new ImportRefused('twice', 'two entries have the same id');
-      present.set(subject, !isDisabled(entry));
+      present.set(subject, !isDisabled(entry, now));
       if (full) changed.push({ entry, subject });
       const at = entry.attributes.get('modifytimestamp')?.[0];
       if (start?.server === '' && at !== undefined && (newest === undefined || at > newest)) newest = at;

@@ -91,9 +91,21 @@ const withoutEmpty = (given: unknown): unknown =>
     ? Object.fromEntries(Object.entries(given).filter(([name, value]) => value !== '' || name === 'url'))
     : given;
 
+/** The class of the groups that name their members by another attribute than the preset's (RFC 4519, RFC 2307). */
+const groupClasses: Readonly<Record<string, string>> = {
+  uniquemember: '(objectClass=groupOfUniqueNames)',
+  memberuid: '(objectClass=posixGroup)',
+};
+
+/** The defaults of a preset, with the class of groups that fits the attribute for memberships. */
+function defaultsOf(preset: keyof typeof defaults, member: string | undefined): Defaults {
+  const filter = preset === 'active_directory' ? undefined : groupClasses[member?.toLowerCase() ?? ''];
+  return { ...defaults[preset], ...(filter !== undefined && { group_filter: filter }) };
+}
+
 /** What is not given comes from the preset, so that what is stored is what is done. */
 export const ldapSettings = z.preprocess(withoutEmpty, shape).transform((given) => ({
-  ...defaults[given.preset],
+  ...defaultsOf(given.preset, given.member_attribute),
   ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
 }));
 

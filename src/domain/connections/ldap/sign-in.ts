@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { associatedDataOf } from '../../../repositories/keys/sealed-values.ts';
 import type { SecretBox } from '../../../crypto/secret-box.ts';
-import { type BindResult, type DirectoryEntry, DirectoryUnavailable } from '../../../outbound/directory-address.ts';
+import { type BindResult, DirectoryUnavailable } from '../../../outbound/directory-address.ts';
 import type { Directories } from '../../../outbound/directories.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -10,7 +10,7 @@ import { createKeyedMutex } from '../../rate-limits/keyed-mutex.ts';
 import type { Limits } from '../../rate-limits/rate-limits.ts';
 import { createSlots, SlotsFull } from '../../rate-limits/slots.ts';
 import type { VerifiedIdentity } from '../kind.ts';
-import { addressIn, filterOf, findEntry, identityOf, searchOf, subjectOf } from './entries.ts';
+import { addressIn, findEntry, identityOf, searchOf, subjectOf } from './entries.ts';
 import { groupsOf } from './groups.ts';
 import { settingsOf } from './settings.ts';
 
@@ -41,7 +41,7 @@ export interface Typed {
 }
 
 interface DirectorySignInOptions {
-  store: Pick<Store, 'linkedIdentities' | 'knownBrowsers'>;
+  store: Pick<Store, 'linkedIdentities' | 'knownBrowsers' | 'auditEvents'>;
   directories: Directories;
   secretBox: SecretBox;
   limits: Limits;
@@ -92,13 +92,12 @@ export function createDirectorySignIn(options: DirectorySignInOptions) {
   async function verify(connection: Connection, typed: Typed): Promise<DirectoryAnswer> {
     const settings = settingsOf(connection);
     const address = addressIn(settings, secretOf(connection));
-    const entry = await directories.use(address, (directory) =>
-      findEntry(directory, connection, filterOf(connection, typed.name)),
+    const { entry: found, ambiguous } = await directories.use(address, (directory) =>
+      findEntry(directory, connection, typed.name),
     );
-    if (entry === 'many') warn(connection, new Error('several entries have the name that a user typed'));
-    const subject = entry === undefined || entry === 'many' ? undefined : subjectOf(connection, entry);
-    if (subject === undefined) return refuse();
-    const found = entry as DirectoryEntry;
+    if (ambiguous) await noteAmbiguous(connection);
+    const subject = found && subjectOf(connection, found);
+    if (!found || subject === undefined) return refuse();
     const key = await keyOf(connection, subject, typed.browser);
     const bound = await byUser.run(key, () => tryPassword(found.dn, key));
     if (bound === undefined) return refuse();
@@ -149,6 +148,15 @@ export function createDirectorySignIn(options: DirectorySignInOptions) {
     const link = browser && (await store.linkedIdentities.find({ connectionId: id, issuer: id, subject }));
     const knows = link && (await store.knownBrowsers.knows(browser, link.sub, freeFailures));
     return `${id} ${knows ? `browser of ${link.sub}` : subject}`;
+  }
+
+  /** An administrator has to know, and a stranger can repeat it: one event a minute and connection. */
+  async function noteAmbiguous({ id }: Connection): Promise<void> {
+    if (limits.blocked('ambiguousNames', id) > 0 || (await limits.consume('ambiguousNames', id)) > 0) return;
+    await store.auditEvents.insert({
+      ...{ type: 'identity.refused', outcome: 'failure', actor: `connection:${id}` },
+      detail: { connection: id, reason: 'many' },
+    });
   }
 
   function secretOf({ id, secretEncrypted }: Connection): string {
