@@ -19,7 +19,7 @@ const countOf = async (name: string) => (await admin('GET', `/groups/${encodeURI
 const createUsers = (count: number, groups: string[]) =>
   service.database
     .sql<{ sub: string }>(
-      `INSERT INTO users (username, groups) SELECT gen_random_uuid()::text, $2 FROM generate_series(1, $1) RETURNING sub`,
+      `INSERT INTO users (username, groups) SELECT 'member ' || gen_random_uuid(), $2 FROM generate_series(1, $1) RETURNING sub`,
       [count, groups],
     )
     .then((rows) => rows.map((row) => row.sub));
