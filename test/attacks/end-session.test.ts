@@ -266,7 +266,7 @@ attack(
       for (const value of [shared_secret, body['client_secret'], `${body['shared_secret']}A`])
         expect((await manage(body, 'PUT', { ...whole, shared_secret: value })).status).toBe(400);
       const created = await call(path, { token, body: { redirect_uris: whole.redirect_uris, shared_secret } });
-      expect(created).toMatchObject({ status: 201, body: { shared_secret: expect.stringMatching(/^[\w-]{43}$/) } });
+      expect(created.status).toBe(400);
       const address = `${path}/${body['client_id']}`;
       expect((await call(address, { method: 'PATCH', token, body: { shared_secret } })).status).toBe(400);
     }

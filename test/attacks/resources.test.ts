@@ -226,7 +226,8 @@ attack(
     name: 'Client dressed as a person',
     request:
       'A client whose id equals the subject of a user asks for a JWT of its own, and takes a token of its own to the addresses of users',
-    answer: 'it gets no JWT with that subject, and the addresses of users refuse it',
+    answer:
+      'No such user can be stored; beside one from before, it gets no JWT with that subject, and the addresses of users refuse it',
     source: 'RFC 9068 5',
     requirements: ['R139'],
   },
@@ -234,7 +235,13 @@ attack(
     const ask = () =>
       tokenRequest(service.issuer, machine, { grant_type: 'client_credentials', resource: jwtResource });
     expect(String((await ask()).body['access_token']).split('.')).toHaveLength(3);
-    await service.database.sql(`INSERT INTO users (sub, username) VALUES ($1, 'dressed')`, [machine.clientId]);
+    const { sql } = service.database;
+    const insert = `INSERT INTO users (sub, username) VALUES ($1, 'dressed')`;
+    await expect(sql(insert, [machine.clientId])).rejects.toThrow('already in use');
+    // a pair from before this rule
+    await sql('ALTER TABLE users DISABLE TRIGGER users_keys');
+    await sql(insert, [machine.clientId]);
+    await sql('ALTER TABLE users ENABLE TRIGGER users_keys');
     expect(String((await ask()).body['access_token'])).toMatch(/^ghat_/);
     const { body } = await credentials({});
     for (const path of ['/user/info', '/user/me/scope', `/user/${machine.clientId}/info`]) {

@@ -222,7 +222,7 @@ attack(
     id: 'A80',
     name: 'Unusual passwords',
     request:
-      'Passwords that differ at byte 80 only, in emoji, in a space at an end, in the form of an accent; with NUL, a lone surrogate, of 2 KB and of 1 MiB',
+      'Passwords that differ at byte 80 only, in emoji, in a space at an end, in an accent; with NUL, a lone surrogate, of 2 KB and of 1 MiB',
     answer:
       'Every difference counts and no character is trimmed; NUL, invalid text and too long passwords are refused before any hashing',
     source: 'OWASP ASVS 6.2, measurements M18 and M20',
@@ -240,7 +240,7 @@ attack(
       [`${long}A tail`, `${long}B tail`, long, `${long}A tai`],
       ['🔑🚪🏰⚓🌊🐙🦀🐠🐳🚢🧭🗺️', '🔑🚪🏰⚓🌊🐙🦀🐠🐳🚢🧭🗺'],
       [' quill marmot saffron ', 'quill marmot saffron', ' quill marmot saffron', ' Quill marmot saffron '],
-      ['caf\u00e9 quill marmot', 'cafe\u0301 quill marmot', 'cafe quill marmot'],
+      ['caf\u00e9 quill marmot', 'cafe quill marmot'],
       ['日本語のとても長い合言葉です', '日本語のとても長い合言葉で'],
     ];
     for (const [password, ...others] of kinds) {

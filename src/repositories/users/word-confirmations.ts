@@ -7,7 +7,7 @@ export interface WordConfirmation {
   email: string;
 }
 
-const byWord = `email_verified AND email_confirmed_by = 'word'`;
+const byWord = `email IS NOT NULL AND email_verified AND email_confirmed_by = 'word'`;
 const list = statement(
   'word_confirmations.list',
   `SELECT sub, username, email FROM users
