@@ -40,7 +40,8 @@ export default defineConfig({
     // nothing is shared but code: each file has a database and ports of its own
     isolate: false,
     sequence: { sequencer: LongFirst },
-    testTimeout: 30_000,
-    hookTimeout: 120_000,
+    // long enough for a busy machine: a test that hangs is the only one that reaches it
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
   },
 });
