@@ -124,14 +124,16 @@ const maxValues = 5_000;
  * @param value what the answer has at the path of the groups
  * @param entries the distinguished names of the same groups, which a directory says: one name can be that of several groups (security R163)
  */
-export function mappedGroups(rules: readonly GroupRule[], value: unknown, entries?: unknown): string[] | undefined {
+export function mappedGroups(rules: readonly GroupRule[], said: unknown, entries?: unknown): string[] | undefined {
+  // some providers send a single group as a text
+  const value: unknown = typeof said === 'string' && said !== '' ? [said] : said;
   if (!Array.isArray(value) || value.length > maxValues || !value.every((one) => typeof one === 'string'))
     return undefined;
   const named = new Set((Array.isArray(entries) ? entries : []).map((name) => nameKey(String(name))));
   const given = rules.flatMap((rule) => {
     if ('dn' in rule) return named.has(nameKey(rule.dn)) ? [rule.group] : [];
-    if ('all' in rule) return (value as string[]).map((said) => `${rule.prefix}${said}`);
-    const fits = (said: string) => ('equals' in rule ? said === rule.equals : said.startsWith(rule.starts_with));
+    if ('all' in rule) return (value as string[]).map((one) => `${rule.prefix}${one}`);
+    const fits = (one: string) => ('equals' in rule ? one === rule.equals : one.startsWith(rule.starts_with));
     return (value as string[]).some(fits) ? [rule.group] : [];
   });
   const groups = new Set<string>();

@@ -12,7 +12,7 @@ const maxHint = 4096;
 export interface OidcLogoutDependencies {
   discovery: ReturnType<typeof createDiscovery>;
   profileOf(connection: Connection): OidcProfile;
-  keyReader(profile: OidcProfile, uri: string): ReadJwks;
+  keyReader(connection: Connection, profile: OidcProfile, uri: string): ReadJwks;
   /** Makes a failure of the connection out of a refused token. */
   failed(refused: unknown): never;
   now: () => Date;
@@ -32,7 +32,8 @@ export function oidcLogout({
       const { isIssuer, algorithms, hasOwnSubject = false } = profile;
       const { clientId } = profile.authentication(found);
       const expected = { isIssuer, clientId, algorithms, now: now() };
-      const named = await verifyUpstreamLogoutToken(token, keyReader(profile, found.jwks_uri), expected).catch(failed);
+      const keys = keyReader(connection, profile, found.jwks_uri);
+      const named = await verifyUpstreamLogoutToken(token, keys, expected).catch(failed);
       if (hasOwnSubject && named.sid === undefined)
         throw new ConnectionFailure('answer', 'sid is missing, and sub is not the subject of this connection');
       return hasOwnSubject ? { ...named, subject: undefined } : named;

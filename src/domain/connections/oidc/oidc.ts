@@ -10,7 +10,7 @@ import { codeChallenge } from '../../../oauth/pkce.ts';
 import { FetchRefused, type GuardedFetch } from '../../../outbound/guarded-fetch.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
 import type { Store } from '../../../repositories/store.ts';
-import { createClientKeys } from '../../../tokens/client-keys.ts';
+import { createClientKeys, ofProviders, type ProviderKeys } from '../../../tokens/client-keys.ts';
 import type { ReadJwks } from '../../../tokens/client-signature.ts';
 import { IdTokenRefused, verifyUpstreamIdToken } from '../../../tokens/upstream-id-token.ts';
 import { ConnectionFailure, type ConnectionKind } from '../kind.ts';
@@ -29,15 +29,18 @@ export interface OidcOptions extends ProviderClientOptions {
   allowed: readonly string[];
 }
 
-const minute = 60_000;
-
 export function createOidcKind(options: OidcOptions): ConnectionKind {
   const { now } = options;
   const client = createProviderClient(options);
   const discovery = createDiscovery(options);
   const variantOf = oidcPresets(options.allowed);
-  // an unknown key is looked for once a minute, whatever tokens arrive (federation F11)
-  const keysOf = createClientKeys(options.fetchDocument, { maxAge: 10 * minute, minAge: minute });
+  // an unknown key is looked for once in ten seconds and connection, whatever tokens arrive (federation F11, reports C6)
+  const readers = new Map<string, ReturnType<typeof createClientKeys>>();
+  const keysOf = (id: string) => {
+    const reader = readers.get(id) ?? createClientKeys(options.fetchDocument, ofProviders);
+    readers.set(id, reader);
+    return reader;
+  };
 
   function profileOf({ preset, settings }: Pick<Connection, 'preset' | 'settings'>): OidcProfile {
     const variant = variantOf(preset);
@@ -59,12 +62,19 @@ export function createOidcKind(options: OidcOptions): ConnectionKind {
     return claims;
   }
 
+  /** Sets that were there before a token needed them: only these may have become old. */
+  const seen = new WeakSet<object>();
+
   /** The published keys that sign for the issuers of the connection. */
-  function keyReader({ usesKey }: OidcProfile, uri: string): ReadJwks {
+  function keyReader({ id }: Connection, { usesKey }: OidcProfile, uri: string): ReadJwks {
     // an unchanged set stays the same object, which is searched only once (security R114)
     const usable = new WeakMap<object, Awaited<ReturnType<ReadJwks>>>();
+    let [read, wasSeen]: [ProviderKeys | undefined, boolean] = [undefined, false];
     return async (fresh) => {
-      const set = await keysOf({ jwks_uri: uri }, fresh);
+      const set = fresh && read && !wasSeen ? read : await keysOf(id)({ jwks_uri: uri }, fresh);
+      wasSeen = seen.has(set);
+      read = set;
+      seen.add(set);
       const known = usable.get(set) ?? { keys: set.keys.filter((key) => usesKey({ ...key })) };
       usable.set(set, known);
       return known;
@@ -119,7 +129,7 @@ export function createOidcKind(options: OidcOptions): ConnectionKind {
       const { id_token: token, access_token: accessToken } = tokens;
       if (typeof token !== 'string') throw new ConnectionFailure('answer', 'there is no ID Token');
       const { isIssuer, algorithms } = profile;
-      const idToken = await verifyUpstreamIdToken(token, keyReader(profile, found.jwks_uri), {
+      const idToken = await verifyUpstreamIdToken(token, keyReader(connection, profile, found.jwks_uri), {
         ...{ isIssuer, clientId: authentication.clientId, nonce, now: now(), algorithms },
       }).catch(failed);
       const userInfo = profile.userinfo ? await userInfoOf(found, accessToken, idToken.sub) : {};
