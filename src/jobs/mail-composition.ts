@@ -194,7 +194,7 @@ export function createMailComposition(options: MailCompositionOptions) {
     if (at !== undefined && !Number.isNaN(Date.parse(at))) facts.at = new Date(at);
     const { names } = row.data;
     if (Array.isArray(names)) facts.names = names.map((given) => nameInMail(String(given)) || '…');
-    const values: Record<string, string> = { username: '', address: to };
+    const values: Record<string, string> = { username: '', address: to, connection: '…' };
     // untrusted text is short and holds no address (security R124)
     if (user) {
       const own = [to, user.emailVerified ? user.email : undefined];

@@ -60,8 +60,13 @@ test.each<[string, Partial<RecordedEvent>, Partial<MailFacts>, unknown[]]>([
   [
     'a connected sign-in (federation FR6)',
     { type: 'identity.linked', detail: { how: 'person' } },
-    {},
-    [toAda('identity-linked')],
+    { connection: 'Corporate' },
+    [
+      {
+        ...toAda('identity-linked'),
+        data: { ...(toAda('identity-linked') as { data: object }).data, connection: 'Corporate' },
+      },
+    ],
   ],
   ['the first sign-in of a new account', { type: 'identity.linked', detail: { how: 'provisioned' } }, {}, []],
   ['new recovery codes', { type: 'user.recovery_codes_renewed' }, {}, [toAda('second-factor-changed')]],

@@ -27,6 +27,7 @@ export const withoutLimits = {
   LIMIT_REGISTRATIONS_WAITING: '0',
   LIMIT_CLIENT_AUTH_FAILURES: '0',
   LIMIT_CODES_PER_SESSION: '0',
+  LIMIT_CONNECTION_BEGINS: '0',
 };
 
 /** A code for the client, from a browser that signs in and consents where the service asks. */

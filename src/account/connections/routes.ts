@@ -98,7 +98,7 @@ export async function accountConnectionsEndpoint(
     try {
       const content = { purpose: 'link' as const, sub: own.session.user.sub };
       const wishes = { login: false, maxAge: undefined, loginHint: undefined, uiLocales: undefined };
-      const uri = await elsewhere.begin(request, reply, connection, content, wishes);
+      const uri = await elsewhere.begin(request, reply, connection, content, wishes, true);
       // browsers check each redirect of a form: a page leads to the connection
       return pages.send(request, reply, 'login-leave', { name: connection.displayName, uri });
     } catch (error) {

@@ -20,10 +20,13 @@ export interface Answered {
   identity: VerifiedIdentity | ConnectionFailure;
 }
 
+/** Answers that may be posted to one request in a minute. */
+const mostPosts = 5;
+
 export type Elsewhere = ReturnType<typeof createElsewhere>;
 
 export function createElsewhere(options: {
-  store: Pick<Store, 'connections'>;
+  store: Pick<Store, 'connections' | 'auditEvents'>;
   kinds: ConnectionKinds;
   steps: ConnectionSteps;
   limits: Limits;
@@ -32,14 +35,18 @@ export function createElsewhere(options: {
   const { store, kinds, steps, limits, issuer } = options;
   const redirectUriOf = (id: string) => `${issuer}${connectionPath(id)}/callback`;
 
-  /** @throws OAuthError if the network sends too many */
-  async function count(request: FastifyRequest): Promise<void> {
-    const wait = await limits.consume('connectionAnswers', networkOf(clientAddress(request)));
+  /** Connections at which a sign-in could not begin. */
+  const failing = new Set<string>();
+
+  /** @throws OAuthError if there are too many */
+  async function count(limit: 'connectionBegins' | 'connectionAnswers', key: string, max?: number): Promise<void> {
+    const wait = await limits.consume(limit, key, max);
     if (wait > 0)
-      throw new OAuthError('temporarily_unavailable', 'too many answers from this network: try again soon', 429, {
+      throw new OAuthError('temporarily_unavailable', 'too many sign-ins from this network: try again soon', 429, {
         headers: { 'retry-after': String(wait) },
       });
   }
+  const network = (request: FastifyRequest) => networkOf(clientAddress(request));
 
   return {
     /** The connection with this id, if it is open for the purpose. */
@@ -48,22 +55,46 @@ export function createElsewhere(options: {
       const isOpen = found?.status === 'enabled' || (purpose === 'link' && found?.status === 'link_only');
       return isOpen && kinds.get(found.kind)?.begin ? found : undefined;
     },
-    /** Stores the request and returns the address to which the browser goes. @throws ConnectionFailure, OAuthError */
+    /**
+     * Stores the request and returns the address to which the browser goes. Without a session it is counted before any request goes out, and after
+     * a failure all users together try the connection once a second (security R161).
+     * @throws ConnectionFailure, OAuthError
+     */
     async begin(
       request: FastifyRequest,
       reply: FastifyReply,
       connection: Connection,
       content: Omit<RequestStep, 'nonce' | 'verifier' | 'anew'>,
       wishes: Wishes,
+      isSignedIn: boolean,
     ): Promise<string> {
+      const { id } = connection;
+      if (!isSignedIn) await count('connectionBegins', network(request));
+      if (failing.has(id) && (await limits.consume('connectionTries', id)) > 0)
+        throw new ConnectionFailure('unreachable', 'it failed a moment ago');
       const [nonce, verifier] = [randomSecret(), randomSecret()];
       const anew = wishes.login || wishes.maxAge !== undefined;
       const step = { ...content, anew, nonce, verifier };
-      const state = await steps.begin(request, reply, 'request', connection.id, step);
+      const state = await steps.begin(request, reply, 'request', id, step);
       if (state === undefined)
         throw new OAuthError('temporarily_unavailable', 'too many sign-ins wait in this network: try again soon', 429);
-      const attempt = { redirectUri: redirectUriOf(connection.id), state, nonce, verifier };
-      return kinds.get(connection.kind)!.begin!(connection, attempt, wishes);
+      const attempt = { redirectUri: redirectUriOf(id), state, nonce, verifier };
+      try {
+        const uri = await kinds.get(connection.kind)!.begin!(connection, attempt, wishes);
+        failing.delete(id);
+        return uri;
+      } catch (error) {
+        if (error instanceof ConnectionFailure) failing.add(id);
+        throw error;
+      }
+    },
+    /** Records that a sign-in failed, which any stranger can cause: once a minute and connection (security R161). */
+    async recordFailure(request: FastifyRequest, { id }: Connection, { reason }: ConnectionFailure): Promise<void> {
+      if ((await limits.consume('connectionFailures', id)) > 0) return;
+      await store.auditEvents.insert({
+        ...{ type: 'identity.refused', outcome: 'failure', actor: `connection:${id}` },
+        ...{ address: clientAddress(request), detail: { connection: id, reason } },
+      });
     },
     /**
      * Verifies an answer. Undefined if this browser has no such request to this connection, or has used it.
@@ -74,20 +105,24 @@ export function createElsewhere(options: {
       id: string,
       answer: Readonly<Record<string, string>>,
     ): Promise<Answered | undefined> {
-      await count(request);
+      // another site can make a browser bring answers, but none to a request that waits in this browser (security R160)
+      if (!(await steps.waits(request, id, answer['state']))) return undefined;
+      await count('connectionAnswers', network(request));
       return this.verify(request, id, answer);
     },
     /** Keeps an answer that was posted. @returns its secret @throws OAuthError if the network sends too many */
-    async keep(request: FastifyRequest, id: string, answer: PostedAnswer): Promise<string | undefined> {
-      await count(request);
+    async keep(id: string, answer: PostedAnswer): Promise<string | undefined> {
       const connection = await this.find(id, 'link');
       const isPosted = connection && profileOfConnection(kinds, connection)?.isPosted === true;
-      return isPosted ? steps.keepAnswer(id, answer) : undefined;
+      if (!isPosted || !(await steps.isAwaited(id, answer['state']))) return undefined;
+      // no browser is known yet, so that another site may have sent it: it counts for its request alone (security R160)
+      await count('connectionAnswers', `state ${answer['state']}`, mostPosts);
+      return steps.keepAnswer(id, answer);
     },
-    /** Verifies an answer that was posted; it was counted then. */
+    /** Verifies an answer that was posted. @throws OAuthError if the network sends too many */
     async answerKept(request: FastifyRequest, id: string, secret: string | undefined): Promise<Answered | undefined> {
       const answer = await steps.takeAnswer(request, id, secret);
-      return answer && this.verify(request, id, answer);
+      return answer && this.answer(request, id, answer);
     },
     async verify(
       request: FastifyRequest,

@@ -117,6 +117,15 @@ export function createConnectionSteps(options: {
       );
       return stored ? secret : undefined;
     },
+    /** Whether a request to a connection waits in this browser for the answer with this state. */
+    async waits(request: FastifyRequest, connectionId: string, state: string | undefined): Promise<boolean> {
+      const browserHash = sessions.browserHash(request);
+      if (state === undefined || !browserHash || !secretShape.test(state)) return false;
+      return (await store.connectionSteps.find(idOf(state), 'request', connectionId, browserHash)) !== undefined;
+    },
+    /** Whether one waits in any browser. */
+    isAwaited: async (connectionId: string, state = ''): Promise<boolean> =>
+      secretShape.test(state) && (await store.connectionSteps.exists(idOf(state), 'request', connectionId)),
     /** The step of this browser and connection, which is used up. */
     async take<S extends StepName>(
       request: FastifyRequest,
@@ -132,12 +141,9 @@ export function createConnectionSteps(options: {
     },
     /**
      * Keeps an answer that a page of the other side posted. Such a request carries no cookie, so that no browser is known: the state alone says
-     * that the answer is to a request which waits. @returns the secret; undefined if none waits
+     * that the answer is to a request which waits, as isAwaited() says. @returns the secret
      */
-    async keepAnswer(connectionId: string, answer: PostedAnswer): Promise<string | undefined> {
-      const { state = '' } = answer;
-      if (!secretShape.test(state) || !(await store.connectionSteps.exists(idOf(state), 'request', connectionId)))
-        return undefined;
+    async keepAnswer(connectionId: string, answer: PostedAnswer): Promise<string> {
       const secret = randomSecret();
       const id = idOf(secret);
       await store.connectionSteps.insert(

@@ -10,9 +10,14 @@ export interface MailFacts {
   contacts: readonly string[];
   /** Whether the user has a verified address. */
   hasVerifiedAddress: boolean;
+  /** The name of the connection that the event names. */
+  connection?: string | undefined;
 }
 
-export function mailsAbout(event: RecordedEvent, { contacts, hasVerifiedAddress }: MailFacts): QueuedMail[] {
+export function mailsAbout(
+  event: RecordedEvent,
+  { contacts, hasVerifiedAddress, connection = '' }: MailFacts,
+): QueuedMail[] {
   const { type, outcome, clientId, detail = {} } = event;
   if (outcome !== 'success') return [];
   switch (type) {
@@ -37,16 +42,22 @@ export function mailsAbout(event: RecordedEvent, { contacts, hasVerifiedAddress 
       return hasVerifiedAddress ? [aboutAccount('second-factor-changed', event)] : [];
     case 'identity.linked':
       // the user of a new account needs no warning
-      return hasVerifiedAddress && detail['how'] !== 'provisioned' ? [aboutAccount('identity-linked', event)] : [];
+      return hasVerifiedAddress && detail['how'] !== 'provisioned'
+        ? [aboutAccount('identity-linked', event, { connection })]
+        : [];
     default:
       return [];
   }
 }
 
 /** Only the user's own request says something about the user's language, and comes from an address that the user may know. */
-function aboutAccount(name: string, { at, actor, sub, address, languages }: RecordedEvent): QueuedMail {
+function aboutAccount(
+  name: string,
+  { at, actor, sub, address, languages }: RecordedEvent,
+  more: Record<string, string> = {},
+): QueuedMail {
   const isOwn = actor === sub;
-  return { name, sub, locale: isOwn ? languages : undefined, data: { at, ...(isOwn && { address }) } };
+  return { name, sub, locale: isOwn ? languages : undefined, data: { at, ...(isOwn && { address }), ...more } };
 }
 
 export const mailSubscriber: EventSubscriber = {
@@ -62,14 +73,17 @@ export const mailSubscriber: EventSubscriber = {
     'user.recovery_codes_renewed',
     'identity.linked',
   ],
-  async handle(event, { clients, users, mails }) {
-    const { type, clientId, sub } = event;
+  async handle(event, { clients, users, mails, connections }) {
+    const { type, clientId, sub, detail } = event;
+    const id = type === 'identity.linked' ? detail?.['connection'] : undefined;
+    const connection = typeof id === 'string' ? ((await connections.find(id))?.displayName ?? id) : undefined;
     const isDecision = type === 'client.approved' || type === 'client.refused';
     const client = isDecision && clientId !== undefined ? await clients.find(clientId) : undefined;
     const user = sub === undefined ? undefined : await users.find(sub);
     const facts = {
       contacts: client?.metadata.contacts ?? [],
       hasVerifiedAddress: user?.emailVerified === true && user.email !== undefined,
+      connection,
     };
     for (const order of mailsAbout(event, facts)) await mails.insert(order);
   },

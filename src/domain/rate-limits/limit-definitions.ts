@@ -32,8 +32,16 @@ const windows = {
   pushedPerNetwork: 60,
   /** Pending sign-ins of a network. Their rows are the count; here an instance only remembers that the limit is passed. */
   pendingSignInsPerNetwork: 60,
-  /** Answers of connections, by network. No refund. */
+  /** Sign-ins by connections that begin without a session, by network. No refund. */
+  connectionBegins: 60,
+  /** Answers of connections to requests of the browser that brings them, by network. No refund. */
   connectionAnswers: 60,
+  /** Logouts that connections tell, by network: no sign-in needs it. Refund when the logout is signed. */
+  connectionLogouts: 60,
+  /** Tries of a connection after a failure, by connection. No refund. */
+  connectionTries: 1,
+  /** Failures of a connection that are recorded, by connection. No refund. */
+  connectionFailures: 60,
   /** Passwords of a user that a directory refuses, by user or known browser. Refund when the password is right, or the directory fails. */
   directoryPasswords: 15 * 60,
   /** Events about a name that several entries of a directory have, by connection. No refund. */
@@ -58,6 +66,9 @@ export function attemptsOf(settings: Config['limits']): Readonly<Record<LimitNam
     directoryPasswords: 4,
     keptRefusals: 10,
     ambiguousNames: 1,
+    connectionLogouts: settings.connectionAnswers,
+    connectionTries: 1,
+    connectionFailures: 1,
     metadataFetchesInAll: 10 * settings.metadataFetches,
     // of many clients together, so that invented client ids do not each get a row (security R41, R105)
     clientAuthFailuresPerNetwork: 20 * settings.clientAuthFailures,

@@ -27,12 +27,19 @@ export function beginRoutes(
     const id = idOf(request);
     const { csrf, transaction, destination } = readParameters(startForm, request.body);
     const { session, pending } = await sessions.findContext(request, reply, { transaction });
-    const back = { transaction: pending && transaction, returnTo: returnToOf(request) };
     const form = { action: connectionPath(id), transaction, session, shown: returnToOf(request)?.value };
-    if (!sessions.isOwnForm(request, csrf, form) || (transaction !== undefined && !pending))
-      return pages.redirect(reply, signInPath('/login', back));
-    if (!(await allows(pending, id))) return problem(request, reply, undefined, 'closed', { transaction, destination });
-    const left = await start(request, reply, id, { transaction, destination }, wishesOf(pending?.parameters, session));
+    const refused = sessions.isOwnForm(request, csrf, form) ? undefined : faultOf(request);
+    const fault = refused ?? (transaction !== undefined && !pending ? 'expired' : undefined);
+    if (fault !== undefined || !(await allows(pending, id)))
+      return problem(request, reply, undefined, fault ?? 'closed', { transaction, destination });
+    const left = await start(
+      request,
+      reply,
+      id,
+      { transaction, destination },
+      wishesOf(pending?.parameters, session),
+      session !== undefined,
+    );
     if (left === undefined) return reply;
     // browsers check each redirect of a form: a page leads to the connection
     const { name, uri } = left;
@@ -51,9 +58,20 @@ export function beginRoutes(
     // a connection that a request names changes nothing about which ones the client allows (federation 4)
     if (!(await elsewhere.find(id, 'sign-in')) || !(await allows(pending, id)))
       return pages.redirect(reply, signInPath('/login', { transaction }));
-    const left = await start(request, reply, id, { transaction }, wishesOf(pending?.parameters, session));
+    const left = await start(
+      request,
+      reply,
+      id,
+      { transaction },
+      wishesOf(pending?.parameters, session),
+      session !== undefined,
+    );
     return left === undefined ? reply : noStore(reply).redirect(left.uri, 303);
   });
+
+  /** What is wrong with a form that is not the present one of this browser. */
+  const faultOf = (request: FastifyRequest) =>
+    sessions.browserHash(request) === undefined ? ('cookies' as const) : ('tampered' as const);
 
   /** Whether users may sign in to the client of a request by a connection. */
   async function allows(pending: AuthorizationRequestRow | undefined, id: string): Promise<boolean> {
@@ -68,6 +86,7 @@ export function beginRoutes(
     id: string,
     continuation: StepContinuation,
     wishes: Omit<Wishes, 'loginHint'> & { hint: string | undefined },
+    isSignedIn: boolean,
   ): Promise<{ name: string; uri: string } | undefined> {
     const connection = await elsewhere.find(id, 'sign-in');
     if (!connection) {
@@ -78,7 +97,7 @@ export function beginRoutes(
     try {
       const loginHint = hint !== undefined && isOwner(connection, hint) ? hint : undefined;
       const content = { purpose: 'sign-in' as const, ...continuation };
-      const uri = await elsewhere.begin(request, reply, connection, content, { ...others, loginHint });
+      const uri = await elsewhere.begin(request, reply, connection, content, { ...others, loginHint }, isSignedIn);
       return { name: connection.displayName, uri };
     } catch (error) {
       if (!(error instanceof ConnectionFailure)) throw error;

@@ -32,7 +32,7 @@ export function callbackRoutes(
   // a request from another site carries no cookie that is SameSite=Lax: it is answered without any look at the browser, and sets none
   app.post('/connections/:id/callback', async (request, reply) => {
     const id = idOf(request);
-    const kept = await elsewhere.keep(request, id, given(readParameters(postedShape, request.body)));
+    const kept = await elsewhere.keep(id, given(readParameters(postedShape, request.body)));
     const query = kept === undefined ? '' : `?answer=${kept}`;
     return pages.redirect(reply, `${connectionPath(encodeURIComponent(id))}/continue${query}`);
   });

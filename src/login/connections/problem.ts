@@ -8,13 +8,12 @@ import { OAuthError } from '../../oauth/errors.ts';
 import { readReturnTo } from '../../pages/return-to.ts';
 import type { ConnectionProblem } from '../../pages/views/connections.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
-import { clientAddress } from '../../server/network.ts';
 import { contextOf, type LoginConnectionsDependencies } from './login-connections.ts';
 
 export type ConnectionProblems = ReturnType<typeof createConnectionProblems>;
 
 export function createConnectionProblems(options: LoginConnectionsDependencies) {
-  const { store, sessions, pages, elsewhere } = options;
+  const { sessions, pages, elsewhere } = options;
   return { failed, problem };
 
   async function failed(
@@ -24,11 +23,8 @@ export function createConnectionProblems(options: LoginConnectionsDependencies) 
     failure: ConnectionFailure,
     continuation: StepContinuation,
   ): Promise<FastifyReply> {
-    await store.auditEvents.insert({
-      ...{ type: 'identity.refused', outcome: 'failure', actor: `connection:${connection.id}` },
-      ...{ address: clientAddress(request), detail: { connection: connection.id, reason: failure.reason } },
-    });
-    return problem(request, reply, connection, failure.reason, continuation, undefined, failure);
+    await elsewhere.recordFailure(request, connection, failure);
+    return problem(request, reply, connection, failure.reason, continuation, undefined, failure.message);
   }
 
   /** Says in our words why the sign-in ended. Nothing that the other side said is shown (federation FR13). */
@@ -39,11 +35,14 @@ export function createConnectionProblems(options: LoginConnectionsDependencies) 
     reason: ConnectionProblem,
     { transaction, destination }: StepContinuation,
     leadsTo?: string,
-    cause?: unknown,
+    detail?: string,
   ): Promise<FastifyReply> {
     const status = reason === 'unreachable' ? 503 : 400;
-    const refusal = new OAuthError('access_denied', `a sign-in by a connection ended: ${reason}`, status, {
-      cause,
+    // strangers can cause it: the log has a sentence and no stack trace (security R161)
+    const sentence = [`a sign-in by a connection ended: ${reason}`, detail]
+      .filter((part) => part !== undefined)
+      .join(', ');
+    const refusal = new OAuthError('access_denied', sentence, status, {
       ...(connection && { facts: { connection: connection.id } }),
     });
     const { session, pending } = await contextOf(options, request, reply, transaction);

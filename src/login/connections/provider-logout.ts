@@ -38,7 +38,7 @@ export function providerLogoutRoutes(app: FastifyInstance, options: LoginConnect
       throw refused(request, error.message);
     });
     // a provider may end very many sessions at once: only what it did not sign is limited
-    await limits.refund('connectionAnswers', networkOf(clientAddress(request)));
+    await limits.refund('connectionLogouts', networkOf(clientAddress(request)));
     const { issuer, jti, sid, subject } = named;
     const ended = { connectionId: connection.id, issuer, sid, subject };
     await store.transaction(async (repositories) => {
@@ -54,12 +54,14 @@ export function providerLogoutRoutes(app: FastifyInstance, options: LoginConnect
   // in a frame of the other site, to which the browser sends no cookie: the session there names the sessions here
   app.get('/connections/:id/frontchannel-logout', { errorHandler: jsonErrors }, async (request, reply) => {
     noStore(reply);
-    await count(request);
+    const destination = request.headers['sec-fetch-dest'];
+    if (destination !== undefined && destination !== 'iframe') throw refused(request, 'it was not loaded in a frame');
     const { iss, sid = '' } = readParameters(frameShape, request.query);
     const connection = await store.connections.find(idOf(request));
     const issuer = connection && kinds.get(connection.kind)?.issuerOf?.(connection);
     if (!connection || issuer === undefined || iss !== issuer || sid === '')
       throw refused(request, 'iss is not that of the connection, or sid is missing');
+    await count(request);
     const ended = { connectionId: connection.id, issuer, sid, subject: undefined };
     await store.transaction((repositories) => end(repositories, request, ended, 'front-channel'));
     return reply
@@ -81,8 +83,9 @@ export function providerLogoutRoutes(app: FastifyInstance, options: LoginConnect
     return pages.send(request, reply, 'signed-out', { stayed: false, accountUri: '/account' });
   });
 
+  /** Apart from the answers of sign-ins, since other sites can make a browser send these (security R160). */
   async function count(request: FastifyRequest): Promise<void> {
-    const wait = await limits.consume('connectionAnswers', networkOf(clientAddress(request)));
+    const wait = await limits.consume('connectionLogouts', networkOf(clientAddress(request)));
     if (wait > 0)
       throw new OAuthError('temporarily_unavailable', 'too many requests from this network: try again soon', 429, {
         headers: { 'retry-after': String(wait) },

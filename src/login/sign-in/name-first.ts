@@ -9,7 +9,6 @@ import { OAuthError } from '../../oauth/errors.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
-import type { AuditTrail } from '../../server/audit.ts';
 import { logRefusal } from '../../server/errors.ts';
 import { textFields } from '../../server/parameters.ts';
 
@@ -37,10 +36,9 @@ export const isLocal = (pending: PendingRequest | undefined, kind: SignInPageKin
 interface LeaveDependencies {
   elsewhere: Elsewhere;
   pages: PageResponses;
-  audit: AuditTrail;
 }
 
-export function createLeave({ elsewhere, pages, audit }: LeaveDependencies) {
+export function createLeave({ elsewhere, pages }: LeaveDependencies) {
   /** Shows the page that leads to a connection by itself. @returns false if that fails; no reply, since Fastify's is a promise of its end without a value */
   return async (
     request: FastifyRequest,
@@ -57,12 +55,19 @@ export function createLeave({ elsewhere, pages, audit }: LeaveDependencies) {
       const step = { purpose: 'sign-in' as const, transaction, destination: sign.destination };
       const { login, maxAge, uiLocales } = wishesOf(pending?.parameters, session);
       // the domain of the name belongs to the connection
-      const uri = await elsewhere.begin(request, reply, connection, step, {
-        login,
-        maxAge,
-        uiLocales,
-        loginHint: sign.name,
-      });
+      const uri = await elsewhere.begin(
+        request,
+        reply,
+        connection,
+        step,
+        {
+          login,
+          maxAge,
+          uiLocales,
+          loginHint: sign.name,
+        },
+        session !== undefined,
+      );
       // no redirect: the policy of the page before would have to name the address of each connection
       pages.send(
         request,
@@ -75,13 +80,10 @@ export function createLeave({ elsewhere, pages, audit }: LeaveDependencies) {
     } catch (error) {
       if (!(error instanceof ConnectionFailure)) throw error;
       logRefusal(
-        new OAuthError('access_denied', `a connection failed: ${error.reason}`, 503, { cause: error }),
+        new OAuthError('access_denied', `a connection failed: ${error.reason}, ${error.message}`, 503),
         request,
       );
-      await audit(request, {
-        ...{ type: 'identity.refused', outcome: 'failure', actor: `connection:${connection.id}` },
-        detail: { connection: connection.id, reason: error.reason },
-      });
+      await elsewhere.recordFailure(request, connection, error);
       return false;
     }
   };

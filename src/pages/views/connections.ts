@@ -11,6 +11,8 @@ export const connectionProblems = [
   'cancelled',
   'organization',
   'expired',
+  'tampered', // the form's token is missing or another one
+  'cookies', // the browser sends none
   'closed',
   'disabled',
   'linked-elsewhere',
@@ -159,10 +161,13 @@ export interface ConnectionPages {
     fields: ConnectionField[];
     typed: TypedConnection;
     form: FormView;
+    /** The field that the problem is about, if it is not the usual one. */
+    field?: string;
     problem?:
       | 'id'
       | 'name'
       | 'secret'
+      | 'moved'
       | 'routes'
       | 'key'
       | 'domains'

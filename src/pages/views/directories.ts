@@ -30,7 +30,7 @@ export interface TypedDirectory {
 
 /** Each is a key of the catalogue under `console.directory-form.problem.`. */
 export const directoryFormProblems = [
-  ...(['id', 'taken', 'name', 'secret', 'domains', 'held', 'changed', 'settings', 'rules'] as const),
+  ...(['id', 'taken', 'name', 'secret', 'moved', 'domains', 'held', 'changed', 'settings', 'rules'] as const),
   ...(['address', 'plain', 'not-allowed', 'filter', 'entry-name'] as const),
 ];
 

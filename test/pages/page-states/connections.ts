@@ -17,6 +17,7 @@ const formProblems = [
   ...([
     'name',
     'secret',
+    'moved',
     'key',
     'routes',
     'domains',
