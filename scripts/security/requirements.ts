@@ -192,6 +192,10 @@ export const requirements: Record<string, Record<number, string>> = {
     152: 'While the database does not respond, each address of further protocols answers 503 within 3 seconds and issues nothing.',
   },
   'Found by attack, the second time': {
+    159: 'What came by a connection ends with it: unlinking, deleting and disabling end the client sessions and refresh tokens of the connection, also where the session in the browser is over.',
+    160: 'Nothing that another site can make a browser send uses up a limit that sign-ins by connections need.',
+    161: 'Beginning a sign-in by a connection is limited before any request goes out, and a connection that fails is tried once a second, with one event a minute.',
+    162: 'An address of a connection that is changed to another origin gets no secret and no key that the present one has.',
     153: 'One text never names two users or clients: names, addresses, subs and client ids have one key space, whose primary key decides on every database.',
     154: 'A user name that a user or a connection chooses has no control or format characters, and is no sentence and no address without authority over it; tries are counted, and no page tells whether an address has an account.',
     156: 'Who confirmed an address is remembered, and a word joins no account without a question.',

@@ -1,4 +1,4 @@
-// Keeps the resources that administrators marked public in memory, for the metadata of the service (RFC 9728 4).
+// Keeps in memory what the metadata of the service says of resources and connections: the public resources (RFC 9728 4), and whether tokens are kept.
 import { isDeepStrictEqual } from 'node:util';
 import type { Store } from '../repositories/store.ts';
 
@@ -7,24 +7,27 @@ export interface PublicResources {
   resources: readonly string[];
   /** The scope values of all of them, each once. */
   scopes: readonly string[];
+  /** Whether a connection keeps tokens, which clients can read. */
+  keepsTokens: boolean;
 }
 
 export type PublicResourcesService = ReturnType<typeof createPublicResources>;
 
-export function createPublicResources({ resources }: Pick<Store, 'resources'>) {
-  let current: PublicResources = { resources: [], scopes: [] };
+export function createPublicResources({ resources, connections }: Pick<Store, 'resources' | 'connections'>) {
+  let current: PublicResources = { resources: [], scopes: [], keepsTokens: false };
   let [reads, newest] = [0, 0];
   return {
     /** Reads the resources again; until the first time there is none. */
     async refresh(): Promise<void> {
       const turn = ++reads;
-      const found = await resources.listPublic();
+      const [found, keepsTokens] = await Promise.all([resources.listPublic(), connections.keepTokens()]);
       // a read that began later has found at least as much
       if (turn < newest) return;
       newest = turn;
       const next = {
         resources: found.map(({ resource }) => resource),
         scopes: [...new Set(found.flatMap(({ scopes }) => Object.keys(scopes)))],
+        keepsTokens,
       };
       // the documents are written again when the object changes
       if (!isDeepStrictEqual(next, current)) current = next;

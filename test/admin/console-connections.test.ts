@@ -18,7 +18,7 @@ beforeAll(async () => {
   service = await startTestService({
     environment: {
       ...{ ...withoutLimits, OUTBOUND_ALLOW: provider.host, REQUIRE_SECOND_FACTOR_GROUPS: 'ops' },
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0' },
+      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0', CONNECTIONS_ALLOW: 'ldap.example:636' },
     },
   });
   await addConnection(service, provider, 'corporate', { provisioning: 'on', domains: ['old.example'] });
@@ -105,6 +105,28 @@ describe('the form of a connection', () => {
     const after = (await service.store.connections.find('corporate'))!;
     expect(after).toMatchObject({ enforced: false, hidden: false, position: 0 });
     expect(after.sessionLifetime).toBeUndefined();
+  });
+
+  test.each<[string, string, Record<string, string>, string]>([
+    ['token endpoint', 'oauth', { token_endpoint: 'ftp://else.example' }, 'token_endpoint'],
+    ['UserInfo endpoint', 'oauth', { userinfo_endpoint: 'nonsense' }, 'userinfo_endpoint'],
+    ['bind DN', 'directory', { bind_dn: 'no name' }, 'bind_dn'],
+    ['base of groups', 'directory', { group_base: 'no name' }, 'group_base'],
+  ])('marks the %s that is wrong, and no other field (issue 35)', async (_what, type, wrong, field) => {
+    const path = `/admin/connections/new/${type}`;
+    const page = await agent.get(path);
+    const right = {
+      ...{ id: 'marked', display_name: 'Marked', client_id: 'c', secret: 's', subject_claim: 'sub' },
+      ...{ authorization_endpoint: `${provider.issuer}/authorize`, token_endpoint: `${provider.issuer}/token` },
+      ...{ userinfo_endpoint: `${provider.issuer}/userinfo`, url: 'ldaps://ldap.example', bind_dn: 'cn=a,dc=x' },
+      ...{ base: 'dc=x', preset: 'openldap', status: 'disabled', linking: 'ask', provisioning: 'off', logout: 'local' },
+    };
+    const answer = await agent.post(path, { ...typed(page), ...right, ...wrong });
+    expect(answer.status).toBe(400);
+    const marked = [...answer.body.matchAll(/<(?:input|textarea) [^>]*aria-invalid="true"/g)].map(
+      ([tag]) => / name="([^"]*)"/.exec(tag)?.[1],
+    );
+    expect(marked).toEqual([field]);
   });
 
   test.each([

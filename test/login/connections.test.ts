@@ -436,11 +436,13 @@ describe('a linked user', () => {
     };
     expect((await make(honest)).status).toBe(201);
     const beforeDeletion = await waits();
-    expect((await call(`${api}/replaced`, { token, method: 'DELETE' })).status).toBe(204);
+    expect((await call(`${api}/replaced`, { token, method: 'DELETE' })).status).toBe(200);
     expect((await make(honest)).status).toBe(201);
     await continued(beforeDeletion, 'of the deleted one');
+    // another issuer gets no secret of the present one (security R162)
+    const { secret } = providerClient;
     const change = async (settings: object) =>
-      expect((await call(`${api}/replaced`, { token, method: 'PATCH', body: { settings } })).status).toBe(200);
+      expect((await call(`${api}/replaced`, { token, method: 'PATCH', body: { settings, secret } })).status).toBe(200);
     const ofOtherClient = await waits();
     await change({ client_id: 'another' });
     await continued(ofOtherClient, 'of the former client');

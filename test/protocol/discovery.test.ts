@@ -94,6 +94,8 @@ describe.each(documents)('%s', (path) => {
     for (const [name, values] of Object.entries(lists))
       expect(body[name], name).toEqual(expect.arrayContaining(values));
     expect(body['scopes_supported']).not.toContain('admin');
+    // no connection keeps tokens (reports F5)
+    expect(body['scopes_supported']).not.toContain('upstream_token');
     expect(body['id_token_signing_alg_values_supported']).not.toContain('none');
   });
 

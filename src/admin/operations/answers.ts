@@ -21,6 +21,8 @@ import { keyStates } from '../../tokens/key-ring.ts';
 const time = z.iso.datetime();
 const status = z.enum(['enabled', 'disabled']);
 const lifetime = z.int().optional();
+/** Of browsers, and of applications with their tokens. */
+const endedAccess = z.object({ sessions: z.int(), tokens: z.int() });
 
 // a client that was registered before id_token_claims existed has no such member
 const metadata = clientMetadataShape.partial({ id_token_claims: true });
@@ -312,6 +314,9 @@ export const answers = {
   }),
   Connection: connection,
   ConnectionList: z.object({ connections: z.array(connection) }),
+  DeletedConnection: endedAccess.extend({ people: z.int().describe('Those without another way to sign in.') }),
+  EndedAccess: endedAccess,
+  DeletedGroup: z.object({ members: z.int().describe('How many members it had.') }),
   ConnectionTest: z.object({
     works: z.boolean(),
     users: z.int().describe('How many users were looked at.'),

@@ -43,6 +43,7 @@ const refusals = {
   ...{ 'connection.directory-address': 'address', 'connection.directory-plain': 'plain' },
   ...{ 'connection.directory-not-allowed': 'not-allowed', 'connection.directory-filter': 'filter' },
   'connection.directory-name': 'entry-name',
+  'connection.secret-moved': 'moved',
 } as const;
 
 /** Members that a command sets by options of their own names. */
@@ -70,6 +71,10 @@ const options = {
   settings: 'settings',
   secret: 'secret',
 };
+
+/** How much a change has ended. */
+const endedText = (sessions: number, tokens: number): string =>
+  `Ended sessions of browsers: ${sessions}, of applications with their tokens: ${tokens}.`;
 
 /** A rule is typed as one line. */
 const prepare = ({ group_rules: rules, ...given }: Record<string, unknown>) => ({
@@ -170,12 +175,13 @@ export const deleteConnection = operation({
   tag,
   summary: 'Deletes a connection with its links, its memberships and the sessions that came by it',
   params: byConnection,
+  answer: 'DeletedConnection',
   handler: ({ administration }, { params: { id }, actor }) => administration.deleteConnection(actor, id),
   command: {
     name: 'connection delete',
-    text: (people, { params: { id } }) =>
-      `Deleted the connection ${id}. ${people === 0 ? 'Every user has another way to sign in.' : `${people} users had no other way to sign in.`}`,
-    json: (people, { params: { id } }) => ({ connection: id, people }),
+    text: ({ people, sessions, tokens }, { params: { id } }) =>
+      `Deleted the connection ${id}. ${people === 0 ? 'Every user has another way to sign in.' : `${people} users had no other way to sign in.`} ${endedText(sessions, tokens)}`,
+    json: (ended, { params: { id } }) => ({ connection: id, ...ended }),
   },
 });
 
@@ -249,10 +255,12 @@ export const unlinkUser = operation({
   params: oneOfUser,
   handler: ({ administration }, { params: { sub, connection }, actor }) =>
     administration.unlinkIdentity(actor, sub, connection),
+  answer: 'EndedAccess',
   command: {
     name: 'user unlink',
-    text: (_done, { params: { connection } }) => `Removed the link to ${connection}.`,
-    json: (_done, { params: { sub, connection } }) => ({ sub, connection }),
+    text: ({ sessions, tokens }, { params: { connection } }) =>
+      `Removed the link to ${connection}. ${endedText(sessions, tokens)}`,
+    json: (ended, { params: { sub, connection } }) => ({ sub, connection, ...ended }),
   },
 });
 

@@ -140,8 +140,10 @@ export const deleteGroup = operation({
   params: byName,
   internalInput: inSteps,
   refusals: { conflict: 'large' },
+  answer: 'DeletedGroup',
   handler: ({ administration }, { params: { name }, input, actor }) =>
     administration.deleteGroup(actor, name, input.in_steps),
+  view: (members) => ({ members }),
   command: {
     name: 'group delete',
     summary: 'Deletes a group, but not its members',

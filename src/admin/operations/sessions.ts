@@ -66,12 +66,13 @@ export const endSessions = operation({
     'Ends all sessions of a user and everything that was issued in them, also refresh tokens with offline_access',
   params: bySub,
   needsRecentSignIn: false,
+  answer: 'EndedAccess',
   handler: ({ administration }, { params: { sub }, actor }) => administration.endSessions(actor, sub),
   command: {
     name: 'session end-all',
-    text: (sessions, { typed }) =>
+    text: ({ sessions }, { typed }) =>
       `Ended sessions of ${typed['sub']}: ${sessions}, with all tokens that were issued in them.`,
-    json: (sessions, { params: { sub } }) => ({ sub, sessions }),
+    json: (ended, { params: { sub } }) => ({ sub, ...ended }),
   },
 });
 

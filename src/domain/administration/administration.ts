@@ -375,18 +375,18 @@ export function createAdministration(store: Store) {
         return [undefined, { type: 'session.ended', sub, detail: { session: sid } }];
       }),
     /**
-     * Ends all sessions of a user, and the tokens that outlived earlier ones; returns the number of sessions.
+     * Ends all sessions of a user, and the tokens that outlived earlier ones; returns how much ended.
      * @param keepSession the id of a session to keep
      * @throws OAuthError not_found
      */
-    endSessions: (by: Actor, sub: string, keepSession?: string): Promise<number> =>
-      operation<number>(by, async ({ users, mailedLinks }) => {
+    endSessions: (by: Actor, sub: string, keepSession?: string): Promise<{ sessions: number; tokens: number }> =>
+      operation<{ sessions: number; tokens: number }>(by, async ({ users, mailedLinks }) => {
         found(await users.lock(sub), 'user');
         const { sessions, clientSessions } = await users.endSessions(sub, keepSession);
         // also changes that the remaining session ordered: an attacker may have its cookie, too (security R118)
         await mailedLinks.cancelChanges(sub);
         const event = { type: 'session.ended', sub, detail: { sessions } } as const;
-        return [sessions, sessions + clientSessions > 0 ? event : undefined];
+        return [{ sessions, tokens: clientSessions }, sessions + clientSessions > 0 ? event : undefined];
       }),
     /** Stores an initial access token. @param lifetime in seconds */
     createRegistrationToken: (by: Actor, tokenHash: Buffer, lifetime: number): Promise<Date> => {

@@ -9,12 +9,13 @@ import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { firstRefusal, refusal } from '../../oauth/refusals.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
-import type { Connection, ConnectionMembers } from '../../repositories/connections/connections.ts';
+import type { Connection, ConnectionMembers, EndedAccess } from '../../repositories/connections/connections.ts';
 import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import { type ConnectionKey, makeConnectionKey } from '../../tokens/upstream-client.ts';
 import type { ConnectionVariant } from '../connections/kind.ts';
 import { type ConnectionKinds, variantOfConnection } from '../connections/kinds.ts';
+import { hasMoved, secretAt } from '../connections/moved-address.ts';
 
 /** The names of the members in the admin routes and in the audit trail. */
 const names = {
@@ -70,6 +71,8 @@ const start: ConnectionMembers = {
   storeTokens: false,
   settings: {},
 };
+
+const nothing: EndedAccess = { sessions: 0, tokens: 0 };
 
 /** The members after a change; undefined keeps one. */
 function changed(before: ConnectionMembers, change: ConnectionInput): ConnectionMembers {
@@ -172,15 +175,16 @@ export function connectionOperations(store: Store) {
       throw invalidRequest(refusal('connection.secret', 'secret'));
   }
 
-  /** In a transaction that holds the user's row: removes a link, with the sessions and memberships that came by it. */
-  async function removeLink(repositories: Repositories, by: Actor, sub: string, id: string): Promise<void> {
+  /** In a transaction that holds the user's row: removes a link, with what came by it: sessions, tokens and memberships (security R159). */
+  async function removeLink(repositories: Repositories, by: Actor, sub: string, id: string): Promise<EndedAccess> {
     found(await repositories.linkedIdentities.remove(id, sub), 'link');
     const ended = await repositories.connections.endSessions(id, sub);
     await repositories.memberships.set(sub, id, [], []);
     await repositories.auditEvents.insert({
       ...by,
-      ...{ type: 'identity.unlinked', outcome: 'success', sub, detail: { connection: id, sessions: ended.length } },
+      ...{ type: 'identity.unlinked', outcome: 'success', sub, detail: { connection: id, ...ended } },
     });
+    return ended;
   }
 
   return {
@@ -234,13 +238,15 @@ export function connectionOperations(store: Store) {
       const looked = found(await store.connections.find(id), 'connection');
       const variant = rulesOf(kinds, looked);
       const members = checked(variant, changed(looked, input));
-      await requireSecret(variant, members, secret, looked.secretEncrypted !== undefined);
+      const isMoved = hasMoved(variant, looked, members);
+      const replaced = secretAt(variant, members, looked, secret, isMoved);
+      await requireSecret(variant, members, replaced, looked.secretEncrypted !== undefined);
       const isOther = !isDeepStrictEqual(members.settings, looked.settings);
       const { settings } = members;
       const discovery = isOther
         ? await kinds.get(looked.kind)!.discover({ preset: looked.preset, settings })
         : undefined;
-      const key = await newKey(members, variant, looked.keyPublic !== undefined && !renewsKey);
+      const key = await newKey(members, variant, looked.keyPublic !== undefined && !renewsKey && !isMoved);
       return store.transaction(async (repositories) => {
         await repositories.connections.lockDomains();
         const before = found(await repositories.connections.lock(id), 'connection');
@@ -254,7 +260,7 @@ export function connectionOperations(store: Store) {
           await checkTargets(repositories, members);
           await repositories.connections.update(id, members);
         }
-        await keepSecret(repositories, secretBox, id, secret);
+        await keepSecret(repositories, secretBox, id, replaced);
         await keepKey(repositories, secretBox, id, key);
         if (discovery) await repositories.connections.setDiscovery(id, discovery, members.settings);
         // what another provider said or gave is neither finished nor sent to the new one
@@ -262,23 +268,23 @@ export function connectionOperations(store: Store) {
         if (isOtherSide) await repositories.connectionSteps.removeAll(id);
         if (isOtherSide || (before.storeTokens && !members.storeTokens))
           await repositories.upstreamTokens.removeAll(id);
-        const ended = ends && members.status !== 'enabled' ? await repositories.connections.endSessions(id) : [];
-        if (which.length > 0 || secret !== undefined || key || ended.length > 0)
+        const ended = ends && members.status !== 'enabled' ? await repositories.connections.endSessions(id) : nothing;
+        if (which.length > 0 || replaced !== undefined || key || ended.sessions + ended.tokens > 0)
           await record(repositories, by, 'connection.changed', {
             connection: id,
             members: [
               ...which.map((member) => names[member]),
-              ...(secret === undefined ? [] : ['secret']),
+              ...(replaced === undefined ? [] : ['secret']),
               ...(key ? ['key'] : []),
             ],
             ...differences(trustOf(variant, before), trustOf(variant, members)),
-            ...(ended.length > 0 && { sessions: ended.length }),
+            ...(ended.sessions + ended.tokens > 0 && ended),
           });
         return (await repositories.connections.find(id))!;
       });
     },
-    /** Deletes a connection with its links, sessions and memberships. @returns how many users had no other way to sign in @throws OAuthError not_found */
-    deleteConnection: async (by: Actor, id: string): Promise<number> => {
+    /** Deletes a connection with its links, sessions and memberships. @returns how much ended, and how many users had no other way to sign in @throws OAuthError not_found */
+    deleteConnection: async (by: Actor, id: string): Promise<EndedAccess & { people: number }> => {
       // a sign-in that has begun is waited for, and a later one gives no memberships again
       await store.transaction(async ({ connections }) => {
         found(await connections.lock(id), 'connection');
@@ -297,8 +303,8 @@ export function connectionOperations(store: Store) {
         await repositories.connectionSteps.removeAll(id);
         await repositories.connections.endTrust(id);
         await repositories.connections.delete(id);
-        await record(repositories, by, 'connection.deleted', { connection: id, sessions: ended.length, people });
-        return people;
+        await record(repositories, by, 'connection.deleted', { connection: id, ...ended, people });
+        return { people, ...ended };
       });
     },
     /** Links an identity to a user, whatever the user has. @throws OAuthError not_found, conflict */
@@ -329,7 +335,7 @@ export function connectionOperations(store: Store) {
      * @param keepWayIn refuses to remove the last way to sign in
      * @throws OAuthError not_found, conflict
      */
-    unlinkIdentity: (by: Actor, sub: string, id: string, keepWayIn = false): Promise<void> =>
+    unlinkIdentity: (by: Actor, sub: string, id: string, keepWayIn = false): Promise<EndedAccess> =>
       store.transaction(async (repositories) => {
         const { passwordHash } = found(await repositories.users.lock(sub), 'user');
         if (keepWayIn && passwordHash === undefined && (await repositories.passkeys.list(sub)).length === 0) {
@@ -340,7 +346,7 @@ export function connectionOperations(store: Store) {
           if (!others.some(({ connectionId }) => open.some((one) => one.id === connectionId)))
             throw conflict('this link is the only way to sign in to this account');
         }
-        await removeLink(repositories, by, sub, id);
+        return removeLink(repositories, by, sub, id);
       }),
   };
 }

@@ -30,7 +30,6 @@ import type { Pages } from '../../pages/views/index.ts';
 import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { AuditTrail } from '../../server/audit.ts';
-import { logRefusal } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
 
@@ -209,7 +208,7 @@ export async function loginSecondFactorEndpoint(
         ...(connection && { name: connection.displayName }),
         ...(pending?.client && { client: pending.client }),
         signInUri: signInPath('/login', continuation),
-        reference: logRefusal(refusal, request),
+        reference: await pages.explain(request, refusal),
       },
       { status: 403, uiLocales: pending?.uiLocales },
     );

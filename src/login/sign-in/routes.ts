@@ -23,7 +23,6 @@ import type { Connection } from '../../repositories/connections/connections.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { AuditTrail } from '../../server/audit.ts';
-import { logRefusal } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { alsoHead } from '../../server/head.ts';
 import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
@@ -195,7 +194,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
       problem: 'untimed',
       ...(connection && { name: connection.displayName }),
       signInUri: '/login/accounts',
-      reference: logRefusal(refusal, request),
+      reference: await pages.explain(request, refusal),
     };
     return pages.send(request, reply, 'connection-problem', data, { status: 403 });
   }

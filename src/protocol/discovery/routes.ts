@@ -107,12 +107,12 @@ function oauthConfiguration(
 
 function openidConfiguration(
   { config: { issuer, requirePushedRequests, fapi2, clientDocuments }, capabilities }: DiscoveryDependencies,
-  { resources, scopes }: PublicResources,
+  { resources, scopes, keepsTokens }: PublicResources,
 ): Readonly<Record<string, unknown>> {
   return {
     issuer,
     ...addresses(issuer, capabilities.endpoints),
-    scopes_supported: [...capabilities.scopes, ...scopes],
+    scopes_supported: [...capabilities.scopes.filter((scope) => scope !== 'upstream_token' || keepsTokens), ...scopes],
     // RFC 9728 4
     ...(resources.length > 0 && { protected_resources: resources }),
     response_types_supported: capabilities.responseTypes,

@@ -22,6 +22,12 @@ export type GroupRule =
   | { starts_with: string; group: string }
   | { all: true; prefix: string };
 
+/** How much a change has ended: the sessions of browsers, and those of clients, each with its tokens. */
+export interface EndedAccess {
+  sessions: number;
+  tokens: number;
+}
+
 /** The members that an administrator sets, beside the secret. */
 export interface ConnectionMembers {
   displayName: string;
@@ -180,9 +186,19 @@ const endSessions = statement(
      SELECT id FROM sessions WHERE connection_id = $1 AND ($2::text IS NULL OR sub = $2) ORDER BY id FOR UPDATE)
    RETURNING sid, sub`,
 );
-const endFamilies = statement(
-  'connections.end_families',
-  `DELETE FROM client_sessions c USING unnest($1::text[], $2::text[]) AS ended (sub, sid) WHERE c.sub = ended.sub AND c.sid = ended.sid`,
+const countClientSessions = statement(
+  'connections.count_client_sessions',
+  'SELECT count(*)::int AS tokens FROM client_sessions WHERE connection_id = $1 AND ($2::text IS NULL OR sub = $2) AND expires_at > now()',
+);
+// a later statement, which sees what was issued while the first one waited; those with offline_access outlive the browser's session (security R159)
+const endClientSessions = statement(
+  'connections.end_client_sessions',
+  `DELETE FROM client_sessions WHERE id IN (
+     SELECT id FROM client_sessions WHERE connection_id = $1 AND ($2::text IS NULL OR sub = $2) ORDER BY id FOR UPDATE)`,
+);
+const keepTokens = statement(
+  'connections.keep_tokens',
+  `SELECT EXISTS (SELECT FROM connections WHERE store_tokens AND status <> 'disabled') AS kept`,
 );
 const withoutOtherWay = statement(
   'connections.without_other_way',
@@ -263,11 +279,17 @@ export function connectionsRepository(sql: Sql) {
     async delete(id: string): Promise<void> {
       await sql.query(remove, [id]);
     },
-    /** In a transaction: ends the sessions that came by a connection, with everything that was issued in them. */
-    async endSessions(id: string, sub?: string): Promise<{ sid: string; sub: string }[]> {
-      const ended = await sql.query<{ sid: string; sub: string }>(endSessions, [id, sub]);
-      await sql.query(endFamilies, [ended.map((session) => session.sub), ended.map(({ sid }) => sid)]);
-      return ended;
+    /** In a transaction: ends the sessions that came by a connection, and everything that was issued to clients by it. */
+    async endSessions(id: string, sub?: string): Promise<EndedAccess> {
+      const before = await sql.query<{ tokens: number }>(countClientSessions, [id, sub]);
+      const sessions = await sql.query(endSessions, [id, sub]);
+      await sql.query(endClientSessions, [id, sub]);
+      return { sessions: sessions.length, tokens: before[0]!.tokens };
+    },
+    /** Whether a connection that is open keeps tokens. */
+    async keepTokens(): Promise<boolean> {
+      const [row] = await sql.query<{ kept: boolean }>(keepTokens);
+      return row!.kept;
     },
     /** How many users have no other way to sign in. */
     async withoutOtherWay(id: string): Promise<number> {

@@ -22,17 +22,13 @@ const belongsToOther = statement(
 const ending = (name: string, condition: string) =>
   statement(
     `upstream_logouts.by_${name}`,
-    `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE ${ofIssuer} AND ${condition} ORDER BY id FOR UPDATE) RETURNING sid, sub`,
+    `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE ${ofIssuer} AND ${condition} ORDER BY id FOR UPDATE) RETURNING sub`,
   );
 const endSession = ending('session', `upstream ->> 'sid' = $3`);
 // by the index of the user's sessions
 const endIdentity = ending(
   'identity',
   `upstream ->> 'subject' = $3 AND sub IN (SELECT sub FROM linked_identities WHERE connection_id = $1 AND issuer = $2 AND subject = $3)`,
-);
-const endFamilies = statement(
-  'upstream_logouts.end_families',
-  `DELETE FROM client_sessions c USING unnest($1::text[], $2::text[]) AS ended (sub, sid) WHERE c.sub = ended.sub AND c.sid = ended.sid`,
 );
 
 export function upstreamLogoutsRepository(sql: Sql) {
@@ -46,14 +42,13 @@ export function upstreamLogoutsRepository(sql: Sql) {
       if (sid === undefined || subject === undefined) return false;
       return (await sql.query(belongsToOther, [connectionId, issuer, sid, subject])).length > 0;
     },
-    /** In a transaction: ends the sessions, with everything that was issued in them. The clients are told by the rows that this deletes. */
-    async end({ connectionId, issuer, sid, subject }: EndedUpstream): Promise<{ sid: string; sub: string }[]> {
-      const ended =
-        sid === undefined
-          ? await sql.query<{ sid: string; sub: string }>(endIdentity, [connectionId, issuer, subject])
-          : await sql.query<{ sid: string; sub: string }>(endSession, [connectionId, issuer, sid]);
-      await sql.query(endFamilies, [ended.map((session) => session.sub), ended.map((session) => session.sid)]);
-      return ended;
-    },
+    /**
+     * In a transaction: ends the sessions with everything that depends on them, as a sign-out here does: refresh tokens with offline_access stay
+     * (Back-Channel Logout 2.7). The clients are told by the rows that this deletes.
+     */
+    end: ({ connectionId, issuer, sid, subject }: EndedUpstream): Promise<{ sub: string }[]> =>
+      sid === undefined
+        ? sql.query<{ sub: string }>(endIdentity, [connectionId, issuer, subject])
+        : sql.query<{ sub: string }>(endSession, [connectionId, issuer, sid]),
   };
 }

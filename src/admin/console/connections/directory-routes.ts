@@ -9,6 +9,7 @@ import { changeConnection, createConnection, findConnection } from '../../operat
 import { approveImport, findImport, startImport, testConnection } from '../../operations/directories.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
+import { fieldOfMember } from './form.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { confirmationsOf, doneWith } from './confirmation-routes.ts';
 import { directoryFormOf, directoryInputOf, emptyDirectoryForm, typedDirectory } from './directory-form.ts';
@@ -19,6 +20,7 @@ const connectionPath = (id: string) => `${path}/${id}`;
 export const directoryPath = (id: string) => `${connectionPath(id)}/directory`;
 
 type FormProblem = DirectoryPages['console-directory-form']['problem'];
+type Refused = { refused: FormProblem; member?: string };
 
 interface ConsoleDirectoriesDependencies {
   store: Store;
@@ -45,7 +47,13 @@ export async function consoleDirectoriesEndpoint(
     return admin && { admin, body };
   }
 
-  const showForm = (admin: AdminSession, typed: TypedDirectory, of?: Connection, problem?: FormProblem) => {
+  const showForm = (
+    admin: AdminSession,
+    typed: TypedDirectory,
+    of?: Connection,
+    { refused: problem, member }: { refused?: FormProblem; member?: string | undefined } = {},
+  ) => {
+    const field = fieldOfMember(member);
     const form = admin.form(of ? `${directoryPath(of.id)}/edit` : newPath);
     return admin.send(
       'console-directory-form',
@@ -59,6 +67,7 @@ export async function consoleDirectoriesEndpoint(
           },
         }),
         ...(problem && { problem }),
+        ...(field !== undefined && { field }),
       },
       { section, status: problem ? 400 : 200 },
     );
@@ -73,7 +82,7 @@ export async function consoleDirectoriesEndpoint(
     const typed = typedDirectory(body);
     const input = { ...directoryInputOf(typed, true), id: typed.id.trim(), kind: 'ldap' } as never;
     const made = await perform(createConnection, operationContext, { params: {}, input, actor: admin.by });
-    if ('refused' in made) return showForm(admin, typed, undefined, made.refused as FormProblem);
+    if ('refused' in made) return showForm(admin, typed, undefined, made as Refused);
     return doneWith(admin, store, made.done, directoryPath(made.done.id), 'connection-made');
   });
 
@@ -163,7 +172,7 @@ export async function consoleDirectoriesEndpoint(
     const typed = typedDirectory({ ...body, id });
     const input = { ...directoryInputOf(typed, false), version: Number(body['version']) } as never;
     const changed = await perform(changeConnection, operationContext, { params: { id }, input, actor: admin.by });
-    if ('refused' in changed) return showForm(admin, typed, connection, changed.refused as FormProblem);
+    if ('refused' in changed) return showForm(admin, typed, connection, changed as Refused);
     return doneWith(admin, store, changed.done, directoryPath(id), 'connection-changed');
   });
 }

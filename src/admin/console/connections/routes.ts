@@ -15,7 +15,7 @@ import { isTypedName } from '../typed-name.ts';
 import { notFound } from '../../../oauth/errors.ts';
 import { confirmationsOf, doneWith } from './confirmation-routes.ts';
 import { directoryPath } from './directory-routes.ts';
-import { emptyForm, formOf, inputOf, typedIn } from './form.ts';
+import { emptyForm, fieldOfMember, formOf, inputOf, typedIn } from './form.ts';
 import { type ConnectionType, connectionTypes, fieldsOf, findType, typeOf } from './types.ts';
 
 const path = '/admin/connections';
@@ -24,6 +24,8 @@ const newPathOf = ({ name }: ConnectionType) => `${newPath}/${name}`;
 const pathOf = (id: string) => `${path}/${id}`;
 
 type FormPage = ConnectionPages['console-connection-form'];
+/** The names of these operations are the problems of the form. */
+type Refused = { refused: FormPage['problem']; member?: string };
 
 interface ConsoleConnectionsDependencies {
   config: Config;
@@ -75,9 +77,10 @@ export async function consoleConnectionsEndpoint(
     type: ConnectionType,
     typed: TypedConnection,
     of?: Connection,
-    problem?: FormPage['problem'],
-  ) =>
-    admin.send(
+    { refused: problem, member }: { refused?: FormPage['problem']; member?: string | undefined } = {},
+  ) => {
+    const field = fieldOfMember(member);
+    return admin.send(
       'console-connection-form',
       {
         ...{ type: type.name, fields: fieldsOf(type, of === undefined), typed },
@@ -92,9 +95,11 @@ export async function consoleConnectionsEndpoint(
           },
         }),
         ...(problem && { problem }),
+        ...(field !== undefined && { field }),
       },
       { section: 'connections', status: problem ? 400 : 200 },
     );
+  };
 
   console.page(app, newPath, (admin) =>
     admin.send(
@@ -122,7 +127,7 @@ export async function consoleConnectionsEndpoint(
     const { kind, preset } = type;
     const input = { ...inputOf(type, typed), id: typed['id']!.trim(), kind, ...(preset && { preset }) } as never;
     const made = await perform(createConnection, operationContext, { params: {}, input, actor: admin.by });
-    if ('refused' in made) return showForm(admin, type, typed, undefined, made.refused as FormPage['problem']);
+    if ('refused' in made) return showForm(admin, type, typed, undefined, made as Refused);
     return doneWith(admin, store, made.done, pathOf(made.done.id), 'connection-made');
   });
 
@@ -176,7 +181,7 @@ export async function consoleConnectionsEndpoint(
     const typed = typedIn(type, { ...body, id });
     const input = { ...inputOf(type, typed), version: Number(body['version']) } as never;
     const changed = await perform(changeConnection, operationContext, { params: { id }, input, actor: admin.by });
-    if ('refused' in changed) return showForm(admin, type, typed, connection, changed.refused as FormPage['problem']);
+    if ('refused' in changed) return showForm(admin, type, typed, connection, changed as Refused);
     return doneWith(admin, store, changed.done, pathOf(id), 'connection-changed');
   });
 
