@@ -140,11 +140,14 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await checked();
       await signIn(carol);
       await follow('#allow');
+      // a page leads on to the client
+      await page.waitForURL(`${client.redirectUri}?*`);
       expect(returned.at(-1)!.searchParams.get('code')).toBeTruthy();
       // the signed-in account continues with one key
       await page.goto(address);
       const before = returned.length;
       await follow('#continue');
+      await page.waitForURL(`${client.redirectUri}?*`);
       expect(returned).toHaveLength(before + 1);
       expect(returned.at(-1)!.searchParams.get('code')).toBeTruthy();
       // and leaves the list with its sign-out
