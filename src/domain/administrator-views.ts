@@ -129,8 +129,10 @@ export function grantView(grant: ListedGrant): Record<string, unknown> {
   };
 }
 
-export const groupView = (group: Group) => ({
+/** @param group.guarded whether only administrators change the members */
+export const groupView = (group: Group & { guarded?: boolean }) => ({
   ...shown(group, 'name', 'description', 'members', 'createdAt'),
+  ...(group.guarded && { guarded: true }),
   ...(group.guardedSources.length > 0 && { guarded_sources: group.guardedSources }),
 });
 

@@ -1,6 +1,8 @@
 // The console's group pages create, change and delete groups, and manage their members.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCommand } from '../helpers/command-line.ts';
 import { formOf, openConsole } from '../helpers/console.ts';
+import { adminToken, call } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import type { UserAgent } from '../helpers/user-agent.ts';
 
@@ -144,6 +146,19 @@ test('a change of a group needs a sign-in within 15 minutes and an anti-forgery 
     expect((await agent.post(action, { ...fields, csrf: 'x' })).status, action).toBe(400);
   }
   expect(await groupsOf(user.sub)).toEqual(['guarded']);
+});
+
+test('a guarded group is shown as one by route and command, too (reports F5)', async () => {
+  await service.createUser({ groups: ['vault', 'crew'] });
+  const token = await adminToken(service);
+  const { body } = await call(`${service.issuer}/admin/api/groups`, { token });
+  const guarded = (body['groups'] as { name: string; guarded?: true }[]).filter((group) => group.guarded);
+  expect(guarded.map(({ name }) => name)).toEqual(['vault']);
+  expect((await call(`${service.issuer}/admin/api/groups/vault`, { token })).body).toMatchObject({ guarded: true });
+  const environment = { REQUIRE_SECOND_FACTOR_GROUPS: 'vault' };
+  const { stdout } = await runCommand(service, ['group', 'list'], { environment });
+  expect(stdout).toMatch(/^vault +\d+ +yes/m);
+  expect(stdout.match(/ yes\b/g)).toHaveLength(1);
 });
 
 test('the pages of a group and of its member name the source of each membership (federation 3)', async () => {

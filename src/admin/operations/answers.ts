@@ -102,10 +102,8 @@ const group = z.object({
   name: z.string(),
   description: z.string(),
   members: z.int(),
-  guarded_sources: z
-    .array(z.string())
-    .optional()
-    .describe('The connections that may change the members of the group although it is guarded.'),
+  guarded: z.literal(true).optional().describe('Only administrators change its members.'),
+  guarded_sources: z.array(z.string()).optional().describe('The connections that may change its members nevertheless.'),
   created_at: time,
 });
 const attribute = newAttributeShape

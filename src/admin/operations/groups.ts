@@ -1,5 +1,7 @@
 // Declares the operations on groups.
 import { z } from 'zod';
+import type { Config } from '../../config.ts';
+import { guardedGroups } from '../../domain/administration/guarded-groups.ts';
 import { groupView } from '../../domain/administrator-views.ts';
 import { maxAtOnce } from '../../domain/administration/groups.ts';
 import { pageShape, readTextCursor, textCursorOf } from '../../domain/paging.ts';
@@ -26,6 +28,12 @@ export async function findGroup({ groups }: Pick<Store, 'groups'>, name: string)
   return group;
 }
 
+/** The group, and whether only administrators change its members. */
+const withGuard = (config: Pick<Config, 'secondFactor'>, group: Group) => ({
+  ...group,
+  guarded: guardedGroups(config).includes(group.name),
+});
+
 const listGroups = operation({
   method: 'GET',
   path,
@@ -36,8 +44,9 @@ const listGroups = operation({
       q: text(255).optional().describe('Words that begin a word of the name or the description.'),
     }),
   answer: 'GroupPage',
-  async handler({ store }, { input: { limit, cursor, q } }) {
-    return { limit, groups: await store.groups.list({ limit, after: readTextCursor(cursor), words: q }) };
+  async handler({ store, config }, { input: { limit, cursor, q } }) {
+    const groups = await store.groups.list({ limit, after: readTextCursor(cursor), words: q });
+    return { limit, groups: groups.map((group) => withGuard(config, group)) };
   },
   view({ limit, groups }) {
     const last = groups.length === limit ? groups.at(-1) : undefined;
@@ -49,8 +58,8 @@ const listGroups = operation({
     limit: 10_000,
     text: ({ groups }) =>
       table(
-        ['NAME', 'MEMBERS', 'DESCRIPTION'],
-        groups.map((group) => [group.name, String(group.members), group.description]),
+        ['NAME', 'MEMBERS', 'GUARDED', 'DESCRIPTION'],
+        groups.map((group) => [group.name, String(group.members), group.guarded ? 'yes' : '', group.description]),
       ),
     json: ({ groups }) => groups.map(groupView),
   },
@@ -65,8 +74,8 @@ export const createGroup = operation({
   status: 201,
   answer: 'Group',
   refusals: { conflict: 'taken', name: 'name', description: 'name' },
-  handler: ({ administration }, { input, actor }) =>
-    administration.createGroup(actor, input.name, input.description ?? ''),
+  handler: async ({ administration, config }, { input, actor }) =>
+    withGuard(config, await administration.createGroup(actor, input.name, input.description ?? '')),
   view: groupView,
   command: {
     name: 'group create',
@@ -82,7 +91,7 @@ const showGroup = operation({
   summary: 'Shows a group; the list of users with the parameter group shows its members',
   params: byName,
   answer: 'Group',
-  handler: ({ store }, { params: { name } }) => findGroup(store, name),
+  handler: async ({ store, config }, { params: { name } }) => withGuard(config, await findGroup(store, name)),
   view: groupView,
 });
 
@@ -98,11 +107,11 @@ export const changeGroup = operation({
   }),
   answer: 'Group',
   refusals: { conflict: 'taken', name: 'name', description: 'description', guarded_sources: 'sources' },
-  async handler({ store, administration }, { params: { name }, input, actor }) {
+  async handler({ store, administration, config }, { params: { name }, input, actor }) {
     const { in_steps: gradual = false, into_existing: into = false, ...change } = input;
     if (gradual && change.name === name) throw invalidRequest('the group already has this name');
     const { moved } = await administration.changeGroup(actor, name, change, { gradual, into });
-    return { moved, group: await findGroup(store, change.name ?? name) };
+    return { moved, group: withGuard(config, await findGroup(store, change.name ?? name)) };
   },
   view: ({ group }) => groupView(group),
   command: [
