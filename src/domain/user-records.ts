@@ -4,6 +4,7 @@ import { CsvError, parse } from 'csv-parse';
 import { stringify } from 'csv-stringify/sync';
 import { OAuthError } from '../oauth/errors.ts';
 import {
+  identityColumns,
   isAttributeColumn,
   isProblem,
   readUserRecord,
@@ -166,7 +167,8 @@ const otherSeparator = /^["']?[a-z_.]+["']?\s*([|:^~#/]| {1,4})\s*["']?[a-z_.]+/
 /** Compares names in any case. @throws HeadProblem */
 function columnsOf(head: string[]): string[] {
   const names = head.map((cell) => cell.trim().toLowerCase());
-  const unknown = names.findIndex((column) => !userColumns.includes(column) && !isAttributeColumn(column));
+  const known = [...userColumns, ...identityColumns];
+  const unknown = names.findIndex((column) => !known.includes(column) && !isAttributeColumn(column));
   if (unknown >= 0) {
     const given = head[unknown]!.trim();
     const separator = head.length === 1 ? otherSeparator.exec(given)?.[1] : undefined;

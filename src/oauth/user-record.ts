@@ -26,7 +26,12 @@ export const userColumns: readonly string[] = [
   'updated_at',
 ];
 
+/** Columns of an import only: they name an existing user by an identity at a connection. */
+export const identityColumns: readonly string[] = ['connection', 'subject'];
+
 const rules: Record<string, z.ZodType> = {
+  connection: z.string().regex(/^[a-z][a-z0-9-]{1,39}$/),
+  subject: z.string().min(1).max(255),
   sub: z
     .string()
     // addresses of the admin routes use these words for something else
@@ -50,6 +55,9 @@ export interface UserRecord {
   status?: 'enabled' | 'disabled';
   admin?: boolean;
   groups?: string[];
+  /** The connection and the subject there of an existing user. */
+  connection?: string;
+  subject?: string;
   password_hash?: string;
   claims?: Record<string, unknown>;
   /** Not yet compared with the definitions; each value of a table is text. */

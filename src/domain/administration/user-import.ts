@@ -5,6 +5,7 @@ import type { ImportReason } from '../../oauth/import-reasons.ts';
 import { checkValues } from '../attributes.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { userEvent } from '../../repositories/audit/audit-diff.ts';
+import { isUnasked, type LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { ImportedUser } from '../../repositories/users/user-batches.ts';
 import type { User } from '../../repositories/users/users.ts';
@@ -93,6 +94,9 @@ async function importAll(
     await repositories.users.lockAdmins();
   const keys = await repositories.userBatches.keys(given.map((user) => user.username));
   const present = await repositories.userBatches.lock(given.map((user) => user.username));
+  // read once the users are locked
+  const subsThere = [...present.values()].map(({ sub }) => sub);
+  const links = update ? await repositories.linkedIdentities.ofUsers(subsThere) : [];
   const outcomes: ImportOutcome[] = [];
   const events: AuditEvent[] = [];
   const fresh = new Map<string, number>();
@@ -106,9 +110,13 @@ async function importAll(
       continue;
     }
     const there = present.get(key);
-    if (there === undefined) fresh.set(key, index);
+    if (there === undefined && user.connection !== undefined) outcomes[index] = refused('subject', 'other-identity');
+    else if (there === undefined) fresh.set(key, index);
     else if (!update) outcomes[index] = { outcome: 'unchanged' };
-    else outcomes[index] = await change(repositories, by, there, user, admins, events);
+    else {
+      const own = links.filter(({ sub }) => sub === there.sub);
+      outcomes[index] = await change(repositories, by, there, user, { admins, links: own }, events);
+    }
   }
   const made = await repositories.userBatches.insert([...fresh.values()].map((index) => users[index]!));
   for (const [key, user] of made) {
@@ -189,13 +197,34 @@ export const columnsIn = (own: Record<string, string>, taken: ReadonlySet<string
     .filter((column) => taken.has(own[column]!))
     .join(', ');
 
+/**
+ * Whether a row may change a user: one whose name only looks like that of the row, or who is known by an identity, may be another person
+ * (security R155).
+ */
+function refusalOf(before: User, user: ImportedUser, links: readonly LinkedIdentity[]): ImportOutcome | undefined {
+  const isOwn = ({ connectionId, subject }: LinkedIdentity) =>
+    connectionId === user.connection && subject === user.subject;
+  const isIdentity = user.connection !== undefined || user.subject !== undefined;
+  if (isIdentity && !links.some(isOwn)) return refused('subject', 'other-identity');
+  if (user.admin && !before.admin && links.some(isUnasked)) return refused('admin', 'undecided-links');
+  if (isIdentity || user.sub !== undefined) return undefined;
+  if (links.length > 0) return refused('username', 'linked');
+  return sameButForCase(before.username, user.username) ? undefined : refused('username', 'other-spelling');
+}
+
+/** A final sigma is a sigma. */
+const sameButForCase = (one: string, other: string): boolean => {
+  const [a, b] = [one, other].map((name) => name.trim().toLowerCase().replaceAll('ς', 'σ'));
+  return a === b;
+};
+
 /** Changes an existing user. The password stays: it may be newer than the imported one. */
 async function change(
   repositories: Repositories,
   by: Actor,
   before: User,
   user: ImportedUser,
-  admins: boolean,
+  { admins, links }: { admins: boolean; links: readonly LinkedIdentity[] },
   events: AuditEvent[],
 ): Promise<ImportOutcome> {
   if (user.sub !== undefined && user.sub !== before.sub) return refused('sub', 'other-sub');
@@ -203,8 +232,6 @@ async function change(
   const losesPower =
     before.admin && before.status === 'enabled' && (user.admin === false || user.status === 'disabled');
   if (losesPower && !(await repositories.users.hasAdmin(before.sub))) return refused('admin', 'last-administrator');
-  if (user.passwordHash !== undefined && before.passwordHash === undefined)
-    await repositories.users.setPassword(before.sub, user.passwordHash);
   const claims = user.claims && { ...before.claims, ...user.claims };
   const { email, status, admin, groups } = user;
   const isSame = user.email === undefined || user.email === before.email;
@@ -220,6 +247,10 @@ async function change(
     passwordHash: before.passwordHash ?? user.passwordHash,
   };
   if (userEvent(before, wanted) === undefined) return { outcome: 'unchanged' };
+  const reason = refusalOf(before, user, links);
+  if (reason) return reason;
+  if (user.passwordHash !== undefined && before.passwordHash === undefined)
+    await repositories.users.setPassword(before.sub, user.passwordHash);
   const after = (await repositories.users.update(before.sub, change))!;
   const event = userEvent(before, after);
   if (event) events.push({ ...event, ...by, outcome: 'success' });

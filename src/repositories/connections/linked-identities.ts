@@ -3,6 +3,9 @@ import { type Sql, statement } from '../../database/database.ts';
 
 export const linkKinds = ['person', 'administrator', 'domain', 'provisioned', 'imported'] as const;
 
+/** Whether a link was made without a person or an administrator: it must not become a way to power (security R165). */
+export const isUnasked = ({ how }: Pick<LinkedIdentity, 'how'>): boolean => how === 'domain' || how === 'provisioned';
+
 /** What a connection knows a user by, byte for byte (federation FR1). */
 export interface IdentityKey {
   connectionId: string;
@@ -42,6 +45,10 @@ const find = statement(
 const ofUser = statement(
   'linked_identities.of_user',
   `SELECT ${columns} FROM linked_identities WHERE sub = $1 ORDER BY created_at, id`,
+);
+const ofUsers = statement(
+  'linked_identities.of_users',
+  `SELECT ${columns} FROM linked_identities WHERE sub = ANY ($1) ORDER BY sub, created_at, id`,
 );
 const isRemoved = statement(
   'linked_identities.is_removed',
@@ -85,6 +92,9 @@ export function linkedIdentitiesRepository(sql: Sql) {
     /** The oldest first. */
     async ofUser(sub: string): Promise<LinkedIdentity[]> {
       return (await sql.query<Row>(ofUser, [sub])).map(toLinkedIdentity);
+    },
+    async ofUsers(subs: readonly string[]): Promise<LinkedIdentity[]> {
+      return (await sql.query<Row>(ofUsers, [subs])).map(toLinkedIdentity);
     },
     /** Whether the user, or an administrator, removed a link of the user to the connection. */
     async isRemoved(connectionId: string, sub: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 // Stores and reads users by the hundred, for imports and exports.
 import { type Sql, statement } from '../../database/database.ts';
+import { otherForm } from '../../oauth/mail-domain.ts';
 import { asksAnything, type NamePlace, type UserFilter } from './user-search.ts';
 import { ambiguousUser, type Confirmation, toUser, type User, type UserRow } from './users.ts';
 
@@ -15,6 +16,9 @@ export interface ImportedUser {
   admin?: boolean | undefined;
   groups?: string[] | undefined;
   claims?: Record<string, unknown> | undefined;
+  /** Names an existing user by an identity. */
+  connection?: string | undefined;
+  subject?: string | undefined;
   /** Not yet compared with the definitions; they become members of `claims`. */
   attributes?: Record<string, unknown> | undefined;
 }
@@ -101,9 +105,12 @@ export function userBatchesRepository(sql: Sql) {
      * @throws OAuthError if a text fits several users (security R153)
      */
     async named(texts: readonly string[]): Promise<(string | undefined)[]> {
-      return (await sql.query<{ subs: string[] }>(named, [texts])).map(({ subs }) => {
-        if (subs.length > 1) throw ambiguousUser();
-        return subs[0];
+      const forms = texts.map((text) => otherForm(text) ?? text);
+      const rows = await sql.query<{ subs: string[] }>(named, [[...texts, ...forms]]);
+      return texts.map((_text, index) => {
+        const subs = new Set([...rows[index]!.subs, ...rows[texts.length + index]!.subs]);
+        if (subs.size > 1) throw ambiguousUser();
+        return [...subs][0];
       });
     },
     /** Locks the users with these names, and returns them by the keys of their names. */
