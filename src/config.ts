@@ -183,7 +183,7 @@ const schema = environment.superRefine(refuseConflicts).transform((s) => {
     /** Without it mails come from the product's name, and no-reply at the host of the issuer. */
     mailFrom: s.MAIL_FROM,
     signUp: s.SIGN_UP === 'on',
-    /** In lower case; an empty list admits every domain. */
+    /** As A-labels; an empty list admits every domain. */
     signUpDomains: s.SIGN_UP_DOMAINS,
     /** Goes before what administrators choose in the console. */
     appearance: Object.freeze<Appearance>({

@@ -1,4 +1,4 @@
-// Finds what connections own of a signed-in user, for the pages that change it. A user without a link costs one look.
+// Finds what connections own of a signed-in user, for the pages that change it.
 import { ownedMembers } from '../oauth/owned-members.ts';
 import type { Store } from '../repositories/store.ts';
 import type { User } from '../repositories/users/users.ts';
@@ -8,10 +8,11 @@ export async function ownedOf(
   store: Pick<Store, 'linkedIdentities' | 'connections'>,
   { sub, email }: Pick<User, 'sub' | 'email'>,
 ): Promise<Readonly<Record<string, string>>> {
-  const links = await store.linkedIdentities.ofUser(sub);
-  const found = await Promise.all(links.map(({ connectionId }) => store.connections.find(connectionId)));
+  const [links, all] = await Promise.all([store.linkedIdentities.ofUser(sub), store.connections.list()]);
+  const linked = links.map(({ connectionId }) => connectionId);
   return ownedMembers(
-    found.filter((connection) => connection !== undefined),
+    all.filter(({ id }) => linked.includes(id)),
     email,
+    all,
   );
 }

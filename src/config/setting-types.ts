@@ -1,5 +1,6 @@
 // Defines the types of settings: numbers, lists, addresses, secrets. An error message completes the sentence "The setting NAME …".
 import { isIP, isIPv4 } from 'node:net';
+import { domainToASCII } from 'node:url';
 import { z } from 'zod';
 import { postgresProblem } from './postgres-url.ts';
 
@@ -74,10 +75,13 @@ export const hostList = lowerCaseList.refine(
   'must be a comma-separated list of hosts, such as app.example.com',
 );
 
-export const domainList = lowerCaseList.refine(
-  (list) => list.every((item) => /^[^\s@,]+\.[^\s@,]+$/.test(item)),
-  'must be a comma-separated list of domains, such as example.com',
-);
+/** As A-labels, the form in which addresses are stored (security R158). */
+export const domainList = lowerCaseList
+  .refine(
+    (list) => list.every((item) => /^[^\s@,]+\.[^\s@,]+$/.test(item) && domainToASCII(item) !== ''),
+    'must be a comma-separated list of domains, such as example.com',
+  )
+  .transform((list) => list.map((item) => domainToASCII(item)));
 
 /** The claims that oauth/own-profile.ts can read, in the order of its form. */
 const editableClaims = [

@@ -4,6 +4,7 @@ import { accessRules } from './access.ts';
 import { acrValues } from './acr.ts';
 import { claimRulesShape } from './claim-rules.ts';
 import type { storableClaims } from './claim-names.ts';
+import { storedAddress } from './mail-domain.ts';
 import { isNetwork } from './networks.ts';
 import { isWebUri } from './redirect-uri.ts';
 import { looksLikeSub } from './login-key.ts';
@@ -50,12 +51,14 @@ export const ownName = userName.refine((value) => {
   );
 });
 
-/** An email address. */
+/** An email address, in the form in which it is stored (security R158). */
 export const email = z
   .string()
   .max(320)
   // control characters by number: not every reader of the OpenAPI document knows \p{Cc}
-  .regex(/^[^\s@\u0000-\u001f\u007f-\u009f]+@[^\s@\u0000-\u001f\u007f-\u009f]+$/u, rule('email'));
+  .regex(/^[^\s@\u0000-\u001f\u007f-\u009f]+@[^\s@\u0000-\u001f\u007f-\u009f]+$/u, rule('email'))
+  .refine((address) => storedAddress(address) !== undefined, rule('email'))
+  .transform((address) => storedAddress(address) ?? address);
 
 const text = z.string().min(1).max(1000).refine(wellFormed, rule('text'));
 const url = z.url({ protocol: /^https?$/ }).max(2000);

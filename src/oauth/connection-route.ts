@@ -14,6 +14,17 @@ export function routeOf<C extends RoutedConnection>(name: string, connections: r
   return domain === undefined ? undefined : routeOfDomain(domain, connections);
 }
 
+/** The connection by which alone users with this address sign in; undefined if they may sign in here, too. */
+export function enforcingOf<C extends RoutedConnection & { status: string; enforced: boolean }>(
+  address: string,
+  connections: readonly C[],
+): C | undefined {
+  return routeOf(
+    address,
+    connections.filter(({ status, enforced }) => status === 'enabled' && enforced),
+  );
+}
+
 /** The same for a domain that a request names. */
 export function routeOfDomain<C extends RoutedConnection>(named: string, connections: readonly C[]): C | undefined {
   const domain = domainLabel(named);

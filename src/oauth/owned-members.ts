@@ -1,4 +1,5 @@
 // Decides which members of a user a connection owns, so that the user cannot change them here: it takes them over at each sign-in (federation 4).
+import { enforcingOf } from './connection-route.ts';
 import { domainOf, isOfDomains } from './mail-domain.ts';
 
 export interface OwningConnection {
@@ -12,23 +13,29 @@ export interface OwningConnection {
   subdomains: boolean;
 }
 
-/** The names of the connections by the claim that each owns; `email` is the address. @param linked those to which the user is linked */
+/**
+ * The names of the connections by the claim that each owns; `email` is the address.
+ * @param linked those to which the user is linked
+ * @param all every connection: one that enforces the domain of the address holds it, linked or not (security R158)
+ */
 export function ownedMembers(
   linked: readonly OwningConnection[],
   email: string | undefined,
+  all: readonly OwningConnection[],
 ): Readonly<Record<string, string>> {
   const owned = new Map<string, string>();
+  // with an address elsewhere, a user of an enforced domain could sign in another way from then on
+  const enforcing = email === undefined ? undefined : enforcingOf(email, all);
+  if (enforcing) owned.set('email', enforcing.displayName);
   const domain = email === undefined ? undefined : domainOf(email);
   for (const connection of linked) {
-    const { displayName, status, sync, claimRules, authoritativeDomains, domains, enforced, subdomains } = connection;
+    const { displayName, status, sync, claimRules, authoritativeDomains, subdomains } = connection;
     const isOf = (ones: readonly string[]) => domain !== undefined && isOfDomains(domain, ones, subdomains);
     if (status === 'disabled') continue;
     // a connection that was asked once keeps nothing up to date
     const keeps = sync === 'always';
     const claims = keeps ? claimRules.map(({ to }) => to) : [];
-    // with an address elsewhere, a user of an enforced domain could sign in another way from then on
-    const isHeld = enforced && status === 'enabled' && isOf(domains);
-    if (isHeld || (keeps && isOf(authoritativeDomains))) claims.push('email');
+    if (keeps && isOf(authoritativeDomains)) claims.push('email');
     for (const claim of claims) if (!owned.has(claim)) owned.set(claim, displayName);
   }
   return Object.fromEntries(owned);

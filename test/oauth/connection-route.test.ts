@@ -92,5 +92,5 @@ describe('a connection owns (federation 4)', () => {
       undefined,
       { name: 'First', phone_number: 'Corporate' },
     ],
-  ])('%s', (_title, linked, email, owned) => expect(ownedMembers(linked, email)).toEqual(owned));
+  ])('%s', (_title, linked, email, owned) => expect(ownedMembers(linked, email, linked)).toEqual(owned));
 });

@@ -15,6 +15,7 @@ import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { email as mailAddress } from '../../oauth/administration.ts';
+import { enforcingOf } from '../../oauth/connection-route.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
 import type { LinkPurpose } from '../../repositories/mailed-links/mailed-links.ts';
 import type { QueuedMail } from '../../repositories/outbox/mails.ts';
@@ -63,10 +64,13 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     // the page says why there is no form (federation 4)
     if ((await ownedOf(store, session.user))['email'] !== undefined) return show(request, reply, session, {}, 400);
     const typed = email?.trim() ?? '';
-    if (!mailAddress.safeParse(typed).success) return show(request, reply, session, { typed, fault: 'invalid' }, 400);
-    if (typed.toLowerCase() === session.user.email?.toLowerCase())
+    const { data: wanted } = mailAddress.safeParse(typed);
+    if (wanted === undefined) return show(request, reply, session, { typed, fault: 'invalid' }, 400);
+    if (wanted.toLowerCase() === session.user.email?.toLowerCase())
       return show(request, reply, session, { typed, fault: 'same' }, 400);
-    return requestLink(request, reply, session, typed);
+    if (await leavesNoWayIn(store, session.user.sub, wanted))
+      return show(request, reply, session, { typed, fault: 'enforced' }, 400);
+    return requestLink(request, reply, session, wanted);
   });
 
   overview.form(app, verification, z.object({}), ({ session }, _typed, request, reply) => {
@@ -171,6 +175,17 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     });
   }
 
+  /** Whether users with this address sign in by a connection only, to which the user has no link (security R158). */
+  async function leavesNoWayIn(
+    { connections, linkedIdentities }: Pick<Store, 'connections' | 'linkedIdentities'>,
+    sub: string,
+    address: string,
+  ): Promise<boolean> {
+    const enforcing = enforcingOf(address, await connections.list());
+    const isLinked = ({ connectionId }: { connectionId: string }) => connectionId === enforcing?.id;
+    return enforcing !== undefined && !(await linkedIdentities.ofUser(sub)).some(isLinked);
+  }
+
   /** Sets the address and notifies the previous one. */
   async function confirm(request: FastifyRequest, link: OpenLink, sub: string): Promise<'done' | 'gone' | 'taken'> {
     try {
@@ -180,10 +195,13 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
         if (before?.status !== 'enabled' || before.email !== link.replaces) return 'gone';
         // a connection has become the owner of the address since the link was requested
         if (before.email !== link.email && (await ownedOf(repositories, before))['email'] !== undefined) return 'gone';
+        // in its present form, also if an earlier version mailed the link
+        const wanted = mailAddress.safeParse(link.email).data;
+        if (wanted === undefined || (await leavesNoWayIn(repositories, sub, wanted))) return 'gone';
         // of several requests at once, one uses the link
         if (!(await mailedLinks.use(link.hash, purposes))) return 'gone';
         const changed = before.email !== link.email;
-        await users.update(sub, { email: link.email, confirmedBy: 'mail' });
+        await users.update(sub, { email: wanted, confirmedBy: 'mail' });
         if (changed && before.email !== undefined && before.emailVerified)
           await mails.insert({ name: 'address-changed', sub, recipient: before.email, locale: languagesOf(request) });
         const by = { outcome: 'success', actor: sub, sub } as const;

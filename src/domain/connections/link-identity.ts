@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts';
 import { isUniqueViolation } from '../../database/database.ts';
 import { ownName, userName } from '../../oauth/administration.ts';
 import { type Claims, mappedClaims, valueAt, vouching } from '../../oauth/connection-answer.ts';
-import { routeOf } from '../../oauth/connection-route.ts';
+import { enforcingOf, routeOf } from '../../oauth/connection-route.ts';
 import { loginKey } from '../../oauth/login-key.ts';
 import { decideLink, type LinkRefusal } from '../../oauth/linking.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
@@ -218,7 +218,10 @@ export function createLinkIdentity({
     // of two connections with authority over a domain and one above it, the nearest one owns it
     const owning = all.map((one) => ({ id: one.id, domains: one.authoritativeDomains, subdomains: one.subdomains }));
     const owner = address && routeOf(address.value, owning);
-    const ownedElsewhere = owner !== undefined && owner.id !== id;
+    // a new user could not sign in by this connection either (security R158)
+    const enforcing = address && enforcingOf(address.value, all);
+    const isElsewhere = (other: { id: string } | undefined) => other !== undefined && other.id !== id;
+    const ownedElsewhere = isElsewhere(owner) || isElsewhere(enforcing);
     const vouches = ownedElsewhere ? 'no' : vouching({ authoritativeDomains, subdomains, wordCounts }, address);
     const holder = found || vouches === 'no' ? undefined : await users.findByEmail(address!.value);
     const locked = holder && (await users.lock(holder.sub));
@@ -229,7 +232,7 @@ export function createLinkIdentity({
       return { hasLink: links.some(isHere), hasOtherLink: !links.every(isHere) };
     };
     return {
-      ...{ owner: owner?.id, linkedUser },
+      ...{ owner: isElsewhere(owner) ? owner?.id : enforcing?.id, linkedUser },
       facts: {
         ...{ purpose, linking, provisioning, vouches, expected: undefined, ownedElsewhere },
         linked: found && { sub: found.sub, enabled: linkedUser?.status === 'enabled' },

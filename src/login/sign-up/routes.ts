@@ -13,6 +13,7 @@ import { text } from '../../oauth/text.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
 import type { RememberedRequest, RememberedRequests } from '../../interaction/remembered-request.ts';
 import type { Pages } from '../../pages/views/index.ts';
+import { enforcingOf } from '../../oauth/connection-route.ts';
 import { email as mailAddress, maxOwnNameLength, maxPasswordLength, ownName } from '../../oauth/administration.ts';
 import type { LinkPurpose } from '../../repositories/mailed-links/mailed-links.ts';
 import type { User } from '../../repositories/users/users.ts';
@@ -76,15 +77,16 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
     const begun = await rememberedRequests.find(request, transaction);
     if (!sessions.isOwnForm(request, csrf, { action: path, transaction }))
       return ask(request, reply, begun, { typed, problem: 'tampered' }, 400);
-    if (!mailAddress.safeParse(typed).success) return ask(request, reply, begun, { typed, fault: 'invalid' }, 400);
-    if (!isAllowed(typed)) return ask(request, reply, begun, { typed, fault: 'domain' }, 400);
+    const { data: recipient } = mailAddress.safeParse(typed);
+    if (recipient === undefined) return ask(request, reply, begun, { typed, fault: 'invalid' }, 400);
+    if (!isAllowed(recipient)) return ask(request, reply, begun, { typed, fault: 'domain' }, 400);
     const wait = await countLinkRequest(limits, request);
     if (wait > 0) {
       reply.header('retry-after', String(wait));
       return ask(request, reply, begun, { typed, problem: 'throttled', wait }, 429);
     }
     // the answer does not reveal whether the address has an account: only the mail does (security R60)
-    await store.mails.insert({ name: 'sign-up-wanted', recipient: typed, locale: languagesOf(request) });
+    await store.mails.insert({ name: 'sign-up-wanted', recipient, locale: languagesOf(request) });
     rememberedRequests.remember(request, reply, begun?.transaction);
     return ask(request, reply, begun, { sent: true }, 200);
   });
@@ -128,8 +130,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
   });
 
   const isAllowed = (address: string) =>
-    config.signUpDomains.length === 0 ||
-    config.signUpDomains.includes(address.slice(address.lastIndexOf('@') + 1).toLowerCase());
+    config.signUpDomains.length === 0 || config.signUpDomains.includes(address.slice(address.lastIndexOf('@') + 1));
 
   /** Creates the account. Of several requests at once, one uses the link. */
   async function createAccount(
@@ -163,10 +164,13 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
     return next === undefined ? linkGone(pages, request, reply, 'sign-up') : pages.redirect(reply, next);
   }
 
-  /** The link, if the settings still allow sign-up with its address. */
+  /** The link, if the settings still allow sign-up with its address, and no connection has become the only way in (security R158). */
   async function find(request: FastifyRequest): Promise<OpenLink | undefined> {
     const link = await findLink(store, request, purposes);
-    return link?.email !== undefined && isAllowed(link.email) ? link : undefined;
+    // in its present form, also if an earlier version mailed the link
+    const email = mailAddress.safeParse(link?.email).data;
+    if (!link || email === undefined || !isAllowed(email)) return undefined;
+    return enforcingOf(email, await store.connections.list()) ? undefined : { ...link, email };
   }
 
   function ask(

@@ -39,7 +39,8 @@ export interface MailPages {
     /** Mails a link to the present address; absent without an address, or when it is confirmed. */
     verificationForm?: FormView;
     typed?: string;
-    fault?: 'invalid' | 'same';
+    /** `enforced`: users with the address sign in by a connection only. */
+    fault?: 'invalid' | 'same' | 'enforced';
     problem?: 'throttled';
     wait?: number;
     /** The address that a link was mailed to. */

@@ -2,6 +2,7 @@
 import { type Sql, statement } from '../../database/database.ts';
 import { conflict } from '../../oauth/errors.ts';
 import type { Subject } from '../../oauth/claims.ts';
+import { otherForm } from '../../oauth/mail-domain.ts';
 import { batchedSelect } from '../batched-select.ts';
 
 /**
@@ -177,6 +178,12 @@ export const sharedTexts =
 export const ambiguousUser = () =>
   conflict('this text names more than one user: name the user by another text, or change the name of one of them');
 
+/** Looks for a text as it was typed, then for the form in which an address with the domain of another script is stored (security R158). */
+async function inEachForm<T>(typed: string, look: (text: string) => Promise<T | undefined>): Promise<T | undefined> {
+  const other = otherForm(typed);
+  return (await look(typed)) ?? (other === undefined ? undefined : look(other));
+}
+
 export function usersRepository(sql: Sql) {
   const one = async (rows: Promise<UserRow[]>): Promise<User | undefined> => {
     const [row] = await rows;
@@ -187,19 +194,22 @@ export function usersRepository(sql: Sql) {
     /** Finds and locks the row until the transaction ends. */
     lock: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(lock, [sub])),
     /** By user name or email address, in any spelling (security R61). */
-    findByLogin: (login: string): Promise<User | undefined> => one(sql.query<UserRow>(findByLogin, [login])),
-    findByEmail: (email: string): Promise<User | undefined> => one(sql.query<UserRow>(findByEmail, [email])),
+    findByLogin: (login: string): Promise<User | undefined> =>
+      inEachForm(login, async (text) => one(sql.query<UserRow>(findByLogin, [text]))),
+    findByEmail: (email: string): Promise<User | undefined> =>
+      inEachForm(email, async (text) => one(sql.query<UserRow>(findByEmail, [text]))),
     findByUsername: (username: string): Promise<User | undefined> =>
       one(sql.query<UserRow>(findByUsername, [username])),
     /**
      * By sub, user name or email address, for texts that administrators give.
      * @throws OAuthError if the text fits several users: the error names none of them (security R153)
      */
-    async findNamed(text: string): Promise<User | undefined> {
-      const rows = await sql.query<UserRow>(findNamed, [text]);
-      if (rows.length > 1) throw ambiguousUser();
-      return rows[0] && toUser(rows[0]);
-    },
+    findNamed: (named: string): Promise<User | undefined> =>
+      inEachForm(named, async (text) => {
+        const rows = await sql.query<UserRow>(findNamed, [text]);
+        if (rows.length > 1) throw ambiguousUser();
+        return rows[0] && toUser(rows[0]);
+      }),
     /**
      * Whether a text already names a user or a client, as a name, an address, a sub or a client_id (security R153).
      * @param beside a user who does not count

@@ -99,7 +99,7 @@ export function readUserForm(
       if (old !== '') addressBefore[field] = old;
     } else if (value === old) continue;
     else if (field === 'username') change.username = value;
-    else if (field === 'email') change.email = value === '' ? null : value;
+    else if (field === 'email') change.email = value === '' ? null : (email.safeParse(value).data ?? value);
     else if (field === 'email_verified') change.confirmedBy = value === 'true' ? 'administrator' : null;
     else if (isCheck(field)) claims[field] = value === 'true';
     else claims[field] = value === '' ? null : value;
