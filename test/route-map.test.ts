@@ -295,6 +295,7 @@ const expected = [
   'POST /admin/api/users',
   'POST /admin/api/users/:sub/break-glass',
   'POST /admin/api/users/:sub/connections',
+  'POST /admin/api/users/:sub/connections/:connection/keep',
   'POST /admin/api/users/:sub/invitation',
   'POST /admin/api/users/:sub/recovery-link',
   'POST /admin/api/users/import',

@@ -1,5 +1,6 @@
 // Defines the commands that add users to a group and remove them, any number at once.
 import { maxAtOnce } from '../domain/administration/groups.ts';
+import { guardedGroups } from '../domain/administration/guarded-groups.ts';
 import { notFound } from '../oauth/errors.ts';
 import type { Store } from '../repositories/store.ts';
 import { by, type Command, parse, withDatabase } from './command.ts';
@@ -16,7 +17,12 @@ function members(change: 'add' | 'remove', summary: string, done: string): Comma
         let changed = 0;
         for (let from = 0; from < subs.length; from += maxAtOnce) {
           const part = subs.slice(from, from + maxAtOnce);
-          const { added, removed } = await administration.changeMembers(by, group, { [change]: part });
+          const { added, removed } = await administration.changeMembers(
+            by,
+            group,
+            { [change]: part },
+            guardedGroups(config),
+          );
           changed += added.length + removed.length;
         }
         return { json: { group, changed, unchanged: subs.length - changed }, text: `${done} ${group}: ${changed}.` };

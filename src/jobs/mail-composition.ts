@@ -67,6 +67,7 @@ const buttonPaths: Partial<Record<MailName, string>> = {
   'password-changed': '/account',
   'second-factor-changed': '/account',
   'identity-linked': '/account/connections',
+  'identity-unlinked': '/account/connections',
   'new-sign-in': '/account',
   'second-step-failed': '/account/password',
   'sign-up-known': '/login',

@@ -247,11 +247,16 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
       links: [
         {
           ...{ connection: 'corporate', name: 'Corporate', uri: '/admin/connections/corporate', subject: '00u1a2b3c4' },
-          ...{ since: new Date('2026-03-14T09:26:53Z'), usedAt: new Date('2026-03-14T09:26:53Z'), only: true },
+          ...{
+            since: new Date('2026-03-14T09:26:53Z'),
+            usedAt: new Date('2026-03-14T09:26:53Z'),
+            only: true,
+            unasked: true,
+          },
         },
         {
           ...{ connection: 'partners', name: 'Partners', uri: '/admin/connections/partners', subject: 'ada' },
-          ...{ since: new Date('2026-03-14T09:26:53Z'), only: false },
+          ...{ since: new Date('2026-03-14T09:26:53Z'), only: false, unasked: false },
         },
       ],
       form: form('/admin/users/5f2c/connections'),

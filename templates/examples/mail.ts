@@ -12,6 +12,7 @@ export const mailExamples: Examples<Record<MailName, MailContent>> = {
   'reset-password': [{ link }, { link, values: { username: 'ada' }, lifetime: 1800 }],
   'password-changed': [{}, { values: { username: 'ada' }, facts: { at, address: '203.0.113.7' }, link }],
   'second-factor-changed': [{}, { values: { username: 'ada' }, facts: { at, address: '203.0.113.7' }, link }],
+  'identity-unlinked': [{}, { values: { username: 'ada' }, facts: { at }, link }],
   'identity-linked': [{}, { values: { username: 'ada' }, facts: { at, address: '203.0.113.7' }, link }],
   'new-sign-in': [
     {},

@@ -282,6 +282,7 @@ describe('the answers of real requests', () => {
     });
     await check('POST', `/users/${sub}/break-glass`, '/users/{sub}/break-glass', { marked: true });
     await check('GET', `/users/${sub}/connections`, '/users/{sub}/connections');
+    await check('POST', `/users/${sub}/connections/honest/keep`, '/users/{sub}/connections/{connection}/keep');
     await check('DELETE', `/users/${sub}/connections/honest`, '/users/{sub}/connections/{connection}');
     for (const method of ['GET', 'DELETE'])
       await check(method, '/connections/honest/word-confirmations', '/connections/{id}/word-confirmations');

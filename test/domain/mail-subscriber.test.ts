@@ -68,6 +68,12 @@ test.each<[string, Partial<RecordedEvent>, Partial<MailFacts>, unknown[]]>([
       },
     ],
   ],
+  [
+    'a sign-in that an administrator or plain SQL disconnected (security R165)',
+    { type: 'identity.unlinked', actor: 'sql' },
+    {},
+    [toAda('identity-unlinked')],
+  ],
   ['the first sign-in of a new account', { type: 'identity.linked', detail: { how: 'provisioned' } }, {}, []],
   ['new recovery codes', { type: 'user.recovery_codes_renewed' }, {}, [toAda('second-factor-changed')]],
   ['a change of a user', { type: 'user.changed' }, {}, []],

@@ -48,7 +48,7 @@ test('adding members and deleting the group take their locks in one order (secur
   try {
     await holder.query('BEGIN');
     await holder.query('SELECT FROM users WHERE sub = $1 FOR UPDATE', [member.sub]);
-    const adding = administration.changeMembers(by, 'contested', { add: [member.sub, other.sub] });
+    const adding = administration.changeMembers(by, 'contested', { add: [member.sub, other.sub] }, []);
     await vi.waitUntil(async () => (await waiting()).length === 1);
     const deleting = administration.deleteGroup(by, 'contested');
     await vi.waitUntil(async () => (await waiting()).length === 2);

@@ -38,6 +38,7 @@ const refusals = {
     'connection.preset': 'settings',
     invalid_request: 'settings',
   },
+  'connection.subject-claim': 'settings',
   ...{ position: 'position', session_lifetime: 'lifetime' },
   ...{ group_rules: 'rules', claim_rules: 'rules', default_groups: 'rules' },
   ...{ 'connection.directory-address': 'address', 'connection.directory-plain': 'plain' },
@@ -264,6 +265,21 @@ export const unlinkUser = operation({
   },
 });
 
+export const keepLink = operation({
+  method: 'POST',
+  path: '/admin/api/users/:sub/connections/:connection/keep',
+  tag: 'users',
+  summary: 'Keeps a link that was made without a person, so that the user can become an administrator',
+  params: oneOfUser,
+  handler: ({ administration }, { params: { sub, connection }, actor }) =>
+    administration.keepLink(actor, sub, connection),
+  command: {
+    name: 'user keep-link',
+    text: (_done, { params: { connection } }) => `Kept the link to ${connection}.`,
+    json: (_done, { params: { sub, connection } }) => ({ sub, connection }),
+  },
+});
+
 export const markBreakGlass = operation({
   method: 'POST',
   path: '/admin/api/users/:sub/break-glass',
@@ -289,5 +305,5 @@ export const markBreakGlass = operation({
 
 export const connectionOperations = [
   ...[listConnections, createConnection, showConnection, changeConnection, deleteConnection],
-  ...[listLinks, linkUser, unlinkUser, markBreakGlass],
+  ...[listLinks, linkUser, unlinkUser, keepLink, markBreakGlass],
 ];

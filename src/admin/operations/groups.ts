@@ -171,7 +171,9 @@ export const changeMembers = operation({
   params: byName,
   input: () => z.strictObject({ add: subs, remove: subs }),
   answer: 'MembersChange',
-  handler: ({ administration }, { params: { name }, input, actor }) => administration.changeMembers(actor, name, input),
+  refusals: { 'links.undecided': 'links', 'links.no-way-in': 'no-way-in' },
+  handler: ({ config, administration }, { params: { name }, input, actor }) =>
+    administration.changeMembers(actor, name, input, guardedGroups(config)),
 });
 
 export const groupOperations = [listGroups, createGroup, showGroup, changeGroup, deleteGroup, changeMembers];

@@ -1,4 +1,5 @@
 // Declares the operations on users: list, create and invite, show, change, delete, and reset failed sign-ins.
+import { guardedGroups } from '../../domain/administration/guarded-groups.ts';
 import { z } from 'zod';
 import { newInvitation } from '../../domain/administration/invitations.ts';
 import { userView } from '../../domain/administrator-views.ts';
@@ -200,9 +201,9 @@ export const changeUser = operation({
   params: bySub,
   input: ({ passwordMinLength }) => userChangeShape(passwordMinLength),
   answer: 'User',
-  refusals: { conflict: 'last-administrator' },
+  refusals: { 'links.undecided': 'links', 'links.no-way-in': 'no-way-in', conflict: 'last-administrator' },
   async handler(
-    { store, administration, passwords, passwordPolicy },
+    { config, store, administration, passwords, passwordPolicy },
     { params: { sub }, input, actor },
   ): Promise<Changed> {
     const { password, email_verified: isConfirmed, ...change } = input;
@@ -217,7 +218,7 @@ export const changeUser = operation({
       throw invalidRequest(refusal('like-sub', 'username'));
     if (password !== undefined) await passwordPolicy(password, { ...before, ...input });
     const hash = password === undefined ? undefined : await passwords.hash(password);
-    return administration.changeUser(actor, sub, { ...change, confirmedBy }, hash);
+    return administration.changeUser(actor, sub, { ...change, confirmedBy, guarded: guardedGroups(config) }, hash);
   },
   view: ({ user }) => userView(user),
   command: [
@@ -229,6 +230,14 @@ export const changeUser = operation({
       'disabled; all sessions and tokens of this user have ended',
     ),
     setStatus('user enable', 'Lets a disabled user sign in again', 'enabled', 'enabled'),
+    {
+      name: 'user make-admin',
+      summary: 'Makes a user an administrator, once the links that were made without a person are kept or ended',
+      options: {},
+      prepare: () => ({ admin: true }),
+      text: ({ user, changed }) =>
+        changed ? `${user.username} is now an administrator.` : `${user.username} is already an administrator.`,
+    },
     {
       name: 'user set-attributes',
       summary: 'Sets attributes of a user; an empty value removes one',

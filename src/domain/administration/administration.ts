@@ -7,6 +7,7 @@ import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
 import { requireConnections, requireGroups } from './client-access.ts';
 import { type AttributeValues, checkedAttributes, isEmpty, keepUnique, withoutNulls } from '../attributes.ts';
+import type { DecisionOutcome } from './decision-outcome.ts';
 import { appearanceOperations } from './appearance.ts';
 import { attributeOperations } from './attributes.ts';
 import { confirmationOperations } from './confirmations.ts';
@@ -16,6 +17,7 @@ import { claimOperations } from './claims.ts';
 import { groupOperations } from './groups.ts';
 import { resourceOperations } from './resources.ts';
 import { invitationOperations, invite, type InvitationDelivery } from './invitations.ts';
+import { givesPower, requireDecidedLinks } from './power.ts';
 import { importUsers } from './user-import.ts';
 import type { Client, ClientChange, ClientStatus, NewClient } from '../../repositories/clients/clients.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
@@ -32,6 +34,8 @@ export interface ClientDecision extends ClientChange {
 
 /** A change of a user, as the administrator saw the user. */
 export interface UserDecision extends UserChange {
+  /** The groups that give power. */
+  guarded?: readonly string[] | undefined;
   /** Merged into the present ones; null removes one. */
   attributes?: AttributeValues | undefined;
   /** The time of the user's last change that the administrator saw, in milliseconds since 1970: conflict if there was a later one. */
@@ -42,15 +46,6 @@ export interface UserDecision extends UserChange {
 function requireVersion(client: Client, version: number | undefined): void {
   if (version !== undefined && version !== client.version)
     throw conflict('the client has changed since you reviewed it: review the current version, then decide');
-}
-
-/**
- * The result of one of several decisions: `changed` since the administrator reviewed it, `held` because another client holds a
- * claimed resource, or `gone` because it no longer exists.
- */
-export interface DecisionOutcome {
-  clientId: string;
-  outcome: 'decided' | 'changed' | 'held' | 'gone';
 }
 
 /** Refuses changes of the console's own client: another redirect URI would give its owner access to the console. */
@@ -157,7 +152,7 @@ export function createAdministration(store: Store) {
     changeUser: (
       by: Actor,
       sub: string,
-      { version, attributes, ...change }: UserDecision,
+      { version, attributes, guarded = [], ...change }: UserDecision,
       passwordHash?: string,
       own?: { replaces: string; keepSession: string },
     ): Promise<{ user: User; changed: boolean }> =>
@@ -169,6 +164,8 @@ export function createAdministration(store: Store) {
           throw conflict('the user has changed since you read it: read it again, then change the current version');
         if (own && before.passwordHash !== own.replaces)
           throw conflict('the password has been changed in the meantime');
+        if (givesPower(before, change, guarded))
+          await requireDecidedLinks(repositories, { ...before, passwordHash: passwordHash ?? before.passwordHash });
         if (passwordHash !== undefined) await users.setPassword(sub, passwordHash, own?.keepSession);
         const checked = await checkedAttributes(repositories, attributes);
         const merged = { ...before.claims, ...change.claims, ...checked.values };

@@ -10,7 +10,7 @@ import { firstRefusal, refusal } from '../../oauth/refusals.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Connection, ConnectionMembers, EndedAccess } from '../../repositories/connections/connections.ts';
-import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
+import { isUnasked, type LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import { type ConnectionKey, makeConnectionKey } from '../../tokens/upstream-client.ts';
 import type { ConnectionVariant } from '../connections/kind.ts';
@@ -255,6 +255,8 @@ export function connectionOperations(store: Store) {
         const which = (Object.keys(names) as (keyof typeof names)[]).filter(
           (member) => !isDeepStrictEqual(before[member], members[member]),
         );
+        if (isOtherSubject(before, members) && (await repositories.linkedIdentities.isUsed(id)))
+          throw conflict(refusal('connection.subject-claim', 'settings'));
         if (which.length > 0) {
           await claimDomains(repositories, id, members);
           await checkTargets(repositories, members);
@@ -322,6 +324,20 @@ export function connectionOperations(store: Store) {
         const detail = { connection: connectionId, how: 'administrator' };
         await repositories.auditEvents.insert({ ...by, type: 'identity.linked', outcome: 'success', sub, detail });
       }),
+    /** Keeps a link that was made without a person, so that the user can get power (security R165). @throws OAuthError not_found */
+    keepLink: (by: Actor, sub: string, connection: string): Promise<void> =>
+      store.transaction(async (repositories) => {
+        found(sub.includes('\0') ? undefined : await repositories.users.lock(sub), 'user');
+        const links = await repositories.linkedIdentities.ofUser(sub);
+        const link = found(
+          links.find((one) => one.connectionId === connection),
+          'link',
+        );
+        if (!isUnasked(link)) return;
+        await repositories.linkedIdentities.keep(connection, sub);
+        const detail = { connection, how: 'administrator' };
+        await repositories.auditEvents.insert({ ...by, type: 'identity.linked', outcome: 'success', sub, detail });
+      }),
     /** Decides whether a user may sign in here although the domain of the address is enforced (federation FR14). @throws OAuthError not_found */
     setBreakGlass: (by: Actor, sub: string, marked: boolean): Promise<void> =>
       store.transaction(async (repositories) => {
@@ -354,6 +370,10 @@ export function connectionOperations(store: Store) {
 /** The settings that decide whom the connection believes. */
 const sideOf = ({ trusted }: ConnectionVariant, { settings }: ConnectionMembers): Record<string, string> =>
   Object.fromEntries(trusted.map((name) => [name, String(settings[name] ?? '')]));
+
+/** Whether the subjects of the answers would be other values: those that are linked could be other users then (security R165). */
+const isOtherSubject = (before: ConnectionMembers, after: ConnectionMembers): boolean =>
+  ['subject_claim', 'id_attribute'].some((name) => before.settings[name] !== after.settings[name]);
 
 /** What moves trust, as text for the trail: never a secret (federation FR14). */
 function trustOf(variant: ConnectionVariant, members: ConnectionMembers): Record<string, string | boolean | string[]> {

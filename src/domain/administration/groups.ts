@@ -5,6 +5,7 @@ import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Group } from '../../repositories/groups/groups.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
+import { requireDecidedLinks } from './power.ts';
 
 /** How many members one transaction changes, within the deadline of a request. */
 export const maxAtOnce = 1_000;
@@ -170,6 +171,7 @@ export function groupOperations(store: Store) {
     /**
      * Adds users to an existing group and removes others, all or none.
      * @param change subs, at most `maxAtOnce` of each
+     * @param guarded the groups that give power: a user joins one only once the links that were made without a person are decided
      * @returns the subs by outcome
      * @throws OAuthError not_found
      */
@@ -177,13 +179,20 @@ export function groupOperations(store: Store) {
       by: Actor,
       name: string,
       { add = [], remove = [] }: { add?: string[] | undefined; remove?: string[] | undefined },
+      guarded: readonly string[],
     ): Promise<MembersChange> => {
       if (Math.max(add.length, remove.length) > maxAtOnce)
         throw invalidRequest(`name at most ${maxAtOnce} users at once`);
-      return store.transaction(async ({ groups, auditEvents }) => {
+      return store.transaction(async (repositories) => {
+        const { groups, auditEvents, users } = repositories;
         if (!(await groups.keep(name))) throw notFound('there is no such group');
         const there = new Set(await groups.lockUsers([...add, ...remove]));
         const known = (subs: string[]) => subs.filter((sub) => there.has(sub));
+        // each is locked already
+        for (const sub of guarded.includes(name) ? known(add) : []) {
+          const user = await users.find(sub);
+          if (user && !user.groups.includes(name)) await requireDecidedLinks(repositories, user);
+        }
         const added = await groups.join(name, known(add));
         const removed = await groups.leave(name, known(remove));
         await auditEvents.insertMany(changed(by, added, { group: name }));

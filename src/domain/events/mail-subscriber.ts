@@ -45,6 +45,9 @@ export function mailsAbout(
       return hasVerifiedAddress && detail['how'] !== 'provisioned'
         ? [aboutAccount('identity-linked', event, { connection })]
         : [];
+    case 'identity.unlinked':
+      // what users remove themselves needs no mail
+      return hasVerifiedAddress && event.actor !== event.sub ? [aboutAccount('identity-unlinked', event)] : [];
     default:
       return [];
   }
@@ -72,6 +75,7 @@ export const mailSubscriber: EventSubscriber = {
     'user.second_factor_removed',
     'user.recovery_codes_renewed',
     'identity.linked',
+    'identity.unlinked',
   ],
   async handle(event, { clients, users, mails, connections }) {
     const { type, clientId, sub, detail } = event;

@@ -40,7 +40,7 @@ export interface ConsoleGroupsPages {
     broad: boolean;
     form: FormView;
     typed?: string;
-    problem?: 'nobody' | 'many' | 'unknown';
+    problem?: 'nobody' | 'many' | 'unknown' | 'links' | 'no-way-in';
     /** Typed names that no user has. */
     unknown?: string[];
     groupUri: string;

@@ -166,7 +166,7 @@ export interface ConsoleUsersPages {
     lifetime: number;
     expiresAt: Date;
   };
-  /** Lists the links of a user. Posts `act`: "remove" with `connection`, or "mark" or "unmark" for the exception from an enforced domain. */
+  /** Lists the links of a user. Posts `act`: "remove" or "keep" with `connection`, or "mark" or "unmark" for the exception from an enforced domain. */
   'console-user-connections': ConsoleFrame & {
     username: string;
     userUri: string;
@@ -177,6 +177,8 @@ export interface ConsoleUsersPages {
       subject: string;
       since: Date;
       usedAt?: Date;
+      /** It was made without a person: an administrator keeps or ends it before the user gets power. */
+      unasked: boolean;
       /** Without it the user cannot sign in. */
       only: boolean;
     }[];
@@ -211,6 +213,8 @@ export interface ConsoleUsersPages {
     form: FormView;
     /** Set for an operation that asks for the user name. */
     typed?: string;
-    problem?: 'typed' | 'last-administrator';
+    problem?: 'typed' | 'last-administrator' | 'links' | 'no-way-in';
+    /** Where links that were made without a person are kept or ended. */
+    connectionsUri?: string;
   };
 }

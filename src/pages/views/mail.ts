@@ -7,6 +7,7 @@ export const mailNames = [
   'password-changed',
   'second-factor-changed',
   'identity-linked',
+  'identity-unlinked',
   'new-sign-in',
   'second-step-failed',
   'sign-up',

@@ -50,6 +50,12 @@ const ofUsers = statement(
   'linked_identities.of_users',
   `SELECT ${columns} FROM linked_identities WHERE sub = ANY ($1) ORDER BY sub, created_at, id`,
 );
+const keep = statement(
+  'linked_identities.keep',
+  `UPDATE linked_identities SET how = 'administrator' WHERE connection_id = $1 AND sub = $2 RETURNING ${columns}`,
+);
+const hasRemoved = statement('linked_identities.has_removed', 'SELECT FROM removed_links WHERE sub = $1 LIMIT 1');
+const isUsed = statement('linked_identities.is_used', 'SELECT FROM linked_identities WHERE connection_id = $1 LIMIT 1');
 const isRemoved = statement(
   'linked_identities.is_removed',
   'SELECT FROM removed_links WHERE connection_id = $1 AND sub = $2',
@@ -96,6 +102,15 @@ export function linkedIdentitiesRepository(sql: Sql) {
     async ofUsers(subs: readonly string[]): Promise<LinkedIdentity[]> {
       return (await sql.query<Row>(ofUsers, [subs])).map(toLinkedIdentity);
     },
+    /** In a transaction that holds the user's row: an administrator keeps the link, however it was made. */
+    async keep(connectionId: string, sub: string): Promise<LinkedIdentity | undefined> {
+      const [row] = await sql.query<Row>(keep, [connectionId, sub]);
+      return row && toLinkedIdentity(row);
+    },
+    /** Whether a link of the user to any connection was removed. */
+    hasRemoved: async (sub: string): Promise<boolean> => (await sql.query(hasRemoved, [sub])).length > 0,
+    /** Whether the connection has links. */
+    isUsed: async (connectionId: string): Promise<boolean> => (await sql.query(isUsed, [connectionId])).length > 0,
     /** Whether the user, or an administrator, removed a link of the user to the connection. */
     async isRemoved(connectionId: string, sub: string): Promise<boolean> {
       return (await sql.query(isRemoved, [connectionId, sub])).length > 0;

@@ -89,6 +89,10 @@ const endSignInLinks = statement(
    UPDATE mailed_links SET used_at = now()
     WHERE sub = $1 AND purpose IN ('invitation', 'reset_password', 'recovery') AND used_at IS NULL`,
 );
+const hasRecovery = statement(
+  'mailed_links.has_recovery',
+  `SELECT FROM mailed_links WHERE sub = $1 AND purpose = 'recovery' AND ${isGood} LIMIT 1`,
+);
 const findInvitation = statement(
   'mailed_links.find_invitation',
   `SELECT created_at, expires_at, email FROM mailed_links WHERE sub = $1 AND purpose = 'invitation' AND ${isGood}
@@ -119,6 +123,8 @@ export function mailedLinksRepository(sql: Sql) {
       const [row] = await sql.query<{ present: boolean }>(hasChanges, [sub]);
       return row!.present;
     },
+    /** Whether an administrator made a recovery link that is still valid. */
+    hasRecovery: async (sub: string): Promise<boolean> => (await sql.query(hasRecovery, [sub])).length > 0,
     /** In a transaction that holds the user's row: ends the invitations of a user, also one whose mail waits; false if there are none. */
     async endInvitations(sub: string): Promise<boolean> {
       const [row] = await sql.query<{ ended: boolean }>(endInvitations, [sub]);

@@ -95,6 +95,11 @@ export const consoleUsersStates: View[] = [
   },
   { name: 'console-users-import-status', data: { ...examples['console-users-import-status'][1], state: 'done' } },
   { name: 'console-user-confirm', data: { ...refused, problem: 'last-administrator' } },
+  {
+    name: 'console-user-confirm',
+    data: { ...refused, problem: 'links', connectionsUri: '/admin/users/x/connections' },
+  },
+  { name: 'console-user-confirm', data: { ...refused, problem: 'no-way-in' } },
   { name: 'console-user-confirm', data: { ...confirmation, operation: 'no-admin' } },
   { name: 'console-user-confirm', data: { ...confirmation, operation: 'make-admin', typed: '' } },
   { name: 'console-users', data: { ...users[0], done: 'user-deleted' } },

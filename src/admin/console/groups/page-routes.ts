@@ -121,7 +121,11 @@ export async function groupPageRoutes(
     const { remove, users: typed = '' } = sent.body;
     const uri = groupUri(group.name);
     const change = (input: { add: string[] } | { remove: string[] }) =>
-      changeMembers.handler(operationContext, { params: { name: group.name }, input, actor: admin.by });
+      perform(changeMembers, operationContext, {
+        params: { name: group.name },
+        input: input as never,
+        actor: admin.by,
+      });
     if (remove !== undefined) {
       await change({ remove: [remove.replaceAll('\0', '')] });
       return admin.done(uri, 'member-removed');
@@ -133,7 +137,8 @@ export async function groupPageRoutes(
     const found = await store.userBatches.named(logins.map((login) => login.replaceAll('\0', '')));
     const unknown = logins.filter((_login, index) => found[index] === undefined).slice(0, maxUnknown);
     if (unknown.length > 0) return show(admin, { typed, problem: 'unknown', unknown });
-    await change({ add: found.filter((sub) => sub !== undefined) });
+    const added = await change({ add: found.filter((sub) => sub !== undefined) });
+    if ('refused' in added) return show(admin, { typed, problem: added.refused });
     return admin.done(uri, 'members-added');
   });
 

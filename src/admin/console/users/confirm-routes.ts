@@ -79,6 +79,7 @@ export async function userConfirmRoutes(
         operation,
         username: user.username,
         userUri: pathOf(user),
+        ...(problem === 'links' && { connectionsUri: `${pathOf(user)}/connections` }),
         sessions: sessions.length,
         grants: grants.length,
         most: maxCounted,

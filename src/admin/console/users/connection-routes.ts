@@ -3,9 +3,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { invalidRequest } from '../../../oauth/errors.ts';
 import { text } from '../../../oauth/text.ts';
+import { isUnasked } from '../../../repositories/connections/linked-identities.ts';
 import type { Store } from '../../../repositories/store.ts';
 import { readParameters } from '../../../server/parameters.ts';
-import { markBreakGlass, unlinkUser } from '../../operations/connections.ts';
+import { keepLink, markBreakGlass, unlinkUser } from '../../operations/connections.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { findUser } from '../../operations/users.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
@@ -14,7 +15,7 @@ import { listPath, pathOf } from './view.ts';
 const bySub = z.object({ sub: text(255) });
 const sent = z.object({
   csrf: text(100).optional(),
-  act: z.enum(['remove', 'mark', 'unmark']).optional(),
+  act: z.enum(['keep', 'remove', 'mark', 'unmark']).optional(),
   connection: text(40).optional(),
 });
 
@@ -42,6 +43,8 @@ export async function userConnectionRoutes(
     if (!admin) return reply;
     const { by: actor } = admin;
     if (act === 'remove') await unlinkUser.handler(operationContext, { params: { sub, connection }, input: {}, actor });
+    else if (act === 'keep')
+      await keepLink.handler(operationContext, { params: { sub, connection }, input: {}, actor });
     else if (act !== undefined)
       await markBreakGlass.handler(operationContext, { params: { sub }, input: { marked: act === 'mark' }, actor });
     else throw invalidRequest('there is no such action');
@@ -69,6 +72,7 @@ export async function userConnectionRoutes(
           name: connections.find(({ id }) => id === link.connectionId)?.displayName ?? link.connectionId,
           ...{ uri: `/admin/connections/${link.connectionId}`, subject: link.subject, since: link.createdAt },
           ...(link.lastUsedAt && { usedAt: link.lastUsedAt }),
+          unasked: isUnasked(link),
           // the last way to sign in (federation FR8)
           only: isElsewhere && !open.some((other) => other.connectionId !== link.connectionId),
         })),

@@ -1,0 +1,31 @@
+// Decides whether a user may get power: as an administrator, or in a guarded group (security R165).
+import { conflict } from '../../oauth/errors.ts';
+import { refusal } from '../../oauth/refusals.ts';
+import { isUnasked } from '../../repositories/connections/linked-identities.ts';
+import type { Repositories } from '../../repositories/store.ts';
+import type { User } from '../../repositories/users/users.ts';
+
+/**
+ * In a transaction that holds the user's row: no link that was made without a person becomes a way to power, and a user who lost such a link is
+ * not left without a way in.
+ * @throws OAuthError conflict
+ */
+export async function requireDecidedLinks(repositories: Repositories, { sub, username, passwordHash }: User) {
+  const { linkedIdentities, passkeys, mailedLinks } = repositories;
+  const links = await linkedIdentities.ofUser(sub);
+  const undecided = links.filter(isUnasked).map(({ connectionId }) => connectionId);
+  if (undecided.length > 0)
+    throw conflict(refusal('links.undecided', 'links', { user: username, connections: undecided.join(', ') }));
+  const hasWayIn = links.length > 0 || passwordHash !== undefined || (await passkeys.list(sub)).length > 0;
+  if (hasWayIn || !(await linkedIdentities.hasRemoved(sub)) || (await mailedLinks.hasRecovery(sub))) return;
+  throw conflict(refusal('links.no-way-in', 'links', { user: username }));
+}
+
+/** The members of the change that give power: the role of an administrator, or a guarded group. */
+export const givesPower = (
+  before: Pick<User, 'admin' | 'groups'>,
+  change: { admin?: boolean | undefined; groups?: readonly string[] | undefined },
+  guarded: readonly string[],
+): boolean =>
+  (change.admin === true && !before.admin) ||
+  (change.groups ?? []).some((group) => guarded.includes(group) && !before.groups.includes(group));

@@ -1,0 +1,147 @@
+// A link that was made without a person gives no access to an administrator, nor to a member of a guarded group.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runCommand } from '../helpers/command-line.ts';
+import { addConnection } from '../helpers/connections.ts';
+import { formOf, openConsole } from '../helpers/console.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
+import { type Provider, startProvider } from '../helpers/provider.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
+
+let service: TestService;
+let provider: Provider;
+let token: string;
+beforeAll(async () => {
+  provider = await startProvider();
+  service = await startTestService({
+    environment: { ...withoutLimits, OUTBOUND_ALLOW: provider.host, REQUIRE_SECOND_FACTOR_GROUPS: 'ops' },
+  });
+  await addConnection(service, provider, 'work');
+  token = await adminToken(service);
+  await call(`${service.issuer}/admin/api/groups`, { token, body: { name: 'ops' } });
+});
+afterAll(async () => {
+  await service?.stop();
+  await provider?.stop();
+});
+
+let number = 0;
+const linkedUser = async (how: string) => {
+  const user = await service.createUser({
+    username: `linked-${++number}`,
+    email: `l-${number}@x.example`,
+    emailVerified: true,
+  });
+  await service.database.sql(
+    `INSERT INTO linked_identities (connection_id, issuer, subject, sub, how) VALUES ('work', 'x', $1, $2, $3)`,
+    [`subject-${number}`, user.sub, how],
+  );
+  return user;
+};
+const linksOf = async ({ sub }: TestUser) => (await service.store.linkedIdentities.ofUser(sub)).map(({ how }) => how);
+const isAdmin = async ({ sub }: TestUser) => (await service.store.users.find(sub))!.admin;
+const at = ({ sub }: TestUser, rest = '') => `${service.issuer}/admin/api/users/${sub}${rest}`;
+const promote = (user: TestUser) => call(at(user), { method: 'PATCH', token, body: { admin: true } });
+
+describe.each(['domain', 'provisioned'])('a link by %s', (how) => {
+  test('is kept or ended before its user becomes an administrator by the route (security R165)', async () => {
+    const user = await linkedUser(how);
+    const refused = await promote(user);
+    const error_description = expect.stringMatching(/made without a person \(work\): keep each/);
+    expect(refused).toMatchObject({ status: 409, body: { error: 'conflict', error_description } });
+    expect([await isAdmin(user), await linksOf(user)]).toEqual([false, [how]]);
+    expect((await call(at(user, '/connections/work/keep'), { method: 'POST', token })).status).toBe(204);
+    expect(await linksOf(user)).toEqual(['administrator']);
+    expect((await promote(user)).status).toBe(200);
+    expect([await isAdmin(user), await linksOf(user)]).toEqual([true, ['administrator']]);
+  });
+
+  test('is asked about by the commands (security R165)', async () => {
+    const user = await linkedUser(how);
+    const make = () => runCommand(service, ['user', 'make-admin', user.username]);
+    expect((await make()).stderr).toContain('made without a person (work)');
+    await runCommand(service, ['user', 'unlink', user.username, 'work']);
+    expect((await make()).stdout).toContain('is now an administrator');
+    expect(await linksOf(user)).toEqual([]);
+  });
+
+  test('keeps its user out of a guarded group until it is decided, by route and command (security R165)', async () => {
+    const user = await linkedUser(how);
+    const join = () => call(`${service.issuer}/admin/api/groups/ops/members`, { token, body: { add: [user.sub] } });
+    expect((await join()).status).toBe(409);
+    expect((await call(at(user), { method: 'PATCH', token, body: { groups: ['ops'] } })).status).toBe(409);
+    const environment = { REQUIRE_SECOND_FACTOR_GROUPS: 'ops' };
+    const added = await runCommand(service, ['group', 'add', 'ops', user.username], { environment });
+    expect(added.stderr).toContain('without a person');
+    await runCommand(service, ['user', 'keep-link', user.username, 'work']);
+    expect((await join()).body).toMatchObject({ added: [user.sub] });
+  });
+
+  test('is ended by plain SQL that makes its user an administrator, with event and mail (security R165)', async () => {
+    const user = await linkedUser(how);
+    await service.database.sql('UPDATE users SET admin = true WHERE sub = $1', [user.sub]);
+    expect(await linksOf(user)).toEqual([]);
+    const events = await service.database.sql(
+      `SELECT detail FROM audit_events WHERE type = 'identity.unlinked' AND sub = $1`,
+      [user.sub],
+    );
+    expect(events).toEqual([{ detail: { connection: 'work', reason: 'administrator' } }]);
+    expect(await service.store.linkedIdentities.isRemoved('work', user.sub)).toBe(true);
+  });
+});
+
+test('the console asks about each link, on the page of the connections (security R165)', async () => {
+  const user = await linkedUser('provisioned');
+  const { agent } = await openConsole(service, await service.createUser({ admin: true }));
+  const path = `/admin/users/${user.sub}`;
+  const make = async () => {
+    const action = `${path}/make-admin`;
+    return agent.follow(await agent.post(action, { ...formOf(await agent.get(action), action), typed: user.username }));
+  };
+  const refused = await make();
+  expect(refused.status).toBe(400);
+  expect(refused.body).toContain('linked without asking anyone');
+  expect(refused.body).toContain(`href="${path}/connections"`);
+  const members = '/admin/groups/ops/members';
+  const form = formOf(await agent.get('/admin/groups/ops'), members);
+  expect((await agent.post(members, { ...form, users: user.username })).body).toContain('linked without asking anyone');
+  const connections = await agent.get(`${path}/connections`);
+  const sent = { ...formOf(connections, `${path}/connections`), act: 'keep', connection: 'work' };
+  await agent.follow(await agent.post(`${path}/connections`, sent));
+  expect(await linksOf(user)).toEqual(['administrator']);
+  await make();
+  expect(await isAdmin(user)).toBe(true);
+});
+
+test('a user who lost the only way in becomes an administrator once there is a recovery link (security R165)', async () => {
+  const user = await linkedUser('provisioned');
+  await service.database.sql('UPDATE users SET password_hash = NULL WHERE sub = $1', [user.sub]);
+  await call(at(user, '/connections/work'), { method: 'DELETE', token });
+  const error_description = expect.stringContaining('make a recovery link first');
+  expect(await promote(user)).toMatchObject({ status: 409, body: { error_description } });
+  expect((await call(at(user, '/recovery-link'), { method: 'POST', token })).status).toBe(201);
+  expect((await promote(user)).status).toBe(200);
+});
+
+test('another value as the subject is refused while the connection has links (security R165)', async () => {
+  await addConnection(service, provider, 'service', { kind: 'oauth' });
+  const settings = {
+    ...{ authorization_endpoint: `${provider.issuer}/authorize`, token_endpoint: `${provider.issuer}/token` },
+    ...{ userinfo_endpoint: `${provider.issuer}/userinfo`, client_id: 'x', subject_claim: 'id' },
+  };
+  await service.database.sql(`UPDATE connections SET settings = $1 WHERE id = 'service'`, [settings]);
+  const user = await service.createUser();
+  const change = (subject_claim: string) =>
+    call(`${service.issuer}/admin/api/connections/service`, {
+      method: 'PATCH',
+      token,
+      body: { settings: { subject_claim } },
+    });
+  expect((await change('uid')).status).toBe(200);
+  await service.database.sql(
+    `INSERT INTO linked_identities (connection_id, issuer, subject, sub, how) VALUES ('service', 'x', 'y', $1, 'person')`,
+    [user.sub],
+  );
+  const error_description = expect.stringContaining('would make them those of other users');
+  expect(await change('login')).toMatchObject({ status: 409, body: { error_description } });
+  expect((await service.store.connections.find('service'))!.settings).toMatchObject({ subject_claim: 'uid' });
+});
