@@ -83,10 +83,11 @@ async function settingsOf(store: Store, shell: Config, { stderr }: Pick<Terminal
   const { overruled, ...settings } = atService(shell, service.settings);
   const say = (line: string) => void stderr.write(`${harmless(line)}\n`);
   const values = overruled.map((name) => `${name}=${service.settings[name] ?? ''}`).join(' ');
-  if (values !== '') say(`The settings of the service are used, where this shell has others: ${values}`);
+  if (values !== '')
+    say(`This shell has other settings than the service. The command uses those of the service: ${values}`);
   const version = installedVersion();
   if (service.version !== version)
-    say(`The service that started last has the version ${service.version}, and this command ${version}.`);
+    say(`The service has version ${service.version}, and this command has version ${version}.`);
   return settings;
 }
 

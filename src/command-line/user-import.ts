@@ -23,7 +23,7 @@ export const userImportCommands: Record<string, Command> = {
       ['--with-admins', 'Allows rows that create or change administrators.'],
       [
         '--trust-confirmations',
-        'Believes the file that addresses are confirmed, as if an administrator had confirmed them: only for a file of a system that you trust.',
+        'Trusts the confirmed addresses of the file, as if an administrator had confirmed them: only for a file from a system that you trust.',
       ],
       ['--dry-run', 'Checks the file and stores nothing.'],
       ['--from-line N', 'Starts at this line and skips the rows before it.'],

@@ -151,13 +151,13 @@ const headProblems = {
     new HeadProblem(
       'encoding',
       'UTF-8',
-      'the file is not in UTF-8, but perhaps in Latin-1 or UTF-16: save it as CSV UTF-8, as a spreadsheet calls it',
+      'the file is not in UTF-8, but perhaps in Latin-1 or UTF-16: save it from the spreadsheet as CSV UTF-8',
     ),
   separator: (separator: string) =>
     new HeadProblem(
       'separator',
       separator,
-      `the file's head separates the columns by ${separator}: use a comma, a semicolon or a tab`,
+      `the columns in the first line are separated by ${separator}: use a comma, a semicolon or a tab`,
     ),
 };
 

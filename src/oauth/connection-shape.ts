@@ -94,7 +94,7 @@ const members = {
   trust_email: z
     .boolean()
     .optional()
-    .describe('Whether its word that an address is verified makes the address confirmed for applications.'),
+    .describe('Whether an address that the provider calls verified is verified for applications, too.'),
   trust_mfa: z.boolean().optional().describe('Whether its word counts that two factors were shown.'),
   mfa_values: z.array(text(200)).max(20).optional().describe('Values of acr that mean two factors.'),
   session_lifetime: z

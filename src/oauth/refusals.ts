@@ -208,7 +208,7 @@ const connectionRules = {
   'connection.import-changed': 'the import would now disable another number of users: read it again, then decide',
   'connection.secret': 'the connection needs a secret before it can be enabled',
   'connection.secret-moved':
-    'the secret has to be entered again: an address of the connection is changed to another site, which must not get the present one',
+    'an address of the connection now leads to another site, which must not get the stored secret: enter the secret again',
   'connection.secret-form': 'the secret must be the private key of the .p8 file, from its first line to its last',
   'connection.settings': 'the stored settings of the connection do not fit this version: save them again',
   'connection.preset': 'this kind of connection has no such preset',

@@ -381,7 +381,7 @@ describe('the page of passkeys', () => {
     const conflict = await agent.post(`${path}/remove`, { ...formOf(page, `${path}/remove`), passkey });
     expect([conflict.status, conflict.body]).toEqual([
       409,
-      expect.stringContaining('sign in without this passkey. Add another passkey first.'),
+      expect.stringContaining('Without this passkey, you couldn’t sign in. Add another passkey first.'),
     ]);
     expect(hasSignedIn(await signInWith(key))).toBe(true);
   });

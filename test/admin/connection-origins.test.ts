@@ -43,9 +43,9 @@ test('an issuer at another origin demands the secret anew, by route, command and
   const settings = { issuer: other!.issuer };
   const refused = await change('moved', { settings });
   expect(refused).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
-  expect(refused.body['error_description']).toContain('secret has to be entered again');
+  expect(refused.body['error_description']).toContain('enter the secret again');
   const command = await runCommand(service, ['connection', 'change', 'moved', '--settings', `issuer=${other!.issuer}`]);
-  expect([command.code, command.stderr]).toEqual([1, expect.stringContaining('secret has to be entered again')]);
+  expect([command.code, command.stderr]).toEqual([1, expect.stringContaining('enter the secret again')]);
   const { agent } = await openConsole(service, await service.createUser({ username: 'moving', admin: true }));
   const path = '/admin/connections/moved/edit';
   const page = await agent.get(path);

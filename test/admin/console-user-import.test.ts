@@ -166,7 +166,7 @@ test('an invalid, empty or long text is refused with its reason, and an import t
   const head = await send('shoe,size\nx,42');
   expect(head.status).toBe(400);
   expect(head.body).toMatch(
-    /id="users-fault">The first line doesn’t name the columns: Unknown column <bdi>shoe<\/bdi>.*username, email/s,
+    /id="users-fault">We couldn’t read the users: Unknown column <bdi>shoe<\/bdi>.*username, email/s,
   );
   expect((await send('')).status).toBe(400);
   const long = await send(`username\n${'x'.repeat(1_000_000)}`);

@@ -201,7 +201,7 @@ describe('accounts in a domain whose address was confirmed by a word only', () =
     expect(page.body).not.toContain(other.email);
     expect((await agent.get('/admin/connections/work')).body).toContain(`href="${path}"`);
     const done = await agent.follow(await agent.post(path, formOf(page, path)));
-    expect(done.body).toContain('Confirmations taken back.');
+    expect(done.body).toContain('Addresses marked as not verified.');
     expect(await confirmed(one)).toBeUndefined();
     const [event] = await service.database.sql<{ type: string }>(
       `SELECT type FROM audit_events WHERE sub = $1 AND detail -> 'members' ? 'email_verified'`,

@@ -91,7 +91,7 @@ uniqueMember: ${dnOf('alice')}
     expect(await groupsOf('alice')).toEqual(['Staff']);
     await set({ member_attribute: 'uniqueMember', group_filter: '(objectClass=groupOfNames)' });
     expect(await groupsOf('alice')).toEqual(['Staff']);
-    expect(await check()).toContain('member_attribute and group_filter do not fit each other');
+    expect(await check()).toContain('member_attribute and group_filter do not match');
   });
 
   test('finds a user by the first login attribute that names one entry, and reports a name of several (security R163)', async () => {

@@ -82,7 +82,7 @@ describe('sign-up', () => {
     const without = ({ body }: { body: string }) => body.replace(/value="[^"]*"/g, '');
     expect(without(page)).toBe(without(free));
     const mail = await server.find(address, /This email address is in use/);
-    expect(mail.text).toContain('ask an administrator of this service');
+    expect(mail.text).toContain('contact an administrator of this service');
     expect(mail.link).toBeUndefined();
     expect(mail.text).not.toContain('HELD');
     expect(await service.store.users.findByEmail(address)).toBeUndefined();

@@ -261,5 +261,5 @@ test('a user who proves an account by such a sign-in is told that it proves noth
   provider.be({ sub: `untimed-${number}` });
   const page = await signInBy(agent, 'silent', '/login?destination=connect');
   expect(page.url).toContain('/login/connect');
-  expect(page.body).toContain('still can’t confirm');
+  expect(page.body).toContain('couldn’t confirm that the account is yours');
 });

@@ -106,7 +106,7 @@ test('a command uses the settings of the service, and says in one line where its
   });
   expect(other.stdout).toContain(`http://localhost:${port}/invitation?token=`);
   expect(other.stderr).toBe(
-    `The settings of the service are used, where this shell has others: BASE_URL=http://localhost:${port} OUTBOUND_ALLOW=127.0.0.1:4711\n`,
+    `This shell has other settings than the service. The command uses those of the service: BASE_URL=http://localhost:${port} OUTBOUND_ALLOW=127.0.0.1:4711\n`,
   );
   // rules, and how mail is sent
   const short = await run(['user', 'set-password', 'admin', '--password-stdin'], {}, 'harbour lights');

@@ -282,7 +282,7 @@ describe('a client that was never approved (security R164)', () => {
       expect(pages.filter(({ status }) => status === 200)).toHaveLength(10);
       const refused = pages.filter(({ status }) => status === 429);
       expect(refused).toHaveLength(6);
-      expect(refused[0]!.body).toContain('Too many of your applications are waiting');
+      expect(refused[0]!.body).toContain('Too many of your applications are pending approval');
       server.requests.length = 0;
       expect((await ask(agent, server.serve('/undecided-more.json'))).status).toBe(429);
       expect(server.requests).toHaveLength(0);

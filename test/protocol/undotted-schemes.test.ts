@@ -200,7 +200,7 @@ test('the approval page shows an administrator what waits, and the page with the
   await agent.signIn(await service.createUser({ admin: true }));
   const page = await agent.get(`/admin/clients/${idOf(registered)}`).then((answer) => agent.follow(answer));
   expect(page.body).toContain(editor);
-  expect(page.body).toContain('These addresses wait for a second decision');
+  expect(page.body).toContain('so they need a second approval');
   const deferred = await register({ registration_mode: ['approval'] });
   expect(deferred.status).toBe(202);
   const code = deferred.body['verification_code'] as string;

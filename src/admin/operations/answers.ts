@@ -76,7 +76,9 @@ const user = z.object({
   email_confirmed_by: z
     .enum(confirmations)
     .optional()
-    .describe('Who confirmed the address: a mail, an administrator, a connection with authority, or a word only.'),
+    .describe(
+      'Who confirmed the address: a mail, an administrator, a connection with authority, or only another system.',
+    ),
   status,
   admin: z.boolean(),
   groups: z.array(z.string()),
@@ -312,13 +314,13 @@ export const answers = {
   }),
   Connection: connection,
   ConnectionList: z.object({ connections: z.array(connection) }),
-  DeletedConnection: endedAccess.extend({ people: z.int().describe('Those without another way to sign in.') }),
+  DeletedConnection: endedAccess.extend({ people: z.int().describe('How many users have no other way to sign in.') }),
   EndedAccess: endedAccess,
   DeletedGroup: z.object({ members: z.int().describe('How many members it had.') }),
   ConnectionTest: z.object({
     works: z.boolean(),
     users: z.int().describe('How many users were looked at.'),
-    groups: z.array(z.string()).optional().describe('The groups of the user who was named, by their names.'),
+    groups: z.array(z.string()).optional().describe('The names of the groups of the user.'),
     problem: z.enum(Object.keys(checkProblems) as [string, ...string[]]).optional(),
     description: z.string().optional().describe('The problem as a sentence.'),
   }),
@@ -369,7 +371,7 @@ export const answers = {
       error: z.enum(errorCodes),
       error_description: z.string(),
       path: z.string(),
-      reason: z.string().optional().describe('What only the operator learns of it.'),
+      reason: z.string().optional().describe('The reason, which only the operator sees.'),
       client_id: z.string().optional(),
       client_name: z.string().optional(),
       sent: z.string().optional().describe('The address that the request named, without the values of its query.'),
@@ -378,7 +380,7 @@ export const answers = {
       connection: z.string().optional(),
       sub: z.string().optional(),
     })
-    .describe('What is behind a refusal that stays on a page.'),
+    .describe('The details of a refusal that a page showed.'),
   LogoutDelivery: logoutDelivery,
   LogoutDeliveryPage: page('logout_deliveries', logoutDelivery),
   Key: key,

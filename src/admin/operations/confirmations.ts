@@ -18,7 +18,7 @@ export const listWordConfirmations = operation({
   path,
   tag,
   summary:
-    'Lists the accounts in the domains over which a connection has authority whose address was confirmed by a word only',
+    'Lists the accounts with an address in a domain that the connection owns, which only another system confirmed',
   params: byConnection,
   answer: 'WordConfirmations',
   handler: async ({ store }, { params: { id } }) =>
@@ -38,7 +38,7 @@ export const takeBackConfirmations = operation({
   method: 'DELETE',
   path,
   tag,
-  summary: 'Takes these confirmations back: the users confirm their addresses by a mail',
+  summary: 'Takes back the confirmations by other systems in the domains that the connection owns',
   params: byConnection,
   status: 200,
   answer: 'TakenBack',

@@ -181,7 +181,7 @@ export const deleteConnection = operation({
   command: {
     name: 'connection delete',
     text: ({ people, sessions, tokens }, { params: { id } }) =>
-      `Deleted the connection ${id}. ${people === 0 ? 'Every user has another way to sign in.' : `${people} users had no other way to sign in.`} ${endedText(sessions, tokens)}`,
+      `Deleted the connection ${id}. ${people === 0 ? 'Every user has another way to sign in.' : `Users without another way to sign in: ${people}.`} ${endedText(sessions, tokens)}`,
     json: (ended, { params: { id } }) => ({ connection: id, ...ended }),
   },
 });

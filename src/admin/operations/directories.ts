@@ -33,7 +33,7 @@ export const testConnection = operation({
       login: text(320)
         .min(1)
         .optional()
-        .describe('The name of a user as typed at the sign-in, whose groups are shown.'),
+        .describe('The name with which a user signs in: the groups of the user are shown, too.'),
     }),
   answer: 'ConnectionTest',
   handler: async ({ store, directories, secretBox }, { params: { id }, input: { login } }) =>

@@ -10,7 +10,7 @@ const byReference = z.object({
   reference: z
     .string()
     .regex(/^[0-9a-f]{8}$/, rule('reference'))
-    .describe('The reference that the page shows.'),
+    .describe('The reference that the page showed.'),
 });
 
 const viewOf = ({ reference, refusedAt, facts: known }: KeptRefusal) => ({
@@ -23,14 +23,14 @@ const readRefusal = operation({
   method: 'GET',
   path: '/admin/api/refusals/:reference',
   tag: 'audit',
-  summary: 'Tells what is behind a refusal, by the reference that its page shows',
+  summary: 'Explains a refusal by the reference that its page showed',
   params: byReference,
   answer: 'Refusal',
   async handler({ store }, { params: { reference } }) {
     const kept = await store.refusals.find(reference);
     if (!kept)
       throw notFound(
-        'nothing is kept under this reference: refusals are kept for 24 hours, and at most 10 a minute and network; search the log of the service for it',
+        'no refusal is stored with this reference: the service stores refusals for 24 hours, and at most 10 per minute and network; search its log for the reference',
       );
     return kept;
   },

@@ -24,7 +24,7 @@ const importUsers = operation({
       update: flag.describe('Updates existing users; otherwise they are skipped.'),
       with_admins: flag.describe('Allows rows that create or change administrators.'),
       trust_confirmations: flag.describe(
-        'Believes the file that addresses are confirmed, as if an administrator had confirmed them.',
+        'Trusts the confirmed addresses of the file, as if an administrator had confirmed them.',
       ),
       dry_run: flag.describe('Checks the file and stores nothing.'),
     }),

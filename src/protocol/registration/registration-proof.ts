@@ -16,7 +16,7 @@ const clientPath = z.object({ clientId: text(255) });
 
 /** The same for every cause, so that nobody finds out which clients exist (security R44). */
 const foreignToken =
-  'the registration access token is not one of this client now: the token was renewed, the client was deleted, or another client has it';
+  'the registration access token is not valid for this client: the token was replaced, the client was deleted, or the token belongs to another client';
 
 /** The proof of a POST. */
 export type Proof = { client: Client; /** By an Idempotency-Key alone. */ byKey?: true } | { initialAccessToken: true };

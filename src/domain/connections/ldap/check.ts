@@ -27,8 +27,8 @@ export const checkProblems = {
   'group-base': 'the base of the groups was not found, or the service account cannot see it',
   'no-groups': 'no entry below the base of the groups matches the filter for groups',
   'no-members':
-    'no group has the attribute that names its members: member_attribute and group_filter do not fit each other, or the service account cannot see it',
-  'no-user': 'there is no user, or more than one, with this name',
+    'no group has the attribute that names its members: member_attribute and group_filter do not match, or the service account cannot see the attribute',
+  'no-user': 'no user, or more than one user, has this name',
 } as const;
 export type CheckProblem = keyof typeof checkProblems;
 
