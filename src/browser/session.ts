@@ -1,5 +1,6 @@
 // Manages a browser's session and cookies, and the anti-forgery tokens of its forms (security R55, R56).
 import { isIP } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, equalSecrets, randomSecret } from '../crypto/secrets.ts';
@@ -14,6 +15,9 @@ import { createBrowserState } from './op-browser-state.ts';
 import { all, internalCookie, isFramed, issuerTag, single } from './cookies.ts';
 import { clientAddress } from '../server/network.ts';
 import { singleValued } from '../server/parameters.ts';
+
+/** Milliseconds between two looks for the session that the first request of a double click is about to store, and how many there are. */
+const look = { every: 50, most: 40 };
 
 /** How many characters are stored: enough to name the browser. */
 const maxUserAgent = 200;
@@ -147,16 +151,25 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       const { token, session } = newSession(request, user);
       return setSessionCookie(reply, token, await store.sessions.renew(present.id, session));
     },
-    /** The digest of the form that was sent, by its token, for this browser; undefined without one. */
+    /** The digest of the form that was sent, by its token, for this browser; undefined without one. @param decided what the form decided */
     formHash,
     /**
      * Signs the browser in again if the same form has just done so: the answer to the first request of a double click is lost, and what the
      * form used up is gone. False if it has not.
+     * @param decided as for the form that was kept
      */
-    async repeat(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    async repeat(request: FastifyRequest, reply: FastifyReply, decided?: string): Promise<boolean> {
       const form = formHash(request);
+      if (!form) return false;
       const { token, hash } = newOpaqueToken('session');
-      return form !== undefined && setSessionCookie(reply, token, await store.sessions.repeat(form, hash));
+      let made = await store.sessions.repeat(form, hash);
+      // the first request has used something up, and may be about to store its session
+      for (let looks = 0; !made && looks < look.most; looks++) {
+        if (!(await store.usedForms.isKept(formHash(request, decided)))) return false;
+        if (looks > 0) await setTimeout(look.every);
+        made = await store.sessions.repeat(form, hash);
+      }
+      return setSessionCookie(reply, token, made);
     },
     /** Expires both cookies of the browser, and changes the state that relying parties' pages poll. */
     forget(reply: FastifyReply): void {
@@ -204,10 +217,12 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     },
   };
 
-  function formHash(request: FastifyRequest): Buffer | undefined {
+  function formHash(request: FastifyRequest, decided = ''): Buffer | undefined {
     const id = browserIdOf(request);
     const { csrf } = request.method === 'POST' ? singleValued(request.body) : {};
-    return id === undefined || csrf === undefined ? undefined : digest('used form', `${id} ${csrf}`);
+    return id === undefined || csrf === undefined
+      ? undefined
+      : digest('used form', JSON.stringify([id, csrf, decided]));
   }
 
   function newSession(

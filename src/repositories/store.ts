@@ -56,6 +56,7 @@ import { userBatchesRepository } from './users/user-batches.ts';
 import { userImportsRepository } from './users/user-imports.ts';
 import { userSearchRepository } from './users/user-search.ts';
 import { userSettingsRepository } from './users/user-settings.ts';
+import { usedFormsRepository } from './sessions/used-forms.ts';
 import { usersRepository } from './users/users.ts';
 import { wordConfirmationsRepository } from './users/word-confirmations.ts';
 import { breakGlassRepository } from './connections/break-glass.ts';
@@ -128,6 +129,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     signingKeys: signingKeysRepository(sql),
     storedFunctions: storedFunctionsRepository(sql),
     totpAuthenticators: totpAuthenticatorsRepository(sql),
+    usedForms: usedFormsRepository(sql),
     userBatches: userBatchesRepository(sql),
     userImports: userImportsRepository(sql),
     userSearch: userSearchRepository(sql),

@@ -204,35 +204,79 @@ describe('a sign-in', () => {
     expect([unknown.status, strip(unknown)]).toEqual([wrong.status, strip(wrong)]);
   });
 
-  test('works once: when it is sent again in the same browser, it is a replay (Web Authentication 13.4.3)', async () => {
+  test('works once: for ten seconds its own form gets another cookie of its session, and all else is a replay (Web Authentication 13.4.3, reports A4)', async () => {
     const { user, key } = await enrolled();
     const agent = new UserAgent(service);
     const { action, options, fields } = passkeyForm(await agent.get('/login'));
     const credential = key.get(options);
-    const cookies = new Map(agent.cookies);
+    const sent = new Map(agent.cookies);
+    const send = async (cookies: Map<string, string>, form: Record<string, string>) => {
+      const browser = new UserAgent(service);
+      for (const [name, value] of cookies) browser.cookies.set(name, value);
+      const page = await browser.post(action, { ...form, credential });
+      return { browser, page };
+    };
+    const signedIn = () =>
+      service.database.sql<{ id: string }>(`SELECT id FROM sessions WHERE sub = $1 AND 'hwk' = ANY (amr)`, [user.sub]);
     expect(hasSignedIn(await agent.post(action, { ...fields, credential }))).toBe(true);
-    // an attacker has a copy of the request
-    const attacker = new UserAgent(service);
-    for (const [name, value] of cookies) attacker.cookies.set(name, value);
-    const again = await attacker.post(action, { ...fields, credential });
-    expect([again.status, again.body]).toEqual([400, expect.stringContaining(refused)]);
-    expect(await eventsOf(user, 'user.sign_in_failed')).toMatchObject([{ detail: { reason: 'replayed' } }]);
+    const first = await signedIn();
+    // the second click of this form in this browser
+    const again = await send(sent, fields);
+    expect(hasSignedIn(again.page)).toBe(true);
+    expect((await again.browser.get('/account')).body).toContain(user.username);
+    expect((await agent.get('/account')).status).toBe(303);
+    // a copy of the answer without the form's token, with another form of this browser, and in other browsers
+    const signsNothingIn = async ({ browser, page }: Awaited<ReturnType<typeof send>>) => {
+      expect([page.status, page.headers.get('set-cookie') ?? '']).toEqual([
+        400,
+        expect.not.stringContaining('JSESSIONOPENID'),
+      ]);
+      expect((await browser.get('/account')).status).toBe(303);
+    };
+    await signsNothingIn(await send(sent, { ...fields, csrf: '' }));
+    const second = new UserAgent(service);
+    for (const [name, value] of sent) second.cookies.set(name, value);
+    const otherForm = passkeyForm(await second.get('/login?destination=passkeys')).fields;
+    expect(otherForm['csrf']).not.toBe(fields['csrf']);
+    const replay = await send(sent, otherForm);
+    await signsNothingIn(replay);
+    expect(replay.page.body).toContain(refused);
+    await signsNothingIn(await send(new Map(), fields));
+    const stranger = new UserAgent(service);
+    const theirs = passkeyForm(await stranger.get('/login')).fields;
+    await signsNothingIn(await send(stranger.cookies, fields));
+    await signsNothingIn(await send(stranger.cookies, theirs));
+    await service.database.sql(`UPDATE sessions SET form_at = form_at - interval '10 seconds' WHERE sub = $1`, [
+      user.sub,
+    ]);
+    const late = await send(sent, fields);
+    await signsNothingIn(late);
+    expect(late.page.body).toContain(refused);
+    expect(await signedIn()).toEqual(first);
+    const reasons = (await eventsOf(user, 'user.sign_in_failed')).map(({ detail }) => detail['reason']);
+    expect(reasons).toEqual(['replayed', 'signature', 'replayed']);
   });
 
-  test('that is sent to two instances at once creates one session (Web Authentication 13.4.3)', async () => {
+  test('that is sent to two instances at once creates one session (Web Authentication 13.4.3, reports A4)', async () => {
     const { user, key } = await enrolled();
     const agent = new UserAgent(service);
     const { action, options, fields } = passkeyForm(await agent.get('/login'));
     const credential = key.get(options);
     const cookie = [...agent.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const browsers = Array.from({ length: 8 }, () => new UserAgent(service));
     const pages = await Promise.all(
-      Array.from({ length: 8 }, (_, index) =>
-        new UserAgent(service).post(service.instances[index % 2]! + action, { ...fields, credential }, { cookie }),
+      browsers.map((browser, index) =>
+        browser.post(service.instances[index % 2]! + action, { ...fields, credential }, { cookie }),
       ),
     );
-    expect(pages.map(({ status }) => status).sort()).toEqual([303, 400, 400, 400, 400, 400, 400, 400]);
+    expect(pages.map(({ status }) => status)).toEqual(Array(8).fill(303));
     const rows = await service.database.sql(`SELECT 1 FROM sessions WHERE sub = $1 AND 'hwk' = ANY (amr)`, [user.sub]);
     expect(rows).toHaveLength(1);
+    // each answer replaced the cookie of the one before
+    const statuses = await Promise.all(browsers.map(async (browser) => (await browser.get('/account')).status));
+    expect(statuses.sort()).toEqual([200, ...Array<number>(7).fill(303)]);
+    expect(await eventsOf(user, 'user.signed_in')).toHaveLength(2);
+    expect(await eventsOf(user, 'user.sign_in_failed')).toEqual([]);
   });
 
   test('must answer the challenge of its own browser, and for the same purpose (Web Authentication 13.4.3)', async () => {
@@ -479,7 +523,7 @@ describe('a passkey after the password', () => {
     expect(rows).toHaveLength(1);
   });
 
-  test('of another user, for a sign-in without a password, or sent again is refused (Web Authentication 7.2 steps 5, 6, 8)', async () => {
+  test('of another user, for a sign-in without a password, or sent again by anything but its own form is refused (Web Authentication 7.2 steps 5, 6, 8, reports A4)', async () => {
     const { user, key } = await enrolled();
     const otherUser = await enrolled();
     const { agent, action, options, fields } = await afterPassword(user);
@@ -492,10 +536,36 @@ describe('a passkey after the password', () => {
     const cookies = new Map(agent.cookies);
     const credential = key.get(options);
     expect(hasSignedIn(await agent.post(action, { ...fields, credential }))).toBe(true);
-    const attacker = new UserAgent(service);
-    for (const [name, value] of cookies) attacker.cookies.set(name, value);
-    expect((await attacker.post(action, { ...fields, credential })).status).toBe(400);
+    const sessionsByKey = () =>
+      service.database.sql(`SELECT id FROM sessions WHERE sub = $1 AND amr @> '{pwd,hwk}'`, [user.sub]);
+    const made = await sessionsByKey();
+    // the same form in the same browser: a double click, for ten seconds (reports A4)
+    const browser = (of: Map<string, string>) => {
+      const sender = new UserAgent(service);
+      for (const [name, value] of of) sender.cookies.set(name, value);
+      return sender;
+    };
+    const clicked = browser(cookies);
+    expect(hasSignedIn(await clicked.post(action, { ...fields, credential }))).toBe(true);
+    expect((await clicked.get('/account')).status).toBe(200);
+    // a copy of the answer: without the form's token, in another browser, and later
+    const attempts: [Map<string, string>, Record<string, string>][] = [
+      [cookies, { ...fields, csrf: '' }],
+      [(await afterPassword(user)).agent.cookies, fields],
+      [new Map(), fields],
+    ];
+    for (const [of, form] of attempts) {
+      const attacker = browser(of);
+      expect(hasSignedIn(await attacker.post(action, { ...form, credential }))).toBe(false);
+      expect((await attacker.get('/account')).status).toBe(303);
+    }
+    await service.database.sql(`UPDATE sessions SET form_at = form_at - interval '10 seconds' WHERE sub = $1`, [
+      user.sub,
+    ]);
+    expect((await browser(cookies).post(action, { ...fields, credential })).status).toBe(400);
     expect(await eventsOf(user, 'user.sign_in_failed')).toHaveLength(4);
+    expect(await sessionsByKey()).toEqual(made);
+    expect(made).toHaveLength(1);
   });
 
   test('is not requested once it is removed (issue 6)', async () => {

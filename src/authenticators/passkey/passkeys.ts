@@ -194,9 +194,11 @@ export function createPasskeys(options: PasskeysOptions) {
       try {
         const only = binding.purpose === 'sign-in';
         const use = await verifyAuthentication(relyingParty, response, found, isChallenge, only);
-        const fault = await store.transaction(async ({ passkeys }) => {
+        const fault = await store.transaction(async ({ passkeys, usedForms }) => {
           if (!(await passkeys.claimChallenge(seen.challenge, challengeMemory))) return 'replayed';
-          return (await passkeys.use(found.id, use)) ? undefined : 'sign count';
+          if (!(await passkeys.use(found.id, use))) return 'sign count';
+          await usedForms.keep(sessions.formHash(request));
+          return undefined;
         });
         if (fault !== undefined) return wrong(fault);
         if (!found.enabled) return wrong('disabled');
