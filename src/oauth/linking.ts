@@ -5,6 +5,7 @@ export const linkRefusals = [
   'disabled', // its user is disabled
   'linked-elsewhere', // to another user
   'linked-otherwise', // the user has a link to this connection already
+  'account-linked-otherwise', // the same, where the address found the user, who is not signed in
   'not-signed-in', // it was begun to link, and no user is signed in recently
   'own-session', // the account has power: its user links it while signed in, or an administrator does (federation FR7)
   'address-taken', // by an account that has not confirmed it
@@ -76,7 +77,7 @@ export function decideLink(facts: LinkFacts): LinkDecision {
 /** An account has the address that the connection vouches for. No second account can have it. */
 function decideAccount(facts: LinkFacts, account: NonNullable<LinkFacts['account']>): LinkDecision {
   if (account.confirmedBy === undefined) return refuse('address-taken');
-  if (account.hasLink) return refuse('linked-otherwise');
+  if (account.hasLink) return refuse('account-linked-otherwise');
   if (facts.linking === 'never' || account.powerful || account.removedLink) return refuse('own-session');
   if (!account.enabled) return refuse('disabled');
   // a stranger may have got a word for the address, or left another way in: the account has to be proven (security R156)

@@ -242,3 +242,22 @@ describe('the name of a new user', () => {
     expect(await named({ ...columns, username_suffix: true }, claims)).toBe('Twin3');
   });
 });
+
+test('an address that moved at the provider and is not taken over leaves one event (reports D)', async () => {
+  await withAuthority();
+  await service.createUser({ email: 'taken-there@firm.example', emailVerified: true });
+  const sub = newSubject();
+  const be = (email: string) => work.be({ sub, preferred_username: `moves-${number}`, email });
+  const signIn = () => signInBy(new UserAgent(service), 'work');
+  be('moves@firm.example');
+  await signIn();
+  be('taken-there@firm.example');
+  await signIn();
+  await signIn();
+  const user = (await userAt('moves@firm.example'))!;
+  const events = await service.database.sql(
+    `SELECT detail FROM audit_events WHERE type = 'user.email_kept' AND sub = $1`,
+    [user.sub],
+  );
+  expect(events).toEqual([{ detail: { connection: 'work' } }]);
+});

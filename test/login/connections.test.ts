@@ -209,7 +209,10 @@ describe('an account with the address', () => {
     expect(await usersOf('honest', sub)).toEqual([{ sub: dora.sub, how: 'domain' }]);
     // a second identity with the same address is no heir (federation F9)
     honest.be({ sub: newSubject(), email: 'dora@corp.example' });
-    refused(await signInBy(new UserAgent(service), 'honest'), 'with another sign-in there');
+    const other = await signInBy(new UserAgent(service), 'honest');
+    refused(other, 'is connected to a different account');
+    // a user who cannot sign in cannot remove a connection (reports D)
+    expect(other.body).not.toContain('Remove that connection');
   });
 
   test('is never linked if it has power: root, and members of a guarded group (federation FR7)', async () => {

@@ -92,7 +92,7 @@ test.each<[string, Partial<LinkFacts>, LinkDecision]>([
   [
     'a second identity is no heir',
     { vouches: 'authority', linking: 'domain', account: { ...account, hasLink: true } },
-    refuse('linked-otherwise'),
+    refuse('account-linked-otherwise'),
   ],
   [
     'an unconfirmed address is neither linked nor given away',

@@ -48,6 +48,7 @@ async function syncMembers(repositories: Repositories, sync: Sync): Promise<void
     members.push(...Object.keys(said).filter((name) => !isDeepStrictEqual(said[name], user.claims[name])));
   }
   const address = await ownedAddress(users, sync);
+  if (address === undefined) await noteMoved(repositories, sync);
   if (address !== undefined) {
     if (address !== user.email) change.email = address;
     change.confirmedBy = 'authority';
@@ -80,6 +81,18 @@ async function ruledClaims(
     claims: Object.fromEntries(Object.entries(claims).filter(([name]) => isFree(name))),
     unique: unique.filter(isFree),
   };
+}
+
+/** Records that the other side has another address of the user, which is not taken over. */
+async function noteMoved({ linkedIdentities, auditEvents }: Repositories, sync: Sync): Promise<void> {
+  const { connection, identity, user, vouches } = sync;
+  const address = identity.address?.value;
+  if (vouches === 'no' || address === undefined || address === user.email) return;
+  if (!(await linkedIdentities.noteAddress(connection.id, user.sub, address))) return;
+  await auditEvents.insert({
+    ...{ type: 'user.email_kept', outcome: 'failure', actor: `connection:${connection.id}`, sub: user.sub },
+    detail: { connection: connection.id },
+  });
 }
 
 /** The address to store as confirmed: only by authority, only in place of one of the same domains, and never that of another account. */

@@ -17,6 +17,7 @@ export const connectionProblems = [
   'disabled',
   'linked-elsewhere',
   'linked-otherwise',
+  'account-linked-otherwise',
   'not-signed-in',
   'own-session',
   'address-taken',

@@ -26,6 +26,7 @@ export const auditEventTypes = [
   'user.email_verified',
   'user.email_changed',
   'user.email_change_stopped',
+  'user.email_kept',
   'users.imported',
   'users.exported',
   'group.created',

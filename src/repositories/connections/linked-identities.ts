@@ -54,6 +54,11 @@ const keep = statement(
   'linked_identities.keep',
   `UPDATE linked_identities SET how = 'administrator' WHERE connection_id = $1 AND sub = $2 RETURNING ${columns}`,
 );
+const noteAddress = statement(
+  'linked_identities.note_address',
+  `UPDATE linked_identities SET email_last = $3
+    WHERE connection_id = $1 AND sub = $2 AND coalesce(email_last, email_then) IS DISTINCT FROM $3 RETURNING id`,
+);
 const hasRemoved = statement('linked_identities.has_removed', 'SELECT FROM removed_links WHERE sub = $1 LIMIT 1');
 const isUsed = statement('linked_identities.is_used', 'SELECT FROM linked_identities WHERE connection_id = $1 LIMIT 1');
 const isRemoved = statement(
@@ -107,6 +112,9 @@ export function linkedIdentitiesRepository(sql: Sql) {
       const [row] = await sql.query<Row>(keep, [connectionId, sub]);
       return row && toLinkedIdentity(row);
     },
+    /** Notes an address that was not taken over; false if it is the one that the identity had before. */
+    noteAddress: async (connectionId: string, sub: string, address: string): Promise<boolean> =>
+      (await sql.query(noteAddress, [connectionId, sub, address])).length > 0,
     /** Whether a link of the user to any connection was removed. */
     hasRemoved: async (sub: string): Promise<boolean> => (await sql.query(hasRemoved, [sub])).length > 0,
     /** Whether the connection has links. */

@@ -30,6 +30,7 @@ export const mailStates: View[] = [
   { name: 'address-confirm', data: { ...examples['address-confirm'][0], taken: true } },
   { name: 'address-stop', data: { ...examples['address-stop'][1], form: undefined } as never },
   { name: 'account-email', data: { ...email, verified: true, fault: 'same' } },
+  { name: 'account-email', data: { ...email, verified: true, fault: 'enforced' } },
   { name: 'account-email', data: owned },
   { name: 'account-email', data: { ...examples['account-email'][0], sent: 'ada@example.com' } },
   { name: 'account-email', data: { ...examples['account-email'][0], problem: 'throttled', wait: 90 } },
