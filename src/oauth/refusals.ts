@@ -219,8 +219,8 @@ const connectionRules = {
   'connection.subject-claim':
     'the connection has links, and another value as the subject would make them those of other users: delete the connection, and create another one',
   'links.undecided':
-    'the user {user} has links that were made without a person ({connections}): keep each (user keep-link) or end it (user unlink), then give the power',
-  'links.no-way-in': 'the user {user} would have no way to sign in: make a recovery link first',
+    'the user {user} has links that were made automatically ({connections}): keep each (user keep-link) or end it (user unlink) first',
+  'links.no-way-in': 'the user {user} would have no way to sign in: create a recovery link first',
   'connection.version': 'the connection has changed since you looked at it: look at it again, then save',
 } as const;
 

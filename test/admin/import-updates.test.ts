@@ -34,11 +34,11 @@ test('a user with a linked identity is changed only by a row with the sub, or wi
   await link(user);
   const row = { username: 'linked', email: 'one@else.example' };
   const { stderr, stdout } = await update(row);
-  expect(stderr).toContain('line 1: username is a user with a linked identity');
+  expect(stderr).toContain('line 1: username belongs to a user with a linked identity');
   expect(stdout).toContain('1 rejected');
   expect(await emailOf(user)).toBeUndefined();
   expect((await update({ ...row, connection: 'work', subject: 'subject of another' })).stderr).toContain(
-    'line 1: subject is no identity of the user with this name',
+    'line 1: subject is not an identity of the user with this name',
   );
   expect((await update({ username: 'nobody', connection: 'work', subject: 'x' })).stderr).toContain('subject is no');
   expect(await emailOf(user)).toBeUndefined();
@@ -57,7 +57,9 @@ test.each([
 ])('the user %j is not changed by a row that names %j, except with the sub (security R155)', async (stored, named) => {
   const user = await service.createUser({ username: stored });
   const row = { username: named, email: `${encodeURI(named).replaceAll('%', '')}@else.example` };
-  expect((await update(row)).stderr).toContain('line 1: username differs from the stored name otherwise than by case');
+  expect((await update(row)).stderr).toContain(
+    'line 1: username differs from the stored name in more than upper and lower case',
+  );
   expect(await emailOf(user)).toBeUndefined();
   await update({ ...row, sub: user.sub });
   expect(await emailOf(user)).toBe(row.email);
@@ -73,6 +75,6 @@ test('no row makes an administrator of a user with a link that was made without 
   const user = await service.createUser({ username: 'provisioned' });
   await link(user, 'provisioned');
   const { stderr } = await update({ username: 'provisioned', sub: user.sub, admin: true });
-  expect(stderr).toContain('line 1: admin has links that were made without a person');
+  expect(stderr).toContain('line 1: admin has links that were made automatically');
   expect(await service.store.users.find(user.sub)).toMatchObject({ admin: false });
 });

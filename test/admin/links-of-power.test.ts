@@ -46,7 +46,7 @@ describe.each(['domain', 'provisioned'])('a link by %s', (how) => {
   test('is kept or ended before its user becomes an administrator by the route (security R165)', async () => {
     const user = await linkedUser(how);
     const refused = await promote(user);
-    const error_description = expect.stringMatching(/made without a person \(work\): keep each/);
+    const error_description = expect.stringMatching(/made automatically \(work\): keep each/);
     expect(refused).toMatchObject({ status: 409, body: { error: 'conflict', error_description } });
     expect([await isAdmin(user), await linksOf(user)]).toEqual([false, [how]]);
     expect((await call(at(user, '/connections/work/keep'), { method: 'POST', token })).status).toBe(204);
@@ -58,7 +58,7 @@ describe.each(['domain', 'provisioned'])('a link by %s', (how) => {
   test('is asked about by the commands (security R165)', async () => {
     const user = await linkedUser(how);
     const make = () => runCommand(service, ['user', 'make-admin', user.username]);
-    expect((await make()).stderr).toContain('made without a person (work)');
+    expect((await make()).stderr).toContain('made automatically (work)');
     await runCommand(service, ['user', 'unlink', user.username, 'work']);
     expect((await make()).stdout).toContain('is now an administrator');
     expect(await linksOf(user)).toEqual([]);
@@ -71,7 +71,7 @@ describe.each(['domain', 'provisioned'])('a link by %s', (how) => {
     expect((await call(at(user), { method: 'PATCH', token, body: { groups: ['ops'] } })).status).toBe(409);
     const environment = { REQUIRE_SECOND_FACTOR_GROUPS: 'ops' };
     const added = await runCommand(service, ['group', 'add', 'ops', user.username], { environment });
-    expect(added.stderr).toContain('without a person');
+    expect(added.stderr).toContain('made automatically');
     await runCommand(service, ['user', 'keep-link', user.username, 'work']);
     expect((await join()).body).toMatchObject({ added: [user.sub] });
   });
@@ -99,11 +99,13 @@ test('the console asks about each link, on the page of the connections (security
   };
   const refused = await make();
   expect(refused.status).toBe(400);
-  expect(refused.body).toContain('linked without asking anyone');
+  expect(refused.body).toContain('connected to this user’s account automatically');
   expect(refused.body).toContain(`href="${path}/connections"`);
   const members = '/admin/groups/ops/members';
   const form = formOf(await agent.get('/admin/groups/ops'), members);
-  expect((await agent.post(members, { ...form, users: user.username })).body).toContain('linked without asking anyone');
+  expect((await agent.post(members, { ...form, users: user.username })).body).toContain(
+    'connected to a user’s account automatically',
+  );
   const connections = await agent.get(`${path}/connections`);
   const sent = { ...formOf(connections, `${path}/connections`), act: 'keep', connection: 'work' };
   await agent.follow(await agent.post(`${path}/connections`, sent));
@@ -116,7 +118,7 @@ test('a user who lost the only way in becomes an administrator once there is a r
   const user = await linkedUser('provisioned');
   await service.database.sql('UPDATE users SET password_hash = NULL WHERE sub = $1', [user.sub]);
   await call(at(user, '/connections/work'), { method: 'DELETE', token });
-  const error_description = expect.stringContaining('make a recovery link first');
+  const error_description = expect.stringContaining('create a recovery link first');
   expect(await promote(user)).toMatchObject({ status: 409, body: { error_description } });
   expect((await call(at(user, '/recovery-link'), { method: 'POST', token })).status).toBe(201);
   expect((await promote(user)).status).toBe(200);

@@ -269,7 +269,7 @@ export const keepLink = operation({
   method: 'POST',
   path: '/admin/api/users/:sub/connections/:connection/keep',
   tag: 'users',
-  summary: 'Keeps a link that was made without a person, so that the user can become an administrator',
+  summary: 'Keeps a link that was made automatically, so that the user can become an administrator',
   params: oneOfUser,
   handler: ({ administration }, { params: { sub, connection }, actor }) =>
     administration.keepLink(actor, sub, connection),

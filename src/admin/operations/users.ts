@@ -232,7 +232,7 @@ export const changeUser = operation({
     setStatus('user enable', 'Lets a disabled user sign in again', 'enabled', 'enabled'),
     {
       name: 'user make-admin',
-      summary: 'Makes a user an administrator, once the links that were made without a person are kept or ended',
+      summary: 'Makes a user an administrator, once the links that were made automatically are kept or ended',
       options: {},
       prepare: () => ({ admin: true }),
       text: ({ user, changed }) =>
