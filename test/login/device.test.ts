@@ -157,7 +157,7 @@ describe('the review', () => {
     });
   });
 
-  test('the form works once, in its own session, for its own code (security R55)', async () => {
+  test('the form decides once, in its own session, for its own code, and for ten seconds says so again (security R55, reports A4)', async () => {
     const [given, other] = [await codes(), await codes()];
     const [agent, stranger] = [await signedIn(), await signedIn(await service.createUser())];
     const form = { ...hiddenFields((await agent.get(given.verification_uri_complete)).body), decision: 'allow' };
@@ -168,7 +168,17 @@ describe('the review', () => {
     expect(await isPending(given)).toBe(true);
     expect(await isPending(other)).toBe(true);
     expect((await agent.post('/device', form)).status).toBe(200);
+    expect((await agent.post('/device', form)).status).toBe(200);
+    expect((await agent.post('/device', { ...form, decision: 'deny' })).status).toBe(409);
+    const approvals = () =>
+      service.database.sql(`SELECT FROM audit_events WHERE client_id = $1 AND type = 'device.approved' AND sub = $2`, [
+        client.clientId,
+        user.sub,
+      ]);
+    const before = await approvals();
+    await service.database.sql('UPDATE used_challenges SET expires_at = now()');
     expect((await agent.post('/device', form)).status).toBe(409);
+    expect(await approvals()).toEqual(before);
   });
 
   test('the user hears what was decided (protocols 6.1)', async () => {

@@ -1,6 +1,7 @@
 // A double click sends a form twice, and the browser loses the first answer with its cookie: the second answer is as good.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { setUpAuthenticator } from '../helpers/authenticator.ts';
+import { deviceCodes, deviceMetadata, poll } from '../helpers/device.ts';
 import { call } from '../helpers/grants.ts';
 import { createMailBed } from '../helpers/mail-bed.ts';
 import type { TestService } from '../helpers/service.ts';
@@ -143,3 +144,33 @@ test('Cancel on the sign-in page, sent twice, answers twice (reports A4)', async
     expect(responseParameters(end)).toMatchObject({ error: 'access_denied', state: 's' });
   }
 });
+
+test.each(['allow', 'deny'] as const)(
+  'a second %s for a device says the same again, in its own browser only, and decides once (RFC 8628 3.3, reports A4)',
+  async (decision) => {
+    const client = await service.createClient(deviceMetadata);
+    const user = await bed.newUser();
+    const agent = new UserAgent(service);
+    await agent.signIn(user);
+    const given = await deviceCodes(service.issuer, client);
+    const form = hiddenFields((await agent.get(given.verification_uri_complete)).body);
+    const stranger = new UserAgent(service);
+    await stranger.signIn(user);
+    const theirs = hiddenFields((await stranger.get(given.verification_uri_complete)).body);
+    const clicks = await Promise.all(
+      [0, 1, 2].map((index) => agent.post(`${service.instances[index % 2]!}/device`, { ...form, decision })),
+    );
+    expect(clicks.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect((await poll(service.issuer, client, given)).status).toBe(decision === 'allow' ? 200 : 400);
+    // also when the device has got its tokens
+    const again = await agent.post('/device', { ...form, decision });
+    expect([again.status, again.body]).toEqual([200, clicks[0]!.body]);
+    const others = decision === 'allow' ? 'deny' : 'allow';
+    expect((await agent.post('/device', { ...form, decision: others })).status).toBe(409);
+    expect((await stranger.post('/device', { ...theirs, decision })).status).toBe(409);
+    const type = decision === 'allow' ? 'device.approved' : 'device.denied';
+    expect(await bed.eventsOf(user.sub, type)).toHaveLength(1);
+    await service.database.sql('UPDATE used_challenges SET expires_at = now()');
+    expect((await agent.post('/device', { ...form, decision })).status).toBe(409);
+  },
+);

@@ -23,6 +23,8 @@ interface Decision {
   /** The resources that the request is for, as the page shows them. */
   targets: readonly Target[];
   address: string | undefined;
+  /** Of the form that decides. */
+  formHash: Buffer | undefined;
 }
 
 /**
@@ -37,7 +39,7 @@ export async function decideDevice(
     config,
     store,
   }: { config: Pick<Config, 'limits'>; store: Pick<Store, 'transaction' | 'pairwiseSubjects' | 'authorizationCodes'> },
-  { userCodeHashes, approved, session, client, targets, address }: Decision,
+  { userCodeHashes, approved, session, client, targets, address, formHash }: Decision,
   log: AuditLog,
 ): Promise<boolean> {
   const { sub } = session.user;
@@ -45,9 +47,10 @@ export async function decideDevice(
   const maxPerMinute = config.limits.codesPerSession;
   const subject = approved ? await store.pairwiseSubjects.obtain(client.metadata, sub) : undefined;
   const decision = store.transaction(async (repositories) => {
-    const { deviceAuthorizations, grants, authorizationCodes, clientSessions, auditEvents } = repositories;
+    const { deviceAuthorizations, grants, authorizationCodes, clientSessions, auditEvents, usedForms } = repositories;
     const device = await deviceAuthorizations.decide(userCodeHashes, approved ? 'approved' : 'denied');
     if (device?.clientId !== clientId) throw new NotIssued('answered');
+    await usedForms.keep(formHash);
     const { deviceCodeHash, scope, lifetime, binding } = device;
     if (approved) {
       await grants.add(sub, clientId, scope.filter(isServiceScopeOf(client)), undefined, [], resourceGrants(targets));

@@ -94,23 +94,39 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
     if (!code || !sessions.isOwnForm(request, csrf, { action, session, shown: code }))
       return ask(request, reply, session, { problem: 'tampered', typed, status: code ? 403 : 400 });
     const waiting = await find(code);
-    if (!waiting) return ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
+    if (!waiting) return answered(request, reply, session, code, decision);
     const { client, targets } = waiting;
     const approved = decision === 'allow';
     const obstacle = approved ? demandSignIn(request, reply, session, waiting) : undefined;
     if (obstacle) return obstacle;
     const decided = await decideDevice(
       options,
-      { userCodeHashes: hashesOf(code), approved, session, client, targets, address: clientAddress(request) },
+      {
+        ...{ userCodeHashes: hashesOf(code), approved, session, client, targets, address: clientAddress(request) },
+        formHash: sessions.formHash(request, decision),
+      },
       request.log,
     );
-    if (!decided) return ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
-    return pages.send(request, reply, 'device-decided', {
-      client: shownClient(client),
-      approved,
-      accountUri: '/account',
-    });
+    return decided ? showDecided(request, reply, client, approved) : answered(request, reply, session, code, decision);
   });
+
+  /** Answers a form whose code no longer waits: with the same decision, if a double click sent it twice. */
+  async function answered(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    code: string,
+    decision: 'allow' | 'deny',
+  ): Promise<FastifyReply> {
+    const isRepeated = await store.usedForms.isKept(sessions.formHash(request, decision));
+    const clientId = isRepeated ? await store.deviceAuthorizations.decidedClient(hashesOf(code)) : undefined;
+    const client = clientId === undefined ? undefined : await store.clients.find(clientId);
+    if (!client) return ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
+    return showDecided(request, reply, client, decision === 'allow');
+  }
+
+  const showDecided = (request: FastifyRequest, reply: FastifyReply, client: Client, approved: boolean): FastifyReply =>
+    pages.send(request, reply, 'device-decided', { client: shownClient(client), approved, accountUri: '/account' });
 
   const hashesOf = (code: string) => verificationCodeHashes(secretBox, 'user code', code);
 

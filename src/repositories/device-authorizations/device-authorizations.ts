@@ -85,6 +85,10 @@ const decide = statement(
   'device_authorizations.decide',
   `UPDATE device_authorizations SET decision = $2 WHERE ${isWaiting} RETURNING ${columns}`,
 );
+const decidedClient = statement(
+  'device_authorizations.decided_client',
+  'SELECT client_id FROM device_authorizations WHERE user_code_hash = ANY ($1::bytea[]) AND decision IS NOT NULL',
+);
 const poll = batchedCall('device_authorizations.poll', {
   function: useDeviceCode,
   types: 'bytea, jsonb, jsonb',
@@ -123,6 +127,11 @@ export function deviceAuthorizationsRepository(sql: Sql) {
     async decide(userCodeHashes: Buffer[], decision: 'approved' | 'denied'): Promise<DeviceAuthorization | undefined> {
       const [row] = await sql.query<Row>(decide, [userCodeHashes, decision]);
       return row && toDeviceAuthorization(row);
+    },
+    /** The client of the request under a user code that was decided about. Parameter as for find(). */
+    async decidedClient(userCodeHashes: Buffer[]): Promise<string | undefined> {
+      const [row] = await sql.query<Pick<Row, 'client_id'>>(decidedClient, [userCodeHashes]);
+      return row?.client_id;
     },
     /**
      * Answers a poll, and stores its tokens if the user has approved. The decision and its effects are one statement.
