@@ -31,6 +31,7 @@ const addresses: Record<string, string> = {
   'POST /par': 'Accepts an authorization request before the browser brings it (RFC 9126)',
   'GET /login': 'The sign-in page',
   'POST /login': 'Its form',
+  'POST /login/cancel': 'Ends the sign-in, and answers the client with access_denied',
   'POST /login/passkey': 'The same with a passkey',
   'GET /login/second-factor': 'The second step of a sign-in: a code of an authenticator, or a recovery code',
   'POST /login/second-factor': 'Its form',
@@ -123,6 +124,7 @@ const addresses: Record<string, string> = {
   'PUT /user/:sub/settings': 'Sets some of these settings; `null` removes one',
   'GET /logout': 'Asks the End-User whether to sign out (OpenID Connect RP-Initiated Logout 1.0)',
   'POST /logout': 'The same with a form, and the answer',
+  'GET /logout/ended': 'Leads to the post-logout redirect URI after a sign-out, once it is verified again',
   'GET /end-session': 'Ends the client’s own session with a signed request, without a page',
   'GET /check-session':
     'The page that relying parties frame to detect a changed sign-in (OpenID Connect Session Management 1.0)',
@@ -146,6 +148,9 @@ const addresses: Record<string, string> = {
   'POST /admin/connections/:id/edit': 'Changes it',
   'GET /admin/connections/:id/delete': 'Asks for confirmation to delete it, and says who has no other way to sign in',
   'POST /admin/connections/:id/delete': 'Deletes it with its links',
+  'GET /admin/connections/:id/word-confirmations':
+    'Lists the accounts in its domains whose address only another system confirmed',
+  'POST /admin/connections/:id/word-confirmations': 'Marks these addresses as not verified',
   'GET /admin/connections/new/directory': 'A form for a new connection to a directory',
   'POST /admin/connections/new/directory': 'Creates it',
   'GET /admin/connections/:id/directory': 'A connection to a directory, with its test and its last import',
