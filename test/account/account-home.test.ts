@@ -44,7 +44,7 @@ test('the browsers are counted in the words of the language (design, pages)', as
   await signedIn(user);
   await signedIn(user);
   expect(await home(first)).toContain('3 browsers<');
-  expect((await first.get('/account/sessions')).body).toContain('You’re signed in on 3 browsers.');
+  expect((await first.get('/account/sessions')).body).toContain('3 browsers are signed in to your account.');
   expect((await first.get('/account/sessions', { 'accept-language': 'ar' })).body).toContain('3 متصفحات');
 });
 

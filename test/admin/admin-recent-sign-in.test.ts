@@ -33,7 +33,11 @@ const setSignInAge = (minutes: number) =>
 const send = (route: string, bearer: string) => {
   const [method, path] = route.split(' ') as [string, string];
   const body = method === 'GET' || method === 'DELETE' ? undefined : {};
-  return call(service.issuer + path.replace(/:\w+/g, 'nobody'), { method, token: bearer, body });
+  return call(service.issuer + path.replace(':reference', '00000000').replace(/:\w+/g, 'nobody'), {
+    method,
+    token: bearer,
+    body,
+  });
 };
 
 test('every admin route that writes needs a recent sign-in, except those that only end sessions, grants or invitations; so does every export (security R91)', () => {
@@ -46,6 +50,7 @@ test('every admin route that writes needs a recent sign-in, except those that on
     'DELETE /admin/api/clients/:id',
     'DELETE /admin/api/clients/:id/roles/:role',
     'DELETE /admin/api/connections/:id',
+    'DELETE /admin/api/connections/:id/word-confirmations',
     'DELETE /admin/api/groups/:name',
     'DELETE /admin/api/keys/:kid',
     'DELETE /admin/api/resources/:resource',
@@ -90,6 +95,7 @@ test('every admin route that writes needs a recent sign-in, except those that on
     'POST /admin/api/users',
     'POST /admin/api/users/:sub/break-glass',
     'POST /admin/api/users/:sub/connections',
+    'POST /admin/api/users/:sub/connections/:connection/keep',
     'POST /admin/api/users/:sub/invitation',
     'POST /admin/api/users/:sub/recovery-link',
     'POST /admin/api/users/import',

@@ -44,6 +44,7 @@ describe('users', () => {
       username: 'Alice',
       email: 'alice@example.com',
       email_verified: true,
+      email_confirmed_by: 'administrator',
       status: 'enabled',
       admin: false,
       groups: ['staff'],

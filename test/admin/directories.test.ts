@@ -161,7 +161,7 @@ describe.runIf(hasSlapd)('the test of a directory', () => {
     };
     expect(await check('tested')).toMatchObject({ works: false, problem: 'secret' });
     await problem({ secret: 'wrong' }, 'unreachable');
-    await problem({ settings: { url: server!.secureUrl, ca: null } }, 'certificate');
+    await problem({ secret: 'wrong', settings: { url: server!.secureUrl, ca: null } }, 'certificate');
     await problem({ settings: { ca: settings['ca'] } }, 'credentials');
     await problem({ secret: servicePassword, settings: { base: `ou=nowhere,${base}` } }, 'base');
     await problem({ settings: { base: `ou=people,${base}`, user_filter: '(uid=nobody)' } }, 'no-users');

@@ -147,7 +147,7 @@ test("the document states the rules of the validation: bounds, enumerations, and
   const flag = { type: 'string', enum: ['true', 'false'], description };
   expect(operation('get', '/clients').parameters).toEqual([
     { name: 'limit', ...optional, schema: { type: 'integer', minimum: 1, maximum: 200, default: 50, description } },
-    { name: 'cursor', ...optional, schema: { type: 'string', maxLength: 500, description } },
+    { name: 'cursor', ...optional, schema: { type: 'string', maxLength: 2000, description } },
     { name: 'status', ...optional, schema: { type: 'string', enum: ['enabled', 'disabled'], description } },
     { name: 'waiting', ...optional, schema: flag },
     { name: 'self_registered', ...optional, schema: flag },
