@@ -23,10 +23,25 @@ export async function findLink(
   request: FastifyRequest,
   purposes: LinkPurpose[],
 ): Promise<OpenLink | undefined> {
-  const { token } = singleValued(request.method === 'POST' ? request.body : request.query);
-  const hash = token === undefined ? undefined : opaqueTokenHash('mailed_link', token);
+  const { token, hash } = tokenOf(request);
   const link = hash && (await store.mailedLinks.find(hash, purposes));
-  return link && { ...link, token: token!, hash: hash! };
+  return link && { ...link, token: token!, hash };
+}
+
+/** The link of a form's token that was used up in the last seconds: perhaps by the same form, which a double click sent twice. */
+export async function findUsedLink(
+  store: Pick<Store, 'mailedLinks'>,
+  request: FastifyRequest,
+  purposes: LinkPurpose[],
+): Promise<OpenLink | undefined> {
+  const { token, hash } = tokenOf(request);
+  const link = hash && (await store.mailedLinks.findUsed(hash, purposes));
+  return link && { ...link, token: token!, hash };
+}
+
+function tokenOf(request: FastifyRequest): { token: string | undefined; hash: Buffer | undefined } {
+  const { token } = singleValued(request.method === 'POST' ? request.body : request.query);
+  return { token, hash: token === undefined ? undefined : opaqueTokenHash('mailed_link', token) };
 }
 
 /** The address of the page that a link opens. */

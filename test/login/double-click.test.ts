@@ -174,3 +174,39 @@ test.each(['allow', 'deny'] as const)(
     expect((await agent.post('/device', { ...form, decision })).status).toBe(409);
   },
 );
+
+test('a link that confirms or stops a change of the address says the same again, in its own browser only, and acts once (reports A4)', async () => {
+  const pageOf = async (link: string) => {
+    const [agent, stranger] = [new UserAgent(service), new UserAgent(service)];
+    const form = hiddenFields((await agent.get(link)).body);
+    return { agent, form, stranger, theirs: hiddenFields((await stranger.get(link)).body) };
+  };
+  const change = async () => {
+    const user = await bed.newUser();
+    const owner = new UserAgent(service);
+    await owner.signIn(user);
+    await bed.order('/account/email', { email: `new-${user.email}` }, owner);
+    return user;
+  };
+  const expectOnce = async (path: string, sub: string, type: string, at: Awaited<ReturnType<typeof pageOf>>) => {
+    const clicks = await Promise.all([0, 1].map((index) => at.agent.post(service.instances[index]! + path, at.form)));
+    const again = await at.agent.post(path, at.form);
+    for (const page of [...clicks, again]) expect([page.status, page.body]).toEqual([200, clicks[0]!.body]);
+    expect(again.body).not.toContain('<form');
+    expect((await at.stranger.post(path, at.theirs)).status).toBe(410);
+    expect((await at.stranger.post(path, at.form)).status).toBe(410);
+    expect((await at.agent.post(path, { ...at.form, csrf: '' })).status).toBe(410);
+    expect(await bed.eventsOf(sub, type)).toHaveLength(1);
+    await service.database.sql('UPDATE used_challenges SET expires_at = now()');
+    expect((await at.agent.post(path, at.form)).status).toBe(410);
+  };
+  const changed = await change();
+  const confirm = await pageOf(await bed.linkTo(`new-${changed.email}`, /Verify your email address/));
+  await expectOnce('/account/email/confirm', changed.sub, 'user.email_changed', confirm);
+  const kept = await change();
+  const confirmKept = await pageOf(await bed.linkTo(`new-${kept.email}`, /Verify your email address/));
+  const stop = await pageOf(await bed.linkTo(kept.email, /email address is about to change/));
+  await expectOnce('/account/email/stop', kept.sub, 'user.email_change_stopped', stop);
+  // what another form ended is no double click
+  expect((await confirmKept.agent.post('/account/email/confirm', confirmKept.form)).status).toBe(410);
+});

@@ -7,7 +7,7 @@ import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recen
 import { isUniqueViolation } from '../../database/database.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { ownAddress } from '../../pages/return-to.ts';
-import { countLinkRequest, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
+import { countLinkRequest, findLink, findUsedLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
 import { languagesOf } from '../../server/accept-language.ts';
 import { clientAddress } from '../../server/network.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
@@ -92,12 +92,12 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
   app.post(confirmation, async (request, reply) => {
     const { csrf } = readParameters(antiForgery, request.body);
     const found = await find(request);
-    if (!found) return linkGone(pages, request, reply, 'address');
+    if (!found) return confirmed(request, reply);
     const { link, user } = found;
     if (!sessions.isOwnForm(request, csrf, { action: confirmation, shown: link.token }))
       throw invalidRequest('the form has expired or came from another site');
     const outcome = await confirm(request, link, user.sub);
-    if (outcome === 'gone') return linkGone(pages, request, reply, 'address');
+    if (outcome === 'gone') return confirmed(request, reply);
     const taken = outcome === 'taken';
     return pages.send(request, reply, 'address-confirm', { ...view(link, user), taken }, { status: taken ? 409 : 200 });
   });
@@ -117,13 +117,26 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
   app.post(stopping, async (request, reply) => {
     const { csrf } = readParameters(antiForgery, request.body);
     const found = await findStop(request);
-    if (!found) return showStop(request, reply, { nothing: true });
+    if (!found) return stopped(request, reply);
     const { link, user } = found;
     if (!sessions.isOwnForm(request, csrf, { action: stopping, shown: link.token }))
       throw invalidRequest('the form has expired or came from another site');
-    const stopped = await stop(request, link, user.sub);
-    return showStop(request, reply, stopped ? { username: user.username } : { nothing: true });
+    if (await stop(request, link, user.sub)) return showStop(request, reply, { username: user.username });
+    return stopped(request, reply);
   });
+
+  /** Answers a form whose link is used up: with the same page, if a double click sent it twice. */
+  async function confirmed(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const used = await findRepeated(request, purposes);
+    if (!used) return linkGone(pages, request, reply, 'address');
+    return pages.send(request, reply, 'address-confirm', { ...view(used.link, used.user), taken: false });
+  }
+
+  /** The same for the form that stops a change. */
+  async function stopped(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const used = await findRepeated(request, stopPurposes);
+    return showStop(request, reply, used ? { username: used.user.username } : { nothing: true });
+  }
 
   /** The answer does not reveal whether the address belongs to another account: only the mail does (security R60). */
   async function requestLink(
@@ -170,8 +183,10 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
       await mailedLinks.cancelChanges(sub);
       const by = { outcome: 'success', actor: sub, sub } as const;
       await audit(request, { ...by, type: 'link.used', detail: { purpose: link.purpose } }, repositories);
-      if (present) await audit(request, { ...by, type: 'user.email_change_stopped' }, repositories);
-      return present;
+      if (!present) return false;
+      await audit(request, { ...by, type: 'user.email_change_stopped' }, repositories);
+      await repositories.usedForms.keep(sessions.formHash(request));
+      return true;
     });
   }
 
@@ -208,6 +223,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
         await audit(request, { ...by, type: 'link.used', detail: { purpose: link.purpose } }, repositories);
         const type = changed ? 'user.email_changed' : 'user.email_verified';
         await audit(request, { ...by, type }, repositories);
+        await repositories.usedForms.keep(sessions.formHash(request));
         return 'done';
       });
     } catch (error) {
@@ -220,6 +236,17 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     const link = await findLink(store, request, purposes);
     const user = link?.sub === undefined ? undefined : await store.users.find(link.sub);
     return link && user?.status === 'enabled' && user.email === link.replaces ? { link, user } : undefined;
+  }
+
+  /** What a form has just used up that is sent again. */
+  async function findRepeated(
+    request: FastifyRequest,
+    of: LinkPurpose[],
+  ): Promise<{ link: OpenLink; user: User } | undefined> {
+    const isRepeated = await store.usedForms.isKept(sessions.formHash(request));
+    const link = isRepeated ? await findUsedLink(store, request, of) : undefined;
+    const user = link?.sub === undefined ? undefined : await store.users.find(link.sub);
+    return link && user && { link, user };
   }
 
   async function findStop(request: FastifyRequest): Promise<{ link: OpenLink; user: User } | undefined> {

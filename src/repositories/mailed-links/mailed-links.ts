@@ -1,5 +1,6 @@
 // Reads and writes the table mailed_links: single-use links that prove an address, set a password or invite a user, stored as digests.
 import { type Sql, statement } from '../../database/database.ts';
+import { repeatedWithin } from '../sessions/sessions.ts';
 
 export type LinkPurpose = 'verify_address' | 'stop_change' | 'reset_password' | 'recovery' | 'sign_up' | 'invitation';
 
@@ -57,6 +58,11 @@ const find = statement(
   `SELECT purpose, sub, email, replaces FROM mailed_links
     WHERE token_hash = $1 AND purpose = ANY ($2::text[]) AND ${isGood}`,
 );
+const findUsed = statement(
+  'mailed_links.find_used',
+  `SELECT purpose, sub, email, replaces FROM mailed_links
+    WHERE token_hash = $1 AND purpose = ANY ($2::text[]) AND used_at > now() - make_interval(secs => ${repeatedWithin})`,
+);
 const use = statement(
   'mailed_links.use',
   `UPDATE mailed_links SET used_at = now()
@@ -112,6 +118,11 @@ export function mailedLinksRepository(sql: Sql) {
     /** Finds a link that is still valid. This does not use it up, since programs open the links in mails before users do. */
     async find(tokenHash: Buffer, purposes: LinkPurpose[]): Promise<MailedLink | undefined> {
       const [row] = await sql.query<Row>(find, [tokenHash, purposes]);
+      return row && toLink(row);
+    },
+    /** Finds a link that was used up in the last seconds. */
+    async findUsed(tokenHash: Buffer, purposes: LinkPurpose[]): Promise<MailedLink | undefined> {
+      const [row] = await sql.query<Row>(findUsed, [tokenHash, purposes]);
       return row && toLink(row);
     },
     /** In a transaction that holds the user's row: cancels all requested changes of the address. */
