@@ -227,6 +227,7 @@ test('the document of a client keeps its good addresses, and an administrator ad
       ...withoutLimits,
       LIMIT_METADATA_FETCHES: '0',
       CLIENT_ID_METADATA: 'approval',
+      CLIENT_ID_METADATA_HOSTS: server.allow,
       OUTBOUND_ALLOW: server.allow,
     },
   });
