@@ -341,7 +341,7 @@ const events: Record<AuditEventType, string> = {
   'group.changed': 'A group got another description or name',
   'group.deleted': 'A group was deleted',
   'group.guarded': 'A connection named a guarded group, whose members only an administrator changes',
-  'user.email_kept': 'A connection says another address of a user, which was not taken over',
+  'user.email_kept': 'A connection says another address of a user, which the service does not apply',
   'groups.unknown': 'The answer of a connection said nothing about groups, so the memberships that it gave stay',
   'scope.created': 'A scope for claims was defined',
   'scope.changed': 'A scope for claims was changed; the detail names the members',
