@@ -10,6 +10,9 @@ import {
   type FindPendingRequestDependencies,
   type PendingRequest,
 } from './pending-request-view.ts';
+import type { LinkPurpose } from '../repositories/mailed-links/mailed-links.ts';
+import type { Store } from '../repositories/store.ts';
+import { findUsedLink } from './mailed-link.ts';
 import { continuationPath, type SignIn } from './sign-in.ts';
 
 export interface RememberedRequest {
@@ -22,7 +25,16 @@ const noticed = (path: string, notice: AccountNotice): string =>
 
 export type RememberedRequests = ReturnType<typeof createRememberedRequests>;
 
-export function createRememberedRequests(options: FindPendingRequestDependencies & { config: Config; signIn: SignIn }) {
+interface RememberedRequestsDependencies extends FindPendingRequestDependencies {
+  config: Config;
+  store: Pick<Store, 'authorizationRequests' | 'mailedLinks' | 'users' | 'usedForms'>;
+  signIn: SignIn;
+}
+
+/** The links by which a user sets a password, and is then signed in. */
+const signInPurposes: LinkPurpose[] = ['reset_password', 'recovery', 'sign_up', 'invitation'];
+
+export function createRememberedRequests(options: RememberedRequestsDependencies) {
   const { issuer, basePath, secureCookies: secure, lifetimes } = options.config;
   const cookieName = internalCookie('PENDING_REQUEST', issuer);
   const cookie: CookieSerializeOptions = { httpOnly: true, sameSite: 'lax', secure, path: basePath || '/' };
@@ -66,8 +78,24 @@ export function createRememberedRequests(options: FindPendingRequestDependencies
     /** The same path for a form that was sent twice, whose first request used the link up; undefined for any other form. */
     async repeat(request: FastifyRequest, reply: FastifyReply, notice: AccountNotice): Promise<string | undefined> {
       const begun = await this.recall(request);
-      const next = await options.signIn.repeat(request, reply, { transaction: begun?.transaction });
-      return next === undefined ? undefined : noticed(next, notice);
+      const continuation = { transaction: begun?.transaction, clientId: begun?.pending.clientId };
+      const next = await options.signIn.repeat(request, reply, continuation, await provenBefore(request));
+      if (next === undefined) return undefined;
+      this.remember(request, reply, undefined);
+      return noticed(next, notice);
     },
   };
+
+  /** The user whose password this form has just set by a link; undefined if it has not, or if the password has changed since. */
+  async function provenBefore(request: FastifyRequest): Promise<VerifiedUser | undefined> {
+    const { store, sessions } = options;
+    const link = await findUsedLink(store, request, signInPurposes);
+    if (!link) return undefined;
+    // the user of a sign-up did not exist when the link was sent
+    const user = await (link.sub === undefined ? store.users.findByEmail(link.email!) : store.users.find(link.sub));
+    const passwordHash = user?.passwordHash;
+    if (passwordHash === undefined || !(await store.usedForms.isKept(sessions.formHash(request, passwordHash))))
+      return undefined;
+    return { sub: user!.sub, passwordHash, amr: ['pwd'] };
+  }
 }

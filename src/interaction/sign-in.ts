@@ -67,6 +67,40 @@ export function createSignIn(options: SignInOptions) {
     return landsAtStart ? '/account/start' : continuationPath(continuation);
   }
 
+  /** Where a user of an enforced domain signs in, whatever was shown here or at another connection; undefined for others (federation 4). */
+  async function findRequired(
+    request: FastifyRequest,
+    { sub, upstream }: VerifiedUser,
+    continuation: Omit<Continuation, 'previous'>,
+  ): Promise<string | undefined> {
+    const required = await routing.requiredBy(sub);
+    if (!required || required.id === upstream?.connectionId) return undefined;
+    const detail = { reason: 'enforced', connection: required.id };
+    const event = { type: 'user.sign_in_failed', outcome: 'failure', sub, detail } as const;
+    await audit(request, { ...event, clientId: continuation.clientId });
+    return requiredPath(required.id, continuation);
+  }
+
+  /** Begins the second step of a user who needs one. @returns its path; undefined if the policy needs none */
+  async function beginSecondStep(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    user: VerifiedUser,
+    continuation: Omit<Continuation, 'previous'>,
+  ): Promise<string | undefined> {
+    const { sub, amr } = user;
+    const status = amr.includes('mfa') ? undefined : await store.secondFactors.mfaStatus(sub);
+    if (!status || !needsSecondFactor(policy, status)) return undefined;
+    if (user.resetsFailures) await store.signInFailures.forget({ sub, name: '' });
+    // the event shows administrators a sign-in that stops here: another person may know the password (security R101)
+    const event = { type: 'user.first_factor_shown', outcome: 'success', sub } as const;
+    await audit(request, { ...event, clientId: continuation.clientId, detail: detailOf(user) });
+    // a sign-in elsewhere has the time that its answer asserts (federation FR10)
+    const shownAt = user.upstream ? (user.authTime ?? status.now) : status.now;
+    secondStep.open(request, reply, { ...user, shownAt });
+    return signInPath('/login/second-factor', continuation);
+  }
+
   return {
     /**
      * Sends a user who has shown a first factor to the second step if the policy needs it, else completes the sign-in.
@@ -78,39 +112,34 @@ export function createSignIn(options: SignInOptions) {
       user: VerifiedUser,
       continuation: Continuation,
     ): Promise<string | undefined> {
-      // whatever the user showed, here or at another connection, an enforced domain signs in by its own connection (federation 4)
-      const required = await routing.requiredBy(user.sub);
-      if (required && required.id !== user.upstream?.connectionId) {
-        const detail = { reason: 'enforced', connection: required.id };
-        const event = { type: 'user.sign_in_failed', outcome: 'failure', sub: user.sub, detail } as const;
-        await audit(request, { ...event, clientId: continuation.clientId });
-        return requiredPath(required.id, continuation);
-      }
+      const elsewhere = await findRequired(request, user, continuation);
+      if (elsewhere !== undefined) return elsewhere;
       // the stored function refuses a user with a second factor (security R127), so the usual sign-in needs no statement that looks for one
       if (!mayNeedSecondFactor(policy) && !continuation.previous) {
         const next = await complete(request, reply, user, continuation);
         if (next !== undefined) return next;
       }
-      const { sub, amr } = user;
-      const status = amr.includes('mfa') ? undefined : await store.secondFactors.mfaStatus(sub);
-      if (!status || !needsSecondFactor(policy, status)) return complete(request, reply, user, continuation);
-      if (user.resetsFailures) await store.signInFailures.forget({ sub, name: '' });
-      // the event shows administrators a sign-in that stops here: another person may know the password (security R101)
-      const event = { type: 'user.first_factor_shown', outcome: 'success', sub } as const;
-      await audit(request, { ...event, clientId: continuation.clientId, detail: detailOf(user) });
-      // a sign-in elsewhere has the time that its answer asserts (federation FR10)
-      const shownAt = user.upstream ? (user.authTime ?? status.now) : status.now;
-      secondStep.open(request, reply, { ...user, shownAt });
-      return signInPath('/login/second-factor', continuation);
+      return (
+        (await beginSecondStep(request, reply, user, continuation)) ?? complete(request, reply, user, continuation)
+      );
     },
     complete,
-    /** Where a form goes on that was sent twice, and by its first request signed the user in; undefined for any other form. */
+    /**
+     * Where a form goes on that was sent twice, and by its first request signed the user in; undefined for any other form.
+     * @param user whom the first request proved, if that may have led to a second step: such a step has no session yet
+     */
     async repeat(
       request: FastifyRequest,
       reply: FastifyReply,
-      continuation: Pick<Continuation, 'transaction' | 'returnTo'>,
+      continuation: Omit<Continuation, 'previous'>,
+      user?: VerifiedUser,
     ): Promise<string | undefined> {
-      return (await sessions.repeat(request, reply)) ? continuationPath(continuation) : undefined;
+      const led =
+        user &&
+        ((await findRequired(request, user, continuation)) ??
+          (await beginSecondStep(request, reply, user, continuation)));
+      if (led !== undefined) return led;
+      return (await sessions.repeat(request, reply, user?.passwordHash)) ? continuationPath(continuation) : undefined;
     },
     /**
      * Adds the methods that a user showed when enrolling a second factor to the session, which gets a new cookie and keeps its age. Sessions

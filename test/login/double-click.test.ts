@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { setUpAuthenticator } from '../helpers/authenticator.ts';
 import { deviceCodes, deviceMetadata, poll } from '../helpers/device.ts';
-import { call } from '../helpers/grants.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { createMailBed } from '../helpers/mail-bed.ts';
-import type { TestService } from '../helpers/service.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
 const password = 'three umbrellas under a lighthouse';
@@ -209,4 +209,58 @@ test('a link that confirms or stops a change of the address says the same again,
   await expectOnce('/account/email/stop', kept.sub, 'user.email_change_stopped', stop);
   // what another form ended is no double click
   expect((await confirmKept.agent.post('/account/email/confirm', confirmKept.form)).status).toBe(410);
+});
+
+test('a new password that leads to a second step begins it again, for ten seconds and with that password only (reports A4)', async () => {
+  const user = await bed.newUser();
+  const owner = new UserAgent(service);
+  await owner.signIn(user);
+  const app = await setUpAuthenticator(owner);
+  await bed.forgotten(user.username);
+  const agent = new UserAgent(service);
+  const page = await agent.get(await bed.linkTo(user.email, /Reset your password/));
+  const form: Record<string, string> = { ...hiddenFields(page.body), new_password: password };
+  const cookies = new Map(agent.cookies);
+  const end = await twice(agent, page, { new_password: password });
+  expect([end.status, end.location]).toEqual([303, `${service.issuer}/login/second-factor`]);
+  const step = await agent.follow(end);
+  expect((await agent.submit(step, { code: app.app.code(1) })).url).toBe(`${service.issuer}/account`);
+  const again = async (of: Map<string, string>, fields = form) => {
+    const browser = new UserAgent(service);
+    for (const [name, value] of of) browser.cookies.set(name, value);
+    return browser.post('/password/reset', fields);
+  };
+  expect((await again(cookies)).location).toBe(`${service.issuer}/login/second-factor`);
+  expect((await again(new Map())).status).toBe(410);
+  expect((await again(cookies, { ...form, csrf: '' })).status).toBe(410);
+  expect(await bed.eventsOf(user.sub, 'user.password_changed')).toHaveLength(1);
+  await service.database.sql('UPDATE users SET password_hash = password_hash || $2 WHERE sub = $1', [user.sub, '!']);
+  expect((await again(cookies)).status).toBe(410);
+  await service.database.sql(`UPDATE users SET password_hash = rtrim(password_hash, '!') WHERE sub = $1`, [user.sub]);
+  expect((await again(cookies)).status).toBe(303);
+  await service.database.sql('UPDATE used_challenges SET expires_at = now()');
+  expect((await again(cookies)).status).toBe(410);
+});
+
+test('an invitation that leads to a second step begins it again, and one that is sent three times at once makes one session (reports A4)', async () => {
+  const { sub, link } = await invitation();
+  const agent = new UserAgent(service);
+  const form = { ...hiddenFields((await agent.get(link)).body), new_password: password };
+  const clicks = await Promise.all([0, 1, 0].map((at) => agent.post(`${service.instances[at]!}/invitation`, form)));
+  for (const { location } of clicks) expect(location).toMatch(/\/account\?done=welcome$/);
+  expect(await sessionsOf(sub)).toBe(1);
+
+  const strict = await startTestService({ environment: { ...withoutLimits, REQUIRE_SECOND_FACTOR: 'everyone' } });
+  try {
+    const { body } = await call(`${strict.issuer}/admin/api/users`, {
+      token: await adminToken(strict),
+      body: { username: 'new-person', invite: true },
+    });
+    const browser = new UserAgent(strict);
+    const page = await browser.get((body['invitation_uri'] as string).replace(strict.issuer, ''));
+    const step = await browser.follow(await twice(browser, page, { new_password: password }));
+    expect([step.status, step.url]).toEqual([200, `${strict.issuer}/login/authenticator`]);
+  } finally {
+    await strict.stop();
+  }
 });

@@ -93,7 +93,10 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
       reply.header('retry-after', String(wait || 5));
       return show(request, reply, invited, { problem: 'busy' }, wait > 0 ? 429 : 503);
     }
-    const used = await use(request, invited, 'password', ({ users }) => users.setPassword(sub, passwordHash));
+    const used = await use(request, invited, 'password', async ({ users, usedForms }) => {
+      await usedForms.keep(sessions.formHash(request, passwordHash));
+      return users.setPassword(sub, passwordHash);
+    });
     if (!used) return gone(request, reply);
     const proven = { sub, passwordHash, amr: ['pwd'] };
     return pages.redirect(reply, await rememberedRequests.signIn(request, reply, proven, 'welcome'));
@@ -113,6 +116,7 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
     const codes = await use(request, invited, 'passkey', async (repositories) => {
       const stored = await storePasskey(secondFactorEnrolment, request, repositories, sub, answer.credential);
       if (!stored) throw conflict('this passkey belongs to another account');
+      await repositories.usedForms.keep(sessions.formHash(request));
       return stored;
     });
     if (!codes) return gone(request, reply);

@@ -104,6 +104,7 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
       if (!current || !isOf(link, current) || !(await mailedLinks.use(link.hash, purposes))) return false;
       // ends all sessions and other links (security R54)
       await users.setPassword(user.sub, passwordHash);
+      await repositories.usedForms.keep(sessions.formHash(request, passwordHash));
       const by = { outcome: 'success', actor: user.sub, sub: user.sub, languages: languagesOf(request) } as const;
       await audit(request, { ...by, type: 'link.used', detail: { purpose: link.purpose } }, repositories);
       await audit(

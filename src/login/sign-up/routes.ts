@@ -147,6 +147,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
         // another link may have created an account for the address
         if (email === undefined || (await users.findByEmail(email))) return 'gone';
         const user = await users.insert({ username, email, confirmedBy: 'mail', passwordHash });
+        await repositories.usedForms.keep(sessions.formHash(request, passwordHash));
         const by = { outcome: 'success', actor: user.sub, sub: user.sub } as const;
         await audit(request, { ...by, type: 'link.used', detail: { purpose: link.purpose } }, repositories);
         await audit(request, { ...by, type: 'user.signed_up', detail: { username: user.username } }, repositories);
