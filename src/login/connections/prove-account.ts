@@ -11,6 +11,8 @@ import { byOf, connectPath, contextOf, type LoginConnectionsDependencies, shownO
 import type { Decide } from './outcome.ts';
 import type { ConnectionProblems } from './problem.ts';
 
+const connectForm = textFields({ csrf: 100, transaction: 100, destination: 100 });
+
 export function proveAccountRoutes(
   app: FastifyInstance,
   options: LoginConnectionsDependencies,
@@ -25,9 +27,12 @@ export function proveAccountRoutes(
   });
 
   app.post(connectPath, async (request, reply) => {
-    const { csrf } = readParameters(textFields({ csrf: 100 }), request.body);
+    const { csrf, ...continuation } = readParameters(connectForm, request.body);
     const session = await sessions.find(request, reply);
     const waiting = await steps.waiting(request, 'prove');
+    // a double click sent the form twice, and its first request has linked the account
+    if (!waiting && (await store.usedForms.isKept(sessions.formHash(request, session?.sid))))
+      return pages.redirect(reply, continuationPath(continuationOf(continuation)));
     if (!waiting || !session || !isProof(session, waiting.content, waiting.since))
       return showConnect(request, reply, 400);
     if (!sessions.isOwnForm(request, csrf, { action: connectPath, session, shown: shownOf(waiting.content) }))
@@ -42,6 +47,7 @@ export function proveAccountRoutes(
       by: byOf(request),
     });
     if (outcome.outcome !== 'sign-in') return decide(request, reply, waiting.connectionId, content, outcome);
+    await store.usedForms.keep(sessions.formHash(request, session.sid));
     // the session by the account's own factors stays
     return pages.redirect(reply, continuationPath(continuationOf(content)));
   });
@@ -67,7 +73,7 @@ export function proveAccountRoutes(
         ...(pending?.client && { client: pending.client }),
         address: content.identity.address?.value ?? '',
         signInUri: signInPath('/login', { returnTo: connectAccount }),
-        ...(csrf !== false && { form: { action: connectPath, hidden: { csrf } } }),
+        ...(csrf !== false && { form: { action: connectPath, hidden: { csrf, ...hiddenOf(content) } } }),
         ...(isOther && { other: true }),
         ...(isUntimed && { untimed: true }),
       },
@@ -80,6 +86,12 @@ export function proveAccountRoutes(
 function isProof(session: Session, { sub }: IdentityStep, since: Date): boolean {
   return session.user.sub === sub && session.authTime > since && recentlyAuthenticated(session);
 }
+
+/** Where a form goes on that was sent twice: the step itself is used up by then. */
+const hiddenOf = ({ transaction, destination }: StepContinuation): Record<string, string> => ({
+  ...(transaction !== undefined && { transaction }),
+  ...(destination !== undefined && { destination }),
+});
 
 const continuationOf = ({ transaction, destination }: StepContinuation) => ({
   transaction,
