@@ -214,11 +214,12 @@ export async function loginSecondFactorEndpoint(
     );
   }
 
-  const binding = (action: string, { user, continuation }: Step) => ({
+  const binding = (action: string, { user, shownAt, continuation }: Step) => ({
     action,
     transaction: continuation.transaction,
     session: continuation.previous,
-    shown: `${user.sub} ${continuation.returnTo?.value ?? ''}`,
+    // the form after another sign-in is another form, not the second request of a double click
+    shown: `${user.sub} ${shownAt.getTime()} ${continuation.returnTo?.value ?? ''}`,
   });
 
   const isOwnForm = (request: FastifyRequest, csrf: string | undefined, action: string, step: Step) =>
