@@ -1,6 +1,6 @@
 // Builds the services that the feature areas declare as their dependencies.
 import type { Logger } from 'pino';
-import type { Config } from './config.ts';
+import { type Config, ConfigError } from './config.ts';
 import type { PasswordWork } from './crypto/password-hashing.ts';
 import { digest } from './crypto/secrets.ts';
 import type { Database } from './database/database.ts';
@@ -80,6 +80,19 @@ export interface ServiceOptions {
   siblings?: Siblings | undefined;
 }
 
+/** @throws ConfigError with one sentence that names the operator's file with a mistake */
+async function openPages(config: Config, given: PageRenderer | undefined): Promise<PageRenderer> {
+  if (config.templatesDir === undefined) return given ?? createPages(config);
+  try {
+    const renderer = given ?? createPages(config);
+    await checkTemplates(renderer);
+    return renderer;
+  } catch (error) {
+    const reason = (error as Error).message.replace(/\s+/g, ' ');
+    throw new ConfigError(`The setting TEMPLATES_DIR is wrong: ${reason}`, { cause: error });
+  }
+}
+
 /** One object for every feature area: each declares what it takes of it. */
 export async function buildServices({
   config,
@@ -87,11 +100,11 @@ export async function buildServices({
   secretKeys,
   logger,
   passwordWork,
-  renderer = createPages(config),
+  renderer: given,
   newKeyPair,
   siblings,
 }: ServiceOptions) {
-  if (config.templatesDir !== undefined) await checkTemplates(renderer);
+  const renderer = await openPages(config, given);
   const passwords = createPasswordQueue({
     concurrency: config.passwordHashConcurrency,
     queue: config.passwordHashQueue,

@@ -1,6 +1,6 @@
 // Renders pages and mails from templates, and prepares the stylesheets and scripts that pages load.
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Eta, type TemplateFunction } from 'eta/core';
@@ -120,8 +120,8 @@ class TemplateError extends Error {}
  * if one of them is broken. A template may still fail with certain data: checkTemplates() renders an operator's own ones.
  */
 export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOptions): PageRenderer {
-  if (templatesDir !== undefined && !existsSync(templatesDir)) {
-    throw new TemplateError(`The templates folder ${templatesDir} does not exist.`);
+  if (templatesDir !== undefined && !statSync(templatesDir, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new TemplateError(`The templates folder ${templatesDir} does not exist, or is not a folder.`);
   }
   const folders = templatesDir === undefined ? [builtInTemplates] : [builtInTemplates, templatesDir];
   const locate = (name: string): string => folders.map((folder) => join(folder, name)).findLast(existsSync)!;

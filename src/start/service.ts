@@ -119,6 +119,8 @@ function listenError(config: Config, error: unknown): unknown {
     EADDRINUSE: `The port ${config.port} is in use by another program: set PORT to a free port.`,
     EACCES: `This user is not allowed to use the port ${config.port}: set PORT to a port above 1023.`,
     EADDRNOTAVAIL: `The setting HOST is wrong: ${config.host} is not an address of this machine.`,
+    // such as a link-local address without its interface
+    EINVAL: `The setting HOST is wrong: ${config.host} is not an address of this machine.`,
     ENOTFOUND: `The setting HOST is wrong: ${config.host} cannot be resolved.`,
     EAI_AGAIN: `The setting HOST is wrong: ${config.host} cannot be resolved.`,
   }[code ?? ''];

@@ -1,10 +1,10 @@
 // Checks how the process starts and stops: wrong settings, a taken port, several instances at once, and a graceful end.
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
@@ -103,6 +103,35 @@ test('the start names a DATA_DIR that is a file, and a HOST that this machine do
   expect(await foreignHost.exited).toEqual({ code: 1, signal: null });
   expect(complaint(foreignHost)).toEqual([expect.stringContaining('HOST')]);
 });
+
+test.each([
+  ['TEMPLATES_DIR', () => join(folder, 'nowhere')],
+  ['TEMPLATES_DIR', () => newFile('templates-file', '')],
+  ['TEMPLATES_DIR', () => newFolder('messages/en.json', '{')],
+  ['TEMPLATES_DIR', () => newFolder('login.eta', '<% broken(')],
+  ['TEMPLATES_DIR', () => newFolder('login.eta', '<%= it.nothing.there %>')],
+  ['HOST', () => 'fe80::1'],
+])('a wrong %s ends the start with one sentence that names the setting (reports B5)', async (name, value) => {
+  const database = await emptyDatabase();
+  const settings = { DATABASE_URL: database.url, SECRET_KEY: secretKey, PORT: '0', [name]: value() };
+  const refused = startServer(settings);
+  expect(await refused.exited).toEqual({ code: 1, signal: null });
+  expect(complaint(refused)).toEqual([expect.stringMatching(`^The setting ${name} is wrong: `)]);
+});
+
+function newFile(name: string, text: string): string {
+  const file = join(folder, name);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+/** A folder of an operator's templates with one file. */
+function newFolder(name: string, text: string): string {
+  const made = mkdtempSync(join(folder, 'templates-'));
+  newFile(join(basename(made), name), text);
+  return made;
+}
 
 test('a taken port stops the start with one line, and the first password is not lost (decisions section 8)', async () => {
   const database = await emptyDatabase();
