@@ -1,6 +1,6 @@
 // Defines the command that imports users from a file of any size.
 import type { Readable } from 'node:stream';
-import { importReasons } from '../oauth/import-reasons.ts';
+import { importNotes, importReasons } from '../oauth/import-reasons.ts';
 import { importFile } from '../domain/user-transfer.ts';
 import { harmless } from '../admin/operations/text-table.ts';
 import { by, type Command, parse, type Terminal, UsageError, withDatabase } from './command.ts';
@@ -16,7 +16,7 @@ export const userImportCommands: Record<string, Command> = {
   'user import': {
     usage: 'FILE|- [--format csv|jsonl] [--update] [--with-admins] [--trust-confirmations] [--dry-run] [--from-line N]',
     summary:
-      'Imports users from a file, with their password hashes. Without --update, existing users are skipped. Each rejected row is reported on standard error.',
+      'Imports users from a file, with their password hashes. Without --update, existing users are skipped. Each rejected row is reported on standard error, and each user whose name is an address other than the user’s own.',
     options: [
       ['--format csv|jsonl', 'The format; by default, the file extension decides.'],
       ['--update', 'Updates existing users; otherwise they are skipped.'],
@@ -62,9 +62,10 @@ export const userImportCommands: Record<string, Command> = {
           const next = await reports.next();
           if (next.done) return next.value;
           const report = next.value;
-          if (report.kind === 'refused') {
+          if (report.kind !== 'progress') {
             const where = [`line ${report.line}`, report.column].filter(Boolean).join(': ');
-            stderr.write(`${stderr.isTTY ? '\r' : ''}${harmless(`${where} ${importReasons[report.reason]}`)}\n`);
+            const said = report.kind === 'refused' ? importReasons[report.reason] : importNotes[report.reason];
+            stderr.write(`${stderr.isTTY ? '\r' : ''}${harmless(`${where} ${said}`)}\n`);
           } else {
             done = report.line;
             const { created, updated, unchanged, refused } = report.counts;

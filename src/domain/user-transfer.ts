@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream';
 import { isUsableHash } from '../crypto/password-hashing.ts';
 import { withNewDeadline } from '../database/deadline.ts';
-import type { ImportReason } from '../oauth/import-reasons.ts';
+import type { ImportNote, ImportReason } from '../oauth/import-reasons.ts';
 import type { RecordProblem, UserRecord } from '../oauth/user-record.ts';
 import type { Administration } from './administration/administration.ts';
 import type { Store } from '../repositories/store.ts';
@@ -25,9 +25,11 @@ export interface ImportCounts {
   refused: number;
 }
 
-/** A report of a running import: a refused row, or the progress after a batch. */
+/** A report of a running import: a refused row, a row that an administrator should know of, or the progress after a batch. */
 export type ImportReport =
   | { kind: 'refused'; line: number; column: string; reason: ImportReason }
+  /** The row is stored. */
+  | { kind: 'noted'; line: number; column: string; reason: ImportNote }
   /** Every row up to this line is stored or refused. */
   | { kind: 'progress'; line: number; counts: ImportCounts };
 
@@ -69,8 +71,12 @@ export async function* importFile(
       const outcomes = await parts.administration.importUsers(by, users, options);
       const results = claimed ? await claimed(users, outcomes) : outcomes;
       for (const [index, outcome] of results.entries()) {
-        if (outcome.outcome === 'refused') yield refuse(rows[index]!.line, outcome);
-        else counts[outcome.outcome]++;
+        const at = rows[index]!.line;
+        if (outcome.outcome === 'refused') yield refuse(at, outcome);
+        else {
+          counts[outcome.outcome]++;
+          if (outcome.note) yield { kind: 'noted', line: at, column: 'username', reason: outcome.note };
+        }
       }
     }
     yield { kind: 'progress', line, counts: { ...counts } };

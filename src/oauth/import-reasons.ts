@@ -27,6 +27,13 @@ export const importReasons = {
   value: 'contains a value that cannot be stored',
 } as const;
 
+/** What an import says about a row that it stores. */
+export const importNotes = {
+  'other-address': 'is an address, and not that of this user: no other user can have this address',
+} as const;
+
+export type ImportNote = keyof typeof importNotes;
+
 export type ImportReason = keyof typeof importReasons;
 
 export const isImportReason = (code: string): code is ImportReason => Object.hasOwn(importReasons, code);

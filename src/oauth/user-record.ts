@@ -112,6 +112,18 @@ export function readUserRecord(value: unknown): UserRecord | RecordProblem {
 const booleans: Record<string, boolean> = { true: true, yes: true, '1': true, false: false, no: false, '0': false };
 const booleanColumns = new Set(['email_verified', 'admin', 'phone_number_verified']);
 
+/** Whether the name of a user is an address, and not the user's own: it is a key of this user all the same (security R154). */
+export function hasOtherAddressAsName({
+  username,
+  email: own,
+}: {
+  username: string;
+  email?: string | null | undefined;
+}) {
+  const address = email.safeParse(username.normalize('NFKC').trim()).data;
+  return address !== undefined && loginKey(address) !== loginKey(own ?? '');
+}
+
 /** Whether it is the column of an attribute; an import compares its name with the definitions. */
 export const isAttributeColumn = (column: string): boolean => /^attributes\.[a-z][a-z0-9_]{0,49}$/.test(column);
 

@@ -37,6 +37,7 @@ const refusedRows: ImportResult = {
     { line: 17, column: 'address.country', reason: 'text' },
     { line: 1204, column: '', reason: 'cells' },
   ],
+  notes: [{ line: 18, column: 'username', reason: 'other-address' }],
 };
 const users = { ...consoleFrame, section: 'users' as const };
 
@@ -92,7 +93,7 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
     {
       ...users,
       ...{ state: 'running', lines: 10_001, line: 1234, startedAt: since, uri: '/admin/users/import/x' },
-      result: { counts: { created: 1200, updated: 0, unchanged: 33, refused: 0 }, refusals: [] },
+      result: { counts: { created: 1200, updated: 0, unchanged: 33, refused: 0 }, refusals: [], notes: [] },
     },
     {
       ...users,

@@ -1,5 +1,5 @@
 // Declares the operations that import users from a file and export them to one, in parts.
-import { importReasons } from '../../oauth/import-reasons.ts';
+import { importNotes, importReasons } from '../../oauth/import-reasons.ts';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { mediaTypes, transferFormats } from '../../domain/user-records.ts';
@@ -18,7 +18,7 @@ const importUsers = operation({
   method: 'POST',
   path: `${path}/import`,
   tag: 'users',
-  summary: `Imports users from a file of up to ${maxFileSize / 1024 / 1024} MiB, with their password hashes; the lines of the response report the progress and each rejected row, and the last line the counts`,
+  summary: `Imports users from a file of up to ${maxFileSize / 1024 / 1024} MiB, with their password hashes; the lines of the response report the progress, each rejected row, each user whose name is an address other than the user’s own, and the last line the counts`,
   input: () =>
     z.object({
       update: flag.describe('Updates existing users; otherwise they are skipped.'),
@@ -69,6 +69,13 @@ const exportAll = operation({
 
 export const transferOperations = [importUsers, exportAll];
 
+function lineOf(report: ImportReport): object {
+  if (report.kind === 'progress') return { line: report.line, ...report.counts };
+  const { line, column } = report;
+  if (report.kind === 'refused') return { line, column, reason: importReasons[report.reason] };
+  return { line, column, note: importNotes[report.reason] };
+}
+
 /** Writes each report as a line of JSON; the last line reports the completion, or the reason for a failure. */
 async function* reportLines(
   first: IteratorResult<ImportReport, object>,
@@ -78,13 +85,8 @@ async function* reportLines(
   try {
     let next = first;
     for (; !next.done; next = await reports.next()) {
-      const report = next.value;
-      if (report.kind === 'progress') line = report.line;
-      yield `${JSON.stringify(
-        report.kind === 'progress'
-          ? { line, ...report.counts }
-          : { line: report.line, column: report.column, reason: importReasons[report.reason] },
-      )}\n`;
+      if (next.value.kind === 'progress') line = next.value.line;
+      yield `${JSON.stringify(lineOf(next.value))}\n`;
     }
     yield `${JSON.stringify({ done: true, ...next.value })}\n`;
   } catch (error) {

@@ -1,7 +1,7 @@
 // Imports a batch of users in one transaction, a part of administration.ts. Each user has an audit event; a refusal affects no other user.
 import { DatabaseUnavailable, isCheckViolation, isInvalidValue, isUniqueViolation } from '../../database/database.ts';
 import { withNewDeadline } from '../../database/deadline.ts';
-import type { ImportReason } from '../../oauth/import-reasons.ts';
+import type { ImportNote, ImportReason } from '../../oauth/import-reasons.ts';
 import { checkValues } from '../attributes.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { userEvent } from '../../repositories/audit/audit-diff.ts';
@@ -9,7 +9,7 @@ import { isUnasked, type LinkedIdentity } from '../../repositories/connections/l
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { ImportedUser } from '../../repositories/users/user-batches.ts';
 import type { User } from '../../repositories/users/users.ts';
-import { entriesOf } from '../../oauth/user-record.ts';
+import { entriesOf, hasOtherAddressAsName } from '../../oauth/user-record.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 
 export interface ImportOptions {
@@ -24,7 +24,8 @@ export interface ImportOptions {
 }
 
 export type ImportOutcome =
-  { outcome: 'created' | 'updated' | 'unchanged' } | { outcome: 'refused'; column: string; reason: ImportReason };
+  | { outcome: 'created' | 'updated' | 'unchanged'; note?: ImportNote }
+  | { outcome: 'refused'; column: string; reason: ImportReason };
 
 const refused = (column: string, reason: ImportReason): ImportOutcome => ({ outcome: 'refused', column, reason });
 
@@ -120,7 +121,7 @@ async function importAll(
   }
   const made = await repositories.userBatches.insert([...fresh.values()].map((index) => users[index]!));
   for (const [key, user] of made) {
-    outcomes[fresh.get(key)!] = { outcome: 'created' };
+    outcomes[fresh.get(key)!] = { outcome: 'created', ...noteOf(user) };
     const detail = { username: user.username, admin: user.admin, imported: true };
     events.push({ ...by, type: 'user.created', outcome: 'success', sub: user.sub, detail });
   }
@@ -254,8 +255,10 @@ async function change(
   const after = (await repositories.users.update(before.sub, change))!;
   const event = userEvent(before, after);
   if (event) events.push({ ...event, ...by, outcome: 'success' });
-  return { outcome: event ? 'updated' : 'unchanged' };
+  return event ? { outcome: 'updated', ...noteOf(after) } : { outcome: 'unchanged' };
 }
+
+const noteOf = (user: User): { note?: ImportNote } => (hasOtherAddressAsName(user) ? { note: 'other-address' } : {});
 
 const defined = <T extends object>(value: T): Partial<T> =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Partial<T>;

@@ -20,6 +20,8 @@ export interface ImportResult {
   counts: { created: number; updated: number; unchanged: number; refused: number };
   /** The first refused rows; a reason is a code, or the sentence that an older version stored. */
   refusals: { line: number; column: string; reason: string }[];
+  /** The first rows that were stored, and of which an administrator should know. */
+  notes: { line: number; column: string; reason: string }[];
 }
 
 /** Its message is `console.user.factor.{kind}`; `other` is a kind that this version does not support. */

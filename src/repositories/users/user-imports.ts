@@ -1,7 +1,7 @@
 // Reads and writes the table user_imports: the progress of each import from the console, without any imported value.
 import { type Sql, statement } from '../../database/database.ts';
 
-export interface RefusedRow {
+export interface ReportedRow {
   line: number;
   column: string;
   reason: string;
@@ -20,11 +20,13 @@ export interface UserImport extends ImportProgress {
   /** `running`: the import had a recent heartbeat. `stopped`: it has no recent heartbeat, and did not finish. */
   state: 'running' | 'done' | 'stopped';
   lines: number;
-  refusals: RefusedRow[];
+  refusals: ReportedRow[];
+  /** Stored rows that an administrator should know of. */
+  notes: ReportedRow[];
   startedAt: Date;
 }
 
-/** The most refused rows that are kept. */
+/** The most rows of each list that are kept. */
 export const maxRefusals = 500;
 /** Seconds without a heartbeat after which an import counts as stopped: far more than a batch takes. */
 const silence = 60;
@@ -35,7 +37,7 @@ const insert = statement(
 );
 const update = statement(
   'user_imports.update',
-  `UPDATE user_imports SET state = $2, line = $3, created = $4, updated = $5, unchanged = $6, refused = $7, refusals = $8, seen_at = now()
+  `UPDATE user_imports SET state = $2, line = $3, created = $4, updated = $5, unchanged = $6, refused = $7, refusals = $8, notes = $9, seen_at = now()
     WHERE id = $1`,
 );
 const find = statement(
@@ -48,7 +50,8 @@ interface Row extends ImportProgress {
   id: string;
   current_state: UserImport['state'];
   lines: number;
-  refusals: RefusedRow[];
+  refusals: ReportedRow[];
+  notes: ReportedRow[];
   started_at: Date;
 }
 
@@ -58,21 +61,21 @@ export function userImportsRepository(sql: Sql) {
     async insert(id: string, startedBy: string, lines: number): Promise<boolean> {
       return (await sql.query(insert, [id, startedBy, lines])).length > 0;
     },
-    /** @param refusals all refused rows, of which the first are kept */
+    /** @param lists all reported rows, of which the first are kept */
     async update(
       id: string,
       state: UserImport['state'],
       progress: ImportProgress,
-      refusals: readonly RefusedRow[],
+      lists: Record<'refusals' | 'notes', readonly ReportedRow[]>,
     ): Promise<void> {
       const { line, created, updated, unchanged, refused } = progress;
-      const kept = JSON.stringify(refusals.slice(0, maxRefusals));
-      await sql.query(update, [id, state, line, created, updated, unchanged, refused, kept]);
+      const [refusals, notes] = [lists.refusals, lists.notes].map((list) => JSON.stringify(list.slice(0, maxRefusals)));
+      await sql.query(update, [id, state, line, created, updated, unchanged, refused, refusals, notes]);
     },
     async find(id: string): Promise<UserImport | undefined> {
       const [row] = await sql.query<Row>(find, [id]);
       if (!row) return undefined;
-      const { current_state, lines, line, created, updated, unchanged, refused, refusals } = row;
+      const { current_state, lines, line, created, updated, unchanged, refused, refusals, notes } = row;
       return {
         id,
         state: current_state,
@@ -83,6 +86,7 @@ export function userImportsRepository(sql: Sql) {
         unchanged,
         refused,
         refusals,
+        notes,
         startedAt: row.started_at,
       };
     },

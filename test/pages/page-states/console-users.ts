@@ -1,5 +1,5 @@
 // Lists states of the console's user pages, beside the examples.
-import { importReasons } from '../../../src/oauth/import-reasons.ts';
+import { importNotes, importReasons } from '../../../src/oauth/import-reasons.ts';
 import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';
 
@@ -67,7 +67,10 @@ export const consoleUsersStates: View[] = [
   })),
   {
     name: 'console-users-import',
-    data: { ...imports[0], result: { counts: { created: 0, updated: 0, unchanged: 1, refused: 0 }, refusals: [] } },
+    data: {
+      ...imports[0],
+      result: { counts: { created: 0, updated: 0, unchanged: 1, refused: 0 }, refusals: [], notes: [] },
+    },
   },
   { name: 'console-users-import', data: { ...imports[0], checking: { line: 1234, lines: 10_001 } } },
   ...(['missing', 'unknown', 'twice', 'separator', 'encoding', 'empty'] as const).flatMap((kind) =>
@@ -90,6 +93,7 @@ export const consoleUsersStates: View[] = [
           ...Object.keys(importReasons).map((reason, line) => ({ line, column: 'sub', reason })),
           { line: 50, column: '', reason: 'is a reason of another version' },
         ],
+        notes: Object.keys(importNotes).map((reason, line) => ({ line, column: 'username', reason })),
       },
     },
   },

@@ -116,12 +116,12 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
     const found = id.success ? await store.userImports.find(id.data) : undefined;
     if (!found) throw notFound('there is no such import: results are kept for a week');
     if (found.state === 'running') reply.header('refresh', String(refreshInterval));
-    const { state, lines, line, created, updated, unchanged, refused, refusals, startedAt } = found;
+    const { state, lines, line, created, updated, unchanged, refused, refusals, notes, startedAt } = found;
     return admin.send(
       'console-users-import-status',
       {
         ...{ state, lines, line, startedAt },
-        result: { counts: { created, updated, unchanged, refused }, refusals },
+        result: { counts: { created, updated, unchanged, refused }, refusals, notes },
         uri: `${path}/${found.id}`,
       },
       { section },

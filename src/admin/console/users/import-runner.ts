@@ -1,11 +1,11 @@
 // Runs imports in the background and stores their progress, so that an administrator can close the page and return to it.
 import { Readable } from 'node:stream';
 import { withNewDeadline } from '../../../database/deadline.ts';
-import { type ImportCounts, importFile } from '../../../domain/user-transfer.ts';
+import { type ImportCounts, importFile, type ImportReport } from '../../../domain/user-transfer.ts';
 import type { TransferFormat } from '../../../domain/user-records.ts';
 import type { Administration } from '../../../domain/administration/administration.ts';
 import type { Store } from '../../../repositories/store.ts';
-import { maxRefusals, type RefusedRow, type UserImport } from '../../../repositories/users/user-imports.ts';
+import { maxRefusals, type ReportedRow, type UserImport } from '../../../repositories/users/user-imports.ts';
 import type { Actor } from '../../../repositories/audit/actor.ts';
 
 /** The users to import, with the options. */
@@ -20,7 +20,8 @@ export interface ImportInput {
 /** The result of a check. */
 export interface CheckResult {
   counts: ImportCounts;
-  refusals: RefusedRow[];
+  refusals: ReportedRow[];
+  notes: ReportedRow[];
 }
 
 /** The number of lines of a text. */
@@ -28,6 +29,14 @@ export const linesOf = (text: string): number => text.split('\n').length - (text
 
 /** Imports at once in this process: each keeps its text in memory and the database busy. */
 const maxAtOnce = 2;
+
+type Lists = Pick<CheckResult, 'refusals' | 'notes'>;
+const newLists = (): Lists => ({ refusals: [], notes: [] });
+
+function keep(lists: Lists, { kind, line, column, reason }: Exclude<ImportReport, { kind: 'progress' }>): void {
+  const list = kind === 'refused' ? lists.refusals : lists.notes;
+  if (list.length < maxRefusals) list.push({ line, column, reason });
+}
 
 export function createImports(
   parts: { store: Store; administration: Administration },
@@ -39,16 +48,14 @@ export function createImports(
     importFile(parts, by, Readable.from([Buffer.from(text)]), format, { ...options, dryRun });
 
   async function run(id: string, by: Actor, input: ImportInput): Promise<void> {
-    const refusals: RefusedRow[] = [];
+    const lists = newLists();
     let progress = { line: 0, created: 0, updated: 0, unchanged: 0, refused: 0 };
     const note = (state: UserImport['state']) =>
-      withNewDeadline(() => parts.store.userImports.update(id, state, progress, refusals));
+      withNewDeadline(() => parts.store.userImports.update(id, state, progress, lists));
     try {
       for await (const report of read(by, input, false)) {
-        if (report.kind === 'refused') {
-          const { line, column, reason } = report;
-          if (refusals.length < maxRefusals) refusals.push({ line, column, reason });
-        } else {
+        if (report.kind !== 'progress') keep(lists, report);
+        else {
           progress = { line: report.line, ...report.counts };
           await note(closing ? 'stopped' : 'running');
           if (closing) return;
@@ -72,16 +79,13 @@ export function createImports(
      * @throws HeadProblem before anything else, if the head is not that of a table of users
      */
     async *check(by: Actor, input: ImportInput): AsyncGenerator<number, CheckResult> {
-      const refusals: RefusedRow[] = [];
+      const lists = newLists();
       const reports = read(by, input, true);
       for (;;) {
         const next = await reports.next();
-        if (next.done) return { counts: next.value, refusals };
+        if (next.done) return { counts: next.value, ...lists };
         if (next.value.kind === 'progress') yield next.value.line;
-        else if (refusals.length < maxRefusals) {
-          const { line, column, reason } = next.value;
-          refusals.push({ line, column, reason });
-        }
+        else keep(lists, next.value);
       }
     },
     /**
