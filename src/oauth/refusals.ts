@@ -29,6 +29,7 @@ export const maxPageSize = 200;
 const requestRules = {
   string: 'must be a string',
   strings: 'must be an array of strings',
+  'in-use': 'is already in use by another user or a client',
   'too-short': 'must have at least {least} characters',
   'too-long': 'must have at most {most} characters',
   'whole-number': 'must be a whole number',

@@ -4,15 +4,20 @@ import { isCommonPassword } from '../crypto/common-passwords.ts';
 import { createPasswordHashing } from '../crypto/password-hashing.ts';
 import { randomSecret } from '../crypto/secrets.ts';
 import { isUniqueViolation } from '../database/database.ts';
+import { userName } from '../oauth/administration.ts';
+import { firstRefusal, sentenceOf } from '../oauth/refusals.ts';
 import type { Store } from '../repositories/store.ts';
 
 /**
  * @returns the generated password, if it created an administrator and ADMIN_PASSWORD is not set
- * @throws ConfigError if ADMIN_PASSWORD is a common password, or ADMIN_USERNAME is another user's name
+ * @throws ConfigError if ADMIN_PASSWORD is a common password, or ADMIN_USERNAME is no user name, or another user's
  */
 export async function createFirstAdministrator(config: Config, store: Store): Promise<string | undefined> {
   if (await store.users.hasAdmin()) return undefined;
-  const { adminUsername: username, adminPassword } = config;
+  const { adminPassword } = config;
+  const named = userName.safeParse(config.adminUsername);
+  if (!named.success) throw new ConfigError(`The setting ${sentenceOf(firstRefusal(named.error, 'ADMIN_USERNAME'))}.`);
+  const username = named.data;
   if (
     adminPassword !== undefined &&
     config.passwordBreachCheck !== 'off' &&
@@ -41,7 +46,7 @@ export async function createFirstAdministrator(config: Config, store: Store): Pr
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
     throw new ConfigError(
-      `The setting ADMIN_USERNAME is wrong: there is no enabled administrator, and another user has the name ${username}.`,
+      `The setting ADMIN_USERNAME is wrong: there is no enabled administrator, and ${username} is already in use by another user or a client.`,
     );
   }
 }

@@ -403,7 +403,7 @@ describe('an error', () => {
       password,
     );
     expect(code).toBe(1);
-    expect(stderr).toBe('The user name or email is already in use.\n');
+    expect(stderr).toBe('username is already in use by another user or a client.\n');
   });
 });
 

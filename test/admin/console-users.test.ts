@@ -150,8 +150,8 @@ test('the errors of a new user are shown at their fields, and the form keeps its
     name: 'Typed <i>',
   });
   expect(page.status).toBe(409);
-  expect(page.body).toMatch(/id="username-fault">Another user has this user name/);
-  expect(page.body).toMatch(/id="email-fault">Another user has this email address/);
+  expect(page.body).toMatch(/id="username-fault">This user name is already in use/);
+  expect(page.body).toMatch(/id="email-fault">This email address is already in use/);
   expect(page.body).toContain('value="Typed &lt;i&gt;"');
   const weak = await post('/admin/users/new', {
     ...{ username: '', email: 'x' },

@@ -1,5 +1,5 @@
 // No text names two users or clients, at whatever entrance it arrives; and a text that an administrator gives is a sub first.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
@@ -122,4 +122,86 @@ describe('where a sub is accepted', () => {
     expect((await command(['group', 'add', 'crew', victim.sub])).code).toBe(0);
     expect(await groupsOf(victim)).toEqual(['crew']);
   });
+});
+
+test('the report of API, command and console lists stored names that are addresses and not the own one (security R154)', async () => {
+  const file = (start: string) =>
+    [
+      'username,email,groups',
+      `${start}-1@example.com,${start}-one@example.com,`,
+      `${start}-2@EXAMPLE.com,${start.toUpperCase()}-2@example.com,`,
+      `${start}-3@example.com,,`,
+      `${start}-4@bücher.example,${start}-4@xn--bcher-kva.example,`,
+      `${start}-5,${start}-five@example.com,`,
+      `${start}-6＠example.com,,`,
+    ].join('\n');
+  const note = 'is an address, and not that of this user: no other user can have this address';
+  const noted = [2, 4, 7];
+  const sendFile = async (body: string, query = '') => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'text/csv' };
+    const answer = await fetch(`${service.issuer}/admin/api/users/import${query}`, { method: 'POST', headers, body });
+    return (await answer.text())
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  };
+  const report = await sendFile(file('own'));
+  expect(report.at(-1)).toMatchObject({ done: true, created: 6, refused: 0 });
+  const notes = (lines: object[]) => lines.filter((line) => 'note' in line);
+  expect(notes(report)).toEqual(noted.map((line) => ({ line, column: 'username', note })));
+  // a change of the address by a row, too
+  const { sub } = (await service.store.users.findByUsername('own-2@example.com'))!;
+  const change = `username,email,sub
+own-2@example.com,other@example.com,${sub}`;
+  expect(notes(await sendFile(change, '?update=true'))).toEqual([{ line: 2, column: 'username', note }]);
+
+  const printed = await command(['user', 'import', '-', '--format', 'csv'], file('cmd'));
+  expect(printed.code).toBe(0);
+  for (const line of noted) expect(printed.stderr).toContain(`line ${line}: username ${note}\n`);
+  expect(printed.stderr.match(/is an address/g)).toHaveLength(noted.length);
+
+  const { agent } = await openConsole(service, await service.createUser({ username: 'note-root', admin: true }));
+  const path = '/admin/users/import';
+  const sent = { ...formOf(await agent.get(path), path), users: file('page') };
+  const preview = await agent.post(path, sent);
+  expect(preview.body).toContain('Is an address, but not the address of this user');
+  const started = await agent.post(path, { ...sent, ...formOf(preview, path), users: file('page'), act: 'import' });
+  await vi.waitFor(async () => {
+    const { body } = await agent.get(started.location!);
+    expect(body).toContain('Import complete');
+    expect(body.match(/Is an address, but not the address of this user/g)).toHaveLength(3);
+  });
+});
+
+test('a refused name or address is one sentence with its member, and the console marks the field (security R153, R154)', async () => {
+  const client = await service.createClient();
+  const { agent } = await openConsole(service, await service.createUser({ username: 'marker', admin: true }));
+  const cases: [Record<string, string>, string][] = [
+    [{ username: ada.sub }, 'username must not look like the sub of a user'],
+    [{ username: '0b0e1f6a-1111-4222-8333-944455556666' }, 'username must not look like the sub of a user'],
+    [{ username: 'ada@example.com' }, 'username is already in use by another user or a client'],
+    [{ username: client.clientId }, 'username is already in use by another user or a client'],
+    [{ username: 'al\u200bice' }, 'username must not contain invisible characters'],
+    [{ username: 'al\u0007ice' }, 'username must not contain control characters'],
+    [{ username: 'fresh', email: 'ADA@example.com' }, 'email is already in use by another user or a client'],
+    [{ username: 'fresh', email: 'bob@example.com.' }, 'email must be an email address'],
+    [{ username: 'fresh', email: 'bob@exa\u200bmple.com' }, 'email must be an email address'],
+  ];
+  for (const [given, sentence] of cases) {
+    const { username = '', email } = given;
+    expect((await api('POST', '/users', given)).body['error_description']).toBe(sentence);
+    const other = await service.createUser();
+    const change = email === undefined ? { username } : { email };
+    expect((await api('PATCH', `/users/${other.sub}`, change)).body['error_description']).toBe(sentence);
+    const options = ['--username', username, ...(email === undefined ? [] : ['--email', email])];
+    const { code, stderr } = await command(['user', 'create', ...options, '--password-stdin'], 'harbour-first-P1');
+    expect([code, stderr]).toEqual([1, `${sentence}.\n`]);
+    for (const path of ['/admin/users/new', `/admin/users/${other.sub}/edit`]) {
+      const sent = { ...formOf(await agent.get(path), path), username: other.username, ...given };
+      const page = await agent.post(path, sent);
+      expect([400, 409], `${path} ${sentence}`).toContain(page.status);
+      expect(page.body).toContain(`id="${email === undefined ? 'username' : 'email'}-fault"`);
+      if (sentence.includes('like the sub')) expect(page.body).toContain('look like a user ID (sub)');
+    }
+  }
 });

@@ -2,7 +2,6 @@
 // An operation that changes nothing has no event (security R91).
 import { consoleClientId } from '../../oauth/console-client.ts';
 import { conflict, invalidRequest, notFound, OAuthError } from '../../oauth/errors.ts';
-import { isUniqueViolation } from '../../database/database.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
 import { requireConnections, requireGroups } from './client-access.ts';
@@ -17,6 +16,7 @@ import { claimOperations } from './claims.ts';
 import { groupOperations } from './groups.ts';
 import { resourceOperations } from './resources.ts';
 import { invitationOperations, invite, type InvitationDelivery } from './invitations.ts';
+import { refuseTaken } from './taken-texts.ts';
 import { givesPower, requireDecidedLinks } from './power.ts';
 import { importUsers } from './user-import.ts';
 import type { Client, ClientChange, ClientStatus, NewClient } from '../../repositories/clients/clients.ts';
@@ -90,10 +90,6 @@ export function createAdministration(store: Store) {
       throw conflict('this is the last enabled administrator: make another user an administrator first');
   }
 
-  const taken = (error: unknown): never => {
-    throw isUniqueViolation(error) ? conflict('the user name or email is already in use') : error;
-  };
-
   const approveClient = (by: Actor, clientId: string, version: number | undefined): Promise<Client> =>
     operation<Client>(by, async (repositories) => {
       const before = await lockClient(repositories, clientId);
@@ -141,7 +137,7 @@ export function createAdministration(store: Store) {
           await repositories.auditEvents.insert({ ...by, type: 'user.created', outcome: 'success', sub, detail });
           return { user: made, expiresAt: invitation && (await invite(repositories, by, made, invitation)) };
         })
-        .catch(taken),
+        .catch((error: unknown) => refuseTaken(store, error, user)),
     /**
      * Changes a user; concurrent changes of other members are kept.
      * @param change its claims are merged into the present ones, and null removes a claim
@@ -175,7 +171,7 @@ export function createAdministration(store: Store) {
         await keepAnAdministrator(repositories, before);
         const event = userEvent(before, user);
         return [{ user, changed: event !== undefined }, event];
-      }).catch(taken),
+      }).catch((error: unknown) => refuseTaken(store, error, change, sub)),
     deleteUser: (by: Actor, sub: string): Promise<void> =>
       operation<undefined>(by, async (repositories) => {
         await repositories.users.lockAdmins();

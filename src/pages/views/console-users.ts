@@ -27,7 +27,8 @@ export interface ImportResult {
 /** Its message is `console.user.factor.{kind}`; `other` is a kind that this version does not support. */
 export type FactorKind = string;
 
-export type UserFieldFault = 'missing' | 'long' | 'text' | 'email' | 'url' | 'date' | 'taken' | 'taken-email';
+export type UserFieldFault =
+  'missing' | 'long' | 'text' | 'email' | 'url' | 'date' | 'taken' | 'taken-email' | 'like-sub';
 
 /** A field of the form: a claim, a member of the address, or another value of the user. */
 export interface UserField {

@@ -89,7 +89,7 @@ const findNamed = statement(
 );
 const isTaken = statement(
   'users.is_taken',
-  'SELECT EXISTS (SELECT FROM login_keys WHERE key = login_key($1) AND sub IS DISTINCT FROM $2) AS taken',
+  'SELECT EXISTS (SELECT FROM login_keys WHERE key = login_key($1) AND (is_client OR sub IS DISTINCT FROM $2)) AS taken',
 );
 const insert = statement(
   'users.insert',

@@ -140,17 +140,15 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
     return show(admin, now, versionOf(now), { typed, ...reason, status: 409 });
   });
 
-  /** The fields, user name or email, that belong to another user. */
+  /** The fields, user name or email, whose texts name another user or a client. */
   async function taken(
     username: string | undefined,
     email: string | null | undefined,
     sub?: string,
   ): Promise<Pick<Trouble, 'faults' | 'problem'>> {
-    const others = await Promise.all([
-      username ? store.users.findByUsername(username) : undefined,
-      email ? store.users.findByEmail(email) : undefined,
-    ]);
-    const [byName, byEmail] = others.map((other) => other !== undefined && other.sub !== sub);
+    const [byName, byEmail] = await Promise.all(
+      [username, email].map((typed) => (typed ? store.users.isTaken(typed, sub) : false)),
+    );
     if (!byName && !byEmail) return { faults: {}, problem: 'changed' };
     return { faults: { ...(byName && { username: 'taken' }), ...(byEmail && { email: 'taken-email' }) } };
   }

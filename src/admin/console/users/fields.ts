@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { UserField, UserFieldFault } from '../../../pages/views/console-users.ts';
 import { claimRules, email, userName } from '../../../oauth/administration.ts';
+import { looksLikeSub } from '../../../oauth/login-key.ts';
 import type { User, UserChange } from '../../../repositories/users/users.ts';
 
 const textClaims = [
@@ -128,6 +129,7 @@ function faultOf(field: UserFieldName, value: string): UserFieldFault | undefine
         ? email
         : claimRules[(isAddressField(field) ? 'name' : field) as keyof typeof claimRules];
   if (rule.safeParse(value).success) return undefined;
+  if (field === 'username' && looksLikeSub(value)) return 'like-sub';
   const kinds: Partial<Record<UserFieldName, UserFieldFault>> = {
     email: 'email',
     website: 'url',
