@@ -402,7 +402,7 @@ describe('a linked user', () => {
     }
     expect(answers[1]).toBe(answers[0]);
     expect(answers[2]).toBe(answers[0]);
-    expect(answers[0]).toContain('Choose a name');
+    expect(answers[0]).toContain('Use up to 64 letters');
     // by authority over it the address of the user is a name
     honest.be({
       sub: newSubject(),
