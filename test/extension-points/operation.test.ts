@@ -92,7 +92,7 @@ test('a form of the console shows the refusals of the planted operation by their
   const context = { config: loadConfig({}), store: service.store } as OperationContext;
   const submit = (words: string) =>
     perform(greetGroup, context, { params: { name: 'crew' }, input: { words }, actor: { actor: 'ada' } });
-  expect(await submit('a greeting that is much too long')).toEqual({ refused: 'long' });
+  expect(await submit('a greeting that is much too long')).toEqual({ refused: 'long', member: 'words' });
   expect(await submit('anything')).toEqual({ refused: 'deaf' });
   expect(await submit('Ahoy')).toMatchObject({ done: { group: { name: 'crew' } } });
 });

@@ -36,7 +36,7 @@ function limitOf(name: PageName): number {
   if (name.startsWith('console')) return 70_000;
   // with the meter for a new password
   if (name === 'password-reset' || name === 'sign-up-complete' || name === 'invitation') return 30_000;
-  return name.startsWith('account') ? 30_000 : 24_000;
+  return name.startsWith('account') ? 30_000 : 25_000;
 }
 
 const render = (view: View, locale = 'en'): string => pages.render(view.name, view.data, { locale });
