@@ -91,7 +91,10 @@ describe('the sample application server', () => {
       await heading(page, `Allow ${consent} to use your account?`);
       await press(page, 'Allow');
     }
-    return new URL((await answer).url()).searchParams.get('code')!;
+    const { searchParams } = new URL((await answer).url());
+    // a page of this service may lead to the application
+    await page.waitForURL((to) => to.href.startsWith(at.url));
+    return searchParams.get('code')!;
   }
 
   const statusOf = async (code: string): Promise<number> =>

@@ -11,6 +11,7 @@ import type { NextStep } from '../../interaction/next-step.ts';
 import { shownRequest } from '../../interaction/pending-request-view.ts';
 import type { SecondStep } from '../../interaction/second-step.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
+import { consoleClientId } from '../../oauth/console-client.ts';
 import { AuthorizationError, invalidRequest, OAuthError, type ResponseTarget } from '../../oauth/errors.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
@@ -152,8 +153,9 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     const { session, pending, grant } = await sessions.findContext(request, reply, { transaction: id });
     if (!pending) return expired(request, reply);
     await newApplications.refresh(request, session, pending.clientId);
-    // browsers check each redirect of a form: a form that leads here cannot be redirected to the client, but a page of ours can lead on
-    const mayAnswer = ({ delivery }: ResponseTarget) => here === undefined || delivery === 'form_post';
+    // browsers check each redirect of a form: a form that leads here cannot be redirected to another site, but a page of ours can lead on
+    const staysHere = here === undefined || pending.clientId === consoleClientId;
+    const mayAnswer = ({ delivery }: ResponseTarget) => staysHere || delivery === 'form_post';
     try {
       const authorization = await verifyRequest(pending.parameters, verification, pending.problem, isFramed(request));
       const at = { transaction: { ...pending, idHash }, confirmed: mayAnswer(authorization.target) };
