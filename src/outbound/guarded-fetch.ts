@@ -199,7 +199,8 @@ function createRequester(allowed: readonly string[]) {
       headers: { ...headers, 'user-agent': 'gatehouse' },
     };
     if (!exempt) {
-      if (isIPv4Compatible(url.hostname.slice(1, -1))) throw refusal(address, 'cannot be reached');
+      if (isIPv4Compatible(url.hostname.slice(1, -1)))
+        throw refusal(address, 'is not allowed, because it is not public');
       options.agent = guarded;
       options.lookup = lookup;
     }
