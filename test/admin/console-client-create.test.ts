@@ -338,7 +338,7 @@ describe('the snippets', () => {
     const page = await createOfKind(agent, 'device', device);
     const [first, second] = snippetsOf(page)['device-curl']!.split('\n\n');
     const run = (command: string, environment: Record<string, string> = {}) => {
-      const child = spawn('bash', ['-euo', 'pipefail', '-c', command], {
+      const child = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', command], {
         stdio: ['ignore', 'pipe', 'inherit'],
         env: { ...process.env, ...environment },
       });
@@ -358,7 +358,7 @@ describe('the snippets', () => {
     const scopes: Record<string, string> = scope === '' ? {} : { 'scope.0': 'on' };
     const page = await createOfKind(agent, 'machine', { ...machine, ...scopes });
     expect((await stored(page)).metadata.scope).toBe(scope);
-    const child = spawn('bash', ['-euo', 'pipefail', '-c', snippetsOf(page)['curl']!], {
+    const child = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', snippetsOf(page)['curl']!], {
       // with a socket as its input, bash reads the start files of the machine
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...secretOf(page) },
@@ -421,7 +421,7 @@ describe('the snippets', () => {
       }
       const introspected = async (token: string) => {
         const environment = { ...process.env, ...secretOf(page), TOKEN: token };
-        const curl = spawn('bash', ['-euo', 'pipefail', '-c', snippets['api-curl']!], {
+        const curl = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', snippets['api-curl']!], {
           stdio: ['ignore', 'pipe', 'inherit'],
           env: environment,
         });

@@ -101,7 +101,7 @@ browserTest(
     await page.getByRole('button', { name: 'Copy curl' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
     const commands = await page.evaluate<string>('navigator.clipboard.readText()');
-    const shell = spawn('bash', ['-euo', 'pipefail', '-c', commands], {
+    const shell = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', commands], {
       env: { ...process.env, CLIENT_SECRET: secret },
     });
     const [stdout, stderr] = await Promise.all([text(shell.stdout), text(shell.stderr)]);
