@@ -168,8 +168,11 @@ test('a DPoP proof and a nonce are as old as the database says, at each instance
     const token = body['access_token'] as string;
     const renewed = { nonce, base: used };
     expect(await present({ issuer }, '/user/info', token, key, renewed)).toMatchObject({ status: 403 });
+    // the nonce alone says how old the proof is (RFC 9449 4.3 item 11)
     const early = { ...renewed, claims: { iat: now() + 600 } };
-    expect(await present({ issuer }, '/user/info', token, key, early)).toMatchObject({ status: 401 });
+    expect(await present({ issuer }, '/user/info', token, key, early)).toMatchObject({ status: 403 });
+    const without = { base: used, claims: { iat: now() + 600 } };
+    expect(await present({ issuer }, '/user/info', token, key, without)).toMatchObject({ status: 401 });
   }
 });
 

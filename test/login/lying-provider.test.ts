@@ -217,7 +217,10 @@ test('hostile text in claims is left out or escaped, and no header or address is
     ...{ given_name: 'a\r\nSet-Cookie: x=1', picture: 'http://169.254.169.254/', locale: '\ud800', family_name: 7 },
   });
   const agent = new UserAgent(service);
-  const page = await signInBy(agent, 'liar');
+  const asked = await signInBy(agent, 'liar');
+  expect(asked.url).toBe(`${service.issuer}/login/name`);
+  expect(asked.body).not.toContain('<script>alert');
+  const page = await agent.submit(asked, { username: 'hostile' });
   expect(page.url).toBe(`${service.issuer}/account`);
   for (const address of ['/account', '/account/profile'])
     expect((await agent.get(address)).body).not.toContain('<script>alert');

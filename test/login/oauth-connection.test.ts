@@ -42,6 +42,8 @@ const start = {
 };
 beforeEach(async () => {
   provider.reset();
+  // the claim of the subject stays while there are links (security R165)
+  await service.database.sql(`DELETE FROM linked_identities WHERE connection_id = 'service'`);
   await administrator.change('service', { settings: start, authoritative_domains: [], group_rules: [] });
 });
 
@@ -187,7 +189,7 @@ test('a sign-in is not fresh, whatever time and methods the answer has, and is n
   const { sub: user } = await userOf(sub);
   const agent = new UserAgent(service);
   await signInBy(agent, 'service');
-  expect((await agent.get('/account/authenticator')).status).not.toBe(200);
+  expect((await agent.get('/account/email')).status).not.toBe(200);
   const sessions = await service.database.sql<{ amr: string[] }>('SELECT amr FROM sessions WHERE sub = $1', [user]);
   expect(sessions.map(({ amr }) => amr)).toEqual(sessions.map(() => ['fed']));
   await administrator.change('service', { trust_mfa: false });
@@ -294,8 +296,8 @@ test('an identity of another service at the same connection is another person (f
   say({ sub: 'same', preferred_username: 'first' });
   other.state.answers['/me'] = { body: { sub: 'same', preferred_username: 'second' } };
   await signInBy(new UserAgent(alone), 'service');
-  const { settings } = connectionTo('service', other);
-  await own.change('service', { settings });
+  const { settings, secret } = connectionTo('service', other);
+  await own.change('service', { settings, secret });
   await signInBy(new UserAgent(alone), 'service');
   const found = await alone.database.sql<{ sub: string }>(`SELECT sub FROM linked_identities WHERE subject = 'same'`);
   expect(new Set(found.map(({ sub }) => sub)).size).toBe(2);
