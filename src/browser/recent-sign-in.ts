@@ -1,5 +1,5 @@
 // Decides whether a session was authenticated recently enough for an operation that an unattended browser must not allow.
-import { isKnownAuthTime } from '../oauth/auth-time.ts';
+import { isKnownAuthTime } from '../oauth/acr.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
 import type { ReturnTo } from '../pages/return-to.ts';
 

@@ -1,8 +1,7 @@
 // Decides the next step of an authorization request: sign-in, second factor, consent, response or error. Pure functions over facts.
 import { recentlyAuthenticated, vainTrip } from '../browser/recent-sign-in.ts';
 import type { Config } from '../config.ts';
-import { multiFactor, needsPasskey, preferredAcr } from '../oauth/acr.ts';
-import { isKnownAuthTime } from '../oauth/auth-time.ts';
+import { isKnownAuthTime, multiFactor, needsPasskey, preferredAcr } from '../oauth/acr.ts';
 import type { AccessRefusal } from '../oauth/access.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
 import { claimsOfScopes } from '../oauth/scope.ts';

@@ -1,4 +1,4 @@
-// Derives the authentication context class (acr) of a sign-in from its authentication methods (amr).
+// Derives how and when a user authenticated: the authentication context class (acr) from the authentication methods (amr), and auth_time.
 
 /** A level of authentication. */
 interface Level {
@@ -49,3 +49,12 @@ export function acrOf(amr: readonly string[]): string | undefined {
 export function preferredAcr(wanted: readonly string[], amr: readonly string[]): string | undefined {
   return wanted.find((acr) => reached(amr).some((level) => level.acr === acr));
 }
+
+/** What is stored in place of a time that nothing asserted: it is older than any demand. */
+export const unknownAuthTime = new Date(0);
+
+export const isKnownAuthTime = (at: Date): boolean => at.getTime() !== unknownAuthTime.getTime();
+
+/** The claim `auth_time`, which is left out if the time is not known (OpenID Connect Core 2). */
+export const authTimeClaim = (at: Date): { auth_time?: number } =>
+  isKnownAuthTime(at) ? { auth_time: Math.floor(at.getTime() / 1000) } : {};

@@ -21,7 +21,7 @@ export const importReasons = {
   'other-identity': 'is not an identity of the user with this name',
   linked: 'belongs to a user with a linked identity: identify the user by sub, or by connection and subject',
   'other-spelling': 'differs from the stored name in more than upper and lower case: identify the user by sub',
-  'undecided-links': 'has links that were made automatically: keep or end them first (user keep-link, user unlink)',
+  'undecided-links': 'has sites that were connected automatically: keep or remove them on the user’s page first',
   'is-administrator': 'is an administrator, which this import does not allow to be changed',
   'last-administrator': 'is the last enabled administrator',
   value: 'contains a value that cannot be stored',

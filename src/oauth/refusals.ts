@@ -11,7 +11,7 @@ export const userRules = {
   'most-characters': 'must have at most 255 characters',
   'control-characters': 'must not contain control characters',
   'invisible-characters': 'must not contain invisible characters',
-  'like-sub': 'must not look like the sub of a user',
+  'like-sub': 'must not look like a user ID (sub)',
   text: 'must be well-formed text',
   email: 'must be an email address',
   date: 'must be YYYY-MM-DD or YYYY',

@@ -200,7 +200,9 @@ function createRequester(allowed: readonly string[]) {
     };
     if (!exempt) {
       if (isIPv4Compatible(url.hostname.slice(1, -1)))
-        throw refusal(address, 'is not allowed, because it is not public');
+        throw refusal(address, 'cannot be reached', {
+          cause: new Error('the address is not allowed: it is not public'),
+        });
       options.agent = guarded;
       options.lookup = lookup;
     }

@@ -1,7 +1,7 @@
 // Mints ID Tokens (OpenID Connect Core 2) and signed UserInfo responses, and verifies ID Tokens that clients send back.
 import { hash } from 'node:crypto';
 import { CompactSign, decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
-import { authTimeClaim } from '../oauth/auth-time.ts';
+import { authTimeClaim } from '../oauth/acr.ts';
 import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
 import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from './key-ring.ts';
 

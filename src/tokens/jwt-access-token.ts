@@ -1,5 +1,5 @@
 // Mints JWT access tokens and reads those that come back (RFC 9068, security R138).
-import { authTimeClaim } from '../oauth/auth-time.ts';
+import { authTimeClaim } from '../oauth/acr.ts';
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
 import { OAuthError } from '../oauth/errors.ts';
 import type { Confirmation } from '../repositories/confirmation.ts';

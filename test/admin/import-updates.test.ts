@@ -75,6 +75,6 @@ test('no row makes an administrator of a user with a link that was made without 
   const user = await service.createUser({ username: 'provisioned' });
   await link(user, 'provisioned');
   const { stderr } = await update({ username: 'provisioned', sub: user.sub, admin: true });
-  expect(stderr).toContain('line 1: admin has links that were made automatically');
+  expect(stderr).toContain('line 1: admin has sites that were connected automatically');
   expect(await service.store.users.find(user.sub)).toMatchObject({ admin: false });
 });

@@ -49,7 +49,7 @@ test.each(['[::127.0.0.1]', '[::10.0.0.1]', '[::7f00:1]', '[::]', 'compatible.ex
     }) as typeof dns.lookup);
     const failure = createGuardedFetch([])(`https://${host}/`).catch((error: Error) => error);
     const { message, cause } = (await failure) as Error;
-    expect(message).toMatch(/is not allowed|cannot be reached/);
+    expect(message).toContain('cannot be reached');
     if (host === 'compatible.example') {
       expect(connects).toHaveBeenCalled();
       expect((cause as Error).message).toContain('IPv4-compatible');

@@ -140,7 +140,8 @@ test('an unknown, a disabled and a public client and a wrong redirect URI get th
         });
       }
     }
-    for (const answer of answers) expect(answer).toEqual(answers[0]);
+    const alike = answers.map((answer) => JSON.stringify(answer).replaceAll(/(reference=|<bdi>)[0-9a-f]{8}/g, ''));
+    for (const answer of alike) expect(answer).toBe(alike[0]);
     expect(answers[0]!.body).not.toMatch(/evil\.example|<form/);
   }
 });

@@ -84,7 +84,7 @@ test('clients without a URI, disabled clients and clients without a session are 
   const { agent } = await signInTo([none, disabled]);
   await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [disabled.clientId]);
   const end = await signOut(agent, { client_id: one.clientId, post_logout_redirect_uri: back });
-  expect([end.status, end.location]).toEqual([303, back]);
+  expect([end.status, end.location]).toEqual([302, back]);
 });
 
 test('neither the question nor the answer to stay signed in frames a client (decisions section 6)', async () => {

@@ -64,8 +64,8 @@ describe('a text that is taken', () => {
     expect(await importRows('username,sub', `${sub.toLowerCase()},${sub}`)).not.toContain('must not');
     expect((await service.store.users.findByUsername(sub))?.sub).toBe(sub);
     const other = sub.replace('0B', '0C');
-    expect(await importRows('username,sub', `${other},someone`)).toContain('must not look like the sub of a user');
-    expect(await importRows('username', other)).toContain('must not look like the sub of a user');
+    expect(await importRows('username,sub', `${other},someone`)).toContain('must not look like a user ID (sub)');
+    expect(await importRows('username', other)).toContain('must not look like a user ID (sub)');
   });
 });
 
@@ -177,8 +177,8 @@ test('a refused name or address is one sentence with its member, and the console
   const client = await service.createClient();
   const { agent } = await openConsole(service, await service.createUser({ username: 'marker', admin: true }));
   const cases: [Record<string, string>, string][] = [
-    [{ username: ada.sub }, 'username must not look like the sub of a user'],
-    [{ username: '0b0e1f6a-1111-4222-8333-944455556666' }, 'username must not look like the sub of a user'],
+    [{ username: ada.sub }, 'username must not look like a user ID (sub)'],
+    [{ username: '0b0e1f6a-1111-4222-8333-944455556666' }, 'username must not look like a user ID (sub)'],
     [{ username: 'ada@example.com' }, 'username is already in use by another user or a client'],
     [{ username: client.clientId }, 'username is already in use by another user or a client'],
     [{ username: 'al\u200bice' }, 'username must not contain invisible characters'],

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { IdentityStep } from '../../authenticators/connection/steps.ts';
 import type { LinkOutcome } from '../../domain/connections/link-identity.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
-import { unknownAuthTime } from '../../oauth/auth-time.ts';
+import { unknownAuthTime } from '../../oauth/acr.ts';
 import { readReturnTo } from '../../pages/return-to.ts';
 import { connectPath, continuationIn, type LoginConnectionsDependencies, namePath } from './login-connections.ts';
 import type { ConnectionProblems } from './problem.ts';

@@ -1,5 +1,4 @@
 // Serves POST /introspect: tells a client whether a token is active, and its properties (RFC 7662, RFC 9701, service specification 4.8).
-import { authTimeClaim } from '../../oauth/auth-time.ts';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { createInstanceLimit } from '../../domain/rate-limits/rate-limits.ts';
@@ -7,7 +6,7 @@ import { jsonErrors, jsonRefusal, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
-import { acrOf } from '../../oauth/acr.ts';
+import { acrOf, authTimeClaim } from '../../oauth/acr.ts';
 import { type Binding, tokenTypeOf } from '../../oauth/binding.ts';
 import { introspectionClaims, needsRoles, plainClient, releasedClaims, type Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';

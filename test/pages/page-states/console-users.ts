@@ -37,7 +37,7 @@ export const consoleUsersStates: View[] = [
     name: 'console-user',
     data: { ...user[0], done },
   })),
-  ...(['missing', 'text', 'taken-email'] as const).map((fault): View => ({
+  ...(['missing', 'text', 'taken-email', 'like-sub'] as const).map((fault): View => ({
     name: 'console-user-edit',
     data: { ...edit[0], fields: [{ field: 'username', value: '', fault }], passwordFault: 'length' },
   })),
