@@ -37,7 +37,8 @@ async function answerAt(clientId: string, redirectUri: string, parameters: Recor
   const agent = new UserAgent(service);
   await agent.signIn(user);
   await service.database.sql('UPDATE clients SET first_party = true WHERE client_id = $1', [clientId]);
-  const { code_verifier: _verifier, ...challenge } = pkce();
+  const { code_challenge, code_challenge_method } = pkce();
+  const challenge = { code_challenge, code_challenge_method };
   return agent.get(authorizationUrl(service.issuer, { clientId, redirectUri }, { ...challenge, ...parameters }));
 }
 
@@ -235,7 +236,8 @@ test('the document of a client keeps its good addresses, and an administrator ad
     const clientId = server.serve('/editor.json', { redirect_uris: [editor, 'http://127.0.0.1/callback'] });
     const agent = new UserAgent(other);
     await agent.signIn(await other.createUser());
-    const { code_verifier: _verifier, ...challenge } = pkce();
+    const { code_challenge, code_challenge_method } = pkce();
+    const challenge = { code_challenge, code_challenge_method };
     await agent.get(
       authorizationUrl(other.issuer, { clientId, redirectUri: 'http://127.0.0.1:5000/callback' }, challenge),
     );

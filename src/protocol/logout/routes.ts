@@ -196,11 +196,11 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     request: FastifyRequest,
     reply: FastifyReply,
     verified: Verified,
-    { id_token_hint: _, ...parameters }: Record<string, string>,
+    parameters: Record<string, string>,
   ): FastifyReply {
     const { client, redirectTo } = verified;
     if (client === undefined || redirectTo === undefined) return showEnd(request, reply, verified);
-    const address = addressOf(endPath, { ...parameters, client_id: client.clientId });
+    const address = addressOf(endPath, { ...parameters, client_id: client.clientId }, ['id_token_hint']);
     return address.length < maxAddress
       ? pages.redirect(reply, address)
       : showEnd(request, reply, verified, { continueUri: redirectTo });
@@ -256,8 +256,9 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
 }
 
 /** An address of this endpoint, with the parameters of the request but not those of the form. */
-function addressOf(path: string, { csrf: _csrf, decision: _decision, ...parameters }: Record<string, string>): string {
-  return `${path}?${new URLSearchParams(Object.entries(parameters)).toString()}`;
+function addressOf(path: string, parameters: Record<string, string>, leftOut: readonly string[] = []): string {
+  const sent = Object.entries(parameters).filter(([name]) => !['csrf', 'decision', ...leftOut].includes(name));
+  return `${path}?${new URLSearchParams(sent).toString()}`;
 }
 
 /**
