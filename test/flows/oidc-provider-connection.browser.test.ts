@@ -114,7 +114,7 @@ describe.each(walkersBy('telephone'))('in $locale at $width pixels, $script', (w
       await checked('sign-in');
       await goTo('#connection-peer');
       await enter(`${peer.issuer}/interaction/**`);
-      await page.locator('input[name="login"]:focus').waitFor();
+      await page.locator('input[name="account"]').focus();
       await page.keyboard.type(name);
       await page.keyboard.press('Enter');
       await page.locator('#agree').waitFor();
