@@ -1,4 +1,5 @@
 // Sends the operations to the service.
+import { issuerTag } from '../../src/browser/cookies.ts';
 import {
   basicOf,
   authorizationParameters,
@@ -51,7 +52,10 @@ export async function serviceSide(
   const proofs = proofsFor(base);
   const boundFlow = codeFlowOf(web, scope, ownPaths, proofs);
   const prepared = await forEach(people, async (index) => {
-    const agent = await signIn(cheap.base, persons[index]!);
+    // the value of a session's cookie begins with a tag of its issuer
+    const { cookies } = await signIn(cheap.base, persons[index]!);
+    const token = cookies.get('JSESSIONOPENID')!.split('.').at(-1)!;
+    const agent = { cookies: new Map([['JSESSIONOPENID', `${issuerTag(base)}.${token}`]]) };
     const wire = await Wire.open(base);
     const ask: Ask = (request) => askOver(wire, base, request);
     const { access_token, id_token } = await flow(ask, agent);
