@@ -21,7 +21,7 @@ export async function optionsOf(address: string, wait = 0, stopped?: AbortSignal
   const end = performance.now() + wait;
   for (;;) {
     const offers = await offersTls(host, port);
-    // libpq's prefer encrypts without a check: whoever can answer in place of the server could also refuse TLS
+    // libpq's prefer encrypts without a check: an attacker who answers in place of the server could also refuse TLS
     if (offers !== undefined || performance.now() >= end)
       return { connectionString, ssl: offers === true && { rejectUnauthorized: false } };
     await delay(pause, undefined, { signal: stopped });

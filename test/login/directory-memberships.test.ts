@@ -36,7 +36,7 @@ cn: paul
 sn: paul
 uidNumber: 2000
 gidNumber: 5000
-homeDirectory: /home/paul
+homeDirectory: /srv/paul
 userPassword: password of paul
 
 dn: cn=primary,ou=groups,${base}

@@ -25,7 +25,7 @@ export function documentChange(
   trusted: boolean,
 ): ClientChange {
   if (current.documentGone) return { pendingMetadata: next };
-  // addresses that only an administrator admits wait, whoever wrote the document (reports A5)
+  // addresses that only an administrator admits wait, whatever document names them (reports A5)
   const metadata = withoutWaiting(next, current.metadata);
   const waits = addressesOf(metadata).length < addressesOf(next).length;
   const isReviewed = current.everEnabled && !current.selfManaged && !(trusted && current.approvedBy === 'automatic');

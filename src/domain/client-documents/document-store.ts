@@ -49,7 +49,7 @@ export function createDocumentStore({ config, store, clients, secretBox }: Docum
   ): Promise<Unstored | undefined> {
     const metadata = withoutWaiting(wanted);
     const waits = addressesOf(metadata).length < addressesOf(wanted).length;
-    // a document whose only addresses wait for an administrator needs one, whoever wrote it (reports A5)
+    // a document whose only addresses wait for an administrator needs an approval, also at a trusted host (reports A5)
     const trusted = isTrusted(config, clientId) && metadata.redirect_uris.length > 0;
     const reached = trusted ? undefined : await reachedLimit(repositories, by);
     if (reached) return reached;
