@@ -60,10 +60,7 @@ describe('a link', () => {
         readFileSync(join(service.dataDir, 'mail', name), 'utf8'),
       );
     await expect
-      .poll(
-        () => mails().some((mail) => mail.includes(user.email!) && mail.includes('Another sign-in was connected')),
-        { timeout: 10_000 },
-      )
+      .poll(() => mails().some((mail) => mail.includes(user.email!) && mail.includes('Another sign-in was connected')))
       .toBe(true);
     const other = new UserAgent(service);
     await signInBy(other, 'honest');

@@ -82,4 +82,4 @@ test('the list and the export accept every combination of filters (security R125
     }
   }
   expect(failed).toEqual([]);
-}, 60_000);
+});

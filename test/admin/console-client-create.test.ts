@@ -283,13 +283,11 @@ describe('the snippets', () => {
       const open = (address: string, cookie = '') => fetch(address, { redirect: 'manual', headers: { cookie } });
       const home = `http://127.0.0.1:${port}/`;
       await expect
-        .poll(
-          () =>
-            open(home).then(
-              ({ status }) => status,
-              () => 0,
-            ),
-          { timeout: 20_000 },
+        .poll(() =>
+          open(home).then(
+            ({ status }) => status,
+            () => 0,
+          ),
         )
         .toBe(302);
       const first = await open(home);
@@ -302,7 +300,7 @@ describe('the snippets', () => {
       child.kill();
       await once(child, 'close');
     }
-  }, 60_000);
+  });
 
   test('the program for a desktop signs a user in at a loopback address with any port (RFC 8252 7.3)', async () => {
     const page = await createOfKind(agent, 'native', native);
@@ -317,7 +315,7 @@ describe('the snippets', () => {
     } finally {
       child.kill();
     }
-  }, 60_000);
+  });
 
   test('the program for a device shows the address and the code, and gets tokens once the user allowed it (RFC 8628 3.3)', async () => {
     const page = await createOfKind(agent, 'device', device);
@@ -332,7 +330,7 @@ describe('the snippets', () => {
     } finally {
       child.kill();
     }
-  }, 60_000);
+  });
 
   test('the commands for a device get its codes and poll (RFC 8628 3.1, 3.4)', async () => {
     const page = await createOfKind(agent, 'device', device);
@@ -429,7 +427,7 @@ describe('the snippets', () => {
       };
       expect(await introspected(good)).toMatchObject({ active: true, aud: [resource, clientId] });
       for (const token of wrong) expect(await introspected(token)).toEqual({ active: false });
-    }, 60_000);
+    });
 
     test('are fewer without a resource, and the page leads to the form for one (design, pages)', async () => {
       const page = await createOfKind(agent, 'api', api);

@@ -18,14 +18,11 @@ const importPath = '/admin/users/import';
 /** Waits for an import to end, and returns its page. */
 async function ended(page: { location: string | undefined }) {
   expect(page.location).toContain(`${importPath}/`);
-  return vi.waitFor(
-    async () => {
-      const status = await agent.get(page.location!);
-      expect(status.headers.get('refresh')).toBeNull();
-      return status;
-    },
-    { timeout: 20_000 },
-  );
+  return vi.waitFor(async () => {
+    const status = await agent.get(page.location!);
+    expect(status.headers.get('refresh')).toBeNull();
+    return status;
+  });
 }
 const cell = (body: string, term: string) => new RegExp(`<dt>${term}</dt><dd>([\\d,]+)<`).exec(body)?.[1];
 

@@ -171,7 +171,7 @@ test('a group with more members than one request may change is left to the comma
   const administration = createAdministration(service.store);
   expect(await administration.deleteGroup({ actor: 'test' }, 'vast', true)).toBe(2_100);
   expect((await admin('GET', '/groups/vast')).status).toBe(404);
-}, 60_000);
+});
 
 test('the command line creates, lists, fills, empties and deletes groups (issue 6)', async () => {
   const user = await service.createUser();

@@ -36,7 +36,6 @@ const published = (satisfies: (kids: string[]) => boolean) =>
       eventually(
         () => jwks(base),
         ({ keys }) => satisfies(keys.map((key) => key.kid!)),
-        5000,
       ),
     ),
   );

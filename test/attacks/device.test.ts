@@ -184,4 +184,4 @@ test('Database away: the endpoint, the page and the polls answer 503 with Retry-
     await service.database.sql(`ALTER DATABASE ${database} WITH ALLOW_CONNECTIONS true`);
     await other.stop();
   }
-}, 60_000);
+});

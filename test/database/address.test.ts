@@ -25,7 +25,7 @@ beforeAll(async () => {
     mkdirSync(join(folder, name));
     makeCertificates(join(folder, name));
   }
-}, 60_000);
+});
 afterAll(async () => {
   await server.stop();
   rmSync(folder, { recursive: true, force: true });

@@ -92,7 +92,6 @@ describe('a database at the last migration before the baseline', () => {
     await eventually(
       () => database.sql(looked),
       (rows) => rows.length > 0,
-      10_000,
     );
     const older = new pg.Client({
       ...database.connection,
@@ -208,7 +207,6 @@ describe('the data of an adopted database', () => {
     await eventually(
       async () => receiver.received.map(({ claims }) => claims['sid']),
       (sids) => sids.includes(kept.sid),
-      20_000,
     );
   });
 });

@@ -99,7 +99,7 @@ afterEach(async () => {
   await stopServers();
   await client.end();
   await dropDatabase(connection.database);
-}, 60_000);
+});
 
 /** Every stored value decrypts to its plaintext with this key alone. */
 async function expectEncryptedWith(secretKey: string): Promise<void> {
@@ -134,7 +134,7 @@ test('a start with either of two keys of SECRET_KEY carries over two data keys, 
   // the key that signs is still the same
   const { keys } = (await (await fetch(`${server.issuer}/jwks`)).json()) as { keys: { kid: string }[] };
   expect(keys.map(({ kid }) => kid)).toContain('key');
-}, 60_000);
+});
 
 test('a start that is killed during the carry-over leaves the database as it was, and the next start completes it (decisions section 8)', async () => {
   for (const [index, root] of roots.entries()) await wrap(index + 1, root, oldKey);
@@ -155,7 +155,7 @@ test('a start that is killed during the carry-over leaves the database as it was
   expect(rows).toEqual([]);
   expect(await runCommand(['keys', 'list'], settings(`${newKey},${oldKey}`))).toHaveLength(4);
   await expectEncryptedWith(newKey);
-}, 90_000);
+});
 
 test('a start carries over a database from before data keys, whose values SECRET_KEY itself encrypted (decisions section 8)', async () => {
   await client.query('DELETE FROM authenticators');
@@ -170,7 +170,7 @@ test('a start carries over a database from before data keys, whose values SECRET
   await expect(runCommand(['keys', 'list'], settings(newKey))).rejects.toThrow('SECRET_KEY does not belong');
   expect(await runCommand(['keys', 'list'], settings(`${newKey},${oldKey}`))).toHaveLength(4);
   await expectEncryptedWith(newKey);
-}, 60_000);
+});
 
 test('a start with a SECRET_KEY that opens no data key, or with an altered value, stops with a sentence and changes nothing (decisions section 8)', async () => {
   for (const [index, root] of roots.entries()) await wrap(index + 1, root, oldKey);
@@ -188,4 +188,4 @@ test('a start with a SECRET_KEY that opens no data key, or with an altered value
   await expect(runCommand(['keys', 'list'], settings(oldKey))).rejects.toThrow('The data key 1 cannot be decrypted');
   const { rows } = await client.query(`SELECT FROM data_key_wrappings`);
   expect(rows).toHaveLength(2);
-}, 60_000);
+});

@@ -273,7 +273,7 @@ test('every statement of the repositories is valid, and returns the columns that
   expect(uses.length).toBeGreaterThan(200);
   for (const use of uses) faults.push(...(await faultsOf(use)));
   expect(faults).toEqual([]);
-}, 120_000); // it compiles the repositories
+}); // it compiles the repositories
 
 test('the comparison finds a wrong name, a wrong type and an undeclared null (decisions section 8)', async () => {
   const planted = join(root, 'planted.ts');

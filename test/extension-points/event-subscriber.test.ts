@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { EventSubscriber, RecordedEvent } from '../../src/domain/events/event-subscriber.ts';
 import { declareSubscribers, eventSubscribers } from '../../src/domain/events/subscribers.ts';
 import { runCommand } from '../helpers/command-line.ts';
-import { adminToken, call, eventually as within, withoutLimits } from '../helpers/grants.ts';
+import { adminToken, call, eventually, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
 import { plant } from './planted.ts';
@@ -32,7 +32,6 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const eventually = <T>(ask: () => Promise<T>, satisfies: (answer: T) => boolean) => within(ask, satisfies, 10_000);
 const sql = (text: string, ...values: unknown[]) => service.database.sql<Record<string, unknown>>(text, values);
 const heardOf = (sub: string) => heard.filter((event) => event.sub === sub);
 /** How often the subscriber has written, about these users. */

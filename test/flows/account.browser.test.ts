@@ -35,7 +35,6 @@ afterAll(async () => {
 describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
   browserTest(
     'a user opens an account, maintains its profile, address, password, second factors, passkeys, sessions and grants, and deletes it (WCAG 2.1.1)',
-    { timeout: 90_000 },
     async () => {
       const username = `person-${locale}-${width}`;
       const [address, later] = [`${username}@example.com`, `later-${username}@example.com`];

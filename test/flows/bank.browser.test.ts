@@ -37,7 +37,6 @@ afterAll(async () => {
 
 browserTest(
   'a user refuses, then signs in to the bank by keyboard alone, without script, and the token without its key is refused (FAPI 2.0 Message Signing 5, RFC 9449 7)',
-  { timeout: 60_000 },
   async () => {
     const { page, checked, goTo, enter, follow, type, complaints } = await openWalk(browser, 'bank', {
       locale: 'en',

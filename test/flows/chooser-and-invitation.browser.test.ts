@@ -59,7 +59,6 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
 
   browserTest(
     'a user chooses an account, removes another, and removes the own one, by keyboard alone (WCAG 2.1.1, 4.1.2; design, pages)',
-    { timeout: 90_000 },
     async () => {
       const { page, complaints, checked, isAt, goTo, type, follow } = await open();
       const users: TestUser[] = [];
@@ -67,7 +66,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
         users.push(await service.createUser({ claims: { name } }));
       const [, carol, ada] = users as [TestUser, TestUser, TestUser];
       const signIn = async (user: TestUser) => {
-        if (!(await isAt('#password'))) await type('#username', user.username);
+        if ((await page.locator('#username').inputValue()) === '') await type('#username', user.username);
         await type('#password', user.password);
         await follow('#sign-in');
       };
@@ -126,7 +125,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       for (const [index, selector] of order.entries()) {
         if (index === 0) await goTo(selector);
         else await page.keyboard.press('Tab');
-        expect(await isAt(selector), selector).toBe(true);
+        await expect.poll(() => isAt(selector), { message: selector }).toBe(true);
       }
 
       // one account less
@@ -165,7 +164,6 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
 
   browserTest(
     'an invited user reads the invitation, corrects a password, and is signed in, by keyboard alone (WCAG 2.1.1, 3.3.1, 4.1.2; design, pages)',
-    { timeout: 90_000 },
     async () => {
       const { page, complaints, checked, isAt, type, follow } = await open();
       const username = `invited-${locale}-${width}`;
@@ -195,7 +193,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await type('#password', 'short');
       await follow('#set-password');
       // one sentence at the field, which has the focus and is described by it
-      expect(await isAt('#password')).toBe(true);
+      await expect.poll(() => isAt('#password')).toBe(true);
       expect(await page.locator('#problem').count()).toBe(0);
       const described = await page.locator('#password').getAttribute('aria-describedby');
       expect(described).toBe('password-fault password-rule');

@@ -21,7 +21,6 @@ afterAll(async () => {
 describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
   browserTest(
     'an administrator signs in, approves a registration, creates a client, searches a user, disables and changes the account, creates another, imports and exports users, ends sessions, rotates keys and reads the events of all this (WCAG 2.1.1)',
-    { timeout: 90_000 },
     async () => {
       const admin = await service.createUser({ admin: true });
       const person = await service.createUser();
@@ -166,7 +165,6 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
 
 browserTest(
   'the key / leads to the search field, except from a field, and until the user turns that off (WCAG 2.1.4; pages.md)',
-  { timeout: 60_000 },
   async () => {
     const admin = await service.createUser({ admin: true });
     const page = await browser!.newPage();
@@ -176,7 +174,7 @@ browserTest(
     await type('#password', admin.password);
     await follow('#sign-in');
     await page.keyboard.press('/');
-    expect(await isAt('#find')).toBe(true);
+    await expect.poll(() => isAt('#find')).toBe(true);
     await page.keyboard.type('a/b');
     expect(await page.locator('#find').inputValue()).toBe('a/b');
     await tick('#search-key');
@@ -191,7 +189,6 @@ browserTest(
 
 browserTest(
   'a script shows a button that copies the id of a user; without script the id is plain text (design, pages)',
-  { timeout: 60_000 },
   async () => {
     const admin = await service.createUser({ admin: true });
     for (const javaScriptEnabled of [true, false]) {

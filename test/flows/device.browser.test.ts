@@ -46,18 +46,18 @@ const answer = async (codes: Awaited<ReturnType<typeof deviceCodes>>) => {
 
 browserTest(
   'a user types the code, mistyped first, reads who asks, and allows it by keyboard alone: the device gets its tokens (RFC 8628 3.3)',
-  { timeout: 60_000 },
   async () => {
     const codes = await deviceCodes(service.issuer, client);
     const { page, complaints } = await open('en', 1280);
     await page.goto(codes.verification_uri);
     await signIn(page);
-    // the field has the focus, a label and a description
+    // the field gets the focus, and has a label and a description
+    await page.locator('#user-code:focus').waitFor();
     await page.keyboard.type('BCDF GHJK');
     await page.keyboard.press('Enter');
     await page.getByText('No device found for this code').waitFor();
     const field = page.getByRole('textbox', { name: 'Code' });
-    expect(await field.evaluate((input) => input === document.activeElement)).toBe(true);
+    await page.locator('#user-code:focus').waitFor();
     expect(await field.getAttribute('aria-invalid')).toBe('true');
     expect(await page.locator('#user-code-fault').textContent()).toBe(
       'No device found for this code. It may be mistyped, expired or already used.',
@@ -80,7 +80,6 @@ browserTest(
 
 browserTest(
   'the link of a device shows the whole page in Arabic on a telephone, and refusing it ends the polls (RFC 8628 3.3.1)',
-  { timeout: 60_000 },
   async () => {
     const codes = await deviceCodes(service.issuer, client);
     const { page, complaints } = await open('ar', 360);
@@ -98,7 +97,6 @@ browserTest(
 
 browserTest(
   'the demonstration’s television registers itself, shows its code, and greets the user who allowed it (RFC 8628)',
-  { timeout: 60_000 },
   async () => {
     const television = await startDevice({
       issuer: service.issuer,

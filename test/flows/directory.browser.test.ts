@@ -54,7 +54,6 @@ describe.runIf(hasSlapd).each(walkersBy('desktop'))('in $locale at $width pixels
 
   browserTest(
     'an administrator connects a directory as the documentation says, and its user signs in there, with wrong passwords and while it is away (federation 4, 6, FR33)',
-    { timeout: 120_000 },
     async () => {
       const admin = await service.createUser({ admin: true });
       const local = await service.createUser({ username: 'local' });

@@ -51,7 +51,6 @@ afterAll(async () => {
 describe.each(walkersBy('desktop'))('in $locale at $width pixels, $script', (walker) => {
   browserTest(
     'a user signs in at another Gatehouse, takes another name, comes back at once the next time, and signs out of both, by keyboard alone (federation 4, 5; WCAG 2.1.1)',
-    { timeout: 120_000 },
     async () => {
       const { locale, width } = walker;
       const name = `ada-${locale}-${width}`;
@@ -68,7 +67,7 @@ describe.each(walkersBy('desktop'))('in $locale at $width pixels, $script', (wal
       await goTo('#connection-upstream');
       await enter(`${upstream.issuer}/login**`);
       await checked('sign-in-there');
-      expect(await isAt('#username')).toBe(true);
+      await expect.poll(() => isAt('#username')).toBe(true);
       await type('#username', user.username);
       await type('#password', user.password);
       await enter(`${upstream.issuer}/consent**`);
@@ -77,7 +76,7 @@ describe.each(walkersBy('desktop'))('in $locale at $width pixels, $script', (wal
       // the name is taken here
       await enter(`${service.issuer}/login/name**`);
       await checked('name');
-      expect(await isAt('#username')).toBe(true);
+      await expect.poll(() => isAt('#username')).toBe(true);
       await type('#username', name);
       await page.keyboard.press('Enter');
       await page.locator('#username-fault').waitFor();

@@ -103,7 +103,6 @@ describe.each(walkersBy('telephone'))('in $locale at $width pixels, $script', (w
 
   browserTest(
     'a user whose provider lies reads what happened, is not signed in, and signs in another way, by keyboard alone (federation 4, FR3, FR4, FR13, F5, F15)',
-    { timeout: 120_000 },
     async () => {
       const sentences = messages('connections');
       const { page, context, checked, goTo, enter, complaints } = await openWalk(browser!, 'hostile', walker);

@@ -91,7 +91,6 @@ describe('signing out in a browser', () => {
       const last = await eventually(
         async () => notifications.at(-1),
         (heard) => heard?.get('sid') === sid,
-        5000,
       );
       expect([...last!]).toEqual([
         ['iss', service.issuer],
@@ -156,7 +155,6 @@ describe('signing out in a browser', () => {
     await eventually(
       async () => two.notifications.length,
       (count) => count > before,
-      5000,
     );
     await page.goto(`${service.issuer}/account`);
     expect(page.url()).toBe(`${service.issuer}/login`);

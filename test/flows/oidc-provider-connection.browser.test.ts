@@ -47,7 +47,6 @@ describe.each(walkersBy('telephone'))('in $locale at $width pixels, $script', (w
 
   browserTest(
     'an administrator connects a provider as the documentation says, and reads there what to enter at the provider (federation 4, 5)',
-    { timeout: 60_000 },
     async () => {
       const admin = await service.createUser({ admin: true });
       const { page, checked, type, choose, goTo, follow, context, complaints } = await openWalk(
@@ -103,7 +102,6 @@ describe.each(walkersBy('telephone'))('in $locale at $width pixels, $script', (w
 
   browserTest(
     'a user signs in at oidc-provider, comes back at once the next time, and a sign-out there ends the session here (federation 5, F32)',
-    { timeout: 60_000 },
     async () => {
       const name = `grace-${walker.locale}-${walker.width}`;
       const { page, checked, goTo, enter, context, complaints } = await openWalk(browser!, 'oidc-provider', walker);

@@ -25,7 +25,6 @@ afterAll(async () => {
 for (const javaScriptEnabled of [true, false])
   browserTest(
     `the posted answer carries no cookie, and the user is signed in by the request after it, ${javaScriptEnabled ? 'with' : 'without'} script (federation 5, FM7)`,
-    { timeout: 60_000 },
     async () => {
       apple.state.claims = { sub: `walk-${javaScriptEnabled}`, email: undefined };
       apple.state.posted = { user: JSON.stringify(fixture('apple-user')) };

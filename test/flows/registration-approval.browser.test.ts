@@ -44,7 +44,6 @@ const poll = (deferred: Record<string, string>) =>
 
 browserTest(
   'an administrator types the code in lower case, reviews the registration and presses Approve: the client collects its credentials (approval-based DCR 4)',
-  { timeout: 60_000 },
   async () => {
     const deferred = await defer();
     const { page, complaints } = await open();
@@ -60,18 +59,14 @@ browserTest(
   },
 );
 
-browserTest(
-  'the Enter key in the reason refuses, and never approves (approval-based DCR 6.3)',
-  { timeout: 60_000 },
-  async () => {
-    const deferred = await defer();
-    const { page, complaints } = await open();
-    await page.goto(deferred['verification_uri_complete']!);
-    await signIn(page);
-    await page.getByLabel('Reason, if you don’t approve').fill('Not today.');
-    await page.getByLabel('Reason, if you don’t approve').press('Enter');
-    await page.getByRole('heading', { name: 'Harbour was not approved' }).waitFor();
-    expect(await poll(deferred)).toMatchObject({ status: 400, body: { error_description: 'Not today.' } });
-    expect(complaints).toEqual([]);
-  },
-);
+browserTest('the Enter key in the reason refuses, and never approves (approval-based DCR 6.3)', async () => {
+  const deferred = await defer();
+  const { page, complaints } = await open();
+  await page.goto(deferred['verification_uri_complete']!);
+  await signIn(page);
+  await page.getByLabel('Reason, if you don’t approve').fill('Not today.');
+  await page.getByLabel('Reason, if you don’t approve').press('Enter');
+  await page.getByRole('heading', { name: 'Harbour was not approved' }).waitFor();
+  expect(await poll(deferred)).toMatchObject({ status: 400, body: { error_description: 'Not today.' } });
+  expect(complaints).toEqual([]);
+});

@@ -8,8 +8,6 @@ import { UserAgent } from './user-agent.ts';
 
 export type Delivery = Record<string, string>;
 
-const deadline = 5000; // milliseconds
-
 /** Starts the service of a test file before its first test. */
 export function useBackchannel() {
   let receiver: LogoutReceiver;
@@ -61,7 +59,6 @@ export function useBackchannel() {
       eventually(
         async () => receiver.at(path),
         (received) => received.length >= count,
-        deadline,
       ),
     admin: (path: string, method = 'GET', body?: unknown): Promise<Answer> =>
       call(`${service.issuer}/admin/api${path}`, { method, token, ...(body !== undefined && { body }) }),
@@ -72,7 +69,6 @@ export function useBackchannel() {
       eventually(
         async () => (await channel.deliveries(client))[0],
         (found) => found !== undefined && satisfies(found),
-        deadline,
       ),
     async events(client: TestClient): Promise<Record<string, unknown>[]> {
       const { body } = await channel.admin(`/audit?client_id=${client.clientId}`);
@@ -107,7 +103,6 @@ export function useBackchannel() {
         () =>
           service.database.sql(`SELECT FROM logout_deliveries WHERE client_id = $1 AND status = 'waiting'`, [clientId]),
         (waiting) => waiting.length === 0,
-        deadline,
       ),
   };
   return channel;

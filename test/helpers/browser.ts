@@ -6,6 +6,16 @@ import { browserArguments } from './browser-arguments.ts';
 /** No Chromium is installed: test/run.ts reports at its end that these tests were skipped. */
 export const browserTest = test.skipIf(!process.env.CHROMIUM);
 
-export function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: process.env.CHROMIUM!, args: browserArguments });
+/** Shorter than the limit of a test, so that a failure shows what the browser waited for. */
+const patience = 150_000; // milliseconds
+
+/** A browser that waits as long as a busy machine needs. */
+export async function launchBrowser(): Promise<Browser> {
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM!,
+    args: browserArguments,
+    timeout: patience,
+  });
+  browser.on('context', (context) => context.setDefaultTimeout(patience));
+  return browser;
 }

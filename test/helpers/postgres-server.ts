@@ -11,7 +11,7 @@ import { findBinaries } from '../../src/database/embedded/binaries.ts';
 import { freePort } from './server-process.ts';
 
 const user = 'gatehouse';
-const startLimit = 30_000; // milliseconds
+const startLimit = 150_000; // milliseconds
 
 interface Programs {
   initdb: string;

@@ -12,7 +12,7 @@ import { observe, remember } from './dump-search.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 export const launcher = join(root, 'bin/gatehouse');
-const startLimit = 60_000; // milliseconds
+const startLimit = 150_000; // milliseconds
 
 export interface ServerProcess {
   issuer: string;

@@ -69,7 +69,6 @@ describe('a receiver that fails', () => {
             [client.clientId],
           ),
         ([row]) => row !== undefined && row.failures >= failures,
-        5000,
       );
       pauses.push(found!.pause);
       failures = found!.failures;

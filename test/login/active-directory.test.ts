@@ -11,7 +11,7 @@ import { openWalk, walkersBy } from '../helpers/walk.ts';
 
 const passwordOf = (name: string) => `Passw0rd-of-${name}`;
 
-describe.runIf(hasSamba)('Active Directory', { timeout: 90_000 }, () => {
+describe.runIf(hasSamba)('Active Directory', () => {
   let server: ActiveDirectory;
   let service: TestService;
   beforeAll(async () => {
@@ -102,7 +102,6 @@ describe.runIf(hasSamba)('Active Directory', { timeout: 90_000 }, () => {
   describe.each(walkersBy('telephone'))('in a browser in $locale at $width pixels, $script', (walker) => {
     browserTest(
       'a user signs in on the page by each name, and reads with the right password alone why it is no longer accepted (federation 6, F57)',
-      { timeout: 90_000 },
       async () => {
         const name = `emil-${walker.locale}-${walker.width}`;
         const group = `Masons-${walker.locale}-${walker.width}`;

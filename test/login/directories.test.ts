@@ -238,7 +238,7 @@ withServer('a user of a directory', () => {
       vi.waitFor(async () => {
         const { body } = await new UserAgent(service).get('/login');
         expect(body.includes('id="password"')).toBe(!asksForName);
-      }, 10_000);
+      });
     await waitFor(true);
     server.log();
     const { page, agent } = await signInWith(

@@ -17,7 +17,7 @@ import { ldapSettings } from '../../src/domain/connections/ldap/settings.ts';
 
 const dnOf = (uid: string) => `uid=${uid},ou=people,${base}`;
 
-describe.runIf(hasSlapd)('a directory', { timeout: 60_000 }, () => {
+describe.runIf(hasSlapd)('a directory', () => {
   let server: DirectoryServer;
   let service: TestService;
   beforeAll(async () => {

@@ -132,9 +132,8 @@ describe('a client requires an acr', () => {
     expect((await runCommand(service, ['client', 'require-acr', rp.clientId, 'urn:x'])).code).not.toBe(0);
     const other = await signedIn();
     // once the change has reached the instance
-    await vi.waitFor(
-      async () => expect(await idToken(await ask(other.agent, {}, rp), rp)).toMatchObject({ acr: password }),
-      { timeout: 10_000 },
+    await vi.waitFor(async () =>
+      expect(await idToken(await ask(other.agent, {}, rp), rp)).toMatchObject({ acr: password }),
     );
   });
 

@@ -1,11 +1,11 @@
 // What a reader of the pages meets: words that stay whole while there is space, underscores that show, sections that say what a click does, and text that keeps its distance.
-import { type Browser, chromium } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chart } from '../../src/admin/console/operations/chart.ts';
 import { createPages } from '../../src/pages/renderer.ts';
 import type { PageName } from '../../src/pages/views/index.ts';
 import { examples } from '../../templates/examples/index.ts';
-import { browserArguments } from '../helpers/browser-arguments.ts';
+import { launchBrowser } from '../helpers/browser.ts';
 import { openRendered } from '../helpers/rendered-page.ts';
 import type { View } from './page-states/index.ts';
 
@@ -16,7 +16,7 @@ const most = (name: PageName, data: object = {}) =>
 describe.skipIf(!process.env['CHROMIUM'])('in a browser', () => {
   let browser: Browser;
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: process.env['CHROMIUM']!, args: browserArguments });
+    browser = await launchBrowser();
   });
   afterAll(() => browser?.close());
   const open = async (width: number) =>

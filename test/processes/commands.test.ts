@@ -28,7 +28,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps) await cleanUp();
   cleanUps = [];
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 test.each([
   [['user', 'list']],
@@ -119,7 +119,7 @@ test('a command uses the settings of the service, and says in one line where its
     code: 1,
     stderr: expect.stringMatching(/sends mail by 127\.0\.0\.1:2525.*SMTP_URL/) as string,
   });
-}, 60_000);
+});
 
 test('DATA_DIR unset is the folder of the installation; data in the current folder is used while it is the only database (delivery D1)', () => {
   const [installed, current] = [join(folder, 'installed'), join(folder, 'current')];

@@ -17,4 +17,4 @@ test('a code grant runs at most 14 feature files, and an introspection 8 (archit
     expect(count, `${journey}: node bench/journeys.ts --files "${journey}" names them`).toBeGreaterThan(0);
     expect(count, `${journey}: node bench/journeys.ts --files "${journey}" names them`).toBeLessThanOrEqual(limit);
   }
-}, 120_000);
+});

@@ -21,7 +21,7 @@ afterEach(async ({ task }) => {
   const unexpected = printed.filter((line) => line && !/"level":[1-4]0|"status":503/.test(line));
   if (task.result?.state === 'fail') console.error(unexpected.slice(-20).join('\n'));
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 /** Kills `kills` times under load, and checks each time what is still stored. */
 async function killRepeatedly(what: { service: boolean; database: boolean }): Promise<void> {

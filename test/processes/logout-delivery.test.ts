@@ -21,7 +21,7 @@ afterEach(async () => {
   await stopServers();
   await receiver.stop();
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 test('a Logout Token that a killed service did not deliver is delivered by the next process, once the receiver is up (decisions section 6)', async () => {
   const settings = {
@@ -44,7 +44,6 @@ test('a Logout Token that a killed service did not deliver is delivered by the n
   await eventually(
     async () => server.stderr,
     (lines) => lines.includes('logout token not delivered'),
-    10_000,
   );
   server.kill('SIGKILL');
   expect(await server.exited).toEqual({ code: null, signal: 'SIGKILL' });
@@ -61,14 +60,12 @@ test('a Logout Token that a killed service did not deliver is delivered by the n
   const [received] = await eventually(
     async () => receiver.received,
     ({ length }) => length > 0,
-    20_000,
   );
   expect(received!.claims.aud).toBe(client['client_id']);
   const audit = await eventually(
     () => runCommand(['audit', 'list', '--type', 'logout_token.delivered'], settings) as unknown as Promise<unknown[]>,
     ({ length }) => length > 0,
-    10_000,
   );
   expect(audit).toHaveLength(1);
   expect(receiver.received).toHaveLength(1);
-}, 120_000);
+});

@@ -38,13 +38,13 @@ beforeAll(async () => {
     startServer({ ...settings, PORT: String(await freePort()), BASE_URL: issuer }),
   ];
   for (const server of servers) await server.ready();
-}, 60_000);
+});
 afterAll(async () => {
   if (!existsSync(program)) return;
   await stopServers();
   await pooler?.stop();
   await service?.stop();
-}, 60_000);
+});
 
 /** Starts PgBouncer with the file that docs/scaling.md shows, on the loopback, with few sessions and without passwords. */
 async function startPgBouncer() {

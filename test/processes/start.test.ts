@@ -27,7 +27,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps) await cleanUp();
   cleanUps = [];
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 /** Creates an empty database on the tests' server. */
 async function emptyDatabase(): Promise<{

@@ -17,7 +17,7 @@ afterEach(async () => {
   await service?.stop();
   service = undefined;
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 /** The processes of this program that a process has started. */
 function workersOf(pid: number): number[] {

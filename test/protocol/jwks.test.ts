@@ -119,7 +119,7 @@ describe('a rotation', () => {
       const next = fresh.find((key) => key.alg === 'RS256')!.kid;
       expect(await kidOf()).toBe(old);
       await moveIntoPast(601);
-      await eventually(kidOf, (kid) => kid === next, 2000);
+      await eventually(kidOf, (kid) => kid === next);
       for (const base of service.instances) expect((await jwks(base)).keys).toHaveLength(8);
       await moveIntoPast(600 + 3600);
       for (const base of service.instances)
@@ -156,7 +156,6 @@ describe('a rotation', () => {
       await eventually(
         async () => countKids(),
         (kids) => kids === 2,
-        10_000,
       );
       expect(await runCommand(service, ['keys', 'rotate'])).toMatchObject({ code: 0 });
       await published((await keysOf(service)).map((key) => key.kid));
@@ -164,7 +163,6 @@ describe('a rotation', () => {
       await eventually(
         async () => countKids(),
         (kids) => kids === 3,
-        10_000,
       );
     } finally {
       rotating = false;

@@ -253,7 +253,6 @@ describe('a client whose encryption key is gone', () => {
     const page = await eventually(
       () => ask({ response_mode: 'jwt' }, rp),
       ({ status }) => status !== 503,
-      5000,
     );
     expect(page.location).toMatch(`${service.issuer}/login?problem=`);
     expect(await codes()).toBe(before);

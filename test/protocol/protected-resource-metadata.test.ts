@@ -140,7 +140,7 @@ describe('a public resource', () => {
   };
   const everywhere = async (check: (of: { resources: string[]; scopes: string[] }) => boolean) => {
     for (const base of service.instances)
-      for (const document of documents) await eventually(() => shown(base, document), check, 10_000);
+      for (const document of documents) await eventually(() => shown(base, document), check);
   };
 
   test('is named in the metadata with its scopes, on every instance, until it is hidden (RFC 9728 4, RFC 8414 2, protocols P93)', async () => {

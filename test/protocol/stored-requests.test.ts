@@ -164,12 +164,10 @@ describe('the waiting requests of a network', () => {
     await eventually(
       () => begin('198.51.100.201'),
       ({ status }) => status === 303,
-      5000,
     );
     await eventually(
       () => begin('198.51.100.202'),
       ({ status }) => status === 429,
-      5000,
     );
     await service.database.sql(
       `UPDATE authorization_requests SET expires_at = now() - interval '1 second' WHERE network = '198.51.100.0/24'`,
@@ -177,7 +175,6 @@ describe('the waiting requests of a network', () => {
     await eventually(
       () => begin('198.51.100.203'),
       ({ status }) => status === 303,
-      5000,
     );
   });
 

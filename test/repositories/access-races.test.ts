@@ -49,7 +49,7 @@ const waits = async (name: string) => {
 
 /** Nothing is left, also for a user who has access again. */
 async function expectEnd(page: Page): Promise<void> {
-  await eventually(orders, (rows) => rows.length === 0, 10_000);
+  await eventually(orders, (rows) => rows.length === 0);
   const left = await sql(
     `SELECT 'client session' AS kind FROM client_sessions WHERE client_id = $1
      UNION ALL SELECT 'part in a session' FROM session_clients WHERE client_id = $1`,

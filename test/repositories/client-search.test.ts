@@ -28,7 +28,7 @@ beforeAll(async () => {
     [enabled, flood],
   );
   await sql('ANALYZE clients, known_redirect_hosts, audit_events');
-}, 60_000);
+});
 afterAll(() => service?.stop());
 
 const named = (client_name: string, rest: Record<string, unknown> = {}) =>

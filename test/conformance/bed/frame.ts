@@ -51,7 +51,7 @@ export async function openFrame(network: Network, browser: Browser, address: str
   return {
     ask: (data, origin) =>
       new Promise((resolve, reject) => {
-        const late = setTimeout(() => reject(new Error('the frame does not answer')), 5000);
+        const late = setTimeout(() => reject(new Error('the frame does not answer')), 150_000);
         const postMessage = (answer: unknown, target: string) => {
           clearTimeout(late);
           resolve({ answer, target });

@@ -62,7 +62,7 @@ export const logoutNotificationModules: Modules = {
       const state = logoutState();
       expectBack(await logOut(rp, { id_token_hint: hint, post_logout_redirect_uri: back, state }), back, state);
       const ask = async () => rp.bed.suite.received(notified.pathname);
-      const [call] = await eventually(ask, (calls) => calls.length > 0, 10_000);
+      const [call] = await eventually(ask, (calls) => calls.length > 0);
       expect(call).toMatchObject({ method: 'POST', tls: 'TLSv1.3' });
       expect(call!.contentType).toMatch(/^application\/x-www-form-urlencoded\b/);
       const parameters = [...new URLSearchParams(call!.body)];
