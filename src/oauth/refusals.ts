@@ -229,6 +229,8 @@ const connectionRules = {
 const storedRules = {
   // another client holds a resource that this client claims (decisions section 2); the trigger has the sentence, since plain SQL gets it too
   'resource-held': '{sentence}',
+  'several-users':
+    'this text names more than one user: name the user by another text, or change the name of one of them',
 } as const;
 
 const memberRules = { ...userRules, ...requestRules, ...clientRules };

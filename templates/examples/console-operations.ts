@@ -226,7 +226,7 @@ export const operationsExamples: Examples<OperationsPages> = {
         until: 'tomorrow',
       },
       types: viewedTypes,
-      faults: ['address', 'since', 'until'],
+      faults: ['user', 'actor', 'address', 'since', 'until'],
       events: [
         event,
         { id: 'token-1', at, type: 'token.issued', failed: false, client: { id: 'c-1' }, actor: { id: 'service' } },

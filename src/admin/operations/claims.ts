@@ -92,6 +92,7 @@ const byRole = byClient.extend({ role: text(100).describe('The name of the role.
 const roleRefusals = {
   ...{ conflict: 'role-conflict', name: 'role-name', description: 'role-name' },
   ...{ groups: 'holders', users: 'holders', unknown: 'holders', not_found: 'holders' },
+  'several-users': 'several',
 };
 const roleView = ({ name, description, groups, users }: ClientRole) => ({ name, description, groups, users });
 const counted = ({ count }: { count: number }) => ({ count });

@@ -27,11 +27,13 @@ export interface ConsoleClaimsPages {
     /** What a refused form shows again. */
     typed: Readonly<Record<string, string>>;
     /** A key of the catalogue under `console.claims.problem.`. */
-    problem?: 'role-conflict' | 'role-name' | 'holders' | 'rule' | 'conflict';
-    /** The claims of a user, each as JSON; `unknown` if there is no such user. */
+    problem?: 'role-conflict' | 'role-name' | 'holders' | 'several' | 'rule' | 'conflict';
+    /** The field of the role that is typed to which the problem belongs. */
+    field?: 'group' | 'user';
+    /** The claims of a user, each as JSON; a fault if the text names no user, or more than one. */
     preview?: {
       typed: string;
-      unknown?: boolean;
+      fault?: 'unknown' | 'several';
       username?: string;
       idToken?: string;
       userinfo?: string;

@@ -40,9 +40,11 @@ export interface ConsoleGroupsPages {
     broad: boolean;
     form: FormView;
     typed?: string;
-    problem?: 'nobody' | 'many' | 'unknown' | 'links' | 'no-way-in';
+    problem?: 'nobody' | 'many' | 'unknown' | 'several' | 'links' | 'no-way-in';
     /** Typed names that no user has. */
     unknown?: string[];
+    /** A typed text that fits more than one user. */
+    several?: string;
     groupUri: string;
     editUri: string;
     deleteUri: string;

@@ -80,7 +80,7 @@ export interface OperationsPages {
   'console-sessions': ConsoleFrame & {
     user?: string;
     address?: string;
-    fault?: 'user' | 'address';
+    fault?: 'user' | 'several' | 'address';
     sessions: {
       id: string;
       user: LinkedName;
@@ -154,7 +154,8 @@ export interface OperationsPages {
   'console-audit': ConsoleFrame & {
     filter: AuditFilterView;
     types: readonly string[];
-    faults: ('address' | 'since' | 'until')[];
+    /** `user` and `actor` fit more than one user. */
+    faults: ('user' | 'actor' | 'address' | 'since' | 'until')[];
     events: AuditEventRow[];
     /** The number of events that did not match before the search stopped, and the time of the last one. */
     cut?: { lookedAt: number; at: Date };

@@ -107,9 +107,9 @@ export function userBatchesRepository(sql: Sql) {
     async named(texts: readonly string[]): Promise<(string | undefined)[]> {
       const forms = texts.map((text) => otherForm(text) ?? text);
       const rows = await sql.query<{ subs: string[] }>(named, [[...texts, ...forms]]);
-      return texts.map((_text, index) => {
+      return texts.map((text, index) => {
         const subs = new Set([...rows[index]!.subs, ...rows[texts.length + index]!.subs]);
-        if (subs.size > 1) throw ambiguousUser();
+        if (subs.size > 1) throw ambiguousUser(text);
         return [...subs][0];
       });
     },

@@ -3,6 +3,7 @@ import { type Sql, statement } from '../../database/database.ts';
 import { conflict } from '../../oauth/errors.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import { otherForm } from '../../oauth/mail-domain.ts';
+import { refusal } from '../../oauth/refusals.ts';
 import { batchedSelect } from '../batched-select.ts';
 
 /**
@@ -175,8 +176,7 @@ export const sharedTexts =
   'each of these pairs shares a user name, an address or an identifier: change the user name or the address of one of the two';
 
 /** Names none of the users whom a text fits. */
-export const ambiguousUser = () =>
-  conflict('this text names more than one user: name the user by another text, or change the name of one of them');
+export const ambiguousUser = (text: string) => conflict({ ...refusal('several-users', 'users'), value: text });
 
 /** Looks for a text as it was typed, then for the form in which an address with the domain of another script is stored (security R158). */
 async function inEachForm<T>(typed: string, look: (text: string) => Promise<T | undefined>): Promise<T | undefined> {
@@ -207,7 +207,7 @@ export function usersRepository(sql: Sql) {
     findNamed: (named: string): Promise<User | undefined> =>
       inEachForm(named, async (text) => {
         const rows = await sql.query<UserRow>(findNamed, [text]);
-        if (rows.length > 1) throw ambiguousUser();
+        if (rows.length > 1) throw ambiguousUser(text);
         return rows[0] && toUser(rows[0]);
       }),
     /**

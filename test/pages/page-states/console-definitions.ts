@@ -34,7 +34,12 @@ export const consoleDefinitionsStates: View[] = [
     name: 'console-client-claims',
     data: { ...claims[1], problem },
   })),
-  { name: 'console-client-claims', data: { ...claims[0], preview: { typed: 'nobody', unknown: true } } },
+  { name: 'console-client-claims', data: { ...claims[0], preview: { typed: 'nobody', fault: 'unknown' } } },
+  { name: 'console-client-claims', data: { ...claims[0], preview: { typed: 'two', fault: 'several' } } },
+  ...(['group', 'user'] as const).map((field): View => ({
+    name: 'console-client-claims',
+    data: { ...claims[1], typed: { act: 'role-give', role: 'admin', [field]: 'two' }, problem: 'several', field },
+  })),
   { name: 'console-definitions', data: { ...list[0], kind: 'scopes' } },
   ...['scope-conflict', 'scope-name', 'text', 'claims', 'in-use'].map((problem): View => ({
     name: 'console-definition-form',

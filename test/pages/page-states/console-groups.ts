@@ -16,6 +16,7 @@ export const consoleGroupsStates: View[] = [
   { name: 'console-groups', data: { ...groups[0], done: 'group-deleted' } },
   { name: 'console-group', data: { ...without, problem: 'nobody', people: [] } },
   { name: 'console-group', data: { ...without, problem: 'many' } },
+  { name: 'console-group', data: { ...without, problem: 'several', several: 'two' } },
   { name: 'console-group', data: { ...without, problem: 'links' } },
   { name: 'console-group', data: { ...without, problem: 'no-way-in' } },
   { name: 'console-group', data: { ...group[0], done: 'group-changed' } },

@@ -9,6 +9,7 @@ const sessions = examples['console-sessions'][1];
 export const consoleOperationsStates: View[] = [
   { name: 'console-overview', data: { ...overview, pending: { count: 3, more: false } } },
   { name: 'console-sessions', data: { ...sessions, fault: 'user', done: 'session-ended' } },
+  { name: 'console-sessions', data: { ...sessions, fault: 'several' } },
   { name: 'console-sessions', data: { ...sessions, done: 'sessions-ended' } },
   { name: 'console-keys-rotate', data: { ...examples['console-keys-rotate'][1], chosen: [], fault: 'algorithms' } },
   { name: 'console-keys', data: { ...keys, done: 'key-withdrawn' } },

@@ -15,6 +15,7 @@ import { changeClient, findClient } from '../../operations/clients.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
+import { userNamed } from '../named-user.ts';
 import { clientPath, listPath } from './view.ts';
 
 const byId = z.object({ id: text(255) });
@@ -24,6 +25,7 @@ const maxHolders = 50;
 const maxOffered = 200;
 
 type Page = ConsoleClaimsPages['console-client-claims'];
+type Refused = Required<Pick<Page, 'problem'>> & Pick<Page, 'field'>;
 type Typed = Readonly<Record<string, string>>;
 
 interface ClaimsRoutesDependencies {
@@ -56,16 +58,21 @@ export async function clientClaimsRoutes(
     const refused = await act(admin, client, typed);
     return refused === undefined
       ? admin.done(path, 'claims-saved')
-      : show(admin, await find(request), { typed, problem: refused });
+      : show(admin, await find(request), { typed, ...refused });
   });
 
   /** Does what a form asks for. @returns why not */
-  async function act(admin: AdminSession, client: Client, typed: Typed): Promise<Page['problem']> {
+  async function act(admin: AdminSession, client: Client, typed: Typed): Promise<Refused | undefined> {
     const { clientId: id } = client;
     const role = typed['role'] ?? '';
     const call = <P, I>(params: P, input: I) => ({ params, input, actor: admin.by });
-    const outcome = (done: { done: unknown } | { refused: string }) =>
-      'refused' in done ? (done.refused as Page['problem']) : undefined;
+    const outcome = (
+      done: { done: unknown } | { refused: string; member?: string | undefined },
+    ): Refused | undefined => {
+      if ('done' in done) return undefined;
+      const field = done.member?.startsWith('users') ? 'user' : done.member?.startsWith('groups') ? 'group' : undefined;
+      return { problem: done.refused as Refused['problem'], ...(field && { field }) };
+    };
     const members = {
       ...(typed['group'] && { groups: [typed['group'].trim()] }),
       ...(typed['user'] && { users: [typed['user'].trim()] }),
@@ -82,7 +89,7 @@ export async function clientClaimsRoutes(
       case 'scope-give':
       case 'scope-take': {
         const { scope = '' } = typed;
-        if (!(await store.scopes.namesAmong([scope])).length) return 'holders';
+        if (!(await store.scopes.namesAmong([scope])).length) return { problem: 'holders' };
         await administration.changeClient(admin.by, id, ({ metadata }) => {
           const others = splitScope(metadata.scope).filter((one) => one !== scope);
           return {
@@ -106,14 +113,14 @@ export async function clientClaimsRoutes(
         return outcome(changed);
       }
       default:
-        return 'holders';
+        return { problem: 'holders' };
     }
   }
 
   async function show(
     admin: AdminSession,
     client: Client,
-    { user, typed = {}, problem }: { user?: string | undefined; typed?: Typed; problem?: Page['problem'] },
+    { user, typed = {}, ...refused }: { user?: string | undefined; typed?: Typed } & Partial<Refused>,
   ): Promise<FastifyReply> {
     const { clientId } = client;
     const [roles, scopes, attributes, groups] = await Promise.all([
@@ -125,6 +132,7 @@ export async function clientClaimsRoutes(
     const holders = await Promise.all(
       roles.map(({ name, users }) => (users > 0 ? store.clientRoles.holders(clientId, name, maxHolders) : [])),
     );
+    const shown = user ? await preview(client, user) : undefined;
     const data = {
       ...{ clientUri: clientPath(clientId), name: displayName(clientId, client.metadata) },
       form: admin.form(pathOf(clientId)),
@@ -146,16 +154,17 @@ export async function clientClaimsRoutes(
       sources: ['groups', 'roles', 'constant', ...attributes.map(({ name }) => name)],
       groups: groups.map(({ name }) => name),
       typed,
-      ...(problem && { problem }),
-      ...(user && { preview: await preview(client, user) }),
+      ...refused,
+      ...(shown && { preview: shown }),
     };
-    return admin.send('console-client-claims', data, { section: 'clients', status: problem ? 400 : 200 });
+    const status = refused.problem || shown?.fault ? 400 : 200;
+    return admin.send('console-client-claims', data, { section: 'clients', status });
   }
 
   /** What the client would get of a user who grants its whole scope. Nothing is issued or stored (federation F67). */
   async function preview(client: Client, login: string): Promise<NonNullable<Page['preview']>> {
-    const found = login.includes('\0') ? undefined : await store.users.findNamed(login);
-    if (!found) return { typed: login.slice(0, 320), unknown: true };
+    const found = await userNamed(store, login);
+    if (typeof found === 'string') return { typed: login.slice(0, 320), fault: found };
     const roles = await store.clientRoles.ofUser(found, client.clientId);
     const scopes = splitScope(client.metadata.scope);
     const granted = { user: { ...found, roles }, scopes, requested: undefined, registered: undefined };

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { eventRows } from '../linked-names.ts';
+import { unlessSeveral } from '../named-user.ts';
 import { isTypedName } from '../typed-name.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
 import { singleValued } from '../../../server/parameters.ts';
@@ -65,7 +66,7 @@ export async function groupPageRoutes(
 
   async function show(
     admin: AdminSession,
-    more: Pick<ConsoleGroupsPages['console-group'], 'typed' | 'problem' | 'unknown'> = {},
+    more: Pick<ConsoleGroupsPages['console-group'], 'typed' | 'problem' | 'unknown' | 'several'> = {},
   ): Promise<FastifyReply> {
     const group = await find(nameOf(admin.request));
     const uri = groupUri(group.name);
@@ -134,7 +135,9 @@ export async function groupPageRoutes(
     const logins = [...new Set(lines.filter((line) => line !== ''))];
     if (logins.length === 0) return show(admin, { typed, problem: 'nobody' });
     if (logins.length > maxAtOnce) return show(admin, { typed, problem: 'many' });
-    const found = await store.userBatches.named(logins.map((login) => login.replaceAll('\0', '')));
+    const search = await unlessSeveral(store.userBatches.named(logins.map((login) => login.replaceAll('\0', ''))));
+    if ('several' in search) return show(admin, { typed, problem: 'several', several: search.several });
+    const { found } = search;
     const unknown = logins.filter((_login, index) => found[index] === undefined).slice(0, maxUnknown);
     if (unknown.length > 0) return show(admin, { typed, problem: 'unknown', unknown });
     const added = await change({ add: found.filter((sub) => sub !== undefined) });

@@ -1,10 +1,12 @@
 // Reads the filter of the audit page from the query of its address.
 import { isIP } from 'node:net';
 import type { AuditFilterView } from '../../../pages/views/console-operations.ts';
+import type { Pages } from '../../../pages/views/index.ts';
 import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
 import type { AuditSearch } from '../../../repositories/audit/audit-search.ts';
 import { tokenIssued, viewedTypes } from '../../../repositories/audit/audit-view.ts';
 import type { Store } from '../../../repositories/store.ts';
+import { userNamed } from '../named-user.ts';
 
 export interface AuditFilterRead {
   /** The typed values. */
@@ -14,7 +16,7 @@ export interface AuditFilterRead {
   search: AuditSearch;
   /** Whether the filter asks for issued tokens, which are no events of the trail. */
   issues: boolean;
-  faults: ('address' | 'since' | 'until')[];
+  faults: Pages['console-audit']['faults'];
 }
 
 /** In place of a member that is typed, a link names a user by sub alone, also one that is deleted: no name is read there (security R153). */
@@ -49,7 +51,10 @@ export async function readAuditFilter(
   };
   const subOf = async (member: keyof typeof bySub) => {
     const typed = read[member];
-    return typed === undefined ? read[bySub[member]] : ((await store.users.findNamed(typed))?.sub ?? typed);
+    if (typed === undefined) return read[bySub[member]];
+    const named = await userNamed(store, typed);
+    if (named === 'several') faults.push(member);
+    return typeof named === 'object' ? named.sub : typed;
   };
   const issues = shown.type === tokenIssued;
   const search: AuditSearch = {

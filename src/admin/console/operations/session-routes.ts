@@ -16,6 +16,7 @@ import { findUser } from '../../operations/users.ts';
 import { queryOf } from '../links.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
+import { userNamed } from '../named-user.ts';
 import { isTypedName } from '../typed-name.ts';
 
 const limit = 50;
@@ -38,6 +39,8 @@ export async function sessionRoutes(
   const confirmation = '/admin/sessions/end';
   const section = 'sessions';
 
+  const withSub = async (sub: string) => (sub.includes('\0') ? undefined : await store.users.find(sub)) ?? 'unknown';
+
   console.page(app, list, async (admin, request) => {
     const { sub, user: typedUser = '', address: typedAddress = '', cursor } = singleValued(request.query);
     const typed = { user: typedUser.trim().slice(0, 320), address: typedAddress.trim().slice(0, 64) };
@@ -48,15 +51,11 @@ export async function sessionRoutes(
       address: typed.address || undefined,
     };
     const after = readCursor(cursor, isNumber);
-    const named = sub ?? filter.user;
-    const find = sub === undefined ? store.users.findNamed : store.users.find;
-    const person = named === undefined || named.includes('\0') ? undefined : await find(named);
-    const fault: 'user' | 'address' | undefined =
-      named !== undefined && !person
-        ? 'user'
-        : filter.address !== undefined && isIP(filter.address) === 0
-          ? 'address'
-          : undefined;
+    const named = sub === undefined ? filter.user && (await userNamed(store, filter.user)) : await withSub(sub);
+    const person = typeof named === 'object' ? named : undefined;
+    const isNoAddress = filter.address !== undefined && isIP(filter.address) === 0;
+    const fault: Pages['console-sessions']['fault'] =
+      named === 'unknown' ? 'user' : named === 'several' ? named : isNoAddress ? 'address' : undefined;
     const found = fault
       ? []
       : await store.sessions.list({ sub: person?.sub, address: filter.address }, { limit, after });
