@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { keyboard, walks } from '../helpers/keyboard.ts';
 import { createMailBed } from '../helpers/mail-bed.ts';
-import { faultsOf } from '../helpers/page-inspection.ts';
+import { bringAxe, faultsOf } from '../helpers/page-inspection.ts';
 import type { TestClient, TestService, TestUser } from '../helpers/service.ts';
 import { authorizationUrl } from '../helpers/user-agent.ts';
 
@@ -49,6 +49,7 @@ async function announced(page: Page): Promise<string[]> {
 describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
   const open = async () => {
     const context = await browser!.newContext({ locale, colorScheme, viewport: { width, height: 740 } });
+    await bringAxe(context);
     const page = await context.newPage();
     const complaints: string[] = [];
     page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));

@@ -1,7 +1,7 @@
 // Checks a page in a browser with axe-core, and for what that does not find: contrast, size of targets, sideways scrolling.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -14,10 +14,13 @@ export const wcagRules: AxeRules = {
   values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
 };
 
-/** Runs in the browser: the rules that are broken, each with the elements that break it. */
+/** Gives axe-core to every page of a browser, before the page: with each check it would be sent and compiled again. */
+export const bringAxe = (context: BrowserContext): Promise<unknown> => context.addInitScript({ content: axe });
+
+/** Runs in the browser: the rules that are broken, each with the elements that break it. The context has been given axe-core. */
 export const runAxe = (runOnly: AxeRules): string => `(async () => {
-  ${axe};
-  const { violations } = await axe.run(document, { runOnly: ${JSON.stringify(runOnly)}, resultTypes: ['violations'] });
+  const options = { runOnly: ${JSON.stringify(runOnly)}, resultTypes: ['violations'], preload: false };
+  const { violations } = await axe.run(document, options);
   return violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).join(' | '));
 })()`;
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { expect } from 'vitest';
 import { keyboard } from './keyboard.ts';
-import { faultsOf, faultsWithoutAxe } from './page-inspection.ts';
+import { bringAxe, faultsOf, faultsWithoutAxe } from './page-inspection.ts';
 
 /** A folder for a picture of each page on the way. */
 const pictures = process.env.WALK_PICTURES;
@@ -69,6 +69,7 @@ export async function openWalk(
     ...(colorScheme && { colorScheme }),
     ...(javaScriptEnabled !== undefined && { javaScriptEnabled }),
   });
+  await bringAxe(context);
   const page = await context.newPage();
   const keys = keyboard(page);
   const complaints: string[] = [];

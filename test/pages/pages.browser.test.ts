@@ -5,7 +5,7 @@ import { createPages } from '../../src/pages/renderer.ts';
 import type { PageName } from '../../src/pages/views/index.ts';
 import { examples } from '../../templates/examples/index.ts';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
-import { inspect, overflow, runAxe, wcagRules } from '../helpers/page-inspection.ts';
+import { bringAxe, inspect, overflow, runAxe, wcagRules } from '../helpers/page-inspection.ts';
 import { openRendered } from '../helpers/rendered-page.ts';
 import type { View } from './page-states/index.ts';
 
@@ -31,6 +31,7 @@ beforeAll(async () => {
   for (const kind of kinds) {
     const { colorScheme, width } = kind;
     const context: BrowserContext = await browser.newContext({ colorScheme, viewport: { width, height: 800 } });
+    await bringAxe(context);
     tabs.push({ kind, tab: await openRendered(context, pages) });
   }
 });
