@@ -1,10 +1,11 @@
 // Performs the administrator's operations of the demonstration: creates the sample users and approves the sample applications, on the
 // service's database.
 import { randomInt } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pino from 'pino';
 import type { Config } from '../src/config.ts';
+import { makeFolder } from '../src/config/data-dir.ts';
 import { openConnection } from '../src/database/connection.ts';
 import { createPasswordHashing } from '../src/crypto/password-hashing.ts';
 import { type Administration, createAdministration } from '../src/domain/administration/administration.ts';
@@ -122,7 +123,7 @@ export function readNotes(dataDir: string): Notes {
 
 /** Readable only by the owner of the files: they hold the sample applications' secrets. */
 export function keepNotes(dataDir: string, notes: Notes): void {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(dataDir);
   writeFileSync(notesFile(dataDir), `${JSON.stringify(notes, undefined, 2)}\n`, { mode: 0o600 });
 }
 

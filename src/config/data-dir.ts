@@ -1,6 +1,6 @@
-// Finds the folder of the embedded database: the one that DATA_DIR names, or `data` in the folder of the installation.
-import { realpathSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+// Finds the folder of the embedded database: the one that DATA_DIR names, or `data` in the folder of the installation. It makes such folders.
+import { mkdirSync, realpathSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const installationData = fileURLToPath(new URL('../../data', import.meta.url));
@@ -37,6 +37,20 @@ export function usualDataDir(installed = installationData, current = resolve('da
     folder: current,
     notice: `DATA_DIR is unset, and only ${current} holds a database, so it is used: set DATA_DIR to keep it, or move the folder to ${installed}.`,
   };
+}
+
+/** Makes a folder of its owner alone, and those above it. Node's recursive mkdir never ends where the system refuses with ENOENT. */
+export function makeFolder(folder: string, retry = true): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && statSync(folder).isDirectory()) return;
+    const above = dirname(folder);
+    if (code !== 'ENOENT' || !retry || folder === above) throw error;
+    makeFolder(above);
+    makeFolder(folder, false);
+  }
 }
 
 function isSame(one: string, other: string): boolean {

@@ -1,7 +1,8 @@
 // Reads the secret keys of an installation without SECRET_KEY from its folder; the first start makes the first key.
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError } from '../config.ts';
+import { makeFolder } from '../config/data-dir.ts';
 import { secretKeys as secretKeysShape } from '../config/setting-types.ts';
 import { randomSecret } from '../crypto/secrets.ts';
 
@@ -12,7 +13,7 @@ import { randomSecret } from '../crypto/secrets.ts';
  */
 export function keptSecretKeys(dataDir: string, create: boolean): readonly string[] {
   const file = path.join(dataDir, 'secret-key');
-  if (create) makeFolder(dataDir);
+  if (create) makeDataFolder(dataDir);
   const text = read(file) ?? (create ? make(file) : undefined);
   if (text === undefined)
     throw new ConfigError(`The file ${file} is missing: restore it from a backup, or set SECRET_KEY.`);
@@ -24,12 +25,14 @@ export function keptSecretKeys(dataDir: string, create: boolean): readonly strin
   return keys.data;
 }
 
-function makeFolder(dataDir: string): void {
+const remedy = 'name a folder that the user of the service can make and write to, or set DATABASE_URL and SECRET_KEY';
+
+function makeDataFolder(dataDir: string): void {
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeFolder(dataDir);
   } catch (error) {
     const reason = `is not a folder and cannot be created (${(error as NodeJS.ErrnoException).code})`;
-    throw new ConfigError(`The setting DATA_DIR is wrong: ${dataDir} ${reason}.`, { cause: error });
+    throw new ConfigError(`The setting DATA_DIR is wrong: ${dataDir} ${reason}: ${remedy}.`, { cause: error });
   }
 }
 
@@ -72,6 +75,6 @@ function unusable(file: string, what: 'read' | 'written', error: unknown): Confi
   const advice =
     code === 'EACCES' || code === 'EPERM'
       ? ' (permission denied): run this as the user that owns the folder, or make this user its owner'
-      : ` (${code})`;
+      : ` (${code}): ${remedy}`;
   return new ConfigError(`The setting DATA_DIR is wrong: ${file} cannot be ${what}${advice}.`, { cause: error });
 }

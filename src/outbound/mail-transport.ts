@@ -1,7 +1,8 @@
 // Sends mails by SMTP to the configured server, or without one writes each into a file of a folder.
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
+import { makeFolder } from '../config/data-dir.ts';
 
 /** A mail: one recipient, and the same content as text and as HTML. */
 export interface Letter {
@@ -109,7 +110,7 @@ function intoFolder(options: MailTransportOptions): MailTransport {
       const { message } = await transport.sendMail(messageOf(letter, options));
       const name = `${new Date().toISOString().replace(/[:.]/g, '-')}-${letter.id}.eml`;
       try {
-        await mkdir(folder, { recursive: true, mode: 0o700 });
+        makeFolder(folder);
         // the rename makes the mail appear whole; only the service may read it, since it contains links
         await writeFile(join(folder, `.${name}`), message as Buffer, { mode: 0o600 });
         await rename(join(folder, `.${name}`), join(folder, name));

@@ -92,14 +92,18 @@ test.each<[string, Record<string, string>, string[]]>([
   },
 );
 
-test('the start names a DATA_DIR that is a file, and a HOST that this machine does not have (decisions section 8)', async () => {
+test('the start names a DATA_DIR that is a file or that the system does not make, and a HOST that this machine does not have (decisions section 8)', async () => {
   const file = join(folder, 'file');
   writeFileSync(file, '');
   const misplaced = startServer({ DATA_DIR: file, PORT: '0' });
+  // the system refuses a folder there as if one above it were missing
+  const refused = startServer({ DATA_DIR: '/proc/none/data', PORT: '0' });
   const database = await emptyDatabase();
   const foreignHost = startServer({ DATABASE_URL: database.url, SECRET_KEY: secretKey, HOST: '192.0.2.1', PORT: '0' });
   expect(await misplaced.exited).toEqual({ code: 1, signal: null });
   expect(complaint(misplaced)).toEqual([expect.stringContaining('DATA_DIR')]);
+  expect(await refused.exited).toEqual({ code: 1, signal: null });
+  expect(complaint(refused)).toEqual([expect.stringMatching(/^The setting DATA_DIR .*: name a folder .*\.$/)]);
   expect(await foreignHost.exited).toEqual({ code: 1, signal: null });
   expect(complaint(foreignHost)).toEqual([expect.stringContaining('HOST')]);
 });

@@ -1,7 +1,8 @@
 // Prepares the cluster's files: DATA_DIR, the folder DATA_DIR/postgres that initdb fills, its owner, and the socket's link.
 import { randomBytes } from 'node:crypto';
-import { chmod, chown, lchown, mkdir, readdir, readlink, rename, stat, symlink } from 'node:fs/promises';
+import { chmod, chown, lchown, readdir, readlink, rename, stat, symlink } from 'node:fs/promises';
 import path from 'node:path';
+import { makeFolder } from '../../config/data-dir.ts';
 import { serverAccount, type Account } from './account.ts';
 import { findBinaries, type Binaries } from './binaries.ts';
 import { EmbeddedPostgresError, errorCode } from './error.ts';
@@ -30,7 +31,7 @@ export interface Cluster {
 export async function openCluster(dataDir: string, log: (line: string) => void): Promise<Cluster> {
   const directory = path.join(dataDir, 'postgres');
   try {
-    await makeFolder(dataDir);
+    makeFolder(dataDir);
     const account = await serverAccount(dataDir, directory);
     const binaries = await findBinaries(account, log);
     await initialise({ dataDir, directory, account, binaries });
@@ -58,19 +59,6 @@ export function folderError(dataDir: string, error: unknown): EmbeddedPostgresEr
     `The embedded PostgreSQL cannot store its data in DATA_DIR (${dataDir}): ${reason}; or choose another DATA_DIR, or set DATABASE_URL.`,
     { cause: error },
   );
-}
-
-/** Makes a folder and those above it. Node's recursive mkdir never ends where the system refuses with ENOENT. */
-async function makeFolder(folder: string, retry = true): Promise<void> {
-  try {
-    await mkdir(folder, { mode: 0o700 });
-  } catch (error) {
-    const code = errorCode(error);
-    if (code === 'EEXIST' && (await stat(folder)).isDirectory()) return;
-    if (code !== 'ENOENT' || !retry || folder === path.dirname(folder)) throw error;
-    await makeFolder(path.dirname(folder));
-    await makeFolder(folder, false);
-  }
 }
 
 /** PostgreSQL requires that it owns its folder, and mode 0700. A copied or restored DATA_DIR may belong to root. */
