@@ -38,7 +38,7 @@ test('a request prints nothing, whether it is refused or not (security R166)', a
 test.each(['[::127.0.0.1]', '[::10.0.0.1]', '[::7f00:1]', '[::]', 'compatible.example'])(
   'an IPv4-compatible address is not public: %s (security R47, RFC 4291 2.5.5.1)',
   async (host) => {
-    const connects = vi.spyOn(dns, 'lookup').mockImplementation(((
+    const looked = vi.spyOn(dns, 'lookup').mockImplementation(((
       _name: string,
       options: { all?: boolean },
       callback: (...found: unknown[]) => void,
@@ -50,9 +50,8 @@ test.each(['[::127.0.0.1]', '[::10.0.0.1]', '[::7f00:1]', '[::]', 'compatible.ex
     const failure = createGuardedFetch([])(`https://${host}/`).catch((error: Error) => error);
     const { message, cause } = (await failure) as Error;
     expect(message).toContain('cannot be reached');
-    if (host === 'compatible.example') {
-      expect(connects).toHaveBeenCalled();
-      expect((cause as Error).message).toContain('IPv4-compatible');
-    }
+    // a connection that was tried would fail with another cause
+    expect((cause as Error).message).toContain('not public');
+    expect(looked).toHaveBeenCalledTimes(host === 'compatible.example' ? 1 : 0);
   },
 );
