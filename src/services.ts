@@ -24,6 +24,7 @@ import { createAuditTrail } from './server/audit.ts';
 import { createBrowserSessions } from './browser/session.ts';
 import { createClientAuthentication } from './client-authentication/client-authentication.ts';
 import { createDeviceCookies } from './browser/device-cookie.ts';
+import { createFormOutcomes } from './browser/form-outcomes.ts';
 import { createLanguageChoice } from './browser/language-choice.ts';
 import { createMetrics, type Siblings } from './server/metrics.ts';
 import { createPageResponses } from './pages/page-response.ts';
@@ -242,6 +243,7 @@ export async function buildServices({
     deviceCookies,
     checkPassword,
     sessions,
+    formOutcomes: createFormOutcomes({ store, secretBox, sessions }),
     passkeys,
     authenticators: authenticators.map((create) =>
       create({

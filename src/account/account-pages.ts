@@ -98,7 +98,8 @@ export function createAccountPages(
       app.post(action, async (request, reply) => {
         const { csrf } = readParameters(antiForgery, request.body);
         const typed = readParameters(fields, request.body);
-        const session = await sessions.find(request, reply);
+        // a form that strengthens the session gives it another cookie
+        const session = await sessions.findOrRepeat(request, reply);
         if (!session) return signIn(reply, session);
         if (!sessions.isOwnForm(request, csrf, { action, session }))
           throw invalidRequest('the form has expired or came from another site');

@@ -171,6 +171,15 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       }
       return setSessionCookie(reply, token, made);
     },
+    /** The live session of the cookie, or the one to which the same form has just given another cookie. */
+    async findOrRepeat(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
+      const session = await this.find(request, reply);
+      const form = session ? undefined : formHash(request);
+      if (!form) return session;
+      const { token, hash } = newOpaqueToken('session');
+      if (!setSessionCookie(reply, token, await store.sessions.repeat(form, hash))) return undefined;
+      return store.sessions.find(hash, options.idleLifetime);
+    },
     /** Expires both cookies of the browser, and changes the state that relying parties' pages poll. */
     forget(reply: FastifyReply): void {
       reply.clearCookie(sessionCookie, cookie);

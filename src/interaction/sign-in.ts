@@ -63,8 +63,13 @@ export function createSignIn(options: SignInOptions) {
     });
     if (!made) return undefined;
     device.set(reply);
-    const landsAtStart = startPage && continuation.transaction === undefined && continuation.returnTo === undefined;
-    return landsAtStart ? '/account/start' : continuationPath(continuation);
+    return landingPath(continuation);
+  }
+
+  /** Where a completed sign-in lands. */
+  function landingPath({ transaction, returnTo }: Pick<Continuation, 'transaction' | 'returnTo'>): string {
+    const landsAtStart = startPage && transaction === undefined && returnTo === undefined;
+    return landsAtStart ? '/account/start' : continuationPath({ transaction, returnTo });
   }
 
   /** Where a user of an enforced domain signs in, whatever was shown here or at another connection; undefined for others (federation 4). */
@@ -139,7 +144,7 @@ export function createSignIn(options: SignInOptions) {
         ((await findRequired(request, user, continuation)) ??
           (await beginSecondStep(request, reply, user, continuation)));
       if (led !== undefined) return led;
-      return (await sessions.repeat(request, reply, user?.passwordHash)) ? continuationPath(continuation) : undefined;
+      return (await sessions.repeat(request, reply, user?.passwordHash)) ? landingPath(continuation) : undefined;
     },
     /**
      * Adds the methods that a user showed when enrolling a second factor to the session, which gets a new cookie and keeps its age. Sessions

@@ -24,6 +24,7 @@ import { grantsRepository } from './clients/grants.ts';
 import { groupsRepository } from './groups/groups.ts';
 import { hourlyCountsRepository } from './audit/hourly-counts.ts';
 import { instancesRepository } from './instances/instances.ts';
+import { formOutcomesRepository } from './sessions/form-outcomes.ts';
 import { keptFormsRepository } from './kept-forms/kept-forms.ts';
 import { knownBrowsersRepository } from './sessions/device-cookies.ts';
 import { logoutDeliveriesRepository } from './logout-deliveries/logout-deliveries.ts';
@@ -103,6 +104,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     upstreamLogouts: upstreamLogoutsRepository(sql),
     upstreamTokens: upstreamTokensRepository(sql),
     keptForms: keptFormsRepository(sql),
+    formOutcomes: formOutcomesRepository(sql),
     logoutDeliveries: logoutDeliveriesRepository(sql),
     mailedLinks: mailedLinksRepository(sql),
     mails: mailsRepository(sql),

@@ -562,6 +562,7 @@ describe('a passkey after the password', () => {
     await service.database.sql(`UPDATE sessions SET form_at = form_at - interval '10 seconds' WHERE sub = $1`, [
       user.sub,
     ]);
+    await service.database.sql('UPDATE form_outcomes SET expires_at = now()');
     expect((await browser(cookies).post(action, { ...fields, credential })).status).toBe(400);
     expect(await eventsOf(user, 'user.sign_in_failed')).toHaveLength(4);
     expect(await sessionsByKey()).toEqual(made);

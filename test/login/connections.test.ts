@@ -191,7 +191,7 @@ describe('an account with the address', () => {
     expect(await clicked(hiddenFields(proven.body))).toBe(`${service.issuer}/account`);
     expect(await clicked({ ...hiddenFields(proven.body), csrf: '' })).toBeUndefined();
     expect(await clicked(hiddenFields(proven.body), new Map())).toBeUndefined();
-    await service.database.sql('UPDATE used_challenges SET expires_at = now()');
+    await service.database.sql('UPDATE form_outcomes SET expires_at = now()');
     expect(await clicked(hiddenFields(proven.body))).toBeUndefined();
     const other = new UserAgent(service);
     expect((await signInBy(other, 'liar')).url).toBe(`${service.issuer}/account`);

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createAccountPages } from '../account-pages.ts';
 import { storePasskey } from '../../authenticators/passkey/enrolment.ts';
+import type { FormOutcomes } from '../../browser/form-outcomes.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { ownPasskeys } from '../../pages/return-to.ts';
 import { mayAddFirstFactor, reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
@@ -47,6 +48,7 @@ type AccountPasskeysDependencies = FindPendingRequestDependencies & {
   store: Store;
   passkeys: Passkeys;
   sessions: BrowserSessions;
+  formOutcomes: FormOutcomes;
   secondFactorEnrolment: SecondFactorEnrolment;
   signIn: SignIn;
   pages: PageResponses;
@@ -56,7 +58,7 @@ export async function accountPasskeysEndpoint(
   app: FastifyInstance,
   options: AccountPasskeysDependencies,
 ): Promise<void> {
-  const { config, store, passkeys, secondFactorEnrolment, sessions, signIn, pages } = options;
+  const { config, store, passkeys, secondFactorEnrolment, sessions, formOutcomes, signIn, pages } = options;
   const administration = createAdministration(store);
   const names = createAccountPages(options, { returnTo: ownPasskeys });
   const removals = createAccountPages(options, { returnTo: ownPasskeys, recent: true });
@@ -76,35 +78,46 @@ export async function accountPasskeysEndpoint(
   app.post(path, async (request, reply) => {
     const { csrf, credential, transaction } = readParameters(addition, request.body);
     const waiting = await waitingFor(request, transaction);
-    const session = await sessions.find(request, reply);
+    const session = await sessions.findOrRepeat(request, reply);
     if (session && !sessions.isOwnForm(request, csrf, { action: path, session, transaction }))
       throw invalidRequest('the form has expired or came from another site');
     // an unattended browser must not enrol a passkey of another person
     if (!session || !mayAdd(session)) return pages.redirect(reply, reauthenticationPath(session, ownPasskeys));
-    const answer = await passkeys.checkMade(request, credential ?? '', signInOf(session));
-    if (answer.outcome !== 'made')
-      return show(
-        request,
-        reply,
-        session,
-        { problem: answer.outcome === 'wrong' ? 'refused' : 'expired' },
-        400,
-        waiting,
-      );
-    const { sub } = session.user;
-    const codes = await store.transaction(async (repositories) => {
-      if (!(await repositories.users.lock(sub))) return undefined;
-      return storePasskey(secondFactorEnrolment, request, repositories, sub, answer.credential);
+    const result = await formOutcomes.once<{ codes: string[] }>(request, async () => {
+      const added = await add(request, session, credential ?? '');
+      if (typeof added === 'string')
+        return {
+          refused: () => show(request, reply, session, { problem: added }, added === 'known' ? 409 : 400, waiting),
+        };
+      // without attestation a new passkey has shown its public key only: it counts as a factor from the next sign-in on
+      await signIn.strengthen(request, reply, session, 'user');
+      return { codes: added };
     });
-    if (!codes) return show(request, reply, session, { problem: 'known' }, 409, waiting);
-    // without attestation a new passkey has shown its public key only: it counts as a factor from the next sign-in on
-    await signIn.strengthen(request, reply, session, 'user');
+    if ('refused' in result) return result.refused();
+    if (result.again) await sessions.repeat(request, reply);
+    const { codes } = result.made;
     const continueUri = waiting ? continuationPath(waiting) : `${path}?done=added`;
     if (codes.length === 0) return pages.redirect(reply, continueUri);
     // a sign-in by password now asks for the passkey: the page shows once the recovery codes that replace it
     const account = accountView(session.user);
     return pages.send(request, reply, 'account-recovery-codes', { account, codes, issuer: config.issuer, continueUri });
   });
+
+  /** Stores a new passkey. @returns the recovery codes that come with it, or the problem */
+  async function add(
+    request: FastifyRequest,
+    session: Session,
+    credential: string,
+  ): Promise<string[] | NonNullable<Page['problem']>> {
+    const answer = await passkeys.checkMade(request, credential, signInOf(session));
+    if (answer.outcome !== 'made') return answer.outcome === 'wrong' ? 'refused' : 'expired';
+    const { sub } = session.user;
+    const codes = await store.transaction(async (repositories) => {
+      if (!(await repositories.users.lock(sub))) return undefined;
+      return storePasskey(secondFactorEnrolment, request, repositories, sub, answer.credential);
+    });
+    return codes ?? 'known';
+  }
 
   names.form(app, `${path}/rename`, renaming, async ({ session }, { passkey, name = '' }, _request, reply) => {
     const renamed = await store.passkeys.rename(session.user.sub, passkey, nameOf(name));

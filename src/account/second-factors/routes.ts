@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createAccountPages } from '../account-pages.ts';
 import { mayAddFirstFactor, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
+import type { FormOutcomes } from '../../browser/form-outcomes.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import { newAuthenticator, secondFactors as factorsPage } from '../../pages/return-to.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
@@ -29,6 +30,7 @@ interface AccountSecondFactorsDependencies {
   config: Config;
   store: Store;
   sessions: BrowserSessions;
+  formOutcomes: FormOutcomes;
   authenticators: readonly Authenticator[];
   secondFactorEnrolment: SecondFactorEnrolment;
   totpEnrolment: SignInEnrolment;
@@ -41,6 +43,7 @@ export async function accountSecondFactorsEndpoint(
   options: AccountSecondFactorsDependencies,
 ): Promise<void> {
   const { config, store, authenticators, secondFactorEnrolment, totpEnrolment, sessions, signIn, pages } = options;
+  const { formOutcomes } = options;
   const administration = createAdministration(store);
   const enrolments = authenticators.flatMap(({ id: kind, enrolment }) => (enrolment ? [{ kind, ...enrolment }] : []));
   const totp = enrolments.filter(({ path }) => path === newAuthenticator.path);
@@ -90,17 +93,26 @@ export async function accountSecondFactorsEndpoint(
 
   const newTotp = textFields(totpEnrolment.fields);
   enrolment.form(app, newAuthenticator.path, newTotp, async ({ session }, fields, request, reply) => {
-    const added = await totpEnrolment.finish(request, session.user, fields);
-    if (added.outcome === 'refused') return setUp(request, reply, session, added.view, 400);
-    await signIn.strengthen(request, reply, session, ...added.amr);
-    return added.recoveryCodes.length > 0
-      ? showCodes(request, reply, session, added.recoveryCodes, 'added')
+    const result = await formOutcomes.once<{ codes: string[] }>(request, async () => {
+      const added = await totpEnrolment.finish(request, session.user, fields);
+      if (added.outcome === 'refused') return { refused: () => setUp(request, reply, session, added.view, 400) };
+      await signIn.strengthen(request, reply, session, ...added.amr);
+      return { codes: added.recoveryCodes };
+    });
+    if ('refused' in result) return result.refused();
+    const { made, again } = result;
+    if (again) await sessions.repeat(request, reply);
+    return made.codes.length > 0
+      ? showCodes(request, reply, session, made.codes, 'added')
       : pages.redirect(reply, `${factorsPage.path}?done=added`);
   });
 
   changes.form(app, '/account/recovery-codes', z.object({}), async ({ session }, _typed, request, reply) => {
-    const codes = await secondFactorEnrolment.renewRecoveryCodes(request, session.user.sub);
-    return codes.length > 0 ? showCodes(request, reply, session, codes) : pages.redirect(reply, factorsPage.path);
+    const result = await formOutcomes.once<{ codes: string[] }>(request, async () => {
+      const codes = await secondFactorEnrolment.renewRecoveryCodes(request, session.user.sub);
+      return codes.length > 0 ? { codes } : { refused: () => pages.redirect(reply, factorsPage.path) };
+    });
+    return 'refused' in result ? result.refused() : showCodes(request, reply, session, result.made.codes);
   });
 
   function setUp(

@@ -14,6 +14,7 @@ import { consoleClientId } from '../../oauth/console-client.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
 import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
+import type { FormOutcomes, Refused } from '../../browser/form-outcomes.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { internalCookie, single } from '../../browser/cookies.ts';
 import { maxAuthAge, recentlyAuthenticated, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
@@ -61,6 +62,8 @@ export interface AdminSession {
     steps: AsyncGenerator<PageData<N>, PageData<N>>,
     options: PageOptions,
   ): FastifyReply;
+  /** Lets a form act once, also if a double click sends it twice. The result is what its page shows. */
+  once: <T extends object>(act: () => Promise<T | Refused>) => Promise<T | Refused>;
   /** Redirects the browser after an operation to a page that shows a notice. @param path may have a query */
   done(path: string, notice: string): FastifyReply;
 }
@@ -86,11 +89,13 @@ export interface ConsoleDependencies {
   clients: ClientCache;
   secretBox: SecretBox;
   sessions: BrowserSessions;
+  formOutcomes: FormOutcomes;
   pages: PageResponses;
   appearance: Pick<AppearanceService, 'current'>;
 }
 
-export function createConsole({ config, store, clients, sessions, secretBox, pages, appearance }: ConsoleDependencies) {
+export function createConsole(options: ConsoleDependencies) {
+  const { config, store, clients, sessions, formOutcomes, secretBox, pages, appearance } = options;
   const { issuer, basePath } = config;
   const tokenCookie = internalCookie('CONSOLE', issuer);
   /** Holds the pending authorization request, sealed. */
@@ -269,6 +274,10 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
         }
         const { status = 200 } = options;
         return pages.sendSteps(request, reply, name, framed<N>(first, options), pagesOfSteps(), { status });
+      },
+      once: async (act) => {
+        const result = await formOutcomes.once(request, act);
+        return 'refused' in result ? result : result.made;
       },
       done: (path, notice) => pages.redirect(reply, `${path}${path.includes('?') ? '&' : '?'}done=${notice}`),
     };

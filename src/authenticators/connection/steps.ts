@@ -64,6 +64,14 @@ const secretShape = /^[A-Za-z0-9_-]{43}$/;
 
 export type ConnectionSteps = ReturnType<typeof createConnectionSteps>;
 
+/** A step as JSON had it, which has no dates. */
+export function withDates<S extends IdentityStep>(step: S): S {
+  const { authTime } = step.identity as { authTime?: Date | string };
+  return typeof authTime === 'string'
+    ? { ...step, identity: { ...step.identity, authTime: new Date(authTime) } }
+    : step;
+}
+
 export function createConnectionSteps(options: {
   store: Pick<Store, 'connectionSteps'>;
   secretBox: SecretBox;
@@ -89,10 +97,9 @@ export function createConnectionSteps(options: {
 
   function open<S extends StepName>(id: string, sealed: Buffer): Contents[S] {
     const read = JSON.parse(secretBox.open(sealed, dataOf(id)).toString()) as Contents[S];
-    if ('identity' in read && typeof read.identity === 'object' && typeof read.identity.authTime === 'string')
-      // JSON has no dates
-      read.identity.authTime = new Date(read.identity.authTime as unknown as string);
-    return read;
+    return 'identity' in read && typeof read.identity === 'object'
+      ? (withDates(read as IdentityStep) as typeof read)
+      : read;
   }
 
   return {

@@ -1,10 +1,12 @@
 // Serves /login/name, where a user chooses the name of the account that an identity is given.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { withDates } from '../../authenticators/connection/steps.ts';
+import type { Refused } from '../../browser/form-outcomes.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { countLinkRequest } from '../../interaction/mailed-link.ts';
 import { readParameters, textFields } from '../../server/parameters.ts';
 import { byOf, contextOf, type LoginConnectionsDependencies, namePath, shownOf } from './login-connections.ts';
-import type { Decide } from './outcome.ts';
+import type { createDecide, StepOutcome } from './outcome.ts';
 import type { ConnectionProblems } from './problem.ts';
 
 const nameForm = textFields({ csrf: 100, username: 1000 });
@@ -13,9 +15,9 @@ export function chooseNameRoutes(
   app: FastifyInstance,
   options: LoginConnectionsDependencies,
   { problem }: ConnectionProblems,
-  decide: Decide,
+  { decide, repeat }: ReturnType<typeof createDecide>,
 ): void {
-  const { store, sessions, signIn, rememberedRequests, pages, connectionSteps: steps, linkIdentity } = options;
+  const { store, sessions, formOutcomes, pages, connectionSteps: steps, linkIdentity } = options;
 
   app.get(namePath, async (request, reply) => {
     onlyNavigation(request);
@@ -23,30 +25,40 @@ export function chooseNameRoutes(
   });
 
   app.post(namePath, async (request, reply) => {
+    const result = await formOutcomes.once(request, () => name(request, reply));
+    if ('refused' in result) return result.refused();
+    const { made, again } = result;
+    if (again) return repeat(request, reply, { ...made, content: withDates(made.content) });
+    return decide(request, reply, made.connectionId, made.content, made.outcome);
+  });
+
+  /** Gives the identity the name that the user chose. */
+  async function name(request: FastifyRequest, reply: FastifyReply): Promise<StepOutcome | Refused> {
     const { csrf, username = '' } = readParameters(nameForm, request.body);
+    const refused = (fault?: 'taken' | 'unusable' | 'throttled'): Refused => ({
+      refused: () => showName(request, reply, username, fault),
+    });
     const waiting = await steps.waiting(request, 'name');
-    if (!waiting) {
-      const next = await signIn.repeat(request, reply, (await rememberedRequests.recall(request)) ?? {});
-      return next === undefined ? problem(request, reply, undefined, 'expired', {}) : pages.redirect(reply, next);
-    }
+    if (!waiting) return { refused: () => problem(request, reply, undefined, 'expired', {}) };
     const { content, connectionId } = waiting;
-    if (!sessions.isOwnForm(request, csrf, { action: namePath, shown: shownOf(content) }))
-      return showName(request, reply, username, undefined);
+    if (!sessions.isOwnForm(request, csrf, { action: namePath, shown: shownOf(content) })) return refused();
     // a step must not allow unlimited tries of names (security R154)
     const wait = await countLinkRequest(options.limits, request);
     if (wait > 0) {
       reply.header('retry-after', String(wait));
-      return showName(request, reply, username, 'throttled');
+      return refused('throttled');
     }
     const outcome = await linkIdentity(connectionId, content.identity, {
       purpose: 'sign-in',
       username: username.trim(),
       by: byOf(request),
     });
-    if (outcome.outcome === 'name') return showName(request, reply, username, outcome.taken ? 'taken' : 'unusable');
+    if (outcome.outcome === 'name') return refused(outcome.taken ? 'taken' : 'unusable');
     await steps.finish(request, reply, 'name');
-    return decide(request, reply, connectionId, content, outcome);
-  });
+    // the session is stored after this returns
+    await store.usedForms.keep(sessions.formHash(request));
+    return { connectionId, content, outcome };
+  }
 
   async function showName(
     request: FastifyRequest,

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Elsewhere } from '../../authenticators/connection/elsewhere.ts';
 import type { ConnectionSteps, StepContinuation } from '../../authenticators/connection/steps.ts';
 import type { UpstreamLogout } from '../../authenticators/connection/upstream-logout.ts';
+import type { FormOutcomes } from '../../browser/form-outcomes.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { VerifiedIdentity } from '../../domain/connections/kind.ts';
 import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
@@ -26,6 +27,7 @@ export interface LoginConnectionsDependencies {
   store: Store;
   clients: ClientCache;
   sessions: BrowserSessions;
+  formOutcomes: FormOutcomes;
   signIn: SignIn;
   rememberedRequests: RememberedRequests;
   pages: PageResponses;

@@ -1,18 +1,27 @@
 // Does what the rule decided about an identity: signs its user in, asks for a proof or a name, or refuses.
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { VerifiedUser } from '../../authenticators/authenticator.ts';
 import type { IdentityStep } from '../../authenticators/connection/steps.ts';
 import type { LinkOutcome } from '../../domain/connections/link-identity.ts';
-import { signInPath } from '../../interaction/sign-in.ts';
+import { type Continuation, signInPath } from '../../interaction/sign-in.ts';
 import { unknownAuthTime } from '../../oauth/acr.ts';
 import { readReturnTo } from '../../pages/return-to.ts';
+import type { Connection } from '../../repositories/connections/connections.ts';
 import { connectPath, continuationIn, type LoginConnectionsDependencies, namePath } from './login-connections.ts';
 import type { ConnectionProblems } from './problem.ts';
 
-export type Decide = ReturnType<typeof createDecide>;
+export type Decide = ReturnType<typeof createDecide>['decide'];
+
+/** What the form of a waiting step came to. */
+export interface StepOutcome {
+  connectionId: string;
+  content: IdentityStep;
+  outcome: LinkOutcome;
+}
 
 export function createDecide(options: LoginConnectionsDependencies, { problem }: ConnectionProblems) {
   const { store, sessions, signIn, pages, connectionSteps: steps, upstreamTokens } = options;
-  return decide;
+  return { decide, repeat };
 
   async function decide(
     request: FastifyRequest,
@@ -44,28 +53,50 @@ export function createDecide(options: LoginConnectionsDependencies, { problem }:
     request: FastifyRequest,
     reply: FastifyReply,
     id: string,
-    { identity, anew, transaction, destination }: IdentityStep,
+    content: IdentityStep,
     sub: string,
   ): Promise<FastifyReply> {
     const connection = await store.connections.find(id);
-    if (connection) await upstreamTokens.keep(connection, sub, identity);
+    if (connection) await upstreamTokens.keep(connection, sub, content.identity);
+    const { user, continuation, isExpired } = await verified(request, reply, connection, id, content, sub);
+    const next = await signIn.proceed(request, reply, user, continuation);
+    if (next === undefined) return problem(request, reply, connection, 'closed', continuationIn(content));
+    return pages.redirect(reply, isExpired ? signInPath('/login', continuationIn(content)) : next);
+  }
+
+  /** Leads a form that was sent twice to where its first request led. */
+  async function repeat(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { connectionId: id, content, outcome }: StepOutcome,
+  ): Promise<FastifyReply> {
+    if (outcome.outcome !== 'sign-in') return decide(request, reply, id, content, outcome);
+    const connection = await store.connections.find(id);
+    const { user, continuation, isExpired } = await verified(request, reply, connection, id, content, outcome.sub);
+    const next = await signIn.repeat(request, reply, continuation, user);
+    if (next === undefined) return problem(request, reply, connection, 'expired', continuationIn(content));
+    return pages.redirect(reply, isExpired ? signInPath('/login', continuationIn(content)) : next);
+  }
+
+  /** The user whom an identity names, and where the sign-in continues. */
+  async function verified(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    connection: Connection | undefined,
+    id: string,
+    { identity, anew, transaction, destination }: IdentityStep,
+    sub: string,
+  ) {
     const { session, pending } = await sessions.findContext(request, reply, { transaction });
-    const isExpired = transaction !== undefined && !pending;
-    const continuation = {
+    const { issuer, subject, sid, amr, authTime = unknownAuthTime } = identity;
+    const upstream = { connectionId: id, issuer, subject, sid, anew, lifetime: connection?.sessionLifetime };
+    const user: VerifiedUser = { sub, passwordHash: undefined, amr, authTime, upstream };
+    const continuation: Continuation = {
       previous: session,
       transaction: pending && transaction,
       clientId: pending?.clientId,
       returnTo: readReturnTo(destination),
     };
-    const { issuer, subject, sid, amr, authTime = unknownAuthTime } = identity;
-    const upstream = { connectionId: id, issuer, subject, sid, anew, lifetime: connection?.sessionLifetime };
-    const next = await signIn.proceed(
-      request,
-      reply,
-      { sub, passwordHash: undefined, amr, authTime, upstream },
-      continuation,
-    );
-    if (next === undefined) return problem(request, reply, connection, 'closed', { transaction, destination });
-    return pages.redirect(reply, isExpired ? signInPath('/login', { transaction }) : next);
+    return { user, continuation, isExpired: transaction !== undefined && !pending };
   }
 }

@@ -1,6 +1,7 @@
 // Serves /login/connect, where a user proves the account with the address of an identity, which is then linked.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { IdentityStep, StepContinuation } from '../../authenticators/connection/steps.ts';
+import { type IdentityStep, withDates } from '../../authenticators/connection/steps.ts';
+import type { Refused } from '../../browser/form-outcomes.ts';
 import { recentlyAuthenticated, vainTrip } from '../../browser/recent-sign-in.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
@@ -8,10 +9,10 @@ import { connectAccount, readReturnTo } from '../../pages/return-to.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { readParameters, textFields } from '../../server/parameters.ts';
 import { byOf, connectPath, contextOf, type LoginConnectionsDependencies, shownOf } from './login-connections.ts';
-import type { Decide } from './outcome.ts';
+import type { Decide, StepOutcome } from './outcome.ts';
 import type { ConnectionProblems } from './problem.ts';
 
-const connectForm = textFields({ csrf: 100, transaction: 100, destination: 100 });
+const connectForm = textFields({ csrf: 100 });
 
 export function proveAccountRoutes(
   app: FastifyInstance,
@@ -19,7 +20,7 @@ export function proveAccountRoutes(
   { problem }: ConnectionProblems,
   decide: Decide,
 ): void {
-  const { store, sessions, pages, connectionSteps: steps, linkIdentity } = options;
+  const { store, sessions, formOutcomes, pages, connectionSteps: steps, linkIdentity } = options;
 
   app.get(connectPath, async (request, reply) => {
     onlyNavigation(request);
@@ -27,30 +28,41 @@ export function proveAccountRoutes(
   });
 
   app.post(connectPath, async (request, reply) => {
-    const { csrf, ...continuation } = readParameters(connectForm, request.body);
     const session = await sessions.find(request, reply);
+    const result = await formOutcomes.once(request, () => connect(request, reply, session));
+    if ('refused' in result) return result.refused();
+    const { made } = result;
+    const { sid, connectionId, outcome } = made;
+    // the outcome belongs to the session that proved the account
+    if (sid !== session?.sid) return showConnect(request, reply, 400);
+    const content = withDates(made.content);
+    if (outcome.outcome !== 'sign-in') return decide(request, reply, connectionId, content, outcome);
+    // the session by the account's own factors stays
+    const { transaction, destination } = content;
+    return pages.redirect(reply, continuationPath({ transaction, returnTo: readReturnTo(destination) }));
+  });
+
+  /** Links the identity to the account. */
+  async function connect(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session | undefined,
+  ): Promise<(StepOutcome & { sid: string }) | Refused> {
+    const refused: Refused = { refused: () => showConnect(request, reply, 400) };
+    const { csrf } = readParameters(connectForm, request.body);
     const waiting = await steps.waiting(request, 'prove');
-    // a double click sent the form twice, and its first request has linked the account
-    if (!waiting && (await store.usedForms.isKept(sessions.formHash(request, session?.sid))))
-      return pages.redirect(reply, continuationPath(continuationOf(continuation)));
-    if (!waiting || !session || !isProof(session, waiting.content, waiting.since))
-      return showConnect(request, reply, 400);
+    if (!waiting || !session || !isProof(session, waiting.content, waiting.since)) return refused;
+    const { connectionId } = waiting;
     if (!sessions.isOwnForm(request, csrf, { action: connectPath, session, shown: shownOf(waiting.content) }))
-      return showConnect(request, reply, 400);
+      return refused;
     // used once, whatever comes of it (federation FR9)
     const content = await steps.finish(request, reply, 'prove');
-    if (!content) return showConnect(request, reply, 400);
+    if (!content) return refused;
     const agreed = content.sub!;
-    const outcome = await linkIdentity(waiting.connectionId, content.identity, {
-      purpose: 'sign-in',
-      agreed,
-      by: byOf(request),
-    });
-    if (outcome.outcome !== 'sign-in') return decide(request, reply, waiting.connectionId, content, outcome);
-    await store.usedForms.keep(sessions.formHash(request, session.sid));
-    // the session by the account's own factors stays
-    return pages.redirect(reply, continuationPath(continuationOf(content)));
-  });
+    const by = byOf(request);
+    const outcome = await linkIdentity(connectionId, content.identity, { purpose: 'sign-in', agreed, by });
+    return { sid: session.sid, connectionId, content, outcome };
+  }
 
   async function showConnect(request: FastifyRequest, reply: FastifyReply, status: number): Promise<FastifyReply> {
     const waiting = await steps.waiting(request, 'prove');
@@ -73,7 +85,7 @@ export function proveAccountRoutes(
         ...(pending?.client && { client: pending.client }),
         address: content.identity.address?.value ?? '',
         signInUri: signInPath('/login', { returnTo: connectAccount }),
-        ...(csrf !== false && { form: { action: connectPath, hidden: { csrf, ...hiddenOf(content) } } }),
+        ...(csrf !== false && { form: { action: connectPath, hidden: { csrf } } }),
         ...(isOther && { other: true }),
         ...(isUntimed && { untimed: true }),
       },
@@ -86,14 +98,3 @@ export function proveAccountRoutes(
 function isProof(session: Session, { sub }: IdentityStep, since: Date): boolean {
   return session.user.sub === sub && session.authTime > since && recentlyAuthenticated(session);
 }
-
-/** Where a form goes on that was sent twice: the step itself is used up by then. */
-const hiddenOf = ({ transaction, destination }: StepContinuation): Record<string, string> => ({
-  ...(transaction !== undefined && { transaction }),
-  ...(destination !== undefined && { destination }),
-});
-
-const continuationOf = ({ transaction, destination }: StepContinuation) => ({
-  transaction,
-  returnTo: readReturnTo(destination),
-});

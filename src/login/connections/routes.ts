@@ -19,12 +19,13 @@ export async function loginConnectionsEndpoint(
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => options.pages.errors(error, request, reply));
   const problems = createConnectionProblems(options);
-  const decide = createDecide(options, problems);
+  const outcomes = createDecide(options, problems);
+  const { decide } = outcomes;
   keyRoutes(app, options);
   beginRoutes(app, options, problems);
   callbackRoutes(app, options, problems, decide);
   directoryRoutes(app, options, problems, decide);
   providerLogoutRoutes(app, options);
   proveAccountRoutes(app, options, problems, decide);
-  chooseNameRoutes(app, options, problems, decide);
+  chooseNameRoutes(app, options, problems, outcomes);
 }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { SecondFactorEnrolment } from '../../authenticators/enrolment.ts';
 import { storePasskey } from '../../authenticators/passkey/enrolment.ts';
 import { maxCredentialLength, type Passkeys } from '../../authenticators/passkey/passkeys.ts';
+import type { FormOutcomes, Refused } from '../../browser/form-outcomes.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
 import { isInvitable } from '../../domain/administration/invitations.ts';
@@ -42,6 +43,7 @@ interface InvitationDependencies {
   passkeys: Passkeys;
   secondFactorEnrolment: SecondFactorEnrolment;
   sessions: BrowserSessions;
+  formOutcomes: FormOutcomes;
   rememberedRequests: RememberedRequests;
   pages: PageResponses;
   audit: AuditTrail;
@@ -54,8 +56,8 @@ interface Invited {
 }
 
 export async function invitationEndpoint(app: FastifyInstance, options: InvitationDependencies): Promise<void> {
-  const { config, store, passkeys, secondFactorEnrolment, sessions, rememberedRequests, pages, audit, limits } =
-    options;
+  const { config, store, passkeys, secondFactorEnrolment, sessions, formOutcomes, rememberedRequests } = options;
+  const { pages, audit, limits } = options;
   const passwords = createPasswordChoice(options);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
@@ -68,14 +70,16 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
 
   app.post(path, async (request, reply) => {
     const { csrf, new_password: chosen, credential } = readParameters(choice, request.body);
+    if (credential !== undefined) return showCodes(request, reply, csrf, credential);
     const invited = await find(request);
     if (!invited) return gone(request, reply);
-    if (!sessions.isOwnForm(request, csrf, { action: path, shown: invited.link.token }))
-      return show(request, reply, invited, { problem: 'tampered' }, 400);
-    return credential === undefined
+    return isOwn(request, csrf, invited)
       ? setPassword(request, reply, invited, chosen)
-      : addPasskey(request, reply, invited, credential);
+      : show(request, reply, invited, { problem: 'tampered' }, 400);
   });
+
+  const isOwn = (request: FastifyRequest, csrf: string | undefined, { link }: Invited) =>
+    sessions.isOwnForm(request, csrf, { action: path, shown: link.token });
 
   async function setPassword(
     request: FastifyRequest,
@@ -102,30 +106,48 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
     return pages.redirect(reply, await rememberedRequests.signIn(request, reply, proven, 'welcome'));
   }
 
+  /** Creates the passkey, and shows the recovery codes: to each request of a double click, since the browser shows the last answer. */
+  async function showCodes(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    csrf: string | undefined,
+    credential: string,
+  ): Promise<FastifyReply> {
+    const result = await formOutcomes.once(request, () => addPasskey(request, reply, csrf, credential));
+    if ('refused' in result) return result.refused();
+    const { made, again } = result;
+    if (again && (await rememberedRequests.repeat(request, reply, 'welcome')) === undefined)
+      return linkGone(pages, request, reply, 'invitation');
+    return pages.send(request, reply, 'account-recovery-codes', { ...made, issuer: config.issuer });
+  }
+
   async function addPasskey(
     request: FastifyRequest,
     reply: FastifyReply,
-    invited: Invited,
+    csrf: string | undefined,
     credential: string,
-  ): Promise<FastifyReply> {
+  ): Promise<Refused | Pick<Pages['account-recovery-codes'], 'account' | 'codes' | 'continueUri'>> {
+    const invited = await find(request);
+    if (!invited) return { refused: () => gone(request, reply) };
+    const refused = (problem: Pages['invitation']['problem']): Refused => ({
+      refused: () => show(request, reply, invited, { problem }, 400),
+    });
+    if (!isOwn(request, csrf, invited)) return refused('tampered');
     const { user, link } = invited;
     const { sub } = user;
     const answer = await passkeys.checkMade(request, credential, bindingOf(link));
-    if (answer.outcome !== 'made')
-      return show(request, reply, invited, { problem: answer.outcome === 'expired' ? 'expired' : 'passkey' }, 400);
+    if (answer.outcome !== 'made') return refused(answer.outcome === 'expired' ? 'expired' : 'passkey');
     const codes = await use(request, invited, 'passkey', async (repositories) => {
       const stored = await storePasskey(secondFactorEnrolment, request, repositories, sub, answer.credential);
       if (!stored) throw conflict('this passkey belongs to another account');
-      await repositories.usedForms.keep(sessions.formHash(request));
       return stored;
     });
-    if (!codes) return gone(request, reply);
+    if (!codes) return { refused: () => gone(request, reply) };
     // as on the account pages: the authenticator says that it verified the user, and without attestation the key itself counts from the next
     // sign-in on
     const proven = { sub, passwordHash: undefined, amr: ['user', 'mfa'] };
     const continueUri = await rememberedRequests.signIn(request, reply, proven, 'welcome');
-    const data = { account: accountView(user), codes, issuer: config.issuer, continueUri };
-    return pages.send(request, reply, 'account-recovery-codes', data);
+    return { account: accountView(user), codes, continueUri };
   }
 
   /** Uses the invitation up and stores what the user chose, all or nothing. Of several requests at once, one succeeds; undefined for the others. */

@@ -6,6 +6,7 @@ import type {
   SecondFactor,
   SignInEnrolment,
 } from '../../authenticators/authenticator.ts';
+import type { FormOutcomes, Refused } from '../../browser/form-outcomes.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { hasPower, signedInRecently } from '../../browser/recent-sign-in.ts';
 import type { Config } from '../../config.ts';
@@ -26,7 +27,7 @@ import {
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { returnToOf } from '../../pages/return-to.ts';
-import type { Pages } from '../../pages/views/index.ts';
+import type { AccountView, Pages } from '../../pages/views/index.ts';
 import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { AuditTrail } from '../../server/audit.ts';
@@ -48,6 +49,7 @@ type LoginSecondFactorDependencies = FindPendingRequestDependencies & {
   store: Pick<Store, 'secondFactors'>;
   authenticators: readonly Authenticator[];
   sessions: BrowserSessions;
+  formOutcomes: FormOutcomes;
   secondStep: SecondStep;
   signIn: SignIn;
   pages: PageResponses;
@@ -59,7 +61,8 @@ export async function loginSecondFactorEndpoint(
   app: FastifyInstance,
   options: LoginSecondFactorDependencies,
 ): Promise<void> {
-  const { config, store, authenticators, connections, secondStep, signIn, sessions, pages, audit } = options;
+  const { config, store, authenticators, connections, secondStep, signIn, sessions, formOutcomes, pages, audit } =
+    options;
   const guarded = guardedGroups(config);
   const factors = authenticators.flatMap(({ id, second }) => (second ? [{ ...second, id }] : []));
   const answers = textFields({ csrf: 100, ...Object.fromEntries(factors.map(({ field }) => [field.name, field.max])) });
@@ -75,29 +78,39 @@ export async function loginSecondFactorEndpoint(
   });
 
   app.post(path, async (request, reply) => {
+    const result = await formOutcomes.once(request, () => verify(request, reply));
+    if ('refused' in result) return result.refused();
+    const { made, again } = result;
+    if (again) await sessions.repeat(request, reply);
+    return pages.redirect(reply, made.next);
+  });
+
+  /** Verifies a second factor, and completes the sign-in. */
+  async function verify(request: FastifyRequest, reply: FastifyReply): Promise<{ next: string } | Refused> {
     const { csrf, ...fields } = readParameters(answers, request.body);
-    if (await repeated(request, reply)) return reply;
     const step = await enter(request, reply, true);
-    if (!step) return reply;
-    if (!isOwnForm(request, csrf, path, step))
-      return earlier(request, reply, csrf, path, step) ?? ask(request, reply, step, 'tampered', 400);
+    if (!step) return { refused: () => reply };
+    const refused = (failed: Parameters<typeof ask>[3], status = 400): Refused => ({
+      refused: () => ask(request, reply, step, failed, status),
+    });
+    if (!isOwnForm(request, csrf, path, step)) return earlier(request, reply, csrf, path, step) ?? refused('tampered');
     const { user, continuation } = step;
     const shown = factors.find(({ field }) => fields[field.name] !== undefined);
     // the user sent an empty form
-    if (!shown) return ask(request, reply, step, 'missing', 400);
+    if (!shown) return refused('missing');
     const sent = fields[shown.field.name]!;
     // a code in the field of another kind
     const factor = shown.reads?.(sent) === false ? (factors.find(({ reads }) => reads?.(sent)) ?? shown) : shown;
     const answer = await factor.finish({ request, reply, user }, sent);
-    if (answer.outcome === 'verified') return redirect(reply, step, await complete(request, reply, step, answer.amr));
+    if (answer.outcome === 'verified') return complete(request, reply, step, answer.amr);
     if (answer.detail) {
       const { clientId } = continuation;
       const detail = { second_factor: true, ...answer.detail };
       await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub: user.sub, clientId, detail });
     }
     if (answer.wait !== undefined) reply.header('retry-after', String(answer.wait));
-    return ask(request, reply, step, shown, answer.wait === undefined ? 400 : 429);
-  });
+    return refused(shown, answer.wait === undefined ? 400 : 429);
+  }
 
   app.get(enrolment.path, async (request, reply) => {
     onlyNavigation(request);
@@ -106,54 +119,57 @@ export async function loginSecondFactorEndpoint(
   });
 
   app.post(enrolment.path, async (request, reply) => {
-    const { csrf, ...fields } = readParameters(additions, request.body);
-    if (await repeated(request, reply)) return reply;
-    const step = await enter(request, reply, false);
-    if (!step) return reply;
-    const { user } = step;
-    if (!isOwnForm(request, csrf, enrolment.path, step)) {
-      const left = earlier(request, reply, csrf, enrolment.path, step);
-      if (left) return left;
-      const { data, ...view } = enrolment.begin(user);
-      return enrol(request, reply, step, { ...view, data: { ...data, problem: 'tampered' } }, 400);
-    }
-    const added = await enrolment.finish(request, user, fields);
-    if (added.outcome === 'refused') return enrol(request, reply, step, added.view, 400);
-    const next = await complete(
-      request,
-      reply,
-      { ...step, stepUp: step.stepUp || step.upstream !== undefined },
-      added.amr,
-    );
-    if (added.recoveryCodes.length === 0) return redirect(reply, step, next);
-    return pages.send(request, reply, 'account-recovery-codes', {
-      account: accountView(user),
-      codes: added.recoveryCodes,
-      issuer: config.issuer,
-      continueUri: next ?? signInPath('/login', step.continuation),
-    });
+    const result = await formOutcomes.once(request, () => add(request, reply));
+    if ('refused' in result) return result.refused();
+    const { made, again } = result;
+    if (again) await sessions.repeat(request, reply);
+    const { account, codes, next: continueUri } = made;
+    return codes.length === 0
+      ? pages.redirect(reply, continueUri)
+      : pages.send(request, reply, 'account-recovery-codes', { account, codes, issuer: config.issuer, continueUri });
   });
 
-  /** Redirects to the page at which the sign-in continues, or to its start if it could not be completed. */
-  const redirect = (reply: FastifyReply, { continuation }: Step, path: string | undefined): FastifyReply =>
-    pages.redirect(reply, path ?? signInPath('/login', continuation));
+  /** Adds the user's first second factor, and completes the sign-in. */
+  async function add(
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<{ account: AccountView; codes: string[]; next: string } | Refused> {
+    const { csrf, ...fields } = readParameters(additions, request.body);
+    const step = await enter(request, reply, false);
+    if (!step) return { refused: () => reply };
+    const { user } = step;
+    const refused = (view: EnrolmentView): Refused => ({ refused: () => enrol(request, reply, step, view, 400) });
+    if (!isOwnForm(request, csrf, enrolment.path, step)) {
+      const { data, ...view } = enrolment.begin(user);
+      const tampered = refused({ ...view, data: { ...data, problem: 'tampered' } });
+      return earlier(request, reply, csrf, enrolment.path, step) ?? tampered;
+    }
+    const added = await enrolment.finish(request, user, fields);
+    if (added.outcome === 'refused') return refused(added.view);
+    const strengthened = { ...step, stepUp: step.stepUp || step.upstream !== undefined };
+    const { next } = await complete(request, reply, strengthened, added.amr);
+    return { account: accountView(user), codes: added.recoveryCodes, next };
+  }
 
   /**
    * Completes the sign-in. Its time is that of the second factor only if the first one was shown for the same purpose: otherwise a
    * code alone would pass for a fresh sign-in (OpenID Connect Core 3.1.2.1: prompt=login, max_age; security R9).
+   * @returns the page at which the sign-in continues, or its start if it could not be completed
    */
-  function complete(
+  async function complete(
     request: FastifyRequest,
     reply: FastifyReply,
     step: Step,
     methods: readonly string[],
-  ): Promise<string | undefined> {
+  ): Promise<{ next: string }> {
     const { user, passwordHash, upstream, continuation, pending, shownAt, stepUp } = step;
     const amr = withMethods(step.amr, ...methods);
     // a sign-in elsewhere freshens nothing by itself, so that the factor shown here is what counts (federation FR10)
     const apart = stepUp || (upstream === undefined && pending !== undefined && shownAt <= pending.createdAt);
     const authTime = apart ? shownAt : undefined;
-    return signIn.complete(request, reply, { sub: user.sub, passwordHash, amr, authTime, upstream }, continuation);
+    const verified = { sub: user.sub, passwordHash, amr, authTime, upstream };
+    const next = await signIn.complete(request, reply, verified, continuation);
+    return { next: next ?? signInPath('/login', continuation) };
   }
 
   /**
@@ -225,14 +241,6 @@ export async function loginSecondFactorEndpoint(
   const isOwnForm = (request: FastifyRequest, csrf: string | undefined, action: string, step: Step) =>
     sessions.isOwnForm(request, csrf, binding(action, step));
 
-  /** Answers a form that was sent twice, whose first request used the code up; false for any other form. */
-  async function repeated(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-    const { transaction } = singleValued(request.body);
-    const next = await signIn.repeat(request, reply, { transaction, returnTo: returnToOf(request) });
-    if (next !== undefined) void pages.redirect(reply, next);
-    return next !== undefined;
-  }
-
   /** Leads on from a form that was drawn before another tab signed in; undefined for any other form. */
   function earlier(
     request: FastifyRequest,
@@ -240,16 +248,14 @@ export async function loginSecondFactorEndpoint(
     csrf: string | undefined,
     action: string,
     step: Step,
-  ): FastifyReply | undefined {
+  ): Refused | undefined {
     const { user, continuation } = step;
     const { previous } = continuation;
     if (!previous || !sessions.isEarlierForm(request, csrf, binding(action, step))) return undefined;
     secondStep.close(request, reply);
     const isOther = previous.user.sub !== user.sub;
-    return pages.redirect(
-      reply,
-      isOther ? signInPath('/login/accounts', continuation) : continuationPath(continuation),
-    );
+    const next = isOther ? signInPath('/login/accounts', continuation) : continuationPath(continuation);
+    return { refused: () => pages.redirect(reply, next) };
   }
 
   function hiddenFields(request: FastifyRequest, reply: FastifyReply, action: string, step: Step) {

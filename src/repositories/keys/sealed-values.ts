@@ -11,6 +11,7 @@ const columns = [
   { name: 'connections.key_encrypted', table: 'connections', column: 'key_encrypted', key: 'id' },
   { name: 'connection_steps.sealed_encrypted', table: 'connection_steps', column: 'sealed_encrypted', key: 'id' },
   { name: 'kept_forms.sealed_encrypted', table: 'kept_forms', column: 'sealed_encrypted', key: 'id' },
+  { name: 'form_outcomes.sealed_encrypted', table: 'form_outcomes', column: 'sealed_encrypted', key: 'id' },
   { name: 'upstream_tokens.sealed_encrypted', table: 'upstream_tokens', column: 'sealed_encrypted', key: 'id' },
 ] as const;
 export type SealedColumn = (typeof columns)[number]['name'];

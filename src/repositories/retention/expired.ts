@@ -43,6 +43,7 @@ const tables = [
   byExpiry('authorization_requests'),
   byExpiry('connection_steps'),
   byExpiry('kept_forms'),
+  byExpiry('form_outcomes'),
   byExpiry('client_sessions'),
   byExpiry('used_assertions'),
   byExpiry('used_logout_tokens'),

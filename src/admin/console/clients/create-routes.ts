@@ -1,6 +1,7 @@
 // Serves the console's pages that create a client: the choice of its kind, the form, and the new client with its secret and snippets.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
+import type { Refused } from '../../../browser/form-outcomes.ts';
 import type { Config } from '../../../config.ts';
 import { randomId } from '../../../crypto/secrets.ts';
 import { isUniqueViolation } from '../../../database/database.ts';
@@ -8,11 +9,12 @@ import { notFound } from '../../../oauth/errors.ts';
 import { text } from '../../../oauth/text.ts';
 import type { SnippetView } from '../../../pages/views/console-client-create.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
+import type { ShownCredentials } from '../../../tokens/client-credentials.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { resourcePath } from '../../client-review.ts';
 import type { ClientKind } from '../../operations/client-kinds/client-kind.ts';
 import { clientKinds, findKind } from '../../operations/client-kinds/kinds.ts';
-import { makeClient } from '../../operations/clients.ts';
+import { findClient, makeClient } from '../../operations/clients.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { fieldsOf, formOfKind, readForm } from './fields.ts';
@@ -52,36 +54,44 @@ export async function clientCreateRoutes(
     const form = { csrf, action, shown: clientId, back: action, fresh: true };
     const admin = await console.submitted(request, reply, form);
     if (!admin) return reply;
-    const typed = readForm(singleValued(request.body), kind);
-    const read = await validated(typed, config, operationContext.store);
-    if ('refusal' in read) return show(admin, kind, typed, clientId, read.refusal);
-    const { metadata, settings } = read;
-    let made: Awaited<ReturnType<typeof makeClient>>;
-    try {
-      made = await makeClient(operationContext, admin.by, clientId, metadata, settings, kind);
-    } catch (error) {
-      // the form was sent twice: the first answer has shown the secret, which is no longer known
-      if (isUniqueViolation(error)) return admin.done(clientPath(clientId), 'client-made-before');
-      return show(admin, kind, typed, clientId, problemOf(error));
-    }
-    const { client, shown } = made;
-    const { clientSecret, registrationAccessToken } = shown;
+    const made = await admin.once(() => make(admin, kind, clientId));
+    if ('refused' in made) return made.refused();
+    const client = await findClient(operationContext.store, clientId);
     return admin.send(
       'console-client-created',
       {
         ...named(client),
         kind: kind.name,
-        credentials: shownSecrets(config.issuer, clientId, {
-          clientSecret,
-          // administrators manage the other clients
-          ...(client.selfManaged && { registrationAccessToken }),
-        }),
+        credentials: shownSecrets(config.issuer, clientId, made),
         snippets: snippetsOf(kind, client, config.issuer),
         ...(kind.resource && { resources: await resourcesOf(client) }),
       },
       { section: 'clients' },
     );
   });
+
+  /** Creates the client. @returns its secrets */
+  async function make(
+    admin: AdminSession,
+    kind: ClientKind,
+    clientId: string,
+  ): Promise<Refused | Pick<Partial<ShownCredentials>, 'clientSecret' | 'registrationAccessToken'>> {
+    const typed = readForm(singleValued(admin.request.body), kind);
+    const read = await validated(typed, config, operationContext.store);
+    if ('refusal' in read) return { refused: () => show(admin, kind, typed, clientId, read.refusal) };
+    const { metadata, settings } = read;
+    try {
+      const { client, shown } = await makeClient(operationContext, admin.by, clientId, metadata, settings, kind);
+      const { clientSecret, registrationAccessToken } = shown;
+      // administrators manage the other clients
+      return { clientSecret, ...(client.selfManaged && { registrationAccessToken }) };
+    } catch (error) {
+      // the form is older: its first answer has shown the secret, which is no longer known
+      if (isUniqueViolation(error)) return { refused: () => admin.done(clientPath(clientId), 'client-made-before') };
+      const problem = problemOf(error);
+      return { refused: () => show(admin, kind, typed, clientId, problem) };
+    }
+  }
 
   /** The resources that the client has by its registration, for their pages. */
   async function resourcesOf({ metadata }: Client): Promise<{ resource: string; uri: string }[]> {

@@ -2,6 +2,7 @@
 import { maxClientId } from '../../../oauth/client-document.ts';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
+import type { Refused } from '../../../browser/form-outcomes.ts';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
@@ -49,33 +50,47 @@ export async function clientEditRoutes(
     const action = `${clientPath(id)}/edit`;
     const admin = await console.submitted(request, reply, { csrf, action, shown: version, back: action, fresh: true });
     if (!admin) return reply;
+    const saved = await admin.once(() => save(admin, id, version));
+    if ('refused' in saved) return saved.refused();
+    if (saved.newSecret === undefined) return admin.done(clientPath(id), 'client-saved');
+    const shown = shownSecrets(config.issuer, id, { clientSecret: saved.newSecret });
+    return admin.send(
+      'console-client-secrets',
+      { ...named(await find(id)), secrets: [], shown },
+      { section: 'clients' },
+    );
+  });
+
+  /** Changes the client. @returns its new secret, if the change gives it one */
+  async function save(
+    admin: AdminSession,
+    id: string,
+    version: string,
+  ): Promise<Refused | { newSecret: string | undefined }> {
     const looked = await changeable(id);
-    const form = readForm(singleValued(request.body));
+    const form = readForm(singleValued(admin.request.body));
     // the scopes that the form does not offer stay: those of APIs, and those for claims
     const kept = splitScope(looked.metadata.scope).filter((scope) => !isServiceScope(scope));
     const typed = kept.length > 0 ? { ...form, scope: [form['scope'] ?? '', ...kept].join(' ').trim() } : form;
     const read = await validated(typed, config, store);
-    if ('refusal' in read) return show(admin, looked, typed, read.refusal, version);
+    if ('refusal' in read) return { refused: () => show(admin, looked, typed, read.refusal, version) };
     const { metadata, settings } = read;
-    let changed: Awaited<ReturnType<typeof reviseClient>>;
     try {
       const decision = { ...settings, version: Number(version) };
-      changed = await reviseClient(
+      const { newSecret } = await reviseClient(
         operationContext,
         admin.by,
         id,
         () => metadata,
         () => decision,
       );
+      return { newSecret };
     } catch (error) {
+      const problem = problemOf(error);
       // the form shows the present client again, with the typed values
-      return show(admin, await changeable(id), typed, problemOf(error));
+      return { refused: async () => show(admin, await changeable(id), typed, problem) };
     }
-    const { client, newSecret } = changed;
-    if (newSecret === undefined) return admin.done(clientPath(id), 'client-saved');
-    const shown = shownSecrets(config.issuer, id, { clientSecret: newSecret });
-    return admin.send('console-client-secrets', { ...named(client), secrets: [], shown }, { section: 'clients' });
-  });
+  }
 
   async function changeable(clientId: string): Promise<Client> {
     const client = await find(clientId);

@@ -11,7 +11,7 @@ import { deleteClient, disableClient, findClient, renewSecrets } from '../../ope
 import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
-import { clientSecrets, secretsOf } from '../../../tokens/client-credentials.ts';
+import { clientSecrets, secretsOf, type ShownCredentials } from '../../../tokens/client-credentials.ts';
 import { shownSecrets } from './form.ts';
 import { clientPath, figuresOf, listPath, maxCounted, named } from './view.ts';
 import type { Config } from '../../../config.ts';
@@ -55,12 +55,15 @@ export async function clientEndRoutes(
     const wanted = clientSecrets.filter((secret) => typed[secret] !== undefined);
     if (wanted.length === 0) return askForSecrets(admin, await find(id), 'nothing');
     const input = { secrets: wanted, version: Number(version) };
-    const renewed = await perform(renewSecrets, operationContext, { params: { id }, input, actor: admin.by });
-    if ('refused' in renewed) return askForSecrets(admin, await find(id), renewed.refused);
-    const { client, shown } = renewed.done;
+    const shown = await admin.once<Partial<ShownCredentials>>(async () => {
+      const renewed = await perform(renewSecrets, operationContext, { params: { id }, input, actor: admin.by });
+      if ('done' in renewed) return renewed.done.shown;
+      return { refused: async () => askForSecrets(admin, await find(id), renewed.refused) };
+    });
+    if ('refused' in shown) return shown.refused();
     return admin.send(
       'console-client-secrets',
-      { ...named(client), secrets: [], shown: shownSecrets(config.issuer, id, shown) },
+      { ...named(await find(id)), secrets: [], shown: shownSecrets(config.issuer, id, shown) },
       { section: 'clients' },
     );
   });

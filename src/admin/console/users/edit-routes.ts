@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { Refused } from '../../../browser/form-outcomes.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { newInvitation } from '../../../domain/administration/invitations.ts';
 import { createPasswordChoice } from '../../../domain/password-choice.ts';
@@ -14,7 +15,7 @@ import type { OperationContext } from '../../operations/operation.ts';
 import { findUser } from '../../operations/users.ts';
 import type { User } from '../../../repositories/users/users.ts';
 import { allUserFields, newUserFields, readUserForm, userFields, type UserFaults } from './fields.ts';
-import { answerInvitation } from './invitation.ts';
+import { answerInvitation, type Invited } from './invitation.ts';
 import { attributeFields, readAttributeForm } from '../../../pages/attribute-fields.ts';
 import type { AttributeField } from '../../../pages/views/console-definitions.ts';
 import { listPath, pathOf } from './view.ts';
@@ -65,19 +66,35 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
       fresh: true,
     });
     if (!admin) return reply;
-    // the form was sent twice: its user exists
-    if (await store.users.find(sub)) return admin.done(pathOf({ sub }), 'user-made');
-    const typed = singleValued(request.body);
+    const made = await admin.once(() => make(admin, sub));
+    if ('refused' in made) return made.refused();
+    const { username, invited } = made;
+    return invited
+      ? answerInvitation(config, admin, { sub, username }, invited, true)
+      : admin.done(pathOf({ sub }), 'user-made');
+  });
+
+  /** Creates a user with the id that the form was made with. */
+  async function make(
+    admin: AdminSession,
+    sub: string,
+  ): Promise<Refused | { username: string; invited: Invited | undefined }> {
+    const isMade = { refused: () => admin.done(pathOf({ sub }), 'user-made') };
+    // the form was sent before: its user exists
+    if (await store.users.find(sub)) return isMade;
+    const typed = singleValued(admin.request.body);
     const { change, faults } = readUserForm(typed, newUserFields);
     const { username = '', email } = change;
     const invited = typed['access'] !== 'password';
     const passwordFault = invited ? undefined : await passwords.faultOf(typed['password'], { username, email });
-    const trouble = (more: Partial<Trouble>) =>
-      show(admin, undefined, sub, {
-        ...{ typed, faults, status: 400 },
-        ...(passwordFault && { passwordFault }),
-        ...more,
-      });
+    const trouble = (more: Partial<Trouble>): Refused => ({
+      refused: () =>
+        show(admin, undefined, sub, {
+          ...{ typed, faults, status: 400 },
+          ...(passwordFault && { passwordFault }),
+          ...more,
+        }),
+    });
     if (passwordFault || Object.keys(faults).length > 0) return trouble({});
     const passwordHash = invited ? undefined : await passwords.hash(typed['password']!);
     if (!invited && passwordHash === undefined) return trouble({ problem: 'busy', status: 503 });
@@ -93,13 +110,13 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
     };
     const made = await unlessConflict(administration.createUser(admin.by, user, invitation?.delivery));
     if (made === 'conflict') {
-      if (await store.users.find(sub)) return admin.done(pathOf({ sub }), 'user-made');
+      if (await store.users.find(sub)) return isMade;
       return trouble({ ...(await taken(username, email)), status: 409 });
     }
-    if (!invitation) return admin.done(pathOf({ sub }), 'user-made');
-    const { user: invitee, expiresAt } = made.done;
-    return answerInvitation(config, admin, invitee, { uri: invitation.uri, expiresAt }, true);
-  });
+    const { user: created, expiresAt } = made.done;
+    const link = invitation && { uri: invitation.uri, until: expiresAt?.getTime() };
+    return { username: created.username, invited: link };
+  }
 
   console.page(
     app,

@@ -30,22 +30,6 @@ const sent = z.object({
   new_password: text(4096).optional(),
 });
 
-/** Makes a link by which a user chooses a password, and answers with a page that shows it once. False for a disabled user. @param lifetime in seconds */
-async function showLink(
-  operationContext: OperationContext,
-  admin: AdminSession,
-  user: User,
-  lifetime: number,
-): Promise<boolean> {
-  const call = { params: { sub: user.sub }, input: { lifetime }, actor: admin.by };
-  const link = await perform(createRecoveryLink, operationContext, call);
-  if ('refused' in link) return false;
-  const { recoveryUri: uri, expiresAt } = link.done;
-  const data = { username: user.username, userUri: pathOf(user), of: 'password', uri, lifetime, expiresAt } as const;
-  admin.send('console-user-link', data, { section: 'users' });
-  return true;
-}
-
 interface PasswordRoutesDependencies {
   config: Config;
   store: Store;
@@ -78,8 +62,7 @@ export async function userPasswordRoutes(app: FastifyInstance, options: Password
     if (act === 'link') {
       const seconds = lifetime === undefined ? config.lifetimes.recoveryLink : Number(lifetime);
       if (!lifetimes.includes(seconds)) throw invalidRequest('there is no such lifetime');
-      if (await showLink(options.operationContext, admin, user, seconds)) return reply;
-      return show(admin, { ...user, status: 'disabled' }, { status: 409 });
+      return showLink(admin, user, seconds);
     }
     const fault = await passwords.faultOf(chosen, user);
     if (fault) return show(admin, user, { fault, status: 400 });
@@ -91,6 +74,21 @@ export async function userPasswordRoutes(app: FastifyInstance, options: Password
     await options.operationContext.administration.changeUser(admin.by, sub, {}, passwordHash);
     return admin.done(pathOf(user), 'user-password-set');
   });
+
+  /** Makes a link by which a user chooses a password, and shows it once. @param lifetime in seconds */
+  async function showLink(admin: AdminSession, user: User, lifetime: number): Promise<FastifyReply> {
+    const call = { params: { sub: user.sub }, input: { lifetime }, actor: admin.by };
+    const link = await admin.once<{ uri: string; until: number }>(async () => {
+      const made = await perform(createRecoveryLink, options.operationContext, call);
+      if ('refused' in made) return { refused: () => show(admin, { ...user, status: 'disabled' }, { status: 409 }) };
+      const { recoveryUri: uri, expiresAt } = made.done;
+      return { uri, until: expiresAt.getTime() };
+    });
+    if ('refused' in link) return link.refused();
+    const { uri, until } = link;
+    const shown = { username: user.username, userUri: pathOf(user), of: 'password', uri, lifetime } as const;
+    return admin.send('console-user-link', { ...shown, expiresAt: new Date(until) }, { section: 'users' });
+  }
 
   function show(
     admin: AdminSession,

@@ -18,7 +18,7 @@ import { inviteUser, revokeInvitation } from '../../operations/invitations.ts';
 import { changeUser, findUser } from '../../operations/users.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
-import { answerInvitation } from './invitation.ts';
+import { answerInvitation, type Invited } from './invitation.ts';
 import { lineOf, listPath, maxCounted, pathOf, queryOfFilter, readFilter, shownFilter } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -163,9 +163,14 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     const { sub } = user;
     const group = { name: body['group'] ?? '' };
     if (act === 'invite') {
-      const invited = await perform(inviteUser, operationContext, { params: { sub }, input: {}, actor });
-      if ('refused' in invited) return show(admin, { problem: invited.refused });
-      return answerInvitation(config, admin, user, invited.done, false);
+      const invited = await admin.once<Invited>(async () => {
+        const made = await perform(inviteUser, operationContext, { params: { sub }, input: {}, actor });
+        if ('refused' in made) return { refused: () => show(admin, { problem: made.refused }) };
+        const { uri, expiresAt } = made.done;
+        return { uri, until: expiresAt?.getTime() };
+      });
+      if ('refused' in invited) return invited.refused();
+      return answerInvitation(config, admin, user, invited, false);
     }
     if (act === 'revoke-invitation') {
       await revokeInvitation.handler(operationContext, { params: { sub }, input: {}, actor });
