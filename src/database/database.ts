@@ -75,8 +75,11 @@ export function isTakenKey(error: unknown): boolean {
   return isUniqueViolation(error) && (error as pg.DatabaseError).constraint === 'login_keys_pkey';
 }
 
+/** Whether the constraint, or a trigger under its name, refused a value. */
 export function isCheckViolation(error: unknown, constraint: string): boolean {
-  return error instanceof pg.DatabaseError && error.code === '23514' && error.constraint === constraint;
+  return (
+    error instanceof pg.DatabaseError && ['23514', '22023'].includes(error.code!) && error.constraint === constraint
+  );
 }
 
 /** The sentence of a trigger that refused a change under the name `constraint`; undefined for any other error. */

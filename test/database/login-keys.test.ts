@@ -24,6 +24,8 @@ const insertClient = (clientId: string) =>
   ]);
 const namesOf = async (typed: string) =>
   (await sql<{ username: string }>('SELECT username FROM users_of_login($1)', [typed])).map((row) => row.username);
+/** A version that does not know the rule, and serves during the update, answers it as a wrong value of the request. */
+const invalidValue = '22023';
 const taken = { code: '23505', constraint: 'login_keys_pkey' };
 
 test.each([
@@ -68,9 +70,18 @@ test('plain SQL gives no text to a second user, as a name, an address or a sub (
 
 test('a name that looks like a sub belongs to the user with that sub alone (security R153)', async () => {
   const uuid = '1E4B5E0A-9B0F-4D57-8D5C-3A8A3E9F6B11';
-  await expect(insert({ username: ` ${uuid}` })).rejects.toMatchObject({ constraint: 'users_name_is_no_sub' });
+  await expect(insert({ username: ` ${uuid}` })).rejects.toMatchObject({
+    ...{ code: invalidValue, constraint: 'users_name_is_no_sub' },
+  });
   await insert({ username: uuid, sub: uuid.toLowerCase() });
   expect(await namesOf(uuid)).toEqual([uuid]);
+});
+
+test('an address whose domain has no A-label is a wrong value, also for a version that does not know the rule (security R158)', async () => {
+  for (const email of ['ada@münchen.de', 'ada@example.com.'])
+    await expect(insert({ username: 'no A-label', email })).rejects.toMatchObject({
+      ...{ code: invalidValue, constraint: 'users_email_check' },
+    });
 });
 
 test('no client_id is a name, an address or a sub, and the reverse (security R153)', async () => {

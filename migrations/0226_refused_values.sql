@@ -1,0 +1,48 @@
+-- A name that looks like a sub, or an address without an A-label, is a wrong value of the request: the previous version, which asks no such
+-- rule while it still serves, answers an invalid_parameter_value with 400, and answered a check_violation with 500. Both functions are as before
+-- otherwise.
+CREATE OR REPLACE FUNCTION keep_user_keys() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  before text[] := CASE TG_OP WHEN 'INSERT' THEN '{}' ELSE keys_of_user(OLD) END;
+  after text[] := CASE TG_OP WHEN 'DELETE' THEN '{}' ELSE keys_of_user(NEW) END;
+  each text;
+BEGIN
+  IF before = after AND OLD.sub = NEW.sub THEN
+    RETURN NULL;
+  END IF;
+  IF TG_OP = 'UPDATE' AND OLD.sub <> NEW.sub THEN
+    -- everything of the user moves to the other sub
+    FOR each IN SELECT DISTINCT unnest(before) LOOP
+      PERFORM release_login_key(each, OLD.sub);
+    END LOOP;
+    before := '{}';
+  END IF;
+  FOR each IN SELECT unnest(before) EXCEPT SELECT unnest(after) LOOP
+    PERFORM release_login_key(each, OLD.sub);
+  END LOOP;
+  -- in one order, so that two transactions cannot wait for each other
+  FOR each IN SELECT key FROM (SELECT unnest(after) EXCEPT SELECT unnest(before)) AS added (key) ORDER BY key COLLATE "C" LOOP
+    -- a text that looks like a sub is that of its own user alone
+    IF each ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' AND each <> login_key(NEW.sub) THEN
+      RAISE EXCEPTION 'a user name looks like a sub'
+        USING ERRCODE = 'invalid_parameter_value', CONSTRAINT = 'users_name_is_no_sub', TABLE = 'users';
+    END IF;
+    PERFORM claim_login_key(each, NEW.sub);
+  END LOOP;
+  RETURN NULL;
+END $$;
+
+-- Whether an address can be stored as it is, but for the case of its domain.
+CREATE FUNCTION has_a_label(address text) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN address ~ '^[^@"]+@[^@]+$'
+   AND lower(substring(address FROM '@([^@]*)$') COLLATE "C") ~ '^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
+
+CREATE OR REPLACE FUNCTION address_is_stored() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT has_a_label(NEW.email) THEN
+    RAISE EXCEPTION 'the domain of an address must be an A-label, such as example.com or xn--mnchen-3ya.de'
+      USING ERRCODE = 'invalid_parameter_value', CONSTRAINT = 'users_email_check', TABLE = 'users', COLUMN = 'email';
+  END IF;
+  NEW.email := substring(NEW.email FROM '^[^@]*@') || lower(substring(NEW.email FROM '@([^@]*)$') COLLATE "C");
+  RETURN NEW;
+END $$;
