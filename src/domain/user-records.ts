@@ -135,7 +135,7 @@ async function* readTable(stream: Readable, delimiter: string): AsyncGenerator<R
 
 /** Nothing of the file can be read: it is empty, not UTF-8, or its head is not that of a table of users. */
 export class HeadProblem extends OAuthError {
-  readonly kind: 'missing' | 'unknown' | 'twice' | 'separator' | 'encoding' | 'empty';
+  readonly kind: 'missing' | 'unknown' | 'twice' | 'separator' | 'space' | 'encoding' | 'empty';
   /** The name of the wrong column, or the separator, if a page can show it. */
   readonly column: string;
   constructor(kind: HeadProblem['kind'], column: string, description: string) {
@@ -155,9 +155,9 @@ const headProblems = {
     ),
   separator: (separator: string) =>
     new HeadProblem(
-      'separator',
+      separator === '' ? 'space' : 'separator',
       separator,
-      `the columns in the first line are separated by ${separator}: use a comma, a semicolon or a tab`,
+      `the columns in the first line are separated by ${separator || 'spaces'}: use a comma, a semicolon or a tab`,
     ),
 };
 
@@ -172,7 +172,7 @@ function columnsOf(head: string[]): string[] {
   if (unknown >= 0) {
     const given = head[unknown]!.trim();
     const separator = head.length === 1 ? otherSeparator.exec(given)?.[1] : undefined;
-    if (separator !== undefined) throw headProblems.separator(separator.trim() || 'space');
+    if (separator !== undefined) throw headProblems.separator(separator.trim());
     const column = /^[\w. -]{1,64}$/.test(given) ? given : '';
     throw new HeadProblem(
       'unknown',

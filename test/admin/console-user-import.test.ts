@@ -165,6 +165,11 @@ test('an invalid, empty or long text is refused with its reason, and an import t
   expect(head.body).toMatch(
     /id="users-fault">We couldn’t read the users: Unknown column <bdi>shoe<\/bdi>.*username, email/s,
   );
+  const german = { 'accept-language': 'de' };
+  const spaced = await agent.post(importPath, { ...form, users: 'username email\nx x@example.com' }, german);
+  expect(spaced.body).toContain('sind durch Leerzeichen getrennt');
+  const barred = await agent.post(importPath, { ...form, users: 'username|email\nx|x@example.com' }, german);
+  expect(barred.body).toContain('sind durch <bdi>|</bdi> getrennt');
   expect((await send('')).status).toBe(400);
   const long = await send(`username\n${'x'.repeat(1_000_000)}`);
   expect(long.status).toBe(413);

@@ -4,7 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import bcrypt from 'bcrypt';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -243,6 +244,48 @@ test('concurrent imports of the same users create each user once (issue 6)', asy
     `SELECT count(*)::int AS n FROM users WHERE username LIKE 'race%'`,
   );
   expect(row!.n).toBe(600);
+});
+
+test('a row whose name a sign-up takes meanwhile is compared with that user, and not refused for its address (reports A7)', async () => {
+  const other = new pg.Client(service.database.connection);
+  await other.connect();
+  try {
+    await other.query('BEGIN');
+    await other.query(`INSERT INTO users (username) VALUES ('quicker')`);
+    const report = importUsers('text/csv', 'username,email\nquicker,slower@example.com');
+    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await vi.waitUntil(async () => (await service.database.sql(waiting)).length > 0, { timeout: 30_000 });
+    await other.query('COMMIT');
+    expect((await report).done).toEqual(counts(0, 0, 1, 0));
+  } finally {
+    await other.end();
+  }
+});
+
+test('a row that the database alone refuses is refused by column and reason, as other entrances do (security R153, R158)', async () => {
+  // stands for a later Unicode, by which the database reads a text as the service does not
+  await service.database.sql(
+    `CREATE FUNCTION refuse_later() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       RAISE EXCEPTION 'later' USING ERRCODE = 'invalid_parameter_value', CONSTRAINT = TG_ARGV[0]; END $$`,
+  );
+  try {
+    for (const [constraint, name] of [
+      ['users_name_is_no_sub', 'later-sub'],
+      ['users_email_check', 'later-address'],
+    ])
+      await service.database.sql(
+        `CREATE TRIGGER ${constraint}_later BEFORE INSERT ON users FOR EACH ROW WHEN (NEW.username = '${name}')
+         EXECUTE FUNCTION refuse_later(${constraint})`,
+      );
+    const { refused, done } = await importUsers('text/csv', 'username\nlater-sub\nlater-address\nlater-none');
+    expect(refused).toEqual([
+      { line: 2, column: 'username', reason: 'must not look like a user ID (sub)' },
+      { line: 3, column: 'email', reason: 'must be an email address' },
+    ]);
+    expect(done).toEqual(counts(1, 0, 0, 2));
+  } finally {
+    await service.database.sql('DROP FUNCTION refuse_later CASCADE');
+  }
 });
 
 test.each([

@@ -1,5 +1,11 @@
 // Imports a batch of users in one transaction, a part of administration.ts. Each user has an audit event; a refusal affects no other user.
-import { DatabaseUnavailable, isCheckViolation, isInvalidValue, isUniqueViolation } from '../../database/database.ts';
+import {
+  DatabaseUnavailable,
+  isCheckViolation,
+  isInvalidValue,
+  isTakenKey,
+  isUniqueViolation,
+} from '../../database/database.ts';
 import { withNewDeadline } from '../../database/deadline.ts';
 import type { ImportNote, ImportReason } from '../../oauth/import-reasons.ts';
 import { checkValues } from '../attributes.ts';
@@ -47,7 +53,12 @@ export function importUsers(store: Store) {
   return (by: Actor, users: readonly ImportedUser[], options: ImportOptions): Promise<ImportOutcome[]> =>
     attempt(by, users, options);
 
-  async function attempt(by: Actor, users: readonly ImportedUser[], options: ImportOptions): Promise<ImportOutcome[]> {
+  async function attempt(
+    by: Actor,
+    users: readonly ImportedUser[],
+    options: ImportOptions,
+    again = false,
+  ): Promise<ImportOutcome[]> {
     try {
       return await withNewDeadline(() =>
         store.transaction(async (repositories) => {
@@ -58,32 +69,35 @@ export function importUsers(store: Store) {
       );
     } catch (error) {
       if (error instanceof DryRun) return error.outcomes;
-      if (error instanceof DatabaseUnavailable || !isOfAValue(error)) throw error;
+      const refusal = error instanceof DatabaseUnavailable ? undefined : refusalOfDatabase(error);
+      if (!refusal) throw error;
       // a batch that fails is imported again by halves, down to the row that is wrong
-      if (users.length === 1)
-        return [
-          isUniqueViolation(error)
-            ? refused('email', 'taken')
-            : error instanceof SharedValue
-              ? refused('attributes', 'taken')
-              : notStored,
-        ];
-      const half = users.length >> 1;
-      const first = await attempt(by, users.slice(0, half), options);
-      return [...first, ...(await attempt(by, users.slice(half), options))];
+      if (users.length > 1) {
+        const half = users.length >> 1;
+        const first = await attempt(by, users.slice(0, half), options);
+        return [...first, ...(await attempt(by, users.slice(half), options))];
+      }
+      // another request took the text meanwhile: the next look finds it
+      return isTakenKey(error) && !again ? attempt(by, users, options, true) : [refusal];
     }
   }
 }
 
-const notStored = refused('', 'value');
+/** The constraints on one member of a user, with what other entrances say before the database does. */
+const ofConstraints = {
+  users_sub_check: refused('sub', 'sub'),
+  users_name_is_no_sub: refused('username', 'like-sub'),
+  users_email_check: refused('email', 'email'),
+  users_username_check: refused('username', 'invalid'),
+};
 
-const isOfAValue = (error: unknown) =>
-  error instanceof SharedValue ||
-  isUniqueViolation(error) ||
-  isInvalidValue(error) ||
-  ['users_sub_check', 'users_username_check', 'users_email_check', 'users_name_is_no_sub'].some((name) =>
-    isCheckViolation(error, name),
-  );
+/** What the database refused about a row; undefined for an error that is not of its values. */
+function refusalOfDatabase(error: unknown): ImportOutcome | undefined {
+  if (error instanceof SharedValue) return refused('attributes', 'taken');
+  for (const [name, refusal] of Object.entries(ofConstraints)) if (isCheckViolation(error, name)) return refusal;
+  if (isUniqueViolation(error)) return refused('email', 'taken');
+  return isInvalidValue(error) ? refused('', 'value') : undefined;
+}
 
 async function importAll(
   repositories: Repositories,

@@ -70,7 +70,7 @@ export interface ConsoleUsersPages {
     problem?: 'missing' | 'long' | 'head' | 'changed' | 'busy' | 'interrupted';
     /** The problem of the head, and the possible columns; `column` is empty if its name cannot be shown. */
     head?: {
-      kind: 'missing' | 'unknown' | 'twice' | 'separator' | 'encoding' | 'empty';
+      kind: 'missing' | 'unknown' | 'twice' | 'separator' | 'space' | 'encoding' | 'empty';
       column: string;
       columns: readonly string[];
     };

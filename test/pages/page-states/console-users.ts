@@ -73,7 +73,7 @@ export const consoleUsersStates: View[] = [
     },
   },
   { name: 'console-users-import', data: { ...imports[0], checking: { line: 1234, lines: 10_001 } } },
-  ...(['missing', 'unknown', 'twice', 'separator', 'encoding', 'empty'] as const).flatMap((kind) =>
+  ...(['missing', 'unknown', 'twice', 'separator', 'space', 'encoding', 'empty'] as const).flatMap((kind) =>
     ['sub', ''].map((column): View => ({
       name: 'console-users-import',
       data: {
