@@ -3,7 +3,8 @@ import pino from 'pino';
 import { openConnection } from '../database/connection.ts';
 import { appliedText } from '../database/migrations.ts';
 import { createStore } from '../repositories/store.ts';
-import { sharedTexts } from '../repositories/users/users.ts';
+import { unstoredTexts } from '../repositories/users/unstored-addresses.ts';
+import { type Pair, sharedTexts } from '../repositories/users/users.ts';
 import { type Command, parse } from './command.ts';
 
 export const schemaCommands: Record<string, Command> = {
@@ -15,12 +16,21 @@ export const schemaCommands: Record<string, Command> = {
       const connection = await openConnection(config, pino({ level: 'silent' }), { create: false });
       try {
         const done = await connection.migrate();
-        const pairs = await createStore(connection.database).users.pairs(1000);
+        const store = createStore(connection.database);
+        const pairs = await store.users.pairs(1000);
+        const addresses = await store.unstoredAddresses.list(1000);
         const text = done.length > 0 ? `${appliedText(done)}.` : 'The database schema is up to date.';
-        const listed = pairs.map(({ sub, other }) => `${sub} and ${other}`);
+        const listed = [
+          ...section(sharedTexts, pairs, pairLine),
+          ...section(unstoredTexts, addresses, ({ sub, other }) => (other === undefined ? sub : `${sub} (${other})`)),
+        ];
         return {
-          json: { migrations: done, ...(pairs.length > 0 && { pairs }) },
-          text: pairs.length > 0 ? [text, '', `But ${sharedTexts}:`, ...listed].join('\n') : text,
+          json: {
+            migrations: done,
+            ...(pairs.length > 0 && { pairs }),
+            ...(addresses.length > 0 && { addresses }),
+          },
+          text: [text, ...listed].join('\n'),
         };
       } finally {
         await connection.close();
@@ -28,3 +38,10 @@ export const schemaCommands: Record<string, Command> = {
     },
   },
 };
+
+const pairLine = ({ sub, other, attribute }: Pair): string =>
+  `${sub} and ${other}${attribute === undefined ? '' : ` (attribute ${attribute})`}`;
+
+/** What is wrong, and a line for each case; nothing without a case. */
+const section = <Case>(text: string, cases: readonly Case[], line: (one: Case) => string): string[] =>
+  cases.length > 0 ? ['', `But ${text}:`, ...cases.map(line)] : [];

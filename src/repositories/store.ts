@@ -53,6 +53,7 @@ import { signInsRepository } from './sessions/sign-ins.ts';
 import { signingKeysRepository } from './keys/signing-keys.ts';
 import { storedFunctionsRepository } from './retention/stored-functions.ts';
 import { totpAuthenticatorsRepository } from './second-factors/totp-authenticators.ts';
+import { unstoredAddressesRepository } from './users/unstored-addresses.ts';
 import { userBatchesRepository } from './users/user-batches.ts';
 import { userImportsRepository } from './users/user-imports.ts';
 import { userSearchRepository } from './users/user-search.ts';
@@ -132,6 +133,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     storedFunctions: storedFunctionsRepository(sql),
     totpAuthenticators: totpAuthenticatorsRepository(sql),
     usedForms: usedFormsRepository(sql),
+    unstoredAddresses: unstoredAddressesRepository(sql),
     userBatches: userBatchesRepository(sql),
     userImports: userImportsRepository(sql),
     userSearch: userSearchRepository(sql),

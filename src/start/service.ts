@@ -15,7 +15,9 @@ import { listenAt } from '../server/listen.ts';
 import type { Siblings } from '../server/metrics.ts';
 import { logEvent } from '../repositories/audit/audit-events.ts';
 import { createStore, type Store } from '../repositories/store.ts';
+import { unstoredTexts } from '../repositories/users/unstored-addresses.ts';
 import { sharedTexts } from '../repositories/users/users.ts';
+import { carryOverAddresses } from '../jobs/address-carry-over.ts';
 import { cleanUp } from '../jobs/retention.ts';
 import { createFirstAdministrator } from './first-administrator.ts';
 import { openTerminalLog } from './terminal-log.ts';
@@ -62,7 +64,7 @@ export async function startService(
     if (migrations.length > 0) logger.info(appliedText(migrations));
     const store = createStore(database, (event) => logEvent(logger, event));
     await store.serviceSettings.write({ settings: storedForCommands(config), version: installedVersion() });
-    await warnOfPairs(store, logger);
+    await warnOfFormerRules(store, logger);
     let starting = true;
     const isStarting = () => starting;
     const app = await buildApp({ config, database, secretKeys: connection.secretKeys, logger, siblings, isStarting });
@@ -83,6 +85,7 @@ export async function startService(
       { registrationWaiting: config.lifetimes.registrationWaiting, auditRetention: config.lifetimes.auditRetention },
       logger,
     );
+    const addresses = carryOverAddresses(store, logger);
     const { port } = app.server.address() as AddressInfo;
     logger.info({ issuer: config.issuer, port, database: connection.kind }, 'Gatehouse is ready');
     return {
@@ -95,7 +98,7 @@ export async function startService(
         // clients would keep open the connections that become idle after their answer
         const idle = setInterval(() => app.server.closeIdleConnections(), idleInterval);
         await Promise.race([closed, delay(drainTimeout, undefined, { ref: false })]).finally(() => clearInterval(idle));
-        await cleaner.stop();
+        await Promise.all([cleaner.stop(), addresses.stop()]);
         await connection.close();
       },
     };
@@ -106,10 +109,12 @@ export async function startService(
   }
 }
 
-/** Says which users a text names beside another user or a client, since before that was refused (security R153). */
-async function warnOfPairs(store: Store, logger: Logger): Promise<void> {
+/** Says which users have a name, a value or an address from before it was refused (security R153, R158). */
+async function warnOfFormerRules(store: Store, logger: Logger): Promise<void> {
   const pairs = await store.users.pairs(20);
   if (pairs.length > 0) logger.warn({ pairs }, sharedTexts);
+  const users = await store.unstoredAddresses.list(20);
+  if (users.length > 0) logger.warn({ users }, unstoredTexts);
 }
 
 /** Turns an error that the operator can correct into a sentence about HOST or PORT. */

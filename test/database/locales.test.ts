@@ -62,8 +62,8 @@ test('a database with the locale C is carried over: what differs by case alone i
     );
   const { stdout, stderr } = await runCommand({ database, issuer: 'http://localhost', secretKey }, ['migrate']);
   expect(stderr).toBe('');
-  expect(stdout).toContain('change the user name or the address of one of the two:\nada and stranger\n');
-  expect(stdout).toContain('anne and twin');
+  expect(stdout).toContain('change that of one of the two:\nada and stranger\n');
+  expect(stdout).toContain('anne and twin\nanne and twin (attribute badge)\n');
   expect(stdout).toContain('sailor and client boats');
 
   // each of a pair is found as before, and everyone else in any spelling
@@ -102,6 +102,7 @@ test('a database with the locale C is carried over: what differs by case alone i
     pairs: [
       { sub: 'ada', other: 'stranger' },
       { sub: 'anne', other: 'twin' },
+      { sub: 'anne', other: 'twin', attribute: 'badge' },
     ],
   });
 });
@@ -116,6 +117,8 @@ test('a pair is exempt until one of the two is changed, and the other has the te
   });
   await sql(`DELETE FROM users WHERE sub = 'anne'`);
   expect(await found('ÄNNE')).toEqual(['twin']);
+  const { stdout } = await runCommand({ database, issuer: 'http://localhost', secretKey }, ['migrate']);
+  expect(stdout).not.toContain('attribute');
 });
 
 test('a service on such a database gives no twin the name of a user (reports B4, security R153)', async () => {

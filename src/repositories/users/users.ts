@@ -162,18 +162,30 @@ const rehash = statement(
 // subs alone: a log is no place for names and addresses
 const pairs = statement(
   'users.pairs',
-  `SELECT DISTINCT least(k.sub, s.sub) AS sub, greatest(k.sub, s.sub) AS other FROM shared_login_keys s JOIN login_keys k USING (key)
+  `SELECT DISTINCT least(k.sub, s.sub) AS sub, greatest(k.sub, s.sub) AS other, NULL AS attribute FROM shared_login_keys s JOIN login_keys k USING (key)
      JOIN users u ON u.sub IN (k.sub, s.sub) AND s.key IN (login_key(u.username), login_key(u.email))
    UNION ALL
-   SELECT k.sub, 'client ' || c.client_id FROM login_keys k JOIN clients c ON login_key(c.client_id) = k.key
+   SELECT k.sub, 'client ' || c.client_id, NULL FROM login_keys k JOIN clients c ON login_key(c.client_id) = k.key
     WHERE k.is_client AND k.sub IS NOT NULL
-   ORDER BY sub, other LIMIT $1`,
+   UNION ALL
+   SELECT least(v.sub, s.sub), greatest(v.sub, s.sub), s.name FROM shared_attribute_values s
+     JOIN unique_attribute_values v ON v.name = s.name AND v.digest = s.digest AND v.sub <> s.sub
+     JOIN users u ON u.sub = s.sub AND attribute_digest(u.claims -> s.name) = s.digest
+   ORDER BY sub, other, attribute NULLS FIRST LIMIT $1`,
 );
 const remove = statement('users.delete', 'DELETE FROM users WHERE sub = $1 RETURNING sub');
 
+/** Two users, or a user and a client, by sub and id. */
+export interface Pair {
+  sub: string;
+  other: string;
+  /** The unique attribute of which both have the same value; undefined if they share a name or an identifier. */
+  attribute?: string;
+}
+
 /** What the operator does about pairs(). */
 export const sharedTexts =
-  'each of these pairs shares a user name, an address or an identifier: change the user name or the address of one of the two';
+  'each of these pairs shares a user name, an address, an identifier or the value of a unique attribute: change that of one of the two';
 
 /** Names none of the users whom a text fits. */
 export const ambiguousUser = (text: string) => conflict({ ...refusal('several-users', 'users'), value: text });
@@ -284,8 +296,11 @@ export function usersRepository(sql: Sql) {
     async rehash(sub: string, oldHash: string, newHash: string): Promise<boolean> {
       return (await sql.query(rehash, [sub, oldHash, newHash])).length > 0;
     },
-    /** Pairs from before the rule that no text names two users or clients, as subs and ids of clients (security R153). */
-    pairs: (limit: number): Promise<{ sub: string; other: string }[]> => sql.query(pairs, [limit]),
+    /** Pairs from before the rule that no text names two users or clients, and that the locale of the database plays no part (security R153). */
+    pairs: async (limit: number): Promise<Pair[]> =>
+      (await sql.query<{ sub: string; other: string; attribute: string | null }>(pairs, [limit])).map(
+        ({ attribute, ...pair }) => (attribute === null ? pair : { ...pair, attribute }),
+      ),
     async delete(sub: string): Promise<boolean> {
       return (await sql.query(remove, [sub])).length > 0;
     },

@@ -1,0 +1,94 @@
+// An upgrade gives the addresses that were stored before the A-label of their domain, in the background.
+import { randomUUID } from 'node:crypto';
+import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { loadConfig } from '../../src/config.ts';
+import { randomSecret } from '../../src/crypto/secrets.ts';
+import { migrate } from '../../src/database/migrations.ts';
+import { startService } from '../../src/start/service.ts';
+import { runCommand } from '../helpers/command-line.ts';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
+
+const migrations = join(import.meta.dirname, '../../migrations');
+const secretKey = randomSecret();
+let former: string;
+let database: TestDatabase;
+beforeAll(async () => {
+  former = mkdtempSync(join(tmpdir(), 'gatehouse-migrations-'));
+  for (const file of readdirSync(migrations).filter((name) => name < '0200' || name === 'adoption.sql'))
+    copyFileSync(join(migrations, file), join(former, file));
+  database = await createTestDatabase('template0');
+  await migrate(database.connection, { directory: former });
+});
+afterAll(async () => {
+  rmSync(former, { recursive: true, force: true });
+  await database?.drop();
+});
+
+type Line = Record<string, unknown>;
+async function start() {
+  const logged: Line[] = [];
+  const log = pino({}, { write: (line: string) => void logged.push(JSON.parse(line) as Line) });
+  const settings = { PORT: '0', DATABASE_URL: database.url, ADMIN_PASSWORD: randomSecret(), DATA_DIR: former };
+  const service = await startService(loadConfig({ ...settings, SECRET_KEY: secretKey }), undefined, undefined, log);
+  return { service, logged };
+}
+const sql = <Row extends Line>(text: string, values: unknown[] = []) => database.sql<Row>(text, values);
+const addresses = async () =>
+  Object.fromEntries(
+    (await sql<{ sub: string; email: string }>('SELECT sub, email FROM users WHERE email IS NOT NULL')).map(
+      ({ sub, email }) => [sub, email],
+    ),
+  );
+const within = { timeout: 60_000, interval: 20 };
+
+test('addresses of before get the A-label of their domain once, and each that cannot is listed (security R158)', async () => {
+  const before = {
+    ...{ ada: 'Ada@münchen.example', berta: 'berta@MÜNCHEN.example', carl: 'carl@example.com' },
+    ...{ dora: 'dora@bücher.example', other: 'dora@xn--bcher-kva.example', emil: 'emil@example.com.' },
+  };
+  for (const [sub, email] of Object.entries(before))
+    await sql('INSERT INTO users (sub, username, email, email_verified) VALUES ($1, $1, $2, true)', [sub, email]);
+  // an instance that started before the migration and serves
+  await sql(
+    `INSERT INTO instances (id, secret_key_id, started_at) VALUES ($1, '0123456789abcdef', now() - interval '1 minute')`,
+    [randomUUID()],
+  );
+  const early = await start();
+  await vi.waitUntil(() => early.logged.some(({ left }) => left === 4), within);
+  expect(await addresses()).toEqual(before);
+  await early.service.stop();
+  await sql(`DELETE FROM instances WHERE secret_key_id = '0123456789abcdef'`);
+
+  const both = await Promise.all([start(), start()]);
+  const after = { ...before, ada: 'Ada@xn--mnchen-3ya.example', berta: 'berta@xn--mnchen-3ya.example' };
+  const left = 'SELECT FROM unstored_addresses WHERE tried_at IS NULL';
+  await vi.waitUntil(async () => (await sql(left)).length === 0, within);
+  for (const { service } of both) await service.stop();
+  expect(await addresses()).toEqual(after);
+  expect(await sql(`SELECT sub FROM users WHERE email_verified AND email IS NOT NULL`)).toHaveLength(6);
+  const events = `SELECT sub, actor, detail FROM audit_events WHERE type = 'user.changed' ORDER BY sub`;
+  const detail = { members: ['email'] };
+  expect(await sql(events)).toEqual([
+    { sub: 'ada', actor: 'service', detail },
+    { sub: 'berta', actor: 'service', detail },
+  ]);
+
+  // a later start lists what stays, as the command does, and tries nothing again
+  const { service, logged } = await start();
+  await service.stop();
+  expect(logged.find(({ users }) => users !== undefined)).toMatchObject({
+    level: 40,
+    users: [{ sub: 'dora', other: 'other' }, { sub: 'emil' }],
+  });
+  expect(logged.some(({ converted, left: some }) => converted !== undefined || some !== undefined)).toBe(false);
+  const { stdout } = await runCommand({ database, issuer: 'http://localhost', secretKey }, ['migrate']);
+  expect(stdout).toContain('change the address:\ndora (other)\nemil');
+  await sql(`UPDATE users SET email = 'dora@example.com' WHERE sub = 'dora'`);
+  await sql(`UPDATE users SET email = 'emil@example.com' WHERE sub = 'emil'`);
+  const mended = await runCommand({ database, issuer: 'http://localhost', secretKey }, ['migrate']);
+  expect(mended.stdout).not.toContain('A-label');
+});
