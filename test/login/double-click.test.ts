@@ -79,7 +79,7 @@ test('the form is good for ten seconds, for its own browser, and not after a sig
   expect(await again(cookies)).toBe(410);
 });
 
-test('a code of the second step, the password of a signed-in user and a new password are accepted once and sign in (reports A4)', async () => {
+test('a code of the second step is accepted once, and signs in (reports A4)', async () => {
   const user = await bed.newUser();
   const owner = new UserAgent(service);
   await owner.signIn(user);
@@ -89,7 +89,9 @@ test('a code of the second step, the password of a signed-in user and a new pass
   const end = await agent.follow(await twice(agent, step, { code: app.app.code(1) }));
   expect(end.url).toBe(`${service.issuer}/account`);
   expect(end.status).toBe(200);
+});
 
+test('the password of a signed-in user is accepted, and signs in (reports A4)', async () => {
   const plain = await bed.newUser();
   const browser = new UserAgent(service);
   await browser.signIn(plain);
@@ -98,7 +100,10 @@ test('a code of the second step, the password of a signed-in user and a new pass
     password: plain.password,
   });
   expect((await browser.follow(again)).url).toBe(`${service.issuer}/account`);
+});
 
+test('a new password is accepted once, and signs in (reports A4)', async () => {
+  const plain = await bed.newUser();
   await bed.forgotten(plain.username);
   const reset = new UserAgent(service);
   const page = await reset.get(await bed.linkTo(plain.email, /Reset your password/));
