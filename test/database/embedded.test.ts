@@ -588,7 +588,8 @@ describe.runIf(asRoot)('as root', () => {
     const { version } = require(path.join(original, 'package.json')) as { version: string };
     const shared = `/var/lib/gatehouse/postgresql-${version}-${path.basename(name)}`;
     const existed = existsSync(shared);
-    cpSync(path.join(repository, 'src/database'), path.join(tree, 'src/database'), { recursive: true });
+    for (const part of ['src/database', 'src/config'])
+      cpSync(path.join(repository, part), path.join(tree, part), { recursive: true });
     cpSync(original, copy, { recursive: true, verbatimSymlinks: true });
     symlinkSync(path.join(repository, 'node_modules/pg'), path.join(tree, 'node_modules/pg'));
     writeFileSync(path.join(tree, 'package.json'), '{ "type": "module" }');
