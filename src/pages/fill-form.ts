@@ -23,6 +23,10 @@ const hasControls = (form: string): boolean =>
 export const withNotice = (form: string, text: string): string =>
   atStart(form, `<p class="notice" role="status">${escape(text)}</p>`);
 
+/** Writes what went wrong at the beginning of a page's content. */
+export const withProblem = (html: string, text: string): string =>
+  html.replace(/<main\b[^>]*>/, (tag) => `${tag}\n<p class="notice problem" role="alert">${escape(text)}</p>`);
+
 /** Fills the form of an address, but not the controls of secrets. @param notice written at its beginning */
 export function fillForm(
   html: string,

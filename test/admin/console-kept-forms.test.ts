@@ -128,6 +128,17 @@ describe('a form that is sent too late', () => {
     expect(await kept()).toEqual([]);
   });
 
+  test('that is too large to keep is named as such after the confirmation, with what to do (pages “Never lose a form”)', async () => {
+    const sentence = 'it was too large to keep';
+    const path = '/admin/users/import';
+    const confirmation = await sendTooLate(path, { users: `username\n${'y'.repeat(70_000)}`, act: 'check' });
+    const back = await agent.signIn(admin, confirmation);
+    expect(new URL(back.url).pathname).toBe(path);
+    expect(back.body).toMatch(new RegExp(`role="alert">[^<]*${sentence}[^<]*Go back in your browser`));
+    expect(back.body).not.toContain(word);
+    expect((await agent.get(path)).body).not.toContain(sentence);
+  });
+
   async function openFresh(): Promise<UserAgent> {
     ({ agent } = await openConsole(service, admin));
     return agent;

@@ -39,7 +39,7 @@ describe('the message catalogue', () => {
     shown.add('account.label');
     shown.add('about');
     // written into the finished page, where its form is
-    for (const key of ['notice', 'files', 'secret', 'soon']) shown.add(`console.kept.${key}`);
+    for (const key of ['notice', 'files', 'secret', 'soon', 'too-large']) shown.add(`console.kept.${key}`);
     expect(Object.keys(catalogue).filter((key) => !shown.has(key))).toEqual([]);
     expect([...shown].filter((key) => !Object.hasOwn(catalogue, key))).toEqual([]);
   });

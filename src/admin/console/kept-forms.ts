@@ -4,7 +4,15 @@ import { recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import { digest, randomSecret } from '../../crypto/secrets.ts';
-import { fillForm, keepSecrets, mapForms, takesText, type Typed, withNotice } from '../../pages/fill-form.ts';
+import {
+  fillForm,
+  keepSecrets,
+  mapForms,
+  takesText,
+  type Typed,
+  withNotice,
+  withProblem,
+} from '../../pages/fill-form.ts';
 import { associatedDataOf } from '../../repositories/keys/sealed-values.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Store } from '../../repositories/store.ts';
@@ -14,6 +22,8 @@ import { singleValued } from '../../server/parameters.ts';
 const maxLength = 64 * 1024;
 /** The parameter of the page's address, and the field of its form. */
 const parameter = 'kept';
+/** In place of a form that was too large to keep. */
+const tooLarge = 'too-large';
 
 /** A form that was sent too late. */
 interface KeptForm {
@@ -51,17 +61,18 @@ export function createKeptForms({ store, secretBox, sessions, basePath }: KeptFo
   }
 
   return {
-    /** Keeps what a form of this session sent. @returns the address of its page that shows it again; `back` if the form is too long */
+    /** Keeps what a form of this session sent. @returns the address of its page that shows it again, or says that it was too large */
     async keep(request: FastifyRequest, session: Session, action: string, back: string): Promise<string> {
       const typed = Object.fromEntries(
         Object.entries(singleValued(request.body)).filter(([name]) => name !== 'csrf' && name !== parameter),
       );
       const content = JSON.stringify({ action, typed } satisfies KeptForm);
-      if (Buffer.byteLength(content) > maxLength) return back;
+      const kept = (value: string) => `${back}${back.includes('?') ? '&' : '?'}${parameter}=${value}`;
+      if (Buffer.byteLength(content) > maxLength) return kept(tooLarge);
       const secret = randomSecret();
       const id = idOf(secret);
       await store.keptForms.insert(id, session.id, session.user.sub, secretBox.seal(content, dataOf(id)));
-      return `${back}${back.includes('?') ? '&' : '?'}${parameter}=${secret}`;
+      return kept(secret);
     },
     /** Puts the secrets of a form that was kept into the form that was sent now, if its user has not typed them again. */
     async restoreSecrets(request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -95,6 +106,8 @@ export function createKeptForms({ store, secretBox, sessions, basePath }: KeptFo
           return keepSecrets(filled, { action, names, field, word });
         };
       }
+      if (request.method === 'GET' && secret === tooLarge)
+        return (html, text) => withProblem(html, text('console.kept.too-large'));
       // a form that will need a confirmation says so when it opens
       if (request.method !== 'GET' || recentlyAuthenticated(session)) return undefined;
       return (html, text) =>
