@@ -37,7 +37,7 @@ export const directoryExamples: Examples<DirectoryPages> = {
         authoritativeDomains: ['example.com', 'example.org'],
       },
       ...uris,
-      check: { problem: 'certificate' },
+      check: { login: 'ada', groups: ['Staff', longName] },
       imports: {
         ...{ interval: 60, state: 'held', running: false, counts: { found: 120, disabled: 48 }, finishedAt: since },
         form: form(`${uri}/import`),

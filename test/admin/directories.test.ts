@@ -228,7 +228,7 @@ describe.runIf(hasSlapd)('the test of a directory', () => {
 });
 
 describe.runIf(hasSlapd)('the console', () => {
-  test('connects a directory, tests it, and changes it; it never shows the password (federation 6, FR17)', async () => {
+  test('connects a directory, tests it with a user’s groups, and changes it; it never shows the password (federation 6, FR17, reports A6)', async () => {
     const root = await service.createUser({ username: 'root', admin: true });
     const { agent, page: form } = await openConsole(service, root, '/admin/connections/new/directory');
     const press = async (page: Page, action: string, fields: Record<string, string> = {}) =>
@@ -255,6 +255,12 @@ describe.runIf(hasSlapd)('the console', () => {
     });
     const tested = await press(shown, `${path}/test`);
     expect(tested.body).toContain('The directory answers, admits the service account, and has users.');
+    // as the member login of the route and --login of the command
+    const withUser = await press(tested, `${path}/test`, { login: 'alice' });
+    expect(withUser.body).toMatch(/Groups of .{0,3}alice.{0,40}Staff/s);
+    expect(withUser.body).toContain('value="alice"');
+    const unknown = await press(tested, `${path}/test`, { login: 'nobody-here' });
+    expect(unknown.body).toMatch(/value="nobody-here" aria-describedby="login-fault login-hint" aria-invalid="true"/);
     expect((await press(tested, `${path}/import`, { act: 'start' })).body).toContain('The import is due now');
     const edit = await agent.follow(await agent.get('/admin/connections/typed/edit'));
     expect(edit.url).toBe(`${service.issuer}${path}/edit`);

@@ -73,8 +73,8 @@ export interface DirectoryPages {
     editUri: string;
     deleteUri: string;
     testForm: FormView;
-    /** The result of a test. */
-    check?: { problem?: (typeof directoryCheckProblems)[number] };
+    /** The result of a test. `groups` are those of the user with the typed name, absent if the directory does not say. */
+    check?: { problem?: (typeof directoryCheckProblems)[number]; login: string; groups?: string[] };
     /** Present if users are imported. */
     imports?: {
       /** In minutes. */

@@ -27,9 +27,12 @@ export const directoryStates: View[] = [
   })),
   ...directoryCheckProblems.map((one): View => ({
     name: 'console-directory',
-    data: { ...page, check: { problem: one } },
+    data: { ...page, check: { problem: one, login: 'ada' } },
   })),
-  { name: 'console-directory', data: { ...page, check: {} } },
+  ...[{ login: '' }, { login: 'ada' }, { login: 'ada', groups: [] }].map((check): View => ({
+    name: 'console-directory',
+    data: { ...page, check },
+  })),
   ...directoryImportProblems.map((one): View => ({
     name: 'console-directory',
     data: { ...page, imports: { ...imports, state: 'failed', counts: {}, problem: one } },

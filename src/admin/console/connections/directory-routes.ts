@@ -135,9 +135,10 @@ export async function consoleDirectoriesEndpoint(
     const { id } = await find(request);
     const sent = await submitted(request, reply, `${directoryPath(id)}/test`, directoryPath(id));
     if (!sent) return reply;
-    const call = { params: { id }, input: {}, actor: sent.admin.by };
-    const { problem } = await testConnection.handler(operationContext, call);
-    return show(sent.admin, id, problem ? { problem } : {});
+    const login = (sent.body['login'] ?? '').replaceAll('\0', '').trim().slice(0, 320);
+    const call = { params: { id }, input: login === '' ? {} : { login }, actor: sent.admin.by };
+    const { problem, groups } = await testConnection.handler(operationContext, call);
+    return show(sent.admin, id, { login, ...(problem ? { problem } : groups && { groups }) });
   });
 
   app.post(`${path}/:id/directory/import`, async (request, reply) => {
