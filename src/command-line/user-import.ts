@@ -1,6 +1,7 @@
 // Defines the command that imports users from a file of any size.
 import type { Readable } from 'node:stream';
 import { importNotes, importReasons } from '../oauth/import-reasons.ts';
+import { guardedGroups } from '../domain/administration/guarded-groups.ts';
 import { importFile } from '../domain/user-transfer.ts';
 import { harmless } from '../admin/operations/text-table.ts';
 import { by, type Command, parse, type Terminal, UsageError, withDatabase } from './command.ts';
@@ -49,15 +50,16 @@ export const userImportCommands: Record<string, Command> = {
       // before the database is opened: an error of the file would come while nothing waits for it
       const stream: Readable = file === '-' ? stdin : await openText(file);
       const options = {
+        dryRun: values['dry-run'],
         update: values.update,
         admins: values['with-admins'],
         trustConfirmations: values['trust-confirmations'],
-        dryRun: values['dry-run'],
         fromLine,
       };
       let done = 0;
       const counts = await withDatabase(config, terminal, async (parts) => {
-        const reports = importFile(parts, by, stream, format, options);
+        const guarded = guardedGroups(parts.config);
+        const reports = importFile(parts, by, stream, format, { ...options, guarded });
         for (;;) {
           const next = await reports.next();
           if (next.done) return next.value;

@@ -22,6 +22,7 @@ export const importReasons = {
   linked: 'belongs to a user with a linked identity: identify the user by sub, or by connection and subject',
   'other-spelling': 'differs from the stored name in more than upper and lower case: identify the user by sub',
   'undecided-links': 'has sites that were connected automatically: keep or remove them on the user’s page first',
+  'no-way-in': 'would have no way to sign in: create a recovery link first',
   'is-administrator': 'is an administrator, which this import does not allow to be changed',
   'last-administrator': 'is the last enabled administrator',
   value: 'contains a value that cannot be stored',

@@ -106,11 +106,16 @@ export const changeGroup = operation({
     into_existing: z.boolean().describe('Adds the members to the existing group with the new name, if there is one.'),
   }),
   answer: 'Group',
-  refusals: { conflict: 'taken', name: 'name', description: 'description', guarded_sources: 'sources' },
+  refusals: {
+    ...{ 'links.undecided': 'links', 'links.no-way-in': 'no-way-in', conflict: 'taken' },
+    ...{ name: 'name', description: 'description', guarded_sources: 'sources' },
+  },
   async handler({ store, administration, config }, { params: { name }, input, actor }) {
     const { in_steps: gradual = false, into_existing: into = false, ...change } = input;
     if (gradual && change.name === name) throw invalidRequest('the group already has this name');
-    const { moved } = await administration.changeGroup(actor, name, change, { gradual, into });
+    const { moved } = await administration.changeGroup(actor, name, change, {
+      ...{ gradual, into, guarded: guardedGroups(config) },
+    });
     return { moved, group: withGuard(config, await findGroup(store, change.name ?? name)) };
   },
   view: ({ group }) => groupView(group),

@@ -2,6 +2,7 @@
 import { importNotes, importReasons } from '../../oauth/import-reasons.ts';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
+import { guardedGroups } from '../../domain/administration/guarded-groups.ts';
 import { mediaTypes, transferFormats } from '../../domain/user-records.ts';
 import { exportUsers, importFile, type ImportReport } from '../../domain/user-transfer.ts';
 import { DatabaseUnavailable } from '../../database/database.ts';
@@ -29,13 +30,14 @@ const importUsers = operation({
       dry_run: flag.describe('Checks the file and stores nothing.'),
     }),
   media: { body: Object.values(mediaTypes), answer: ['application/jsonl'] },
-  async handler({ store, administration }, { input, actor }) {
+  async handler({ store, administration, config }, { input, actor }) {
     const { content, type } = (input as { file?: UploadedFile }).file!;
     const format = transferFormats.find((known) => type.startsWith(mediaTypes[known]))!;
     const options = {
       update: input.update === 'true',
       admins: input.with_admins === 'true',
       trustConfirmations: input.trust_confirmations === 'true',
+      guarded: guardedGroups(config),
       dryRun: input.dry_run === 'true',
     };
     const reports = importFile({ store, administration }, actor, Readable.from([content]), format, options);

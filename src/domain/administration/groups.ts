@@ -5,7 +5,7 @@ import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Group } from '../../repositories/groups/groups.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
-import { requireDecidedLinks } from './power.ts';
+import { requireDecidedMembers } from './power.ts';
 
 /** How many members one transaction changes, within the deadline of a request. */
 export const maxAtOnce = 1_000;
@@ -96,6 +96,7 @@ export function groupOperations(store: Store) {
     /**
      * Changes name and description of a group in one transaction. Each member's next token has the new name.
      * @param change undefined members stay
+     * @param options.guarded the groups that give power: a new name among them does, too, once links that were made without a person are decided
      * @param options.gradual allows steps for a group with more members than one transaction changes; repeat an interrupted operation to finish it
      * @param options.into allows a group of the new name to exist: the groups are merged, or an interrupted rename continues
      * @returns the number of moved members, and changed: false if the change made no difference
@@ -105,7 +106,7 @@ export function groupOperations(store: Store) {
       by: Actor,
       name: string,
       { name: to = name, description, guarded_sources: sources }: GroupChange,
-      { gradual = false, into = false }: { gradual?: boolean; into?: boolean } = {},
+      { guarded = [], gradual = false, into = false }: GroupChangeOptions = {},
     ): Promise<{ moved: number; changed: boolean }> => {
       if (name === to)
         return store.transaction(async (repositories) => {
@@ -136,7 +137,11 @@ export function groupOperations(store: Store) {
           // clients admit both until the last member has moved, so that no user loses one meanwhile
           await recordAccess(repositories, by, await clientAccess.addGroup(name, to));
         },
-        empty: ({ groups }, subs) => groups.move(name, subs, to),
+        async empty(repositories, subs) {
+          // the members of a guarded group have its power already
+          if (!guarded.includes(name)) await requireDecidedMembers(repositories, to, subs, guarded);
+          return repositories.groups.move(name, subs, to);
+        },
         detail: names,
         async last(repositories) {
           const before = await repositories.groups.find(name);
@@ -184,15 +189,11 @@ export function groupOperations(store: Store) {
       if (Math.max(add.length, remove.length) > maxAtOnce)
         throw invalidRequest(`name at most ${maxAtOnce} users at once`);
       return store.transaction(async (repositories) => {
-        const { groups, auditEvents, users } = repositories;
+        const { groups, auditEvents } = repositories;
         if (!(await groups.keep(name))) throw notFound('there is no such group');
         const there = new Set(await groups.lockUsers([...add, ...remove]));
         const known = (subs: string[]) => subs.filter((sub) => there.has(sub));
-        // each is locked already
-        for (const sub of guarded.includes(name) ? known(add) : []) {
-          const user = await users.find(sub);
-          if (user && !user.groups.includes(name)) await requireDecidedLinks(repositories, user);
-        }
+        await requireDecidedMembers(repositories, name, known(add), guarded);
         const added = await groups.join(name, known(add));
         const removed = await groups.leave(name, known(remove));
         await auditEvents.insertMany(changed(by, added, { group: name }));
@@ -206,6 +207,12 @@ export function groupOperations(store: Store) {
       });
     },
   };
+}
+
+interface GroupChangeOptions {
+  guarded?: readonly string[];
+  gradual?: boolean;
+  into?: boolean;
 }
 
 /** Undefined members stay. */

@@ -1,5 +1,5 @@
 // Decides whether a user may get power: as an administrator, or in a guarded group (security R165).
-import { conflict } from '../../oauth/errors.ts';
+import { conflict, OAuthError } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import { isUnasked } from '../../repositories/connections/linked-identities.ts';
 import type { Repositories } from '../../repositories/store.ts';
@@ -19,6 +19,35 @@ export async function requireDecidedLinks(repositories: Repositories, { sub, use
   const hasWayIn = links.length > 0 || passwordHash !== undefined || (await passkeys.list(sub)).length > 0;
   if (hasWayIn || !(await linkedIdentities.hasRemoved(sub)) || (await mailedLinks.hasRecovery(sub))) return;
   throw conflict(refusal('links.no-way-in', 'links', { user: username }));
+}
+
+/** For an import, which refuses a row and no more. */
+export async function unlessUndecided(check: Promise<void>): Promise<{ refused?: 'undecided-links' | 'no-way-in' }> {
+  try {
+    await check;
+    return {};
+  } catch (error) {
+    const code = error instanceof OAuthError ? error.refusal?.code : undefined;
+    if (code === 'links.undecided') return { refused: 'undecided-links' };
+    if (code === 'links.no-way-in') return { refused: 'no-way-in' };
+    throw error;
+  }
+}
+
+/**
+ * In a transaction that holds the users' rows: before they join a group, which gives power if it is guarded.
+ * @throws OAuthError conflict
+ */
+export async function requireDecidedMembers(
+  repositories: Repositories,
+  group: string,
+  subs: readonly string[],
+  guarded: readonly string[],
+): Promise<void> {
+  for (const sub of guarded.includes(group) ? subs : []) {
+    const user = await repositories.users.find(sub);
+    if (user && givesPower(user, { groups: [group] }, guarded)) await requireDecidedLinks(repositories, user);
+  }
 }
 
 /** The members of the change that give power: the role of an administrator, or a guarded group. */

@@ -11,12 +11,13 @@ import type { ImportNote, ImportReason } from '../../oauth/import-reasons.ts';
 import { checkValues } from '../attributes.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { userEvent } from '../../repositories/audit/audit-diff.ts';
-import { isUnasked, type LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
+import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { ImportedUser } from '../../repositories/users/user-batches.ts';
 import type { User } from '../../repositories/users/users.ts';
 import { entriesOf, hasOtherAddressAsName } from '../../oauth/user-record.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
+import { givesPower, requireDecidedLinks, unlessUndecided } from './power.ts';
 
 export interface ImportOptions {
   /** Whether to change existing users; otherwise they stay unchanged. */
@@ -25,6 +26,8 @@ export interface ImportOptions {
   admins: boolean;
   /** Whether a confirmed address of the file counts as confirmed by an administrator; otherwise it is so by a word only (security R156). */
   trustConfirmations?: boolean | undefined;
+  /** The groups that give power. */
+  guarded: readonly string[];
   /** Whether to store nothing. */
   dryRun: boolean;
 }
@@ -103,7 +106,7 @@ async function importAll(
   repositories: Repositories,
   by: Actor,
   given: readonly ImportedUser[],
-  { update, admins }: ImportOptions,
+  { update, admins, guarded }: ImportOptions,
 ): Promise<ImportOutcome[]> {
   if (update && given.some((user) => user.admin === false || user.status === 'disabled'))
     await repositories.users.lockAdmins();
@@ -130,7 +133,7 @@ async function importAll(
     else if (!update) outcomes[index] = { outcome: 'unchanged' };
     else {
       const own = links.filter(({ sub }) => sub === there.sub);
-      outcomes[index] = await change(repositories, by, there, user, { admins, links: own }, events);
+      outcomes[index] = await change(repositories, by, there, user, { admins, guarded, links: own }, events);
     }
   }
   const made = await repositories.userBatches.insert([...fresh.values()].map((index) => users[index]!));
@@ -221,10 +224,22 @@ function refusalOf(before: User, user: ImportedUser, links: readonly LinkedIdent
     connectionId === user.connection && subject === user.subject;
   const isIdentity = user.connection !== undefined || user.subject !== undefined;
   if (isIdentity && !links.some(isOwn)) return refused('subject', 'other-identity');
-  if (user.admin && !before.admin && links.some(isUnasked)) return refused('admin', 'undecided-links');
   if (isIdentity || user.sub !== undefined) return undefined;
   if (links.length > 0) return refused('username', 'linked');
   return sameButForCase(before.username, user.username) ? undefined : refused('username', 'other-spelling');
+}
+
+/** Whether links that were made without a person would become a way to power (security R165). */
+async function refusalOfPower(
+  repositories: Repositories,
+  before: User,
+  user: ImportedUser,
+  guarded: readonly string[],
+): Promise<ImportOutcome | undefined> {
+  if (!givesPower(before, user, guarded)) return undefined;
+  const passwordHash = before.passwordHash ?? user.passwordHash;
+  const { refused: why } = await unlessUndecided(requireDecidedLinks(repositories, { ...before, passwordHash }));
+  return why && refused(user.admin && !before.admin ? 'admin' : 'groups', why);
 }
 
 /** A final sigma is a sigma. */
@@ -239,7 +254,7 @@ async function change(
   by: Actor,
   before: User,
   user: ImportedUser,
-  { admins, links }: { admins: boolean; links: readonly LinkedIdentity[] },
+  { admins, guarded, links }: { admins: boolean; guarded: readonly string[]; links: readonly LinkedIdentity[] },
   events: AuditEvent[],
 ): Promise<ImportOutcome> {
   if (user.sub !== undefined && user.sub !== before.sub) return refused('sub', 'other-sub');
@@ -262,7 +277,7 @@ async function change(
     passwordHash: before.passwordHash ?? user.passwordHash,
   };
   if (userEvent(before, wanted) === undefined) return { outcome: 'unchanged' };
-  const reason = refusalOf(before, user, links);
+  const reason = refusalOf(before, user, links) ?? (await refusalOfPower(repositories, before, user, guarded));
   if (reason) return reason;
   if (user.passwordHash !== undefined && before.passwordHash === undefined)
     await repositories.users.setPassword(before.sub, user.passwordHash);

@@ -64,7 +64,7 @@ export interface ConsoleGroupsPages {
     /** `sources` are the connections that a guarded group lets in, one on each line. */
     typed: { name: string; description: string; sources?: string };
     form: FormView;
-    problem?: 'name' | 'taken' | 'description' | 'large' | 'sources';
+    problem?: 'name' | 'taken' | 'description' | 'large' | 'sources' | 'links' | 'no-way-in';
   };
   /** Asks for the name in `typed`. */
   'console-group-delete': ConsoleFrame & {

@@ -1,5 +1,6 @@
 -- Gives a user the groups that one source names, and takes back those that only this source gave: a source touches its own rows alone. A guarded
--- group that does not name the source among its guarded_sources is skipped. users.groups becomes the union of all sources.
+-- group is skipped that does not name the source among its guarded_sources, or that the user would join with a link that was made without a
+-- person and that no administrator has decided about (security R165). users.groups becomes the union of all sources.
 --   joined, departed: the groups that the user is now in, or no longer in; skipped: guarded groups, and those beyond the most that a user may have
 CREATE FUNCTION {{set_memberships}}(
   user_sub text, of_source text, names text[], guarded text[], OUT joined text[], OUT departed text[], OUT skipped text[]
@@ -16,7 +17,10 @@ BEGIN
     RETURN;
   END IF;
   SELECT coalesce(array_agg(DISTINCT named.name), '{}') INTO skipped FROM unnest(names) AS named (name)
-   WHERE named.name = ANY (guarded) AND NOT EXISTS (SELECT FROM groups g WHERE g.name = named.name AND of_source = ANY (g.guarded_sources));
+   WHERE named.name = ANY (guarded)
+     AND (NOT EXISTS (SELECT FROM groups g WHERE g.name = named.name AND of_source = ANY (g.guarded_sources))
+          OR (named.name <> ALL (had) AND EXISTS (
+                SELECT FROM linked_identities l WHERE l.sub = user_sub AND l.how IN ('domain', 'provisioned'))));
   allowed := ARRAY(SELECT DISTINCT name FROM unnest(names) AS name WHERE name <> ALL (skipped) ORDER BY name);
   DELETE FROM group_memberships WHERE sub = user_sub AND source = of_source AND group_name <> ALL (allowed);
   kept := ARRAY(SELECT name FROM unnest(had) WITH ORDINALITY AS h (name, place)

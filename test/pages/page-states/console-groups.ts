@@ -25,5 +25,7 @@ export const consoleGroupsStates: View[] = [
   { name: 'console-group-edit', data: { ...edit[1], problem: 'name' } },
   { name: 'console-group-edit', data: { ...edit[1], problem: 'description' } },
   { name: 'console-group-edit', data: { ...edit[1], problem: 'large' } },
+  { name: 'console-group-edit', data: { ...edit[1], problem: 'links' } },
+  { name: 'console-group-edit', data: { ...edit[1], problem: 'no-way-in' } },
   { name: 'console-group-delete', data: { ...deletion[1], members: 1001, problem: 'large' } },
 ];

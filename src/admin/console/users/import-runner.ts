@@ -1,4 +1,6 @@
 // Runs imports in the background and stores their progress, so that an administrator can close the page and return to it.
+import type { Config } from '../../../config.ts';
+import { guardedGroups } from '../../../domain/administration/guarded-groups.ts';
 import { Readable } from 'node:stream';
 import { withNewDeadline } from '../../../database/deadline.ts';
 import { type ImportCounts, importFile, type ImportReport } from '../../../domain/user-transfer.ts';
@@ -39,13 +41,14 @@ function keep(lists: Lists, { kind, line, column, reason }: Exclude<ImportReport
 }
 
 export function createImports(
-  parts: { store: Store; administration: Administration },
+  parts: { config: Config; store: Store; administration: Administration },
   log: { warn(line: object, message: string): void },
 ) {
   const running = new Set<Promise<void>>();
   let closing = false;
+  const guarded = guardedGroups(parts.config);
   const read = (by: Actor, { text, format, ...options }: ImportInput, dryRun: boolean) =>
-    importFile(parts, by, Readable.from([Buffer.from(text)]), format, { ...options, dryRun });
+    importFile(parts, by, Readable.from([Buffer.from(text)]), format, { ...options, dryRun, guarded });
 
   async function run(id: string, by: Actor, input: ImportInput): Promise<void> {
     const lists = newLists();
