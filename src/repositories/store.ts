@@ -70,99 +70,120 @@ import { upstreamLogoutsRepository } from './connections/upstream-logouts.ts';
 import { upstreamTokensRepository } from './connections/upstream-tokens.ts';
 import { databaseStatusRepository } from './database-status/database-status.ts';
 
-function repositories(sql: Sql, onEvent: EventListener) {
-  return {
-    accessTokens: accessTokensRepository(sql),
-    appearance: appearanceRepository(sql),
-    attributes: attributesRepository(sql),
-    auditEvents: auditEventsRepository(sql, onEvent),
-    auditSearch: auditSearchRepository(sql),
-    auditView: auditViewRepository(sql),
-    authorizationCodes: authorizationCodesRepository(sql),
-    authorizationRequests: authorizationRequestsRepository(sql),
-    breakGlass: breakGlassRepository(sql),
-    clientSessionHandles: clientSessionHandlesRepository(sql),
-    clientAccess: clientAccessRepository(sql),
-    clientDocuments: clientDocumentsRepository(sql),
-    clientReview: clientReviewRepository(sql),
-    clientSessions: clientSessionsRepository(sql),
-    clientRoles: clientRolesRepository(sql),
-    clients: clientsRepository(sql),
-    connectionSteps: connectionStepsRepository(sql),
-    connections: connectionsRepository(sql),
-    deferredRegistrations: deferredRegistrationsRepository(sql),
-    deviceAuthorizations: deviceAuthorizationsRepository(sql),
-    directoryImports: directoryImportsRepository(sql),
-    dpopProofs: dpopProofsRepository(sql),
-    eventSubscriptions: eventSubscriptionsRepository(sql),
-    expired: expiredRepository(sql),
-    grants: grantsRepository(sql),
-    groups: groupsRepository(sql),
-    hourlyCounts: hourlyCountsRepository(sql),
-    instances: instancesRepository(sql),
-    knownBrowsers: knownBrowsersRepository(sql),
-    linkedIdentities: linkedIdentitiesRepository(sql),
-    upstreamLogouts: upstreamLogoutsRepository(sql),
-    upstreamTokens: upstreamTokensRepository(sql),
-    keptForms: keptFormsRepository(sql),
-    formOutcomes: formOutcomesRepository(sql),
-    logoutDeliveries: logoutDeliveriesRepository(sql),
-    mailedLinks: mailedLinksRepository(sql),
-    mails: mailsRepository(sql),
-    memberships: membershipsRepository(sql),
-    outbox: outboxRepository(sql),
-    pairwiseSubjects: pairwiseSubjectsRepository(sql),
-    passkeys: passkeysRepository(sql),
-    passwordKinds: passwordKindsRepository(sql),
-    rateLimits: rateLimitsRepository(sql),
-    recoveryCodes: recoveryCodesRepository(sql),
-    refreshTokens: refreshTokensRepository(sql),
-    refusals: refusalsRepository(sql),
-    registrationTokens: registrationTokensRepository(sql),
-    resources: resourcesRepository(sql),
-    revocation: revocationRepository(sql),
-    sealedValues: sealedValuesRepository(sql),
-    scopes: scopesRepository(sql),
-    secondFactors: secondFactorsRepository(sql),
-    serviceSettings: serviceSettingsRepository(sql),
-    sessions: sessionsRepository(sql),
-    signInContexts: signInContextsRepository(sql),
-    signInFailures: signInFailuresRepository(sql),
-    signIns: signInsRepository(sql, onEvent),
-    signingKeys: signingKeysRepository(sql),
-    storedFunctions: storedFunctionsRepository(sql),
-    totpAuthenticators: totpAuthenticatorsRepository(sql),
-    usedForms: usedFormsRepository(sql),
-    unstoredAddresses: unstoredAddressesRepository(sql),
-    userBatches: userBatchesRepository(sql),
-    userImports: userImportsRepository(sql),
-    userSearch: userSearchRepository(sql),
-    userSettings: userSettingsRepository(sql),
-    users: usersRepository(sql),
-    wordConfirmations: wordConfirmationsRepository(sql),
-    databaseStatus: databaseStatusRepository(sql),
-  };
-}
+const factories = {
+  accessTokens: accessTokensRepository,
+  appearance: appearanceRepository,
+  attributes: attributesRepository,
+  auditEvents: auditEventsRepository,
+  auditSearch: auditSearchRepository,
+  auditView: auditViewRepository,
+  authorizationCodes: authorizationCodesRepository,
+  authorizationRequests: authorizationRequestsRepository,
+  breakGlass: breakGlassRepository,
+  clientSessionHandles: clientSessionHandlesRepository,
+  clientAccess: clientAccessRepository,
+  clientDocuments: clientDocumentsRepository,
+  clientReview: clientReviewRepository,
+  clientSessions: clientSessionsRepository,
+  clientRoles: clientRolesRepository,
+  clients: clientsRepository,
+  connectionSteps: connectionStepsRepository,
+  connections: connectionsRepository,
+  deferredRegistrations: deferredRegistrationsRepository,
+  deviceAuthorizations: deviceAuthorizationsRepository,
+  directoryImports: directoryImportsRepository,
+  dpopProofs: dpopProofsRepository,
+  eventSubscriptions: eventSubscriptionsRepository,
+  expired: (sql: Sql) => expiredRepository(sql),
+  grants: grantsRepository,
+  groups: groupsRepository,
+  hourlyCounts: hourlyCountsRepository,
+  instances: instancesRepository,
+  knownBrowsers: knownBrowsersRepository,
+  linkedIdentities: linkedIdentitiesRepository,
+  upstreamLogouts: upstreamLogoutsRepository,
+  upstreamTokens: upstreamTokensRepository,
+  keptForms: keptFormsRepository,
+  formOutcomes: formOutcomesRepository,
+  logoutDeliveries: logoutDeliveriesRepository,
+  mailedLinks: mailedLinksRepository,
+  mails: mailsRepository,
+  memberships: membershipsRepository,
+  outbox: outboxRepository,
+  pairwiseSubjects: pairwiseSubjectsRepository,
+  passkeys: passkeysRepository,
+  passwordKinds: passwordKindsRepository,
+  rateLimits: rateLimitsRepository,
+  recoveryCodes: recoveryCodesRepository,
+  refreshTokens: refreshTokensRepository,
+  refusals: refusalsRepository,
+  registrationTokens: registrationTokensRepository,
+  resources: resourcesRepository,
+  revocation: revocationRepository,
+  sealedValues: sealedValuesRepository,
+  scopes: scopesRepository,
+  secondFactors: secondFactorsRepository,
+  serviceSettings: serviceSettingsRepository,
+  sessions: sessionsRepository,
+  signInContexts: signInContextsRepository,
+  signInFailures: signInFailuresRepository,
+  signIns: signInsRepository,
+  signingKeys: signingKeysRepository,
+  storedFunctions: storedFunctionsRepository,
+  totpAuthenticators: totpAuthenticatorsRepository,
+  usedForms: usedFormsRepository,
+  unstoredAddresses: unstoredAddressesRepository,
+  userBatches: userBatchesRepository,
+  userImports: userImportsRepository,
+  userSearch: userSearchRepository,
+  userSettings: userSettingsRepository,
+  users: usersRepository,
+  wordConfirmations: wordConfirmationsRepository,
+  databaseStatus: databaseStatusRepository,
+};
 
-export type Repositories = ReturnType<typeof repositories>;
+type Factories = typeof factories;
+export type Repositories = { readonly [Name in keyof Factories]: ReturnType<Factories[Name]> };
 
 export interface Store extends Repositories {
   /** Runs `work` in one transaction. It is retried after a deadlock, so it must have no effect but its statements. */
   transaction<T>(work: (store: Repositories) => Promise<T>): Promise<T>;
 }
 
+/** Makes each repository at its first use: a transaction uses few of them. */
+class LazyRepositories {
+  readonly #sql: Sql;
+  readonly #onEvent: EventListener;
+  readonly #made: Record<string, object> = {};
+
+  constructor(sql: Sql, onEvent: EventListener) {
+    this.#sql = sql;
+    this.#onEvent = onEvent;
+  }
+
+  static {
+    for (const [name, make] of Object.entries(factories))
+      Object.defineProperty(LazyRepositories.prototype, name, {
+        get(this: LazyRepositories) {
+          return (this.#made[name] ??= make(this.#sql, this.#onEvent));
+        },
+      });
+  }
+}
+
+const repositories = (sql: Sql, onEvent: EventListener) =>
+  new LazyRepositories(sql, onEvent) as unknown as Repositories;
+
 /** @param onEvent called for each audit event of this store, once it is stored */
 export function createStore(database: Database, onEvent: EventListener = () => undefined): Store {
-  return {
-    ...repositories(database, onEvent),
-    async transaction(work) {
-      let events: Parameters<EventListener>[] = [];
-      const result = await database.transaction((sql) => {
-        events = []; // the events of a rolled-back attempt are not reported
-        return work(repositories(sql, (...event) => void events.push(event)));
-      });
-      for (const event of events) onEvent(...event);
-      return result;
-    },
+  const transaction: Store['transaction'] = async (work) => {
+    let events: Parameters<EventListener>[] = [];
+    const result = await database.transaction((sql) => {
+      events = []; // the events of a rolled-back attempt are not reported
+      return work(repositories(sql, (...event) => void events.push(event)));
+    });
+    for (const event of events) onEvent(...event);
+    return result;
   };
+  return Object.assign(repositories(database, onEvent), { transaction });
 }
