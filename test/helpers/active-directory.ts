@@ -38,6 +38,9 @@ async function takeTurn(): Promise<Server> {
   }
 }
 
+/** Milliseconds for a hook that starts one: it waits for the turns of other files and checkouts. */
+export const startLimit = 900_000;
+
 /** Creates the domain example.com and starts its server: about ten seconds. Waits until no other test runs one. */
 export async function startActiveDirectory(): Promise<ActiveDirectory> {
   const turn = await takeTurn();

@@ -1,7 +1,7 @@
 // Tests sign-in and import with Samba as a domain controller of Active Directory.
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type ActiveDirectory, hasSamba, startActiveDirectory } from '../helpers/active-directory.ts';
+import { type ActiveDirectory, hasSamba, startActiveDirectory, startLimit } from '../helpers/active-directory.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { addDirectory, changeSettings, settingsOfActiveDirectory, signInWith } from '../helpers/directories.ts';
@@ -33,7 +33,7 @@ describe.runIf(hasSamba)('Active Directory', () => {
         { equals: 'ops', group: 'ops' },
       ],
     });
-  });
+  }, startLimit);
   afterAll(async () => {
     await service?.stop();
     await server?.stop();

@@ -1,7 +1,7 @@
 // Reads Samba as a domain controller of Active Directory.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDirectory, type Directory, type DirectoryAddress } from '../../src/outbound/directory.ts';
-import { type ActiveDirectory, hasSamba, startActiveDirectory } from '../helpers/active-directory.ts';
+import { type ActiveDirectory, hasSamba, startActiveDirectory, startLimit } from '../helpers/active-directory.ts';
 
 describe.runIf(hasSamba)('Active Directory', () => {
   let server: ActiveDirectory;
@@ -19,7 +19,7 @@ describe.runIf(hasSamba)('Active Directory', () => {
     server.tool('group', 'addmembers', 'Everybody', 'Builders');
     server.tool('user', 'disable', 'ben');
     server.tool('user', 'setpassword', 'carl', '--newpassword=Passw0rd-of-carl', '--must-change-at-next-login');
-  });
+  }, startLimit);
   afterAll(() => server?.stop());
   const entryOf = (name: string) =>
     directory.use(address, async (connection) => {
