@@ -18,6 +18,9 @@ beforeAll(async () => {
   service = await startTestService({
     environment: { ...withoutLimits, OUTBOUND_ALLOW: provider.host, REQUIRE_SECOND_FACTOR_GROUPS: guarded },
   });
+  // as a start of the service does
+  const settings = { BASE_URL: service.issuer, REQUIRE_SECOND_FACTOR_GROUPS: guarded };
+  await service.store.serviceSettings.write({ settings, version: '1' });
   await addConnection(service, provider, 'work');
   token = await adminToken(service);
   await call(`${service.issuer}/admin/api/groups`, { token, body: { name: 'ops' } });
@@ -98,17 +101,15 @@ describe.each(['domain', 'provisioned'])('a link by %s', (how) => {
     expect((await service.store.users.find(user.sub))!.groups).toEqual([name]);
     await runCommand(service, ['user', 'keep-link', user.username, 'work']);
     expect((await command()).stdout).toContain('Renamed');
-    // from one guarded name to another, no power is new
+    // another guarded group may give more
     await service.database.sql(`UPDATE linked_identities SET how = $2 WHERE sub = $1`, [user.sub, how]);
-    expect(
-      (
-        await call(`${service.issuer}/admin/api/groups/quay-${how}`, {
-          method: 'PATCH',
-          token,
-          body: { name: `pier-${how}` },
-        })
-      ).status,
-    ).toBe(200);
+    const path = `${service.issuer}/admin/api/groups/quay-${how}`;
+    const further = () => call(path, { method: 'PATCH', token, body: { name: `pier-${how}` } });
+    expect(await further()).toMatchObject({ status: 409, body: { error_description } });
+    expect(await linksOf(user)).toEqual([how]);
+    await runCommand(service, ['user', 'keep-link', user.username, 'work']);
+    expect((await further()).status).toBe(200);
+    expect(await linksOf(user)).toEqual(['administrator']);
   });
 
   test('keeps its user out of a guarded group of an import, by route and command (security R165)', async () => {

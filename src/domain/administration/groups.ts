@@ -138,8 +138,7 @@ export function groupOperations(store: Store) {
           await recordAccess(repositories, by, await clientAccess.addGroup(name, to));
         },
         async empty(repositories, subs) {
-          // the members of a guarded group have its power already
-          if (!guarded.includes(name)) await requireDecidedMembers(repositories, to, subs, guarded);
+          await requireDecidedMembers(repositories, to, subs, guarded);
           return repositories.groups.move(name, subs, to);
         },
         detail: names,
