@@ -49,6 +49,8 @@ test('addresses of before get the A-label of their domain once, and each that ca
   const before = {
     ...{ ada: 'Ada@münchen.example', berta: 'berta@MÜNCHEN.example', carl: 'carl@example.com' },
     ...{ dora: 'dora@bücher.example', other: 'dora@xn--bcher-kva.example', emil: 'emil@example.com.' },
+    // the database has no such A-label
+    fritz: 'fritz@münchen.x-',
   };
   for (const [sub, email] of Object.entries(before))
     await sql('INSERT INTO users (sub, username, email, email_verified) VALUES ($1, $1, $2, true)', [sub, email]);
@@ -58,7 +60,7 @@ test('addresses of before get the A-label of their domain once, and each that ca
     [randomUUID()],
   );
   const early = await start();
-  await vi.waitUntil(() => early.logged.some(({ left }) => left === 4), within);
+  await vi.waitUntil(() => early.logged.some(({ left }) => left === 5), within);
   expect(await addresses()).toEqual(before);
   await early.service.stop();
   await sql(`DELETE FROM instances WHERE secret_key_id = '0123456789abcdef'`);
@@ -69,7 +71,7 @@ test('addresses of before get the A-label of their domain once, and each that ca
   await vi.waitUntil(async () => (await sql(left)).length === 0, within);
   for (const { service } of both) await service.stop();
   expect(await addresses()).toEqual(after);
-  expect(await sql(`SELECT sub FROM users WHERE email_verified AND email IS NOT NULL`)).toHaveLength(6);
+  expect(await sql(`SELECT sub FROM users WHERE email_verified AND email IS NOT NULL`)).toHaveLength(7);
   const events = `SELECT sub, actor, detail FROM audit_events WHERE type = 'user.changed' ORDER BY sub`;
   const detail = { members: ['email'] };
   expect(await sql(events)).toEqual([
@@ -82,13 +84,14 @@ test('addresses of before get the A-label of their domain once, and each that ca
   await service.stop();
   expect(logged.find(({ users }) => users !== undefined)).toMatchObject({
     level: 40,
-    users: [{ sub: 'dora', other: 'other' }, { sub: 'emil' }],
+    users: [{ sub: 'dora', other: 'other' }, { sub: 'emil' }, { sub: 'fritz' }],
   });
   expect(logged.some(({ converted, left: some }) => converted !== undefined || some !== undefined)).toBe(false);
   const { stdout } = await runCommand({ database, issuer: 'http://localhost', secretKey }, ['migrate']);
-  expect(stdout).toContain('change the address:\ndora (other)\nemil');
+  expect(stdout).toContain('change the address:\ndora (other)\nemil\nfritz');
   await sql(`UPDATE users SET email = 'dora@example.com' WHERE sub = 'dora'`);
   await sql(`UPDATE users SET email = 'emil@example.com' WHERE sub = 'emil'`);
+  await sql(`UPDATE users SET email = NULL WHERE sub = 'fritz'`);
   const mended = await runCommand({ database, issuer: 'http://localhost', secretKey }, ['migrate']);
   expect(mended.stdout).not.toContain('A-label');
 });
