@@ -12,7 +12,9 @@ export function domainLabel(domain: string): string | undefined {
   const label = domainToASCII(plain);
   // a parser of hosts reads these as numbers of an address of the network
   if (/(?:^|\.)(?:\d+|0x[\da-f]*)$/i.test(plain)) return undefined;
-  return /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$/.test(label) ? label : undefined;
+  return /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$/.test(label)
+    ? label
+    : undefined;
 }
 
 /** The domain of an address; undefined unless the address has one @ and no quotes, so that two readers agree on it (federation F21). */

@@ -226,6 +226,25 @@ test('each answer shows the recovery codes of an authenticator app, added at a s
   expect(await eventsOf(user.sub, 'user.recovery_codes_renewed')).toHaveLength(1);
 });
 
+test.each([
+  ['the account is disabled', `UPDATE users SET status = 'disabled' WHERE sub = $1`],
+  ['the session has ended', 'DELETE FROM sessions WHERE sub = $1'],
+])('no answer shows recovery codes again once %s (security R54, reports A4)', async (_what, statement) => {
+  const user = await strict.createUser();
+  const agent = new UserAgent(strict);
+  const page = await agent.signIn(user);
+  const { setUpForm, code } = appOf(page);
+  const form = { ...setUpForm, code: code() };
+  const browsers = [copyOf(agent, strict), agent];
+  expect(recoveryCodesOf(await agent.post('/login/authenticator', form))).toHaveLength(10);
+  await strict.database.sql(statement, [user.sub]);
+  for (const browser of browsers) {
+    const again = await browser.post('/login/authenticator', form);
+    expect([again.status, recoveryCodesOf(again)]).toEqual([303, []]);
+    expect((await browser.follow(again)).url).toContain('/login');
+  }
+});
+
 test('each answer shows the recovery codes of a first passkey on the account page (reports A4)', async () => {
   const user = await service.createUser();
   const agent = new UserAgent(service);

@@ -122,8 +122,9 @@ export async function loginSecondFactorEndpoint(
     const result = await formOutcomes.once(request, () => add(request, reply));
     if ('refused' in result) return result.refused();
     const { made, again } = result;
-    if (again) await sessions.repeat(request, reply);
     const { account, codes, next: continueUri } = made;
+    // a session that has ended meanwhile shows nothing more
+    if (again && !(await sessions.repeat(request, reply))) return pages.redirect(reply, continueUri);
     return codes.length === 0
       ? pages.redirect(reply, continueUri)
       : pages.send(request, reply, 'account-recovery-codes', { account, codes, issuer: config.issuer, continueUri });
