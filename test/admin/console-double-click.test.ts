@@ -102,3 +102,23 @@ test('the link of a new user, of an invitation that is sent again, and of a reco
   expect((await fetch(uri)).status).toBe(200);
   expect(await eventsOf('sub', user.sub, 'link.created')).toHaveLength(1);
 });
+
+test('an invitation that is revoked and sent again at once is another one, and so is a second link to a recovery (reports A4)', async () => {
+  const { status, location } = await agent.post('/admin/users/new', {
+    ...formOf(await agent.get('/admin/users/new'), '/admin/users/new'),
+    ...{ username: 'invited-anew', access: 'invite' },
+  });
+  expect([status, location]).toEqual([200, undefined]);
+  const { sub } = (await service.store.users.findByUsername('invited-anew'))!;
+  const send = async (path: string, fields: Record<string, string>) =>
+    link.exec((await agent.post(path, { ...formOf(await agent.get(path), path), ...fields })).body)?.[1];
+  const page = `/admin/users/${sub}`;
+  const revoked = await send(page, { act: 'invite' });
+  await send(page, { act: 'revoke-invitation' });
+  const valid = await send(page, { act: 'invite' });
+  expect(await Promise.all([revoked!, valid!].map(async (uri) => (await fetch(uri)).status))).toEqual([410, 200]);
+
+  const help = `/admin/users/${(await service.createUser()).sub}/password`;
+  const links = [await send(help, { act: 'link', lifetime: '3600' }), await send(help, { act: 'link', lifetime: '3600' })];
+  expect(new Set(links).size).toBe(2);
+});

@@ -1,7 +1,7 @@
 // Admits administrators to the console, to which they sign in as to any application: code flow, PKCE, and a client of the console's own.
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
-import { equalSecrets, randomSecret } from '../../crypto/secrets.ts';
+import { equalSecrets, randomId, randomSecret } from '../../crypto/secrets.ts';
 import { multiFactor } from '../../oauth/acr.ts';
 import { parseClientMetadata } from '../../oauth/client-metadata.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
@@ -53,6 +53,8 @@ export interface AdminSession {
   reply: FastifyReply;
   /** Makes a form. @param shown the state that the page shows, such as a version: the form is valid for that state only */
   form(action: string, shown?: string): FormView;
+  /** Makes a form whose act can be repeated on purpose: for once(), each page has another form. */
+  repeatableForm(action: string): FormView;
   /** Sends a page in the console's frame. */
   send<N extends ConsolePageName>(name: N, data: PageData<N>, options: PageOptions): FastifyReply;
   /** Sends a page in the console's frame that shows the progress of an operation. @param steps the page at each step, and at the end */
@@ -248,15 +250,17 @@ export function createConsole(options: ConsoleDependencies) {
       // the compiler does not see that frame and data are all of a generic N
       return { ...frame, ...data } as unknown as Pages[N];
     };
+    const form: AdminSession['form'] = (action, shown) => ({
+      action,
+      hidden: { csrf: sessions.formToken(request, reply, { action, session, shown }) },
+    });
     return {
       session,
       by: { actor: session.user.sub, address: clientAddress(request), languages: languagesOf(request) },
       request,
       reply,
-      form: (action, shown) => ({
-        action,
-        hidden: { csrf: sessions.formToken(request, reply, { action, session, shown }) },
-      }),
+      form,
+      repeatableForm: (action) => ({ action, hidden: { ...form(action).hidden, page: randomId() } }),
       send: (name, data, options) =>
         pages.send(request, reply, name, framed(data, options), { status: options.status ?? 200, finish }),
       sendSteps<N extends ConsolePageName>(

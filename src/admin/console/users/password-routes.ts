@@ -104,7 +104,7 @@ export async function userPasswordRoutes(app: FastifyInstance, options: Password
       'console-user-password',
       {
         ...{ username: user.username, userUri: pathOf(user), disabled: user.status === 'disabled' },
-        form: admin.form(`${pathOf(user)}/password`),
+        form: admin.repeatableForm(`${pathOf(user)}/password`),
         lifetimes,
         lifetime: config.lifetimes.recoveryLink,
         ...{ least: config.passwordMinLength, most: maxPasswordLength },

@@ -122,7 +122,8 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
         ...(isInvitable && {
           invitation: { byMail: config.smtpUrl !== undefined && user.email !== undefined, ...(pending && { pending }) },
         }),
-        form: admin.form(pathOf(user)),
+        // an invitation that was revoked can be sent again
+        form: admin.repeatableForm(pathOf(user)),
         editUri: `${pathOf(user)}/edit`,
         passwordUri: `${pathOf(user)}/password`,
         removeUri,
