@@ -37,17 +37,21 @@ export function createFormOutcomes({ store, secretBox, sessions }: FormOutcomesO
     /**
      * Runs `act` in one of the requests that send the same form within some seconds. The others wait for it.
      * @param act returns what the answer needs, as JSON has it; it sends nothing itself
+     * @param mayAct false for a form that can only be the second one of a double click, or a stranger's, which writes nothing
      * @returns what was made, and whether another request made it
      */
     async once<T extends object>(
       request: FastifyRequest,
       act: () => Promise<T | Refused>,
+      mayAct = true,
     ): Promise<Refused | { made: T; again: boolean }> {
       const id = idOf(request);
       if (id === undefined) return resultOf(await act());
       // ends at the latest when the claim of a request that has failed expires
-      while (!(await formOutcomes.claim(id))) {
-        const sealed = await formOutcomes.find(id);
+      while (!(mayAct && (await formOutcomes.claim(id)))) {
+        const other = await formOutcomes.find(id);
+        if (!other && !mayAct) return resultOf(await act());
+        const sealed = other?.sealed;
         if (sealed) return { made: JSON.parse(secretBox.open(sealed, dataOf(id)).toString()) as T, again: true };
         await setTimeout(lookEvery);
       }

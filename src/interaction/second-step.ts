@@ -77,6 +77,8 @@ export function createSecondStep(options: {
     close(request: FastifyRequest, reply: FastifyReply): void {
       if (carries(request, secondStepCookie)) reply.clearCookie(secondStepCookie, cookie);
     },
+    /** Whether the user has shown the first factor in this browser within the lifetime. It asks no database. */
+    isOpen: (request: FastifyRequest): boolean => contentOf(request) !== undefined,
     /**
      * Finds the user who may show a second factor: the user has shown the first factor in this browser within the lifetime, or has signed
      * in recently with the password alone. Undefined if the user has to repeat the first step.
@@ -101,18 +103,22 @@ export function createSecondStep(options: {
     },
   };
 
-  async function read(request: FastifyRequest): Promise<FirstStep | undefined> {
+  function contentOf(request: FastifyRequest): Content | undefined {
     const value = single(request, secondStepCookie);
     const browserHash = sessions.browserHash(request);
     if (value === undefined || !browserHash || !/^[A-Za-z0-9_-]{1,2000}$/.test(value)) return undefined;
-    let content: Content;
     try {
       const opened = secretBox.open(Buffer.from(value, 'base64url'), dataOf(browserHash));
-      content = JSON.parse(opened.toString()) as Content;
+      const content = JSON.parse(opened.toString()) as Content;
+      return content.until < Date.now() ? undefined : content;
     } catch {
       return undefined;
     }
-    if (content.until < Date.now()) return undefined;
+  }
+
+  async function read(request: FastifyRequest): Promise<FirstStep | undefined> {
+    const content = contentOf(request);
+    if (!content) return undefined;
     const user = await store.users.find(content.sub);
     if (user?.status !== 'enabled') return undefined;
     const passwordHash = content.password === null ? undefined : user.passwordHash;

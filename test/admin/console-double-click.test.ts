@@ -119,6 +119,9 @@ test('an invitation that is revoked and sent again at once is another one, and s
   expect(await Promise.all([revoked!, valid!].map(async (uri) => (await fetch(uri)).status))).toEqual([410, 200]);
 
   const help = `/admin/users/${(await service.createUser()).sub}/password`;
-  const links = [await send(help, { act: 'link', lifetime: '3600' }), await send(help, { act: 'link', lifetime: '3600' })];
+  const links = [
+    await send(help, { act: 'link', lifetime: '3600' }),
+    await send(help, { act: 'link', lifetime: '3600' }),
+  ];
   expect(new Set(links).size).toBe(2);
 });

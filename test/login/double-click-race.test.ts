@@ -226,6 +226,22 @@ test('each answer shows the recovery codes of an authenticator app, added at a s
   expect(await eventsOf(user.sub, 'user.recovery_codes_renewed')).toHaveLength(1);
 });
 
+test('the forms of a stranger are answered, and write nothing (security R105, reports A4)', async () => {
+  const { sql } = service.database;
+  await sql('CREATE TABLE claimed (id text)');
+  await sql(`CREATE FUNCTION note_claim() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN INSERT INTO claimed VALUES (NEW.id); RETURN NEW; END'`);
+  await sql('CREATE TRIGGER note_claim BEFORE INSERT ON form_outcomes FOR EACH ROW EXECUTE FUNCTION note_claim()');
+  const agent = new UserAgent(service);
+  await agent.get('/login');
+  const form = { csrf: 'A'.repeat(43), code: '123456', username: 'ada', credential: '{}' };
+  const paths = ['second-factor', 'authenticator', 'name', 'connect'].map((name) => `/login/${name}`);
+  const statuses = [];
+  for (const path of [...paths, '/invitation']) statuses.push((await agent.post(path, form)).status);
+  expect(statuses).toEqual([303, 303, 400, 400, 410]);
+  expect(await sql('SELECT FROM claimed')).toEqual([]);
+});
+
 test.each([
   ['the account is disabled', `UPDATE users SET status = 'disabled' WHERE sub = $1`],
   ['the session has ended', 'DELETE FROM sessions WHERE sub = $1'],

@@ -25,7 +25,8 @@ export function chooseNameRoutes(
   });
 
   app.post(namePath, async (request, reply) => {
-    const result = await formOutcomes.once(request, () => name(request, reply));
+    const mayAct = (await steps.waiting(request, 'name')) !== undefined;
+    const result = await formOutcomes.once(request, () => name(request, reply), mayAct);
     if ('refused' in result) return result.refused();
     const { made, again } = result;
     if (again) return repeat(request, reply, { ...made, content: withDates(made.content) });

@@ -29,7 +29,7 @@ export function proveAccountRoutes(
 
   app.post(connectPath, async (request, reply) => {
     const session = await sessions.find(request, reply);
-    const result = await formOutcomes.once(request, () => connect(request, reply, session));
+    const result = await formOutcomes.once(request, () => connect(request, reply, session), session !== undefined);
     if ('refused' in result) return result.refused();
     const { made } = result;
     const { sid, connectionId, outcome } = made;

@@ -113,7 +113,8 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
     csrf: string | undefined,
     credential: string,
   ): Promise<FastifyReply> {
-    const result = await formOutcomes.once(request, () => addPasskey(request, reply, csrf, credential));
+    const mayAct = (await find(request)) !== undefined;
+    const result = await formOutcomes.once(request, () => addPasskey(request, reply, csrf, credential), mayAct);
     if ('refused' in result) return result.refused();
     const { made, again } = result;
     if (again && (await rememberedRequests.repeat(request, reply, 'welcome')) === undefined)

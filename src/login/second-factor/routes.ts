@@ -78,12 +78,16 @@ export async function loginSecondFactorEndpoint(
   });
 
   app.post(path, async (request, reply) => {
-    const result = await formOutcomes.once(request, () => verify(request, reply));
+    const result = await formOutcomes.once(request, () => verify(request, reply), await mayAct(request, reply));
     if ('refused' in result) return result.refused();
     const { made, again } = result;
     if (again) await sessions.repeat(request, reply);
     return pages.redirect(reply, made.next);
   });
+
+  /** Whether the browser is in the middle of a sign-in, or signed in. */
+  const mayAct = async (request: FastifyRequest, reply: FastifyReply): Promise<boolean> =>
+    secondStep.isOpen(request) || (await sessions.find(request, reply)) !== undefined;
 
   /** Verifies a second factor, and completes the sign-in. */
   async function verify(request: FastifyRequest, reply: FastifyReply): Promise<{ next: string } | Refused> {
@@ -119,7 +123,7 @@ export async function loginSecondFactorEndpoint(
   });
 
   app.post(enrolment.path, async (request, reply) => {
-    const result = await formOutcomes.once(request, () => add(request, reply));
+    const result = await formOutcomes.once(request, () => add(request, reply), await mayAct(request, reply));
     if ('refused' in result) return result.refused();
     const { made, again } = result;
     const { account, codes, next: continueUri } = made;

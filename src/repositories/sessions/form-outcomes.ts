@@ -25,10 +25,10 @@ export function formOutcomesRepository(sql: Sql) {
     async claim(id: string): Promise<boolean> {
       return (await sql.query(claim, [id])).length > 0;
     },
-    /** The sealed outcome; undefined if there is none yet. */
-    async find(id: string): Promise<Buffer | undefined> {
+    /** A request with the form that acts or has acted; `sealed` is what came of it, absent as long as it acts. */
+    async find(id: string): Promise<{ sealed: Buffer | undefined } | undefined> {
       const [row] = await sql.query<{ sealed_encrypted: Buffer | null }>(find, [id]);
-      return row?.sealed_encrypted ?? undefined;
+      return row && { sealed: row.sealed_encrypted ?? undefined };
     },
     async keep(id: string, sealed: Buffer): Promise<void> {
       await sql.query(keep, [id, sealed]);
