@@ -34,6 +34,8 @@ const requestRules = {
   'too-long': 'must have at most {most} characters',
   'whole-number': 'must be a whole number',
   'whole-seconds': 'must be a whole number of seconds',
+  seconds: 'must be a whole number of seconds from {least} to {most}',
+  json: 'must be JSON',
   'page-size': `must be a number from 1 to ${maxPageSize}`,
   'one-of': 'must be one of {values}',
   only: 'must contain only {values}',
@@ -186,6 +188,7 @@ const documentRules = {
 
 /** Rules for the settings of connections; each sentence is whole. */
 const connectionRules = {
+  'connection.taken': 'a connection with this id exists already',
   'connection.issuer-address': 'the issuer must be an https URL with a public host, without query and fragment',
   'connection.discovery':
     'the discovery document of the issuer could not be read: it must be JSON at /.well-known/openid-configuration below the issuer, over https and from a public address',
@@ -227,6 +230,12 @@ const connectionRules = {
 
 /** Rules that only the database can check; each sentence is whole. */
 const storedRules = {
+  'attribute.exists': 'there is an attribute of this name, or there are {most}: there can be no more',
+  'attribute.shared': 'two users have the same value: change one of them first',
+  'scope.most': 'there are {most} scopes: there can be no more',
+  'scope.taken': 'an API has a scope of this name, or a client is registered for it already',
+  'scope.exists': 'there is a scope of this name',
+  'scope.in-use': 'clients are registered for this scope: remove it from them first',
   // another client holds a resource that this client claims (decisions section 2); the trigger has the sentence, since plain SQL gets it too
   'resource-held': '{sentence}',
   'several-users':
@@ -272,6 +281,9 @@ export function sentenceOf({ code, member, params = {} }: Refusal): string {
   const sentence = isMemberCode(code) ? `${member} ${memberRules[code]}` : wholeRules[code];
   return sentence.replace(/\{(\w+)\}/g, (_braces, name: string) => params[name]!);
 }
+
+/** Whether the sentence of a refusal is whole, and needs no member before it. */
+export const namesItsSubject = (code: RefusalCode): boolean => !isMemberCode(code);
 
 const isMemberCode = (code: string): code is MemberCode => Object.hasOwn(memberRules, code);
 

@@ -1,7 +1,7 @@
 // Chooses the language of a page, and writes its messages, names, numbers, dates and lists.
 import type { Message } from './catalogue.ts';
 import { clean, cleanName, escape, Html } from './markup.ts';
-import type { AccountView } from './views/index.ts';
+import type { AccountView, FaultView } from './views/index.ts';
 
 /** Language tags in the order of preference of an Accept-Language header; the length is bounded, since the header is untrusted. */
 function acceptedLanguages(header: string): string[] {
@@ -122,6 +122,15 @@ export function languageTools(locale: string, messages: ReadonlyMap<string, Mess
         typeof value === 'string' ? `<bdi>${escape(clean(value))}</bdi>` : value.text,
       ),
     );
+  /** The sentence of a refusal: the form's own for its field and code, or for its field, else that of the code. @param words the prefix of the own ones */
+  const refusal = (words: string, { field, code, params }: FaultView & { field?: string }): string => {
+    const own = field === undefined ? [] : [`${words}.${field}.refused.${code}`, `${words}.${field}.refused`];
+    const general = [code, code.split('.', 1)[0]!, 'invalid'].map((name) => `console.refused.${name}`);
+    return t(
+      [...own, ...general].find((key) => messages.has(key))!,
+      params,
+    );
+  };
   const graphemes = lazy(() => new Intl.Segmenter(locale, { granularity: 'grapheme' }));
   const dates = lazy(() => new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }));
   const times = lazy(() => new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' }));
@@ -147,6 +156,7 @@ export function languageTools(locale: string, messages: ReadonlyMap<string, Mess
     dir: direction(locale),
     t,
     rich,
+    refusal,
     has: (key: string): boolean => messages.has(key),
     /** The text in the language of the page, else in English, else in any. */
     inLanguage: (texts: Readonly<Record<string, string>>): string | undefined => {

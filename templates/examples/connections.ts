@@ -155,7 +155,10 @@ export const connectionExamples: Examples<ConnectionPages> = {
       ...frame,
       ...{ of: { id: 'corporate', name: longName, uri, secretSince: since }, redirectUri, typed },
       ...{ type: 'oidc', fields: [text('display_name'), ...openId, ...common] },
-      ...{ form: form(`${uri}/edit`), problem: 'other-issuer' },
+      ...{
+        form: form(`${uri}/edit`),
+        refused: { field: 'issuer', member: 'settings.issuer', code: 'connection.other-issuer', whole: true },
+      },
     },
   ],
   'console-word-confirmations': [

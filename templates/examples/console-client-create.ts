@@ -47,7 +47,7 @@ export const consoleClientCreateExamples: Examples<ConsoleClientCreatePages> = {
       asked: [
         field('client_name', 'text', 'Harbour'),
         field('redirect_uris', 'lines', 'https://harbour.example/callback'),
-        field('post_logout_redirect_uris', 'lines', 'http://harbour.example/', { fault: { code: 'address' } }),
+        field('post_logout_redirect_uris', 'lines', 'http://harbour.example/', { fault: { code: 'address.relative' } }),
       ],
       advanced: [
         {

@@ -240,7 +240,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
           name: 'about',
           fields: [
             text('client_name', 'Harbour'),
-            text('client_uri', 'http://harbour', { kind: 'address', fault: { code: 'address' } }),
+            text('client_uri', 'http://harbour', { kind: 'address', fault: { code: 'web-address' } }),
             text('contacts', 'ops@harbour.example\nHarbour desk', { kind: 'lines' }),
           ],
         },

@@ -40,7 +40,7 @@ export const consoleDefinitionsExamples: Examples<ConsoleDefinitionsPages> = {
     {
       ...frame,
       ...{ listUri, name: 'department', fields: fields(true), form: form('/admin'), deleteUri: `${uri}/delete` },
-      problem: 'label',
+      refused: { field: 'label', member: 'label.de', code: 'length', params: { most: '100' }, whole: false },
     },
   ],
   'console-definition-delete': [

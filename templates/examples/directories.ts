@@ -64,7 +64,7 @@ export const directoryExamples: Examples<DirectoryPages> = {
         ...{ group_base: 'OU=Groups,DC=corp,DC=example,DC=com', group_rules: 'Staff = staff', status: 'enabled' },
       },
       form: form(`${uri}/edit`),
-      problem: 'not-allowed',
+      refused: { field: 'url', member: 'settings.url', code: 'connection.directory-not-allowed', whole: true },
     },
   ],
 };

@@ -134,10 +134,15 @@ describe('a connection', () => {
 
   test.each<[string, string, Record<string, string>, string]>([
     ['of Apple with another file', 'apple', { team_id: 'TEAM000001', key_id: 'KEY0000001', secret: 'x' }, '.p8 file'],
-    ['of Apple without the team', 'apple', { key_id: 'KEY0000001', secret: appleKey }, 'one is missing'],
-    ['of Microsoft with common', 'microsoft', { tenants: 'common', secret: 'x' }, 'one is missing, or is not valid'],
+    ['of Apple without the team', 'apple', { key_id: 'KEY0000001', secret: appleKey }, 'This is required'],
+    ['of Microsoft with common', 'microsoft', { tenants: 'common', secret: 'x' }, 'Enter the IDs of tenants'],
     ['of Microsoft without a secret', 'microsoft', { tenants: tenants[0], status: 'enabled' }, 'Enter the secret'],
-    ['of GitHub with an inward address', 'github', { base: 'https://10.0.0.1', secret: 'x' }, 'one is missing'],
+    [
+      'of GitHub with an inward address',
+      'github',
+      { base: 'https://10.0.0.1', secret: 'x' },
+      'https address with a public host',
+    ],
   ])(
     '%s is not made: the form says why, and keeps what was typed except the secret (federation 5)',
     async (_title, type, typed, words) => {

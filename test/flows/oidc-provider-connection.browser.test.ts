@@ -74,7 +74,7 @@ describe.each(walkersBy('telephone'))('in $locale at $width pixels, $script', (w
       await type('#issuer', `${peer.issuer}/`);
       await checked('form');
       await follow('main form.card button[type=submit]');
-      await page.locator('#fault').waitFor();
+      await page.locator('#issuer-fault').waitFor();
       await checked('fault');
       await type('#issuer', peer.issuer);
       await type('#secret', secret);

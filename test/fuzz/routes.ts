@@ -467,7 +467,7 @@ export const routes: Record<string, Route> = {
     statuses: [200, 303, 403, 404],
   },
   'POST /admin/scopes/new': {
-    form: { scope: ['staff'], 'text?': ['Department\n[de] Abteilung'], claims: ['groups'] },
+    form: { name: ['staff'], 'text?': ['Department\n[de] Abteilung'], claims: ['groups'] },
     cookies: byAdministrator,
     statuses: [303, 403],
   },

@@ -1,5 +1,6 @@
 // Serves the console's pages about one kind of definitions: the list, and the forms that create, change and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Refusal } from '../../oauth/refusals.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import { singleValued } from '../../server/parameters.ts';
 import type {
@@ -9,11 +10,12 @@ import type {
 } from '../../pages/views/console-definitions.ts';
 import type { ConsoleSection } from '../../pages/views/console.ts';
 import type { AdminSession, Console } from './admin-session.ts';
+import { refusedView } from './refused.ts';
 import { isTypedName } from './typed-name.ts';
 
 type Row = Omit<ConsoleDefinitionsPages['console-definitions']['rows'][number], 'uri'>;
 type Typed = Readonly<Record<string, string>>;
-type Outcome = { done: unknown } | { refused: string };
+type Outcome = { done: unknown } | { refused: Refusal };
 
 /** One kind of definitions. */
 export interface Definitions<T extends { name: string }> {
@@ -47,14 +49,16 @@ export function definitionPages<T extends { name: string }>(
     return console.submitted(request, reply, { csrf: body['csrf'], action, back: action, fresh: true });
   };
 
-  function show(admin: AdminSession, one: T | undefined, typed?: Typed, problem?: string): FastifyReply {
+  function show(admin: AdminSession, one: T | undefined, typed?: Typed, refusal?: Refusal): FastifyReply {
     const action = one ? pathOf(one.name) : newPath;
+    const fields = of.fields(one, typed);
+    const names = fields.filter(({ fixed }) => !fixed).map(({ name }) => name);
     const data = {
-      ...{ kind, listUri: path, fields: of.fields(one, typed), form: admin.form(action) },
+      ...{ kind, listUri: path, fields, form: admin.form(action) },
       ...(one && { name: one.name, deleteUri: `${action}/delete` }),
-      ...(problem !== undefined && { problem }),
+      ...(refusal && { refused: refusedView(refusal, names) }),
     };
-    return admin.send('console-definition-form', data, { section, status: problem === undefined ? 200 : 400 });
+    return admin.send('console-definition-form', data, { section, status: refusal ? 400 : 200 });
   }
 
   const showDeletion = (admin: AdminSession, { name }: T, typed?: string) =>

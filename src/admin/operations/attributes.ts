@@ -10,10 +10,6 @@ const path = '/admin/api/attributes';
 const tag = 'attributes';
 const byAttribute = z.object({ attribute: text(50).describe('The name of the attribute.') });
 const options = { label: 'label', choice: 'choices', max: 'max', person: 'person', unique: 'unique' };
-const refusals = {
-  ...{ conflict: 'conflict', name: 'name', type: 'fit', label: 'label', choices: 'choices', max: 'max' },
-  ...{ unique: 'unique', 'attribute-type': 'fit' },
-};
 
 const listAttributes = operation({
   method: 'GET',
@@ -45,7 +41,6 @@ export const createAttribute = operation({
   input: () => newAttributeShape,
   status: 201,
   answer: 'Attribute',
-  refusals,
   handler: ({ administration }, { input, actor }) => administration.createAttribute(actor, input),
   view: attributeView,
   command: {
@@ -64,7 +59,6 @@ export const changeAttribute = operation({
   params: byAttribute,
   input: () => attributeChangeShape,
   answer: 'Attribute',
-  refusals,
   handler: ({ administration }, { params: { attribute }, input, actor }) =>
     administration.changeAttribute(actor, attribute, input as AttributeMembers),
   view: attributeView,

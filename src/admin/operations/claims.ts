@@ -10,7 +10,6 @@ import { table } from './text-table.ts';
 
 const path = '/admin/api/scopes';
 const byScope = z.object({ scope: text(100).describe('The name of the scope.') });
-const scopeRefusals = { conflict: 'scope-conflict', name: 'scope-name', text: 'text', claims: 'claims' };
 const scopeView = ({ name, text, claims }: ClaimScope) => ({ name, text, claims });
 const scopeOptions = { text: 'text', claim: 'claims' };
 
@@ -41,7 +40,6 @@ export const createScope = operation({
   input: () => newScopeShape,
   status: 201,
   answer: 'Scope',
-  refusals: scopeRefusals,
   handler: ({ administration }, { input, actor }) => administration.createScope(actor, input as ClaimScope),
   view: scopeView,
   command: {
@@ -60,7 +58,6 @@ export const changeScope = operation({
   params: byScope,
   input: () => scopeChangeShape,
   answer: 'Scope',
-  refusals: scopeRefusals,
   handler: ({ administration }, { params: { scope }, input, actor }) =>
     administration.changeScope(actor, scope, input as Partial<ClaimScope>),
   view: scopeView,
@@ -77,7 +74,6 @@ export const deleteScope = operation({
   tag: 'scopes',
   summary: 'Deletes a scope for which no client is registered',
   params: byScope,
-  refusals: { conflict: 'in-use' },
   handler: ({ administration }, { params: { scope }, actor }) => administration.deleteScope(actor, scope),
   command: {
     name: 'scope delete',

@@ -26,27 +26,6 @@ export async function findConnection({ connections }: Pick<Store, 'connections'>
   return found;
 }
 
-const refusals = {
-  ...{ id: 'id', display_name: 'name', secret: 'secret', domains: 'routes', authoritative_domains: 'domains' },
-  ...{ 'connection.domain-held': 'held', 'connection.version': 'changed', 'connection.secret': 'secret' },
-  ...{ 'connection.issuer-address': 'issuer', 'connection.discovery': 'discovery' },
-  ...{ 'connection.discovery-form': 'discovery-form', 'connection.other-issuer': 'other-issuer' },
-  ...{ 'connection.inward-address': 'inward', conflict: 'taken', settings: 'settings' },
-  ...{
-    'connection.attribute': 'rules',
-    'connection.secret-form': 'key',
-    'connection.preset': 'settings',
-    invalid_request: 'settings',
-  },
-  'connection.subject-claim': 'settings',
-  ...{ position: 'position', session_lifetime: 'lifetime' },
-  ...{ group_rules: 'rules', claim_rules: 'rules', default_groups: 'rules' },
-  ...{ 'connection.directory-address': 'address', 'connection.directory-plain': 'plain' },
-  ...{ 'connection.directory-not-allowed': 'not-allowed', 'connection.directory-filter': 'filter' },
-  'connection.directory-name': 'entry-name',
-  'connection.secret-moved': 'moved',
-} as const;
-
 /** Members that a command sets by options of their own names. */
 const options = {
   'display-name': 'display_name',
@@ -110,7 +89,6 @@ export const createConnection = operation({
   input: () => newConnectionShape,
   status: 201,
   answer: 'Connection',
-  refusals,
   handler: ({ administration, connectionKinds: kinds, secretBox }, { input, actor }) =>
     administration.createConnection(actor, input, { kinds, secretBox }),
   view: connectionView,
@@ -156,7 +134,6 @@ export const changeConnection = operation({
   params: byConnection,
   input: () => connectionChangeShape,
   answer: 'Connection',
-  refusals,
   handler: ({ administration, connectionKinds: kinds, secretBox }, { params: { id }, input, actor }) =>
     administration.changeConnection(actor, id, input, { kinds, secretBox }),
   view: connectionView,

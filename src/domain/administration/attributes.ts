@@ -42,8 +42,7 @@ export function attributeOperations(store: Store) {
         const wanted = changed({ name, type, ...none }, given);
         requireFit(wanted);
         const made = await repositories.attributes.insert(wanted, maxAttributes);
-        if (!made)
-          throw conflict(`there is an attribute of this name, or there are ${maxAttributes}: there can be no more`);
+        if (!made) throw conflict(refusal('attribute.exists', 'name', { most: String(maxAttributes) }));
         await record(repositories, by, 'attribute.created', made, { type });
         return made;
       }),
@@ -58,7 +57,7 @@ export function attributeOperations(store: Store) {
         );
         if (members.length === 0) return before;
         if (members.includes('unique') && !(await repositories.attributes.makeUnique(name, after.unique)))
-          throw conflict('two users have the same value: change one of them first');
+          throw conflict(refusal('attribute.shared', 'unique'));
         const made = (await repositories.attributes.update(name, after))!;
         await record(repositories, by, 'attribute.changed', made, { members });
         return made;

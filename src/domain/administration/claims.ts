@@ -62,11 +62,10 @@ export function claimOperations(store: Store) {
         await scopes.lockWords();
         const { name, claims, text = {} } = given;
         if ((await scopes.list()).length >= maxScopes)
-          throw conflict(`there are ${maxScopes} scopes: there can be no more`);
-        if (await scopes.isTaken(name))
-          throw conflict('an API has a scope of this name, or a client is registered for it already');
+          throw conflict(refusal('scope.most', 'name', { most: String(maxScopes) }));
+        if (await scopes.isTaken(name)) throw conflict(refusal('scope.taken', 'name'));
         const made = await scopes.insert({ name, claims, text });
-        if (!made) throw conflict('there is a scope of this name');
+        if (!made) throw conflict(refusal('scope.exists', 'name'));
         await auditEvents.insert({ ...by, type: 'scope.created', outcome: 'success', detail: { scope: name, claims } });
         return made;
       }),
@@ -87,8 +86,7 @@ export function claimOperations(store: Store) {
         const { scopes, auditEvents } = repositories;
         const found = await locked(repositories, name);
         // the word could become a scope of an API, which no administrator gave these clients
-        if (await scopes.isTaken(name))
-          throw conflict('clients are registered for this scope: remove it from them first');
+        if (await scopes.isTaken(name)) throw conflict(refusal('scope.in-use', 'scope'));
         await scopes.delete(name);
         await auditEvents.insert({ ...by, type: 'scope.deleted', outcome: 'success', detail: { scope: name } });
         return found;

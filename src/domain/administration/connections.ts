@@ -208,7 +208,7 @@ export function connectionOperations(store: Store) {
       return store.transaction(async (repositories) => {
         await repositories.connections.lockDomains();
         const made = await repositories.connections.insert({ id, kind, preset, ...members });
-        if (!made) throw conflict('a connection with this id exists already');
+        if (!made) throw conflict(refusal('connection.taken', 'id'));
         await claimDomains(repositories, id, members);
         await checkTargets(repositories, members);
         await keepSecret(repositories, secretBox, id, secret);
@@ -255,8 +255,9 @@ export function connectionOperations(store: Store) {
         const which = (Object.keys(names) as (keyof typeof names)[]).filter(
           (member) => !isDeepStrictEqual(before[member], members[member]),
         );
-        if (isOtherSubject(before, members) && (await repositories.linkedIdentities.isUsed(id)))
-          throw conflict(refusal('connection.subject-claim', 'settings'));
+        const subjectSetting = otherSubject(before, members);
+        if (subjectSetting !== undefined && (await repositories.linkedIdentities.isUsed(id)))
+          throw conflict(refusal('connection.subject-claim', `settings.${subjectSetting}`));
         if (which.length > 0) {
           await claimDomains(repositories, id, members);
           await checkTargets(repositories, members);
@@ -371,9 +372,9 @@ export function connectionOperations(store: Store) {
 const sideOf = ({ trusted }: ConnectionVariant, { settings }: ConnectionMembers): Record<string, string> =>
   Object.fromEntries(trusted.map((name) => [name, String(settings[name] ?? '')]));
 
-/** Whether the subjects of the answers would be other values: those that are linked could be other users then (security R165). */
-const isOtherSubject = (before: ConnectionMembers, after: ConnectionMembers): boolean =>
-  ['subject_claim', 'id_attribute'].some((name) => before.settings[name] !== after.settings[name]);
+/** The setting by which the subjects of the answers would be other values: those that are linked could be other users then (security R165). */
+const otherSubject = (before: ConnectionMembers, after: ConnectionMembers): string | undefined =>
+  ['subject_claim', 'id_attribute'].find((name) => before.settings[name] !== after.settings[name]);
 
 /** What moves trust, as text for the trail: never a secret (federation FR14). */
 function trustOf(variant: ConnectionVariant, members: ConnectionMembers): Record<string, string | boolean | string[]> {

@@ -1,7 +1,7 @@
 // Declares what the pages of sign-in by a connection show.
 import type { AccountFrame } from './account.ts';
 import type { ConsoleFrame } from './console.ts';
-import type { ClientView, Footer, FormView } from './parts.ts';
+import type { ClientView, Footer, FormView, RefusedView } from './parts.ts';
 
 /** Why a sign-in by a connection ended; each is a key of the catalogue under `connections.problem.`. */
 export const connectionProblems = [
@@ -162,28 +162,7 @@ export interface ConnectionPages {
     fields: ConnectionField[];
     typed: TypedConnection;
     form: FormView;
-    /** The field that the problem is about, if it is not the usual one. */
-    field?: string;
-    problem?:
-      | 'id'
-      | 'name'
-      | 'secret'
-      | 'moved'
-      | 'routes'
-      | 'key'
-      | 'domains'
-      | 'held'
-      | 'changed'
-      | 'issuer'
-      | 'discovery'
-      | 'discovery-form'
-      | 'other-issuer'
-      | 'inward'
-      | 'taken'
-      | 'settings'
-      | 'rules'
-      | 'position'
-      | 'lifetime';
+    refused?: RefusedView;
   };
   'console-connection-delete': ConsoleFrame & {
     id: string;

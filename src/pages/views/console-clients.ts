@@ -1,7 +1,7 @@
 // Declares what the console's pages about clients show.
 import type { ConsoleFrame, SortView } from './console.ts';
 import type { AuditEventRow, LinkedName } from './console-operations.ts';
-import type { FormView } from './parts.ts';
+import type { FaultView, FormView } from './parts.ts';
 
 /** The state of a client: what is pending, or whether it is enabled. */
 export type ClientState = 'enabled' | 'disabled' | 'registration' | 'change' | 'refused' | 'collection';
@@ -59,51 +59,6 @@ export interface DocumentFacts {
   gone: boolean;
 }
 
-/** The fault of a field: a key of the catalogue under `console.fault.`, and the values of its sentence. */
-export interface FieldFault {
-  code: FaultCode;
-  values?: Readonly<Record<string, string>>;
-}
-
-export const faultCodes = [
-  'address',
-  'algorithm',
-  'characters',
-  'choice',
-  'connection',
-  'document',
-  'dpop',
-  'encryption-key',
-  'entries',
-  'fapi2',
-  'grant',
-  'https',
-  'invalid',
-  'json',
-  'key',
-  'keys',
-  'keys-once',
-  'length',
-  'localhost',
-  'missing',
-  'name',
-  'network',
-  'access-groups',
-  'own-resource',
-  'pairwise',
-  'public',
-  'refresh',
-  'request',
-  'resource',
-  'seconds',
-  'secret',
-  'sector-document',
-  'sector-hosts',
-  'same-origin',
-  'web-address',
-] as const;
-export type FaultCode = (typeof faultCodes)[number];
-
 /** A field of the form that creates or changes a client. */
 export interface ClientField {
   /** The member of the metadata, or a further setting of the client. */
@@ -114,7 +69,7 @@ export interface ClientField {
   /** For `choices`: the chosen options. */
   taken?: string[];
   options?: string[];
-  fault?: FieldFault;
+  fault?: FaultView;
 }
 
 export type Named = { name: string; clientId: string; clientUri: string };

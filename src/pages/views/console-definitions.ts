@@ -1,7 +1,7 @@
 // Declares what the console's pages about definitions show: attributes of users, and whatever else an operator names and describes.
 import type { AttributeFault } from '../../oauth/attributes.ts';
 import type { ConsoleFrame } from './console.ts';
-import type { FormView } from './parts.ts';
+import type { FormView, RefusedView } from './parts.ts';
 
 /** The kinds of definitions: keys of the catalogue under `console.definitions.`. */
 export type DefinitionKind = 'attributes' | 'scopes';
@@ -9,6 +9,8 @@ export type DefinitionKind = 'attributes' | 'scopes';
 /** A field of the form: `console.definitions.field.NAME`, with a hint `console.definitions.hint.NAME`. */
 export interface DefinitionField {
   name: string;
+  /** The end of these keys, if it is not the name. */
+  words?: string;
   /** `lines` is a text with an entry on each line. */
   kind: 'text' | 'lines' | 'choice' | 'check';
   value: string;
@@ -40,8 +42,7 @@ export interface ConsoleDefinitionsPages {
     fields: DefinitionField[];
     form: FormView;
     deleteUri?: string;
-    /** A key of the catalogue under `console.definitions.problem.`, and the field that is at fault. */
-    problem?: string;
+    refused?: RefusedView;
   };
   /** Asks for the name in `typed`. */
   'console-definition-delete': ConsoleFrame & {

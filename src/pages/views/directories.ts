@@ -1,6 +1,6 @@
 // Declares what the console's pages about connections to directories show.
 import type { ConsoleFrame } from './console.ts';
-import type { FormView } from './parts.ts';
+import type { FormView, RefusedView } from './parts.ts';
 
 /** What an administrator types; lists are texts with one entry on each line. */
 export interface TypedDirectory {
@@ -27,12 +27,6 @@ export interface TypedDirectory {
   group_rules: string;
   default_groups: string;
 }
-
-/** Each is a key of the catalogue under `console.directory-form.problem.`. */
-export const directoryFormProblems = [
-  ...(['id', 'taken', 'name', 'secret', 'moved', 'domains', 'held', 'changed', 'settings', 'rules'] as const),
-  ...(['address', 'plain', 'not-allowed', 'filter', 'entry-name'] as const),
-];
 
 /** The first thing that a test found wrong: keys under `console.directory.check.`. */
 export const directoryCheckProblems = [
@@ -93,6 +87,6 @@ export interface DirectoryPages {
     of?: { id: string; name: string; uri: string; secretSince?: Date };
     typed: TypedDirectory;
     form: FormView;
-    problem?: (typeof directoryFormProblems)[number];
+    refused?: RefusedView;
   };
 }

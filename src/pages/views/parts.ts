@@ -3,6 +3,8 @@
 // Every path (`action`, and each value of a name in `…Uri` that begins with "/") is relative to the base address: the renderer puts the
 // base path before it.
 
+import type { RefusalCode } from '../../oauth/refusals.ts';
+
 /** The client as users see it: untrusted text, and URLs that registration has validated. */
 export interface ClientView {
   clientId: string;
@@ -87,3 +89,19 @@ export interface FormView {
 
 /** For each page an example of the least and of the most data that it can show. */
 export type Examples<Views> = { [N in keyof Views]: [least: Views[N], most: Views[N]] };
+
+/** What is wrong with a field: a key of the catalogue under `console.refused.`, unless the form has a sentence of its own. */
+export interface FaultView {
+  code: RefusalCode;
+  /** What the sentence names. Untrusted text. */
+  params?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Why a form was refused: its sentence is at the field, or at the top of the page if the form has no field for the member. */
+export interface RefusedView extends FaultView {
+  field?: string;
+  /** The path of the member, such as `settings.token_endpoint`. */
+  member: string;
+  /** Whether the sentence of the code needs no member before it. */
+  whole: boolean;
+}

@@ -3,7 +3,7 @@ import { emptyForm } from '../../../src/admin/console/connections/form.ts';
 import { connectionTypes, fieldsOf } from '../../../src/admin/console/connections/types.ts';
 import { connectionProblems } from '../../../src/pages/views/connections.ts';
 import { examples } from '../../../templates/examples/index.ts';
-import type { View } from './state.ts';
+import { ownRefusals, type View } from './state.ts';
 
 const problem = examples['connection-problem'][0];
 const form = examples['console-connection-form'][1];
@@ -13,22 +13,6 @@ delete login.client;
 const security = examples['account-security'][1];
 const own = { ...examples['account-connections'][1] };
 delete own.waiting;
-const formProblems = [
-  ...([
-    'name',
-    'secret',
-    'moved',
-    'key',
-    'routes',
-    'domains',
-    'held',
-    'changed',
-    'issuer',
-    'discovery',
-    'discovery-form',
-  ] as const),
-  ...(['inward', 'settings', 'rules', 'position', 'lifetime'] as const),
-];
 
 export const connectionStates: View[] = [
   { name: 'login-connect', data: { ...examples['login-connect'][0], untimed: true } },
@@ -46,14 +30,29 @@ export const connectionStates: View[] = [
     data: { ...problem, problem: one, name: 'Corporate' },
   })),
   ...connectionProblems.map((one): View => ({ name: 'account-connections', data: { ...own, problem: one } })),
-  ...formProblems.map((one): View => ({ name: 'console-connection-form', data: { ...form, problem: one } })),
+  // the form of a type with the field, which most have
+  ...ownRefusals('console.connection-form').map((refused): View => {
+    const types = connectionTypes.filter((type) => fieldsOf(type, true).some(({ name }) => name === refused.field));
+    const type = types[0]!;
+    const { name } = type;
+    return {
+      name: 'console-connection-form',
+      data: { ...newForm, type: name, fields: fieldsOf(type, true), typed: emptyForm(type), refused },
+    };
+  }),
+  ...(
+    [
+      { member: 'version', code: 'connection.version', whole: true },
+      { member: 'mfa_values', code: 'invalid', whole: false },
+      { field: 'status', member: 'status', code: 'invalid', whole: false },
+      { field: 'enforced', member: 'enforced', code: 'invalid', whole: false },
+    ] as const
+  ).map((refused): View => ({ name: 'console-connection-form', data: { ...form, refused } })),
   // each type has words of its own, and fields that no other has
   ...connectionTypes.map((type): View => ({
     name: 'console-connection-form',
     data: { ...newForm, type: type.name, fields: fieldsOf(type, true), typed: emptyForm(type) },
   })),
-  { name: 'console-connection-form', data: { ...newForm, problem: 'id' } },
-  { name: 'console-connection-form', data: { ...newForm, problem: 'taken' } },
   { name: 'login', data: { ...login, destination: 'connect' } },
   { name: 'login', data: { ...login, destination: 'connections' } },
   ...[true, false].map((set): View => ({

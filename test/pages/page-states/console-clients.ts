@@ -1,10 +1,9 @@
 // Lists states of the console's client pages, beside the examples.
 import { fieldsOf, formOfKind } from '../../../src/admin/console/clients/fields.ts';
 import { web } from '../../../src/admin/operations/client-kinds/web.ts';
-import { faultCodes } from '../../../src/pages/views/console-clients.ts';
 import { consoleReviews } from '../../../templates/examples/console-clients.ts';
 import { examples } from '../../../templates/examples/index.ts';
-import type { View } from './state.ts';
+import { ownRefusals, refusedCodes, refusedParams, type View } from './state.ts';
 
 const [emptyList, list] = examples['console-clients'];
 const client = examples['console-client'][1];
@@ -14,21 +13,26 @@ const secrets = { ...examples['console-client-secrets'][1], shown: undefined, fo
 const end = examples['console-client-end'][1];
 
 const fieldNames = fieldsOf({}, {}).flatMap(({ fields }) => fields.map(({ name }) => name));
-const everyFault = Object.fromEntries(
-  // the form of such a client has no other fault at the same time
-  faultCodes
-    .filter((code) => code !== 'document')
-    .map((code, index) => [fieldNames[index], { code, values: { least: '1', most: '100', grant: 'implicit' } }]),
+/** Each sentence at a field; the form of a client with a document has no other fault at the same time. */
+const everyFault = refusedCodes
+  .filter((code) => !code.startsWith('document'))
+  .map((code, index) => ({ [fieldNames[index % fieldNames.length]!]: { code, params: refusedParams } }));
+const faultsTogether = [0, 1, 2, 3].map((rest) =>
+  Object.fromEntries(
+    everyFault.filter((_fault, index) => index % 4 === rest).flatMap((fault) => Object.entries(fault)),
+  ),
 );
 
 export const consoleClientStates: View[] = [
+  ...[...faultsTogether, ...ownRefusals('console.field').map(({ field, code }) => ({ [field!]: { code } }))].map(
+    (faults): View => ({
+      name: 'console-client-edit',
+      data: { ...edit, problem: undefined, changed: undefined, groups: fieldsOf(formOfKind(web), faults) } as never,
+    }),
+  ),
   {
     name: 'console-client-edit',
-    data: { ...edit, problem: undefined, changed: undefined, groups: fieldsOf(formOfKind(web), everyFault) } as never,
-  },
-  {
-    name: 'console-client-edit',
-    data: { ...edit, problem: undefined, groups: fieldsOf({}, { client_name: { code: 'document' } }) },
+    data: { ...edit, problem: undefined, groups: fieldsOf({}, { client_name: { code: 'document.members' } }) },
   },
   { name: 'console-clients', data: { ...list, pending: { count: 3, more: false } } },
   { name: 'console-clients', data: { ...emptyList, filtered: true } },

@@ -1,7 +1,7 @@
 // Lists states of the console's pages about definitions and of the fields for values of attributes, beside the examples.
 import type { AttributeField } from '../../../src/pages/views/console-definitions.ts';
 import { examples } from '../../../templates/examples/index.ts';
-import type { View } from './state.ts';
+import { ownRefusals, type View } from './state.ts';
 
 const list = examples['console-definitions'];
 const form = examples['console-definition-form'];
@@ -22,7 +22,7 @@ const scopes = {
   kind: 'scopes' as const,
   listUri: '/admin/scopes',
   fields: [
-    { name: 'scope', kind: 'text' as const, value: '', required: true },
+    { name: 'name', words: 'scope', kind: 'text' as const, value: '', required: true },
     { name: 'text', kind: 'lines' as const, value: '' },
     { name: 'claims', kind: 'lines' as const, value: 'department' },
   ],
@@ -41,10 +41,14 @@ export const consoleDefinitionsStates: View[] = [
     data: { ...claims[1], typed: { act: 'role-give', role: 'admin', [field]: 'two' }, problem: 'several', field },
   })),
   { name: 'console-definitions', data: { ...list[0], kind: 'scopes' } },
-  ...['scope-conflict', 'scope-name', 'text', 'claims', 'in-use'].map((problem): View => ({
+  ...ownRefusals('console.definitions').map((refused): View => {
+    const data = scopes.fields.some(({ name }) => name === refused.field) ? scopes : form[0];
+    return { name: 'console-definition-form', data: { ...data, refused } };
+  }),
+  {
     name: 'console-definition-form',
-    data: { ...scopes, problem, name: 'staff', deleteUri: '/admin/scopes/staff/delete' },
-  })),
+    data: { ...scopes, name: 'staff', deleteUri: '/admin/scopes/staff/delete' },
+  },
   {
     name: 'console-definition-delete',
     data: { ...examples['console-definition-delete'][0], kind: 'scopes', name: 'staff', listUri: '/admin/scopes' },
@@ -66,10 +70,6 @@ export const consoleDefinitionsStates: View[] = [
     name: 'console-definitions',
     data: { ...list[1], rows: [{ ...list[1].rows[0]!, facts: ['number', 'boolean', 'date', 'write', 'none'] }] },
   },
-  ...['conflict', 'name', 'choices', 'max', 'unique', 'fit'].map((problem): View => ({
-    name: 'console-definition-form',
-    data: { ...form[0], problem },
-  })),
   { name: 'console-user-edit', data: { ...examples['console-user-edit'][1], attributes } },
   { name: 'account-profile-edit', data: { ...examples['account-profile-edit'][1], attributes } },
   {

@@ -2,11 +2,10 @@
 import {
   directoryCheckProblems,
   directoryCountNames,
-  directoryFormProblems,
   directoryImportProblems,
 } from '../../../src/pages/views/directories.ts';
 import { examples } from '../../../templates/examples/index.ts';
-import type { View } from './state.ts';
+import { ownRefusals, type View } from './state.ts';
 
 const form = examples['console-directory-form'][1];
 const newForm = examples['console-directory-form'][0];
@@ -20,10 +19,9 @@ const refusals = [
 ];
 
 export const directoryStates: View[] = [
-  ...directoryFormProblems.map((one): View => ({ name: 'console-directory-form', data: { ...form, problem: one } })),
-  ...(['id', 'taken', 'filter'] as const).map((one): View => ({
+  ...ownRefusals('console.directory-form').map((refused): View => ({
     name: 'console-directory-form',
-    data: { ...newForm, problem: one },
+    data: { ...(refused.field === 'id' ? newForm : form), refused },
   })),
   ...directoryCheckProblems.map((one): View => ({
     name: 'console-directory',

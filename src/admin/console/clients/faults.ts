@@ -1,23 +1,12 @@
-// Turns a refusal of client metadata into the fault of a form field.
-import { type FaultCode, faultCodes, type FieldFault } from '../../../pages/views/console-clients.ts';
+// Finds the faults of the fields of a client's form.
+import type { FaultView } from '../../../pages/views/parts.ts';
 import { clientMetadataShape } from '../../../oauth/client-metadata.ts';
-import { faultOf, type Refusal } from '../../../oauth/refusals.ts';
-
-/** The fault that a page shows: the code up to its dot. A fault that the form's own controls rule out is only `invalid`. */
-export function fieldFault({ code, params }: Pick<Refusal, 'code' | 'params'>): FieldFault {
-  const fault = code.split('.', 1)[0]!;
-  return isFaultCode(fault) ? { code: fault, ...(params && { values: params }) } : { code: 'invalid' };
-}
-
-const isFaultCode = (code: string): code is FaultCode => faultCodes.some((known) => known === code);
-
-/** The name of the refused field. */
-export const fieldOf = ({ member }: Refusal): string => member.split('.', 1)[0]!;
+import { faultOf } from '../../../oauth/refusals.ts';
 
 /** The first fault of each field by its own rule; parseClientMetadata checks the fields together. */
-export function faultsOf(metadata: Record<string, unknown>): Record<string, FieldFault> {
-  const faults: Record<string, FieldFault> = {};
+export function faultsOf(metadata: Record<string, unknown>): Record<string, FaultView> {
+  const faults: Record<string, FaultView> = {};
   for (const issue of clientMetadataShape.safeParse(metadata).error?.issues ?? [])
-    faults[String(issue.path[0])] ??= fieldFault(faultOf(issue));
+    faults[String(issue.path[0])] ??= faultOf(issue);
   return faults;
 }

@@ -1,6 +1,7 @@
 // Maps client metadata to the fields of the console's form, and the typed values back to metadata.
 import { accessRules } from '../../../oauth/access.ts';
-import type { ClientField, FieldFault } from '../../../pages/views/console-clients.ts';
+import type { ClientField } from '../../../pages/views/console-clients.ts';
+import type { FaultView } from '../../../pages/views/parts.ts';
 import {
   assertionSigningAlgorithms,
   clientMetadataShape,
@@ -16,7 +17,6 @@ import { responseTypes } from '../../../oauth/response-type.ts';
 import { administratorScopes, registrableScopes } from '../../../oauth/scope.ts';
 import { subjectTypes } from '../../../oauth/subject-type.ts';
 import type { Client, ClientChange } from '../../../repositories/clients/clients.ts';
-import { fieldFault } from './faults.ts';
 import type { ClientKind } from '../../operations/client-kinds/client-kind.ts';
 
 type Form = Record<string, string>;
@@ -211,7 +211,7 @@ export function readForm(sent: Record<string, string>, ofKind?: ClientKind): For
 /** Returns the fields as a page shows them. @param faults by member @param ofKind the kind of a new client */
 export function fieldsOf(
   form: Form,
-  faults: Readonly<Record<string, FieldFault>>,
+  faults: Readonly<Record<string, FaultView>>,
   ofKind?: ClientKind,
 ): { name: string; fields: ClientField[] }[] {
   return groups.map((group) => ({
@@ -235,13 +235,13 @@ export function fieldsOf(
 export function clientOfForm(form: Form): {
   metadata: Record<string, unknown>;
   settings: ClientChange;
-  faults: Record<string, FieldFault>;
+  faults: Record<string, FaultView>;
 } {
-  const faults: Record<string, FieldFault> = {};
+  const faults: Record<string, FaultView> = {};
   const metadata: Record<string, unknown> = {};
   const whole = (name: string, value: string, least: number, most: number): number | undefined => {
     if (/^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most) return Number(value);
-    faults[name] = { code: 'seconds', values: { least: String(least), most: String(most) } };
+    faults[name] = { code: 'seconds', params: { least: String(least), most: String(most) } };
     return undefined;
   };
   for (const { name, kind } of fields) {
@@ -276,7 +276,7 @@ const linesOf = (value = ''): string[] =>
     .filter((line) => line !== '');
 
 /** Who may use the client, as typed. @param report is called for each value that cannot be read */
-function accessOf(form: Form, report: (name: string, fault: FieldFault) => void): ClientChange {
+function accessOf(form: Form, report: (name: string, fault: FaultView) => void): ClientChange {
   const typed = {
     access: form['access'] ?? 'everyone',
     access_groups: linesOf(form['access_groups']),
@@ -287,7 +287,7 @@ function accessOf(form: Form, report: (name: string, fault: FieldFault) => void)
     start_hidden: form['start_hidden'] !== undefined,
   };
   const read = clientAccessShape.safeParse(typed);
-  for (const issue of read.error?.issues ?? []) report(String(issue.path[0]), fieldFault(faultOf(issue)));
+  for (const issue of read.error?.issues ?? []) report(String(issue.path[0]), faultOf(issue));
   if (!read.success) return {};
   const { access, access_groups: accessGroups, connections, networks } = read.data;
   const { start_uri: startUri, start_hidden: startHidden, upstream_tokens: upstreamTokens } = read.data;

@@ -3,16 +3,16 @@ import type { Config } from '../../../config.ts';
 import { registrableApiScopes } from '../../../domain/api-scopes.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../../oauth/client-metadata.ts';
 import { OAuthError } from '../../../oauth/errors.ts';
-import type { FieldFault } from '../../../pages/views/console-clients.ts';
+import type { FaultView } from '../../../pages/views/parts.ts';
 import type { ClientChange } from '../../../repositories/clients/clients.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { ShownCredentials } from '../../../tokens/client-credentials.ts';
-import { faultsOf, fieldFault, fieldOf } from './faults.ts';
+import { faultsOf } from './faults.ts';
 import { clientOfForm } from './fields.ts';
 
 /** Why a form was refused: the faults of its fields, or one problem of the whole. */
 export interface FormProblem {
-  faults: Record<string, FieldFault>;
+  faults: Record<string, FaultView>;
   problem?: string;
   changed?: boolean;
   status: number;
@@ -27,7 +27,8 @@ export async function validated(
   const { metadata, settings, faults } = clientOfForm(typed);
   const all: FormProblem['faults'] = { ...faultsOf(metadata), ...faults };
   // only a client that registers itself may omit the name (RFC 7591 2): pages show its id instead
-  const unnamed: FormProblem['faults'] = metadata['client_name'] === undefined ? { client_name: { code: 'name' } } : {};
+  const unnamed: FormProblem['faults'] =
+    metadata['client_name'] === undefined ? { client_name: { code: 'missing' } } : {};
   const refused = (of: FormProblem) => ({ refusal: { ...of, faults: { ...unnamed, ...of.faults } } });
   if (Object.keys(all).length > 0) return refused({ faults: all, status: 400 });
   try {
@@ -45,7 +46,8 @@ export function problemOf(error: unknown): FormProblem {
   if (error.refusal?.code === 'resource-held') return { faults: {}, problem: error.description, status: 409 };
   if (error.code === 'conflict') return { faults: {}, changed: true, status: 409 };
   if (!error.refusal) throw error;
-  return { faults: { [fieldOf(error.refusal)]: fieldFault(error.refusal) }, status: 400 };
+  const { code, member, params } = error.refusal;
+  return { faults: { [member.split('.', 1)[0]!]: { code, params } }, status: 400 };
 }
 
 /** The new secrets as their page shows them, once. */

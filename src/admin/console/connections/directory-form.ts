@@ -11,6 +11,11 @@ export const emptyDirectoryForm: TypedDirectory = {
   ...{ group_rules: '', default_groups: '' },
 };
 
+/** The fields that the form has: a preset decides some at first, and stays. */
+export const directoryFields = (isNew: boolean): string[] =>
+  Object.keys(emptyDirectoryForm).filter((name) => !(isNew ? ofPreset : ['id', 'preset']).includes(name));
+const ofPreset = ['user_filter', 'login_attributes', 'group_filter', 'member_attribute', 'nested'];
+
 export function directoryFormOf({ settings, ...connection }: Connection): TypedDirectory {
   const textOf = (name: string) => {
     const value = settings[name];

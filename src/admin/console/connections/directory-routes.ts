@@ -1,6 +1,7 @@
 // Serves the console's pages about connections to directories: one directory with its test and its imports, and its forms.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { notFound } from '../../../oauth/errors.ts';
+import type { Refusal } from '../../../oauth/refusals.ts';
 import type { DirectoryPages, TypedDirectory } from '../../../pages/views/directories.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -9,18 +10,21 @@ import { changeConnection, createConnection, findConnection } from '../../operat
 import { approveImport, findImport, startImport, testConnection } from '../../operations/directories.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
-import { fieldOfMember } from './form.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
+import { refusedView } from '../refused.ts';
 import { confirmationsOf, doneWith } from './confirmation-routes.ts';
-import { directoryFormOf, directoryInputOf, emptyDirectoryForm, typedDirectory } from './directory-form.ts';
+import {
+  directoryFields,
+  directoryFormOf,
+  directoryInputOf,
+  emptyDirectoryForm,
+  typedDirectory,
+} from './directory-form.ts';
 
 const path = '/admin/connections';
 const newPath = `${path}/new/directory`;
 const connectionPath = (id: string) => `${path}/${id}`;
 export const directoryPath = (id: string) => `${connectionPath(id)}/directory`;
-
-type FormProblem = DirectoryPages['console-directory-form']['problem'];
-type Refused = { refused: FormProblem; member?: string };
 
 interface ConsoleDirectoriesDependencies {
   store: Store;
@@ -47,13 +51,7 @@ export async function consoleDirectoriesEndpoint(
     return admin && { admin, body };
   }
 
-  const showForm = (
-    admin: AdminSession,
-    typed: TypedDirectory,
-    of?: Connection,
-    { refused: problem, member }: { refused?: FormProblem; member?: string | undefined } = {},
-  ) => {
-    const field = fieldOfMember(member);
+  const showForm = (admin: AdminSession, typed: TypedDirectory, of?: Connection, refusal?: Refusal) => {
     const form = admin.form(of ? `${directoryPath(of.id)}/edit` : newPath);
     return admin.send(
       'console-directory-form',
@@ -66,10 +64,9 @@ export async function consoleDirectoriesEndpoint(
             ...(of.secretSince && { secretSince: of.secretSince }),
           },
         }),
-        ...(problem && { problem }),
-        ...(field !== undefined && { field }),
+        ...(refusal && { refused: refusedView(refusal, directoryFields(of === undefined)) }),
       },
-      { section, status: problem ? 400 : 200 },
+      { section, status: refusal ? 400 : 200 },
     );
   };
 
@@ -82,7 +79,7 @@ export async function consoleDirectoriesEndpoint(
     const typed = typedDirectory(body);
     const input = { ...directoryInputOf(typed, true), id: typed.id.trim(), kind: 'ldap' } as never;
     const made = await perform(createConnection, operationContext, { params: {}, input, actor: admin.by });
-    if ('refused' in made) return showForm(admin, typed, undefined, made as Refused);
+    if ('refused' in made) return showForm(admin, typed, undefined, made.refused);
     return doneWith(admin, store, made.done, directoryPath(made.done.id), 'connection-made');
   });
 
@@ -173,7 +170,7 @@ export async function consoleDirectoriesEndpoint(
     const typed = typedDirectory({ ...body, id });
     const input = { ...directoryInputOf(typed, false), version: Number(body['version']) } as never;
     const changed = await perform(changeConnection, operationContext, { params: { id }, input, actor: admin.by });
-    if ('refused' in changed) return showForm(admin, typed, connection, changed as Refused);
+    if ('refused' in changed) return showForm(admin, typed, connection, changed.refused);
     return doneWith(admin, store, changed.done, directoryPath(id), 'connection-changed');
   });
 }

@@ -78,10 +78,6 @@ export function inputOf(type: ConnectionType, typed: TypedConnection): Record<st
   };
 }
 
-/** The field of a member that an operation refuses: a setting has its own. */
-export const fieldOfMember = (member: string | undefined): string | undefined =>
-  member?.replace(/^settings\./, '').split('.')[0];
-
 /** What is no number is left to the operation, which refuses it. */
 const numberOf = (typed: string): number | string | undefined =>
   typed === '' ? undefined : /^\d{1,9}$/.test(typed) ? Number(typed) : typed;

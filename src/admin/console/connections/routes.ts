@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../../../config.ts';
 import { profileOfConnection, variantOfConnection } from '../../../domain/connections/kinds.ts';
-import type { ConnectionPages, TypedConnection } from '../../../pages/views/connections.ts';
+import type { TypedConnection } from '../../../pages/views/connections.ts';
 import type { FormView } from '../../../pages/views/index.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -11,21 +11,19 @@ import { changeConnection, createConnection, deleteConnection, findConnection } 
 import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
+import { refusedView } from '../refused.ts';
 import { isTypedName } from '../typed-name.ts';
 import { notFound } from '../../../oauth/errors.ts';
+import type { Refusal } from '../../../oauth/refusals.ts';
 import { confirmationsOf, doneWith } from './confirmation-routes.ts';
 import { directoryPath } from './directory-routes.ts';
-import { emptyForm, fieldOfMember, formOf, inputOf, typedIn } from './form.ts';
+import { emptyForm, formOf, inputOf, typedIn } from './form.ts';
 import { type ConnectionType, connectionTypes, fieldsOf, findType, typeOf } from './types.ts';
 
 const path = '/admin/connections';
 const newPath = `${path}/new`;
 const newPathOf = ({ name }: ConnectionType) => `${newPath}/${name}`;
 const pathOf = (id: string) => `${path}/${id}`;
-
-type FormPage = ConnectionPages['console-connection-form'];
-/** The names of these operations are the problems of the form. */
-type Refused = { refused: FormPage['problem']; member?: string };
 
 interface ConsoleConnectionsDependencies {
   config: Config;
@@ -77,13 +75,14 @@ export async function consoleConnectionsEndpoint(
     type: ConnectionType,
     typed: TypedConnection,
     of?: Connection,
-    { refused: problem, member }: { refused?: FormPage['problem']; member?: string | undefined } = {},
+    refusal?: Refusal,
   ) => {
-    const field = fieldOfMember(member);
+    const fields = fieldsOf(type, of === undefined);
+    const names = fields.map(({ name }) => name);
     return admin.send(
       'console-connection-form',
       {
-        ...{ type: type.name, fields: fieldsOf(type, of === undefined), typed },
+        ...{ type: type.name, fields, typed },
         redirectUri: redirectUriOf(of?.id ?? (/^[a-z][a-z0-9-]{1,39}$/.test(typed['id'] ?? '') ? typed['id']! : 'ID')),
         form: withVersion(admin.form(of ? `${pathOf(of.id)}/edit` : newPathOf(type)), of?.version),
         ...(of && {
@@ -94,10 +93,9 @@ export async function consoleConnectionsEndpoint(
             ...(of.secretSince && { secretSince: of.secretSince }),
           },
         }),
-        ...(problem && { problem }),
-        ...(field !== undefined && { field }),
+        ...(refusal && { refused: refusedView(refusal, names) }),
       },
-      { section: 'connections', status: problem ? 400 : 200 },
+      { section: 'connections', status: refusal ? 400 : 200 },
     );
   };
 
@@ -127,7 +125,7 @@ export async function consoleConnectionsEndpoint(
     const { kind, preset } = type;
     const input = { ...inputOf(type, typed), id: typed['id']!.trim(), kind, ...(preset && { preset }) } as never;
     const made = await perform(createConnection, operationContext, { params: {}, input, actor: admin.by });
-    if ('refused' in made) return showForm(admin, type, typed, undefined, made as Refused);
+    if ('refused' in made) return showForm(admin, type, typed, undefined, made.refused);
     return doneWith(admin, store, made.done, pathOf(made.done.id), 'connection-made');
   });
 
@@ -181,7 +179,7 @@ export async function consoleConnectionsEndpoint(
     const typed = typedIn(type, { ...body, id });
     const input = { ...inputOf(type, typed), version: Number(body['version']) } as never;
     const changed = await perform(changeConnection, operationContext, { params: { id }, input, actor: admin.by });
-    if ('refused' in changed) return showForm(admin, type, typed, connection, changed as Refused);
+    if ('refused' in changed) return showForm(admin, type, typed, connection, changed.refused);
     return doneWith(admin, store, changed.done, pathOf(id), 'connection-changed');
   });
 

@@ -33,7 +33,7 @@ export async function consoleScopesEndpoint(
       const value = (name: string, stored: string) => (typed ? (typed[name] ?? '') : stored);
       const fixed = one !== undefined;
       return [
-        { name: 'scope', kind: 'text', value: one?.name ?? value('scope', ''), required: true, fixed },
+        { name: 'name', words: 'scope', kind: 'text', value: one?.name ?? value('name', ''), required: true, fixed },
         { name: 'text', kind: 'lines', value: value('text', labelLines(one?.text ?? {})) },
         { name: 'claims', kind: 'lines', value: value('claims', one?.claims.join('\n') ?? '') },
       ];
@@ -46,7 +46,7 @@ export async function consoleScopesEndpoint(
     create: (actor, typed) =>
       perform(createScope, operationContext, {
         params: {},
-        input: { name: (typed['scope'] ?? '').trim(), ...inputOf(typed) },
+        input: { name: (typed['name'] ?? '').trim(), ...inputOf(typed) },
         actor,
       }),
     change: (actor, { name }, typed) =>

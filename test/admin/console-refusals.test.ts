@@ -1,0 +1,188 @@
+// A refusal of each member marks the field of this member on each form of the console, with a sentence in the language of the page.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { formOf, openConsole } from '../helpers/console.ts';
+import { withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import type { Page, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let agent: UserAgent;
+
+beforeAll(async () => {
+  service = await startTestService({
+    environment: { ...withoutLimits, CONNECTIONS_ALLOW: 'ldap.example:636', OUTBOUND_ALLOW: '127.0.0.1:1' },
+  });
+  const admin = await service.createUser({ username: 'root', admin: true });
+  ({ agent } = await openConsole(service, admin));
+});
+afterAll(() => service?.stop());
+
+/** The controls of a page's form, without those that users do not see: each with its type, and what the page proposes. */
+function controlsOf(page: Page, action: string): Map<string, { type: string; value: string }> {
+  const form = page.body
+    .split('<form')
+    .find((text) => text.includes(`action="${action}"`) && /^[^>]*method="post"/.test(text))!
+    .split('</form>')[0]!;
+  const controls = new Map<string, { type: string; value: string }>();
+  for (const [tag, kind] of form.matchAll(/<(input|textarea|select)\b[^>]*>/g)) {
+    const attribute = (name: string) => new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1];
+    const type = attribute('type') ?? kind!;
+    const name = attribute('name');
+    if (type === 'hidden' || name === undefined) continue;
+    const isTaken = !['radio', 'checkbox'].includes(type) || tag.includes(' checked');
+    if (isTaken || !controls.has(name)) controls.set(name, { type, value: isTaken ? (attribute('value') ?? '') : '' });
+  }
+  return controls;
+}
+
+/** Sends a form as a browser does, with some fields typed otherwise. */
+async function send(path: string, typed: Record<string, string>): Promise<Page> {
+  const page = await agent.get(path);
+  const proposed = [...controlsOf(page, path)].filter(([, { value }]) => value !== '');
+  const filled = Object.fromEntries(proposed.map(([name, { value }]) => [name, value]));
+  return agent.post(path, { ...formOf(page, path), ...filled, ...typed });
+}
+
+/** The marked controls, each with the sentence that describes it. */
+const marked = ({ body }: Page): [string, string][] =>
+  [...body.matchAll(/<\w+ [^>]*aria-invalid="true"[^>]*>/g)].map(([tag]) => {
+    const id = / id="([^"]*)"/.exec(tag)![1]!;
+    const [described] = / aria-describedby="([^"]*)"/.exec(tag)![1]!.split(' ');
+    return [id, new RegExp(`<p class="fault" id="${described}">([^<]*)</p>`).exec(body)![1]!];
+  });
+
+const long = 'x'.repeat(20_000);
+const tampered = 'x';
+
+interface Form {
+  path: string;
+  /** What makes the form acceptable, but for the field that is wrong. */
+  right: Record<string, string>;
+  /** A wrong value of each field that can be wrong; or all that has to be typed otherwise. */
+  wrong: Record<string, string | Record<string, string>>;
+}
+
+const connection = {
+  right: { id: 'marked', display_name: 'Marked', client_id: 'c', secret: 's' },
+  wrong: {
+    ...{ id: 'Not one', display_name: '', client_id: '', secret: { secret: '', status: 'enabled' } },
+    ...{ status: tampered, linking: tampered, provisioning: tampered, username_from: long },
+    ...{ domains: 'not a domain', authoritative_domains: 'a@corp.example', default_groups: '..' },
+    ...{ position: '-1', session_lifetime: 'long' },
+  },
+};
+const rules = { group_rules: 'dn:no name = staff' };
+const address = (member: string) => ({ [member]: 'ftp://else.example' });
+const service2 = 'https://login.corp.example';
+const directory = {
+  ...{ display_name: '', url: 'ldap://ldap.example:636', bind_dn: 'no name', base: '', group_base: 'no name' },
+  ...{ secret: { secret: '', status: 'enabled' }, ca: 'a\0b', ...rules, default_groups: '..' },
+  ...{ status: tampered, linking: tampered, provisioning: tampered, authoritative_domains: '-', import: '4' },
+};
+const ofDirectory = { url: 'ldaps://ldap.example', bind_dn: 'cn=a,dc=x', base: 'dc=x' };
+
+const forms: Record<string, Form> = {
+  'OpenID Connect': {
+    path: '/admin/connections/new/oidc',
+    right: { ...connection.right, issuer: service2 },
+    wrong: {
+      ...{ ...connection.wrong, ...rules, issuer: 'http://corp.example', scope: long, groups_claim: long },
+      ...{ token_endpoint_auth_method: tampered, response_mode: tampered, logout: tampered },
+    },
+  },
+  Google: { path: '/admin/connections/new/google', ...connection },
+  Microsoft: {
+    path: '/admin/connections/new/microsoft',
+    right: { ...connection.right, tenants: '3f2504e0-4f89-11d3-9a0c-0305e82c3301' },
+    wrong: { ...connection.wrong, ...rules, tenants: 'common', logout: tampered },
+  },
+  GitHub: {
+    path: '/admin/connections/new/github',
+    right: connection.right,
+    wrong: { ...connection.wrong, ...rules, organizations: 'no one!', base: 'https://10.0.0.1' },
+  },
+  Apple: {
+    path: '/admin/connections/new/apple',
+    right: { ...connection.right, team_id: 'TEAM000001', key_id: 'KEY0000001' },
+    wrong: { ...connection.wrong, secret: 'no key', team_id: '', key_id: '' },
+  },
+  'OAuth 2.0': {
+    path: '/admin/connections/new/oauth',
+    right: {
+      ...connection.right,
+      ...{
+        authorization_endpoint: `${service2}/a`,
+        token_endpoint: `${service2}/t`,
+        userinfo_endpoint: `${service2}/u`,
+      },
+    },
+    wrong: {
+      ...{ ...connection.wrong, ...rules, ...address('authorization_endpoint'), ...address('token_endpoint') },
+      ...{ ...address('userinfo_endpoint'), scope: long, subject_claim: long, email_claim: long, groups_claim: long },
+      ...{ email_verified_from: long, token_endpoint_auth_method: tampered, response_mode: tampered },
+    },
+  },
+  'new directory': {
+    path: '/admin/connections/new/directory',
+    right: { ...ofDirectory, id: 'folk', display_name: 'Folk', secret: 's' },
+    wrong: { ...directory, id: 'Not one', preset: tampered },
+  },
+  directory: {
+    path: '/admin/connections/company/directory/edit',
+    // an address that moves needs the secret again
+    right: { secret: 's' },
+    wrong: {
+      ...{ ...directory, secret: long, user_filter: 'no filter', group_filter: '(', member_attribute: '!' },
+      login_attributes: 'not one',
+    },
+  },
+  'new attribute': {
+    path: '/admin/attributes/new',
+    right: { name: 'shoe_size', type: 'number' },
+    wrong: {
+      ...{ name: 'Shoe size', type: tampered, label: '[not a language] x', choices: 'x'.repeat(256), max: '0' },
+      ...{ person: tampered, unique: { type: 'boolean', unique: 'true' } },
+    },
+  },
+  attribute: {
+    path: '/admin/attributes/flag',
+    right: {},
+    wrong: { label: long, choices: 'one', max: 'much', person: tampered, unique: 'true' },
+  },
+  'new scope': {
+    path: '/admin/scopes/new',
+    right: { name: 'staff', claims: 'flag' },
+    wrong: { name: 'openid', text: '[not a language] x', claims: 'sub' },
+  },
+  scope: { path: '/admin/scopes/crew', right: {}, wrong: { text: long, claims: '' } },
+};
+
+describe.each(Object.entries(forms))('the form of %s', (_name, { path, right, wrong }) => {
+  beforeAll(prepare);
+
+  test('marks the field of each member that is refused, and no other one (pages.md)', async () => {
+    const controls = controlsOf(await agent.get(path), path);
+    // no value of a box is refused, but for what it demands of other fields
+    const asked = [...controls].filter(([name, { type }]) => type !== 'checkbox' || name in wrong);
+    expect(asked.map(([name]) => name).sort()).toEqual(Object.keys(wrong).sort());
+    for (const [field, typed] of Object.entries(wrong)) {
+      const page = await send(path, { ...right, ...(typeof typed === 'string' ? { [field]: typed } : typed) });
+      expect([field, page.status, marked(page).map(([id]) => id)]).toEqual([field, 400, [field]]);
+      expect(page.body, field).not.toContain('id="problem"');
+    }
+  });
+});
+
+/** What the forms change, made once. */
+let prepared: Promise<void> | undefined;
+const prepare = () =>
+  (prepared ??= (async () => {
+    const made = [
+      await send('/admin/connections/new/directory', {
+        ...{ ...ofDirectory, id: 'company', display_name: 'Company', secret: 's' },
+      }),
+      await send('/admin/attributes/new', { name: 'flag', type: 'boolean' }),
+      await send('/admin/scopes/new', { name: 'crew', claims: 'flag' }),
+    ];
+    expect(made.map(({ status }) => status)).toEqual(made.map(() => 303));
+  })());
