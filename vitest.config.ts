@@ -41,7 +41,7 @@ export default defineConfig({
     isolate: false,
     sequence: { sequencer: LongFirst },
     // long enough for a busy machine: a test that hangs is the only one that reaches it
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
   },
 });

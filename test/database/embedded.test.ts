@@ -25,9 +25,12 @@ import { packageFor } from '../../src/database/embedded/binaries.ts';
 import { EmbeddedPostgresError, startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/database/embedded.ts';
 import { copyCluster } from '../helpers/global-setup.ts';
 import { surroundings } from '../helpers/server-process.ts';
+import { takeTurn } from '../helpers/turn.ts';
 
 const NOBODY = 65534;
 const SECONDS = 1000;
+/** Stands for the folder of the machine to which the programs are copied. */
+const sharedFolderPort = 38_964;
 const asRoot = process.getuid?.() === 0;
 const repository = path.resolve(import.meta.dirname, '../..');
 const node = path.join(repository, 'node_modules/.bin/node');
@@ -587,6 +590,7 @@ describe.runIf(asRoot)('as root', () => {
     const copy = path.join(tree, 'node_modules', name);
     const { version } = require(path.join(original, 'package.json')) as { version: string };
     const shared = `/var/lib/gatehouse/postgresql-${version}-${path.basename(name)}`;
+    const turn = await takeTurn(sharedFolderPort);
     const existed = existsSync(shared);
     for (const part of ['src/database', 'src/config'])
       cpSync(path.join(repository, part), path.join(tree, part), { recursive: true });
@@ -607,6 +611,7 @@ describe.runIf(asRoot)('as root', () => {
     } finally {
       if (!existed) rmSync(shared, { recursive: true, force: true });
       if (!existed && readdirSync(path.dirname(shared)).length === 0) rmdirSync(path.dirname(shared));
+      turn.close();
     }
   });
 });

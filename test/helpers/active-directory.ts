@@ -2,11 +2,12 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { connect, createServer, type Server } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { makeCertificates } from './certificates.ts';
+import { takeTurn } from './turn.ts';
 
 /** It needs root, because its ports are fixed and below 1024. */
 export const hasSamba = existsSync('/usr/sbin/samba') && existsSync('/usr/bin/samba-tool') && process.getuid?.() === 0;
@@ -23,27 +24,15 @@ export interface ActiveDirectory {
   stop(): Promise<void>;
 }
 
-/** The process that listens here has the fixed ports: the tests of two files, or of two checkouts, would else reach the same domain controller. */
+/** Stands for the fixed ports: the tests of two files would else reach the same domain controller. */
 const turnPort = 38_963;
-
-async function takeTurn(): Promise<Server> {
-  for (;;) {
-    const turn = createServer().listen({ port: turnPort, host: '127.0.0.1', exclusive: true });
-    const taken = await once(turn, 'listening').then(
-      () => true,
-      () => false,
-    );
-    if (taken) return turn;
-    await delay(200);
-  }
-}
 
 /** Milliseconds for a hook that starts one: it waits for the turns of other files and checkouts. */
 export const startLimit = 900_000;
 
 /** Creates the domain example.com and starts its server: about ten seconds. Waits until no other test runs one. */
 export async function startActiveDirectory(): Promise<ActiveDirectory> {
-  const turn = await takeTurn();
+  const turn = await takeTurn(turnPort);
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-samba-'));
   makeCertificates(folder);
   const password = 'Passw0rd-of-the-administrator';

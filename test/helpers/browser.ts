@@ -2,12 +2,10 @@
 import { type Browser, chromium } from 'playwright-core';
 import { test } from 'vitest';
 import { browserArguments } from './browser-arguments.ts';
+import { patience } from './limits.ts';
 
 /** No Chromium is installed: test/run.ts reports at its end that these tests were skipped. */
 export const browserTest = test.skipIf(!process.env.CHROMIUM);
-
-/** Shorter than the limit of a test, so that a failure shows what the browser waited for. */
-const patience = 150_000; // milliseconds
 
 /** A browser that waits as long as a busy machine needs. */
 export async function launchBrowser(): Promise<Browser> {

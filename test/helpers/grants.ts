@@ -1,4 +1,5 @@
 // Carries an authorization to its code or its tokens, and sends requests and waits for results, for many tests.
+import { patience } from './limits.ts';
 import type { TestClient, TestService } from './service.ts';
 import { responseParameters, tokenRequest, UserAgent } from './user-agent.ts';
 
@@ -126,9 +127,6 @@ export async function approveClient(base: string, token: string, clientId: strin
   const { version } = (await call(path, { token })).body;
   return call(`${path}/approve`, { method: 'POST', token, body: { version } });
 }
-
-/** Shorter than the limit of a test, so that a failure shows the last answer. */
-const patience = 150_000; // milliseconds
 
 /**
  * Repeats the request until the answer satisfies: a busy machine makes nothing wrong.

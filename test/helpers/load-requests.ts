@@ -4,7 +4,7 @@ import { hiddenFields, UserAgent } from './user-agent.ts';
 
 export const redirectUri = 'https://rp.example.com/callback';
 const password = 'correct horse battery staple';
-const requestLimit = 15_000; // milliseconds
+const requestLimit = 120_000; // milliseconds
 
 export interface LoadClient {
   clientId: string;

@@ -11,6 +11,7 @@ import {
   Lost,
   redirectUri,
 } from './load-requests.ts';
+import { patience } from './limits.ts';
 import { LoadStates } from './load-states.ts';
 import { pkce, type UserAgent } from './user-agent.ts';
 
@@ -112,7 +113,7 @@ export class Load {
         if (back) return performance.now() - begin;
       } catch (error) {
         if (!(error instanceof Lost)) throw error;
-        if (performance.now() - begin > 60_000) throw new Error('no success within a minute', { cause: error });
+        if (performance.now() - begin > patience) throw new Error('no success', { cause: error });
         await delay(10);
       }
     }

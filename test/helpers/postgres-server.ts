@@ -8,10 +8,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { serverAccount } from '../../src/database/embedded/account.ts';
 import { findBinaries } from '../../src/database/embedded/binaries.ts';
+import { patience } from './limits.ts';
 import { freePort } from './server-process.ts';
 
 const user = 'gatehouse';
-const startLimit = 150_000; // milliseconds
 
 interface Programs {
   initdb: string;
@@ -120,11 +120,11 @@ export class PostgresServer {
           )
         )
           return;
-        if (performance.now() - begin > startLimit) throw new Error('the PostgreSQL server does not start');
+        if (performance.now() - begin > patience) throw new Error('the PostgreSQL server does not start');
         await delay(10);
       }
       // processes of a killed server may still be ending
-      if (performance.now() - begin > startLimit) throw new Error('the PostgreSQL server does not start');
+      if (performance.now() - begin > patience) throw new Error('the PostgreSQL server does not start');
       await delay(50);
     }
   }

@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { observe, remember } from './dump-search.ts';
+import { patience } from './limits.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 export const launcher = join(root, 'bin/gatehouse');
-const startLimit = 150_000; // milliseconds
 
 export interface ServerProcess {
   issuer: string;
@@ -104,7 +104,7 @@ function start(args: string[], settings: Record<string, string>, input = '', cwd
           await exited;
           throw new Error(`the server ended (${child.exitCode ?? child.signalCode}): ${stdout}${stderr}`);
         }
-        if (Date.now() - begin > startLimit) throw new Error(`the server did not start: ${stdout}${stderr}`);
+        if (Date.now() - begin > patience) throw new Error(`the server did not start: ${stdout}${stderr}`);
       }
     },
     kill: (signal) => void child.kill(signal),
@@ -117,7 +117,7 @@ export async function stopServers(): Promise<string[]> {
     [...children].map(async (child) => {
       const closed = once(child, 'close');
       child.kill('SIGTERM');
-      const timer = setTimeout(() => child.kill('SIGKILL'), 40_000);
+      const timer = setTimeout(() => child.kill('SIGKILL'), 120_000);
       await closed;
       clearTimeout(timer);
     }),

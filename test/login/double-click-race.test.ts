@@ -93,7 +93,7 @@ test('a code of an authenticator app, sent twice at once, signs in once, and no 
     const stolen = { ...hiddenFields(page.body), code };
     expect((await stranger.agent.post('/login/second-factor', stolen)).status).toBe(400);
   }
-}, 300_000);
+});
 
 test('a recovery code, sent twice at once, is used once and signs in once (reports A4)', async () => {
   for (let round = 0; round < rounds;) {
@@ -113,7 +113,7 @@ test('a recovery code, sent twice at once, is used once and signs in once (repor
       expect((await stranger.agent.post('/login/second-factor', theirs)).status).toBe(400);
     }
   }
-}, 300_000);
+});
 
 test('a passkey as the second factor, sent twice at once, signs in once (Web Authentication 13.4.3, reports A4)', async () => {
   const user = await service.createUser();
@@ -128,7 +128,7 @@ test('a passkey as the second factor, sent twice at once, signs in once (Web Aut
     const before = await countsOf(user);
     await expectSignedInOnce(user, await race(agent, action, { ...fields, credential: key.get(options) }), before);
   }
-}, 300_000);
+});
 
 test('a name that was chosen after a connection leads twice to the second step, and to the request that waits (reports A4)', async () => {
   const named = async (of: TestService, agent: UserAgent, address?: string) => {

@@ -264,7 +264,7 @@ test('an operator replaces a key of SECRET_KEY while two instances serve, and no
   for (const { stdout, stderr } of [...instances, early, late])
     for (const key of [oldKey, newKey]) expect(stdout + stderr).not.toContain(key);
   for (const instance of instances) expect(instance.stderr).not.toMatch(/"level":(50|60)/);
-}, 240_000);
+});
 
 test('the file in DATA_DIR holds a list of keys as SECRET_KEY does (decisions section 8, security R29, R111)', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-key-'));

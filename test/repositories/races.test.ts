@@ -224,44 +224,40 @@ interface Round {
 }
 
 describe.each(Object.entries(ends))('a refresh concurrent with %s', (_name, prepare) => {
-  test(
-    'the races leave no active token, and cause no server error (security R35, F3)',
-    { timeout: 300_000 },
-    async () => {
-      // a user costs a password hash, so each takes part in several rounds, unless a round ends the user
-      let user = await service.createUser();
-      let agent = new UserAgent(service);
-      for (let round = 0; round < racesEach; round++) {
-        const client = await service.createClient({}, { firstParty: true });
-        const [known] = await service.database.sql(`SELECT 1 FROM users WHERE sub = $1 AND status = 'enabled'`, [
-          user.sub,
-        ]);
-        if (!known) {
-          user = await service.createUser();
-          agent = new UserAgent(service);
-        }
-        if (round % 10 === 9) agent = new UserAgent(service);
-        const tokens = await obtainTokens(service, client, user, {}, agent);
-        const end = (await prepare({ client, sub: user.sub, agent })) as () => Promise<unknown>;
-        const answers: Answer[] = [];
-        const use = async (base: string) => void answers.push(await refresh(base, client, tokens.refresh_token));
-        const before = round % 5;
-        await Promise.all([
-          ...Array.from({ length: before }, (_, index) => use(instance(index))),
-          end(),
-          ...Array.from({ length: 4 - before }, (_, index) => use(instance(index + 1))),
-        ]);
-        for (const answer of answers)
-          expect(answer.status, `round ${round}: ${JSON.stringify(answer.body)}`).toBeLessThan(500);
-        const good = answers.filter((answer) => answer.status === 200);
-        await expectDead(
-          client,
-          [tokens.access_token, ...good.map(accessToken)],
-          [tokens.refresh_token, ...good.map(refreshToken)],
-        );
+  test('the races leave no active token, and cause no server error (security R35, F3)', async () => {
+    // a user costs a password hash, so each takes part in several rounds, unless a round ends the user
+    let user = await service.createUser();
+    let agent = new UserAgent(service);
+    for (let round = 0; round < racesEach; round++) {
+      const client = await service.createClient({}, { firstParty: true });
+      const [known] = await service.database.sql(`SELECT 1 FROM users WHERE sub = $1 AND status = 'enabled'`, [
+        user.sub,
+      ]);
+      if (!known) {
+        user = await service.createUser();
+        agent = new UserAgent(service);
       }
-    },
-  );
+      if (round % 10 === 9) agent = new UserAgent(service);
+      const tokens = await obtainTokens(service, client, user, {}, agent);
+      const end = (await prepare({ client, sub: user.sub, agent })) as () => Promise<unknown>;
+      const answers: Answer[] = [];
+      const use = async (base: string) => void answers.push(await refresh(base, client, tokens.refresh_token));
+      const before = round % 5;
+      await Promise.all([
+        ...Array.from({ length: before }, (_, index) => use(instance(index))),
+        end(),
+        ...Array.from({ length: 4 - before }, (_, index) => use(instance(index + 1))),
+      ]);
+      for (const answer of answers)
+        expect(answer.status, `round ${round}: ${JSON.stringify(answer.body)}`).toBeLessThan(500);
+      const good = answers.filter((answer) => answer.status === 200);
+      await expectDead(
+        client,
+        [tokens.access_token, ...good.map(accessToken)],
+        [tokens.refresh_token, ...good.map(refreshToken)],
+      );
+    }
+  });
 });
 
 const accessToken = (answer: Answer) => answer.body['access_token'] as string;

@@ -2,6 +2,7 @@
 import { createContext, runInContext } from 'node:vm';
 import { expect } from 'vitest';
 import type { Browser } from './browser.ts';
+import { patience } from '../../helpers/limits.ts';
 import { inlineScripts, Policy } from './html.ts';
 import { mediaType, type Network } from './network.ts';
 
@@ -51,7 +52,7 @@ export async function openFrame(network: Network, browser: Browser, address: str
   return {
     ask: (data, origin) =>
       new Promise((resolve, reject) => {
-        const late = setTimeout(() => reject(new Error('the frame does not answer')), 150_000);
+        const late = setTimeout(() => reject(new Error('the frame does not answer')), patience);
         const postMessage = (answer: unknown, target: string) => {
           clearTimeout(late);
           resolve({ answer, target });
