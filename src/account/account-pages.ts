@@ -36,6 +36,8 @@ interface Demands {
   returnTo?: ReturnTo;
   /** Whether a sign-in that is not recent is repeated first, so that an unattended browser cannot change the account. */
   recent?: boolean | ((session: Session) => boolean);
+  /** Whether a double click sends a form again: then its token may be older than the time of the session, which the form has changed. */
+  isRepeated?: (request: FastifyRequest) => Promise<boolean>;
 }
 
 /** The most items of a list that a page of the account shows. */
@@ -46,7 +48,7 @@ const antiForgery = z.object({ csrf: text(100).optional() });
 /** Makes the functions that serve pages and forms with the same demands. */
 export function createAccountPages(
   { sessions, pages }: { sessions: BrowserSessions; pages: PageResponses },
-  { returnTo, recent = false }: Demands = {},
+  { returnTo, recent = false, isRepeated }: Demands = {},
 ) {
   const pagePaths = new Set<string>();
   const own = (request: FastifyRequest, reply: FastifyReply, session: Session, path: string): AccountSession => ({
@@ -98,11 +100,13 @@ export function createAccountPages(
       app.post(action, async (request, reply) => {
         const { csrf } = readParameters(antiForgery, request.body);
         const typed = readParameters(fields, request.body);
+        const present = await sessions.find(request, reply);
+        const isOwn = present !== undefined && sessions.isOwnForm(request, csrf, { action, session: present });
         // a form that strengthens the session gives it another cookie
-        const session = await sessions.findOrRepeat(request, reply);
+        const mayRepeat = !present || (!isOwn && (await isRepeated?.(request)));
+        const session = mayRepeat ? await sessions.findRepeated(request, reply) : isOwn ? present : undefined;
+        if (!session && present) throw invalidRequest('the form has expired or came from another site');
         if (!session) return signIn(reply, session);
-        if (!sessions.isOwnForm(request, csrf, { action, session }))
-          throw invalidRequest('the form has expired or came from another site');
         if (isStale(session)) return signIn(reply, session);
         return submit(own(request, reply, session, action), typed, request, reply);
       });

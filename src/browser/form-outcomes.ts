@@ -34,6 +34,11 @@ export function createFormOutcomes({ store, secretBox, sessions }: FormOutcomesO
   }
 
   return {
+    /** Whether a request with the same form acts, or has acted within some seconds. */
+    async isRepeated(request: FastifyRequest): Promise<boolean> {
+      const id = idOf(request);
+      return id !== undefined && (await formOutcomes.find(id)) !== undefined;
+    },
     /**
      * Runs `act` in one of the requests that send the same form within some seconds. The others wait for it.
      * @param act returns what the answer needs, as JSON has it; it sends nothing itself

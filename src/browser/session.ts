@@ -171,11 +171,10 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       }
       return setSessionCookie(reply, token, made);
     },
-    /** The live session of the cookie, or the one to which the same form has just given another cookie. */
-    async findOrRepeat(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
-      const session = await this.find(request, reply);
-      const form = session ? undefined : formHash(request);
-      if (!form) return session;
+    /** The live session to which the same form has just given another cookie; it gets one more. */
+    async findRepeated(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
+      const form = formHash(request);
+      if (!form) return undefined;
       const { token, hash } = newOpaqueToken('session');
       if (!setSessionCookie(reply, token, await store.sessions.repeat(form, hash))) return undefined;
       return store.sessions.find(hash, options.idleLifetime);

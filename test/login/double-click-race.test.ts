@@ -226,6 +226,28 @@ test('each answer shows the recovery codes of an authenticator app, added at a s
   expect(await eventsOf(user.sub, 'user.recovery_codes_renewed')).toHaveLength(1);
 });
 
+test('a user’s own new password, sent twice at once, is changed once, and each answer keeps the session (reports A4)', async () => {
+  const user = await service.createUser();
+  const agent = new UserAgent(service);
+  await agent.signIn(user);
+  const page = await agent.get('/account/password');
+  const passwords = { current_password: user.password, new_password: 'three umbrellas under a lighthouse' };
+  const form = { ...hiddenFields(page.body), ...passwords };
+  const sent = await race(agent, '/account/password', form);
+  expect(answers(sent)).toEqual(thrice(303, `${home()}/security?done=password-changed`));
+  const last = sent.at(-1)!.browser;
+  // the browser may have kept the cookie of an earlier answer
+  expect((await last.post('/account/password', form)).location).toContain('done=password-changed');
+  expect((await last.get('/account')).status).toBe(200);
+  expect(await sessionsOf(user.sub)).toHaveLength(1);
+  expect(await eventsOf(user.sub, 'user.password_changed')).toHaveLength(1);
+  expect(await eventsOf(user.sub, 'user.sign_in_failed')).toEqual([]);
+  // no other form is this session's for it
+  const stranger = new UserAgent(service);
+  await stranger.signIn(await service.createUser());
+  expect((await stranger.post('/account/password', form)).status).toBe(400);
+});
+
 test('the forms of a stranger are answered, and write nothing (security R105, reports A4)', async () => {
   const { sql } = service.database;
   await sql('CREATE TABLE claimed (id text)');

@@ -78,7 +78,7 @@ export async function accountPasskeysEndpoint(
   app.post(path, async (request, reply) => {
     const { csrf, credential, transaction } = readParameters(addition, request.body);
     const waiting = await waitingFor(request, transaction);
-    const session = await sessions.findOrRepeat(request, reply);
+    const session = (await sessions.find(request, reply)) ?? (await sessions.findRepeated(request, reply));
     if (session && !sessions.isOwnForm(request, csrf, { action: path, session, transaction }))
       throw invalidRequest('the form has expired or came from another site');
     // an unattended browser must not enrol a passkey of another person

@@ -2,7 +2,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type PasswordQueue, PasswordQueueFull } from '../../domain/rate-limits/password-queue.ts';
-import { createAccountPages } from '../account-pages.ts';
+import { type AccountSession, createAccountPages } from '../account-pages.ts';
+import type { FormOutcomes, Refused } from '../../browser/form-outcomes.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import { ownPassword } from '../../pages/return-to.ts';
 import { reauthenticationPath, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
@@ -39,6 +40,7 @@ interface AccountPasswordDependencies {
   checkPassword: CheckPassword;
   deviceCookies: DeviceCookies;
   sessions: BrowserSessions;
+  formOutcomes: FormOutcomes;
   pages: PageResponses;
   audit: AuditTrail;
 }
@@ -47,10 +49,11 @@ export async function accountPasswordEndpoint(
   app: FastifyInstance,
   options: AccountPasswordDependencies,
 ): Promise<void> {
-  const { config, store, checkPassword, passwords, passwordPolicy, deviceCookies, sessions, pages, audit } = options;
+  const { config, store, checkPassword, passwords, passwordPolicy, deviceCookies, sessions, formOutcomes } = options;
+  const { pages, audit } = options;
   const administration = createAdministration(store);
   const shape = passwordShape(config.passwordMinLength);
-  const account = createAccountPages(options);
+  const account = createAccountPages(options, { isRepeated: formOutcomes.isRepeated });
 
   account.page(app, path, async ({ session }, request, reply) => {
     if (session.user.passwordHash === undefined) return pages.redirect(reply, '/account/security');
@@ -58,24 +61,45 @@ export async function accountPasswordEndpoint(
     return show(request, reply, session, {}, 200);
   });
 
-  account.form(app, path, change, async ({ session, by }, typed, request, reply) => {
+  account.form(app, path, change, async (own, typed, request, reply) => {
+    const result = await formOutcomes.once(request, () => changePassword(own, typed, request, reply));
+    if ('refused' in result) return result.refused();
+    if (result.again) await sessions.repeat(request, reply);
+    return pages.redirect(reply, result.made.next);
+  });
+
+  /** Changes the password. @returns the page that says so */
+  async function changePassword(
+    { session, by }: AccountSession,
+    typed: z.infer<typeof change>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<{ next: string } | Refused> {
+    const refused = (trouble: Trouble, status: number): Refused => ({
+      refused: () => show(request, reply, session, trouble, status),
+    });
+    const paused = ({ outcome, wait }: { outcome: 'busy' | 'throttled'; wait: number }): Refused => {
+      reply.header('retry-after', String(wait));
+      return refused({ pause: outcome, wait }, outcome === 'busy' ? 503 : 429);
+    };
     const { current_password: current, new_password: chosen } = typed;
     // a session by the password alone must not change the password once the user has a second factor
-    if (lacksSecondFactor(session)) return pages.redirect(reply, reauthenticationPath(session, ownPassword));
+    if (lacksSecondFactor(session))
+      return { refused: () => pages.redirect(reply, reauthenticationPath(session, ownPassword)) };
     const { user } = session;
     if (current === undefined || chosen === undefined) {
       const faults: Trouble['faults'] = {};
       if (current === undefined) faults.current = 'missing';
       if (chosen === undefined) faults.password = 'missing';
-      return show(request, reply, session, { faults }, 400);
+      return refused({ faults }, 400);
     }
     // with the limits of the sign-in (security R64)
     const answer = await checkPassword(request, user.username, current);
-    if (answer.outcome === 'throttled' || answer.outcome === 'busy') return pause(request, reply, session, answer);
+    if (answer.outcome === 'throttled' || answer.outcome === 'busy') return paused(answer);
     // the username may now belong to another user
     if (answer.outcome === 'wrong' || answer.user.sub !== user.sub) {
       await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub: user.sub });
-      return show(request, reply, session, { faults: { current: 'wrong' } }, 400);
+      return refused({ faults: { current: 'wrong' } }, 400);
     }
     const fault = normalizedPassword(chosen) === normalizedPassword(current) ? 'same' : await faultOf(chosen, user);
     const passwordHash = fault
@@ -84,8 +108,7 @@ export async function accountPasswordEndpoint(
     if (passwordHash === undefined) {
       // the present password was right: the count of this browser is reset, as after a sign-in
       await deviceCookies.remember(request, reply, user.sub);
-      if (fault) return show(request, reply, session, { faults: { password: fault } }, 400);
-      return pause(request, reply, session, { outcome: 'busy', wait: 5 });
+      return fault ? refused({ faults: { password: fault } }, 400) : paused({ outcome: 'busy', wait: 5 });
     }
     // the cookie first: if the process ends here, the old cookie must not outlive the old password (security R52);
     // no second factor was shown: the level of the session keeps its age; and a session by a connection lasts no longer than that allows
@@ -95,10 +118,10 @@ export async function accountPasswordEndpoint(
     const own = { replaces: answer.user.passwordHash, keepSession: session.id };
     // another change, or the end of the account or the session, came first
     if (!renewed || !(await administration.changeUser(by, user.sub, {}, passwordHash, own).catch(unlessOvertaken)))
-      return pages.redirect(reply, '/login');
+      return { refused: () => pages.redirect(reply, '/login') };
     await deviceCookies.remember(request, reply, user.sub);
-    return pages.redirect(reply, '/account/security?done=password-changed');
-  });
+    return { next: '/account/security?done=password-changed' };
+  }
 
   /** Why a password may not be chosen (security R59). */
   async function faultOf(chosen: string, user: Session['user']): Promise<'length' | 'common' | undefined> {
@@ -110,16 +133,6 @@ export async function accountPasswordEndpoint(
       if (!(error instanceof OAuthError)) throw error;
       return 'common';
     }
-  }
-
-  function pause(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    session: Session,
-    { outcome, wait }: { outcome: 'busy' | 'throttled'; wait: number },
-  ): FastifyReply {
-    reply.header('retry-after', String(wait));
-    return show(request, reply, session, { pause: outcome, wait }, outcome === 'busy' ? 503 : 429);
   }
 
   /** Shows the form again, without the passwords. */
