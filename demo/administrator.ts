@@ -9,7 +9,8 @@ import { makeFolder } from '../src/config/data-dir.ts';
 import { openConnection } from '../src/database/connection.ts';
 import { createPasswordHashing } from '../src/crypto/password-hashing.ts';
 import { type Administration, createAdministration } from '../src/domain/administration/administration.ts';
-import { newResourceShape } from '../src/oauth/resource-shape.ts';
+import { newShape } from '../src/entities/entity.ts';
+import { resources } from '../src/entities/resources.ts';
 import { createStore, type Store } from '../src/repositories/store.ts';
 import { mcpResource } from './mcp-server.ts';
 import type { ApplicationRegistration } from './application-server.ts';
@@ -89,8 +90,7 @@ export function approveClient(config: Config, clientId: string): Promise<void> {
 export function ensureMcpResource(config: Config, resource: string): Promise<void> {
   return withDatabase(config, async ({ store, administration }) => {
     if (await store.resources.find(resource)) return;
-    const { resource: uri, ...members } = newResourceShape.parse({ resource, ...mcpResource });
-    await administration.createResource(by, uri, members);
+    await administration.resources.create(by, newShape(resources).parse({ resource, ...mcpResource }));
   });
 }
 

@@ -23,6 +23,7 @@ const layers = [
   ['tokens'],
   ['repositories'],
   ['database'],
+  ['entities'],
   ['oauth', 'crypto', 'outbound'],
   ['config.ts'],
   ['config'],

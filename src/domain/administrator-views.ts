@@ -8,7 +8,6 @@ import type { Connection } from '../repositories/connections/connections.ts';
 import type { LinkedIdentity } from '../repositories/connections/linked-identities.ts';
 import type { Group } from '../repositories/groups/groups.ts';
 import type { LogoutDeliverySummary } from '../repositories/logout-deliveries/logout-deliveries.ts';
-import type { Resource } from '../repositories/resources/resources.ts';
 import type { Passkey } from '../repositories/second-factors/passkeys.ts';
 import type { SecondFactor } from '../repositories/second-factors/second-factors.ts';
 import type { SessionSummary } from '../repositories/sessions/sessions.ts';
@@ -138,27 +137,6 @@ export const groupView = (group: Group & { guarded?: boolean }) => ({
 
 export const attributeView = (attribute: Attribute) =>
   shown(attribute, 'name', 'type', 'label', 'choices', 'max', 'person', 'unique');
-
-export const resourceView = ({ scopes, ...resource }: Resource) => ({
-  ...shown(
-    resource,
-    'id',
-    'resource',
-    'name',
-    'clientId',
-    'clients',
-    'accessTokenFormat',
-    'accessTokenSigningAlg',
-    'accessTokenLifetime',
-    'requiredAcr',
-    'binding',
-    'public',
-    'tokenClaims',
-    'registered',
-    'createdAt',
-  ),
-  scopes: Object.entries(scopes).map(([value, description]) => ({ value, description })),
-});
 
 /** Without the secret: only whether it is set, and since when. */
 export const connectionView = ({ claimRules, groupRules, secretSince, keySince, ...connection }: Connection) => ({

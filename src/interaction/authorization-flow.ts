@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuthorizationRequestRow } from '../repositories/authorization-requests/authorization-requests.ts';
 import type { Client } from '../repositories/clients/clients.ts';
-import type { Resource } from '../repositories/resources/resources.ts';
+import type { Resource } from '../entities/resources.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
 import type { SignInContext } from '../repositories/sessions/sign-in-context.ts';
 

@@ -170,11 +170,10 @@ const lifetime = z
   .optional();
 
 /** A level of authentication; null removes the requirement. */
-export const requiredAcr = z
+export const acr = z
   .string()
-  .refine((acr) => acrValues.includes(acr), rule('one-of', { values: acrValues.join(', ') }))
-  .nullable()
-  .optional();
+  .refine((value) => acrValues.includes(value), rule('one-of', { values: acrValues.join(', ') }));
+export const requiredAcr = acr.nullable().optional();
 
 /** The networks of a client: more than this would slow each sign-in down. */
 const maxNetworks = 100;

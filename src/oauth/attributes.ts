@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { storableClaims, supportedClaims } from './claim-names.ts';
 import { displayText } from './client-metadata.ts';
-import { languageTag } from './resource-shape.ts';
+import { languageTag } from './language-tag.ts';
 import { rule } from './refusals.ts';
 import { mayMakeClaim } from './reserved-claims.ts';
 

@@ -4,7 +4,7 @@ import { groupName } from './administration.ts';
 import { supportedClaims } from './claim-names.ts';
 import { displayText } from './client-metadata.ts';
 import { mayMakeClaim } from './reserved-claims.ts';
-import { languageTag } from './resource-shape.ts';
+import { languageTag } from './language-tag.ts';
 import { rule } from './refusals.ts';
 import { isScope, isServiceScope } from './scope.ts';
 import { text } from './text.ts';

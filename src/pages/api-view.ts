@@ -1,5 +1,5 @@
 // Prepares what pages show of an API: its name, its host, and scopes with their descriptions.
-import type { Resource, ResourceScopes } from '../repositories/resources/resources.ts';
+import type { Resource, ResourceScopes } from '../entities/resources.ts';
 import type { ApiView } from './views/parts.ts';
 
 export const apiView = (

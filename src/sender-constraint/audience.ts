@@ -6,7 +6,7 @@ import { resourceKey } from '../oauth/resource-key.ts';
 import { isAdministratorScope, isServiceScopeOf, splitScope, withoutAdministration } from '../oauth/scope.ts';
 import type { ResourceGrants } from '../repositories/clients/grants.ts';
 import type { Client } from '../repositories/clients/clients.ts';
-import type { Resource } from '../repositories/resources/resources.ts';
+import type { Resource } from '../entities/resources.ts';
 import type { Repositories } from '../repositories/store.ts';
 import type { AuthorizedResource, JwtFormat } from '../repositories/tokens/authorization-codes.ts';
 

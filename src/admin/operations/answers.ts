@@ -7,7 +7,8 @@ import { claimRulesShape } from '../../oauth/claim-rules.ts';
 import { claimsShape } from '../../oauth/administration.ts';
 import { newAttributeShape } from '../../oauth/attributes.ts';
 import { newConnectionShape } from '../../oauth/connection-shape.ts';
-import { newResourceShape } from '../../oauth/resource-shape.ts';
+import { answerOf } from '../../entities/entity.ts';
+import { resources } from '../../entities/resources.ts';
 import { errorCodes } from '../../oauth/errors.ts';
 import { auditEventTypes } from '../../repositories/audit/audit-events.ts';
 import { tokenIssued } from '../../repositories/audit/audit-view.ts';
@@ -117,21 +118,7 @@ const role = z.object({
   groups: z.array(z.string()).describe('The groups whose members have the role.'),
   users: z.int().describe('How many users have it by themselves.'),
 });
-const resource = newResourceShape
-  .required({
-    ...{ scopes: true, clients: true, access_token_format: true, access_token_signing_alg: true },
-    ...{ binding: true, public: true, token_claims: true },
-  })
-  .extend({
-    id: z.string(),
-    client_id: z.string().optional(),
-    access_token_lifetime: lifetime,
-    required_acr: z.string().optional(),
-    registered: z
-      .boolean()
-      .describe('Whether a client registered it in resource_uris, and no administrator has changed it.'),
-    created_at: time,
-  });
+const resource = answerOf(resources);
 const connection = z
   .object(newConnectionShape.omit({ secret: true }).shape)
   .extend({

@@ -116,7 +116,7 @@ export async function makeClient(
   const client = await administration.createClient(actor, made, settings);
   // a client that is not enabled has no resources yet
   if (kind?.resource && status === 'enabled')
-    for (const uri of metadata.resource_uris ?? []) await administration.changeResource(actor, uri, kind.resource);
+    for (const uri of metadata.resource_uris ?? []) await administration.resources.change(actor, uri, kind.resource);
   return { client, shown };
 }
 

@@ -14,7 +14,7 @@ import { connectionOperations } from './connections.ts';
 import { directoryImportOperations } from './directory-imports.ts';
 import { claimOperations } from './claims.ts';
 import { groupOperations } from './groups.ts';
-import { resourceOperations } from './resources.ts';
+import { resourceAdministration } from './resources.ts';
 import { invitationOperations, invite, type InvitationDelivery } from './invitations.ts';
 import { refuseTaken } from './taken-texts.ts';
 import { givesPower, requireDecidedLinks } from './power.ts';
@@ -110,7 +110,7 @@ export function createAdministration(store: Store) {
     ...attributeOperations(store),
     ...claimOperations(store),
     ...groupOperations(store),
-    ...resourceOperations(store),
+    resources: resourceAdministration(store),
     ...confirmationOperations(store),
     ...connectionOperations(store),
     ...directoryImportOperations(store),

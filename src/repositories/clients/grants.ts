@@ -1,7 +1,7 @@
 // Reads and writes the table grants: the consent of users, stored until it is withdrawn.
 import { batchedStatement, type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
-import type { ResourceScopes } from '../resources/resources.ts';
+import type { ResourceScopes } from '../../entities/resources.ts';
 import type { Page } from './client-listing.ts';
 
 export interface Grant {

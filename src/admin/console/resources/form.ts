@@ -1,7 +1,7 @@
 // Reads and writes the form of a resource; a textarea has its scopes, one on each line.
 import { resourceBindings } from '../../../oauth/binding.ts';
 import type { TypedResource } from '../../../pages/views/console-resources.ts';
-import type { Resource, ResourceScopes } from '../../../repositories/resources/resources.ts';
+import type { Resource, ResourceScopes } from '../../../entities/resources.ts';
 
 /** A line: the value, a language in brackets for another one than English, and the description. */
 const line = /^(\S+)(?:\s+\[([^\]]*)\])?(?:\s+(.*))?$/;

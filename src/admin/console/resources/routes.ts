@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { cursorOf, readCursor } from '../../../domain/paging.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import type { ConsoleResourcesPages, TypedResource } from '../../../pages/views/console-resources.ts';
-import type { Resource } from '../../../repositories/resources/resources.ts';
+import type { Resource } from '../../../entities/resources.ts';
 import type { Store } from '../../../repositories/store.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { clientPath, resourcePath } from '../../client-review.ts';
@@ -20,11 +20,22 @@ import type { AdminSession, Console } from '../admin-session.ts';
 import { isTypedName } from '../typed-name.ts';
 import { emptyForm, formOf, inputOf, typedIn } from './form.ts';
 
+type FormPage = ConsoleResourcesPages['console-resource-form'];
+
+/** The words of the form for a refused member, or for another refusal. */
+const problems: Record<string, NonNullable<FormPage['problem']>> = {
+  conflict: 'taken',
+  own: 'own',
+  resource: 'resource',
+  name: 'name',
+  client_id: 'client',
+  scopes: 'scopes',
+  access_token_lifetime: 'lifetime',
+  token_claims: 'claims',
+};
 const pageSize = 50;
 const path = '/admin/resources';
 const newPath = `${path}/new`;
-
-type FormPage = ConsoleResourcesPages['console-resource-form'];
 
 interface ConsoleResourcesDependencies {
   store: Store;
@@ -36,7 +47,8 @@ export async function consoleResourcesEndpoint(
   app: FastifyInstance,
   { store, console, operationContext }: ConsoleResourcesDependencies,
 ): Promise<void> {
-  const find = (request: FastifyRequest) => findResource(store, (request.params as { resource: string }).resource);
+  const find = (request: FastifyRequest) =>
+    findResource(operationContext, (request.params as { resource: string }).resource);
 
   /** Reads a form; undefined after an answer was sent. */
   async function submitted(request: FastifyRequest, reply: FastifyReply, action: string) {
@@ -86,7 +98,7 @@ export async function consoleResourcesEndpoint(
     const typed = typedIn(body);
     const input = { ...inputOf(typed), resource: typed.resource.trim(), name: typed.name };
     const made = await perform(createResource, operationContext, { params: {}, input, actor: admin.by });
-    if ('refused' in made) return showForm(admin, typed, undefined, made.refused);
+    if ('refused' in made) return showForm(admin, typed, undefined, problems[made.refused]);
     return admin.done(resourcePath(made.done.id), 'resource-made');
   });
 
@@ -134,7 +146,7 @@ export async function consoleResourcesEndpoint(
     const typed = typedIn(body);
     const params = { resource: resource.id };
     const changed = await perform(changeResource, operationContext, { params, input: inputOf(typed), actor: admin.by });
-    if ('refused' in changed) return showForm(admin, typed, resource, changed.refused);
+    if ('refused' in changed) return showForm(admin, typed, resource, problems[changed.refused]);
     return admin.done(resourcePath(resource.id), 'resource-changed');
   });
 

@@ -1,7 +1,7 @@
 // Defines a kind of client: what an administrator connects, and the metadata that follows from it.
 import type { z } from 'zod';
 import { type clientMetadataShape, jwtResponses } from '../../../oauth/client-metadata.ts';
-import type { ResourceMembers } from '../../../oauth/resource-shape.ts';
+import type { Input } from '../../../entities/entity.ts';
 
 type Metadata = z.input<typeof clientMetadataShape>;
 
@@ -19,7 +19,7 @@ export interface ClientKind {
   /** The options of a field with several choices, if they are fewer than those of all clients. */
   options?: Readonly<Record<string, readonly string[]>>;
   /** What the resources of the client have that differs from those that a client registers. */
-  resource?: ResourceMembers;
+  resource?: Input;
   snippets: readonly Snippet[];
 }
 

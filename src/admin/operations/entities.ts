@@ -1,0 +1,140 @@
+// Declares the operations that every entity has, with their commands: list, create, show, change and delete.
+import { z } from 'zod';
+import type { entityAdministration } from '../../domain/entities.ts';
+import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
+import {
+  changeShape,
+  type Entity,
+  type EntityOf,
+  type Input,
+  membersOf,
+  newShape,
+  view,
+} from '../../entities/entity.ts';
+import { notFound } from '../../oauth/errors.ts';
+import { text } from '../../oauth/text.ts';
+import type { entityRepository } from '../../repositories/entities.ts';
+import type { AnswerName } from './answers.ts';
+import { operation, type OperationContext } from './operation.ts';
+import { facts, table } from './text-table.ts';
+
+type Act = 'list' | 'create' | 'show' | 'change' | 'delete';
+
+/** The words of an entity, and where it is read and changed. */
+export interface EntityOperations<E extends Entity> {
+  /** The summaries, which are also the help of the commands. */
+  says: Record<Act, string>;
+  /** What the argument of a command and the parameter of a path may be. */
+  named: string;
+  answers: { one: AnswerName; page: AnswerName };
+  /** The columns of the command that lists. */
+  columns: Record<string, (one: EntityOf<E>) => string>;
+  /** What the commands print. */
+  done: Record<'create' | 'change' | 'delete', (one: EntityOf<E>) => string>;
+  repository(context: OperationContext): Pick<ReturnType<typeof entityRepository<E>>, 'find' | 'list'>;
+  administration(context: OperationContext): ReturnType<typeof entityAdministration<E>>;
+  /** Refuses a new one for what only the service knows. @throws OAuthError */
+  before?(context: OperationContext, input: Input): void;
+  /** Refusals that no member has, by their codes. */
+  refusals?: Record<string, string>;
+  /** Completes the values that a command was given. */
+  prepare?(given: Input): Input;
+}
+
+export function entityOperations<E extends Entity>(of: E, how: EntityOperations<E>) {
+  type One = EntityOf<E>;
+  const { table: tag, one: noun } = of;
+  const path = `/admin/api/${tag}`;
+  const params = z.object({ [noun]: text(2000).describe(how.named) });
+  const nameIn = (given: Record<string, unknown>) => String(given[noun]);
+  const shown = (one: One) => view(of, one);
+  const [first] = Object.keys(of.members) as [string];
+  const options = Object.fromEntries(
+    membersOf(of)
+      .filter(([name, { fixed }]) => name !== first && !fixed)
+      .map(([name, { option = name.replaceAll('_', '-') }]) => [option, name]),
+  );
+  const refusals: Record<string, string> = {
+    ...Object.fromEntries(Object.keys(of.members).map((name) => [name, name])),
+    ...how.refusals,
+  };
+  const command = { options, ...(how.prepare && { prepare: how.prepare }) };
+
+  async function find(context: OperationContext, name: string): Promise<One> {
+    const found = name.includes('\0') ? undefined : await how.repository(context).find(name);
+    if (!found) throw notFound(`there is no such ${noun}`);
+    return found;
+  }
+
+  const list = operation({
+    method: 'GET',
+    path,
+    tag,
+    summary: how.says.list,
+    input: () => pageShape,
+    answer: how.answers.page,
+    async handler(context, { input: { limit, cursor } }) {
+      return { limit, all: await how.repository(context).list({ limit, after: readCursor(cursor) }) };
+    },
+    view: ({ limit, all }) => pageOf(tag, all, limit, shown, ({ id, createdAt }) => ({ at: createdAt, id })),
+    command: {
+      name: `${noun} list`,
+      text: ({ all }) =>
+        table(
+          Object.keys(how.columns),
+          all.map((one) => Object.values(how.columns).map((cell) => cell(one))),
+        ),
+      json: ({ all }) => all.map(shown),
+    },
+  });
+  const create = operation({
+    method: 'POST',
+    path,
+    tag,
+    summary: how.says.create,
+    input: () => newShape(of),
+    status: 201,
+    refusals,
+    answer: how.answers.one,
+    async handler(context, { input, actor }) {
+      how.before?.(context, input);
+      return how.administration(context).create(actor, input);
+    },
+    view: shown,
+    command: { name: `${noun} create`, arguments: [first], ...command, text: how.done.create },
+  });
+  const show = operation({
+    method: 'GET',
+    path: `${path}/:${noun}`,
+    tag,
+    summary: how.says.show,
+    params,
+    answer: how.answers.one,
+    handler: (context, call) => find(context, nameIn(call.params)),
+    view: shown,
+    command: { name: `${noun} show`, text: (one) => facts(shown(one)) },
+  });
+  const change = operation({
+    method: 'PATCH',
+    path: `${path}/:${noun}`,
+    tag,
+    summary: how.says.change,
+    params,
+    input: () => changeShape(of),
+    refusals,
+    answer: how.answers.one,
+    handler: (context, call) => how.administration(context).change(call.actor, nameIn(call.params), call.input),
+    view: shown,
+    command: { name: `${noun} change`, ...command, text: how.done.change },
+  });
+  const remove = operation({
+    method: 'DELETE',
+    path: `${path}/:${noun}`,
+    tag,
+    summary: how.says.delete,
+    params,
+    handler: (context, call) => how.administration(context).remove(call.actor, nameIn(call.params)),
+    command: { name: `${noun} delete`, text: how.done.delete, json: (one) => ({ [noun]: shown(one)[first] }) },
+  });
+  return { find, list, create, show, change, remove };
+}

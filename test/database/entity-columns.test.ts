@@ -1,0 +1,103 @@
+// Compares the table of each entity with its declaration: its columns are the members and the row's own, with types that suit the rules.
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { answerOf, column, type Entity, member, membersOf, namesOf } from '../../src/entities/entity.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+const folder = join(import.meta.dirname, '../../src/entities');
+
+/** Every entity that a file of the folder declares. */
+const entities = async (): Promise<Entity[]> => {
+  const files = readdirSync(folder).filter((file) => file !== 'entity.ts');
+  const modules = await Promise.all(files.map((file) => import(join(folder, file)) as Promise<object>));
+  return modules
+    .flatMap((all) => Object.values(all) as unknown[])
+    .filter((one): one is Entity => typeof one === 'object' && one !== null && 'table' in one && 'members' in one);
+};
+
+interface Column {
+  name: string;
+  type: string;
+  nullable: boolean;
+}
+
+/** The types of columns that hold the values of a JSON schema. */
+function typesFor({ type, format, items }: { type?: string; format?: string; items?: { type?: string } }): string[] {
+  if (format === 'date-time') return ['timestamp with time zone'];
+  if (type === 'array') return items?.type === 'string' ? ['text[]', 'cidr[]', 'jsonb'] : ['jsonb'];
+  const types: Record<string, string[]> = {
+    string: ['text', 'uuid'],
+    boolean: ['boolean'],
+    integer: ['integer', 'smallint'],
+    number: ['double precision'],
+    object: ['jsonb'],
+  };
+  return types[type ?? ''] ?? [];
+}
+
+/** What differs, one line for each column. */
+function differences(of: Entity, columns: readonly Column[]): string[] {
+  const found: string[] = [];
+  const answers = answerOf(of).shape as Record<string, z.ZodType>;
+  const names = new Set(namesOf(of).map(([name]) => name));
+  for (const { name } of columns) if (!names.has(name)) found.push(`${of.table}.${name} is not declared`);
+  const members = new Map(membersOf(of));
+  for (const name of names) {
+    const stored = columns.find((one) => one.name === name);
+    if (!stored) {
+      found.push(`${of.table} has no column ${name}`);
+      continue;
+    }
+    const declared = members.get(name);
+    const types = declared?.convert ? ['jsonb'] : typesFor(z.toJSONSchema(answers[name]!, { io: 'input' }) as object);
+    if (!types.includes(stored.type)) found.push(`${of.table}.${name} is ${stored.type}, not ${types.join(' or ')}`);
+    const nullable = declared !== undefined && declared.required === undefined && declared.start === undefined;
+    if (stored.nullable !== nullable)
+      found.push(`${of.table}.${name} ${stored.nullable ? 'may' : 'must not'} be NULL, unlike its declaration`);
+  }
+  return found;
+}
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service?.stop());
+
+const columnsOf = (table: string): Promise<Column[]> =>
+  service.database.sql<Column>(
+    `SELECT attname AS name, format_type(atttypid, NULL) AS type, NOT attnotnull AS nullable
+       FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped`,
+    [table],
+  );
+
+test('the columns of each entity are its members and those of its row, with types that suit them (design, entities 4)', async () => {
+  const all = await entities();
+  expect(all.length).toBeGreaterThan(0);
+  for (const one of all) expect(differences(one, await columnsOf(one.table))).toEqual([]);
+});
+
+test('a member without a column, a column without a member, another type and another default are each found (design, entities 4)', async () => {
+  const [resources] = (await entities()).filter(({ table }) => table === 'resources') as [Entity];
+  const { clients, ...members } = resources.members;
+  expect(clients).toBeDefined();
+  const wrong: Entity = {
+    ...resources,
+    members: {
+      ...members,
+      color: member('Its color.', z.string()),
+      name: member('The name.', z.int(), { required: true }),
+      binding: member('The key.', z.string()),
+    },
+    row: { registered: column(z.iso.datetime()) },
+  };
+  expect(differences(wrong, await columnsOf('resources')).sort()).toEqual([
+    'resources has no column color',
+    'resources.binding must not be NULL, unlike its declaration',
+    'resources.clients is not declared',
+    'resources.name is text, not integer or smallint',
+    'resources.registered is boolean, not timestamp with time zone',
+  ]);
+});
