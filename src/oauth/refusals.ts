@@ -232,6 +232,9 @@ const connectionRules = {
 const storedRules = {
   'attribute.exists': 'there is an attribute of this name, or there are {most}: there can be no more',
   'attribute.shared': 'two users have the same value: change one of them first',
+  'group.exists': 'a group with this name already exists',
+  'group.large':
+    'the group has more than {most} members: rename or delete it with the command line, which does so in steps',
   'scope.most': 'there are {most} scopes: there can be no more',
   'scope.taken': 'an API has a scope of this name, or a client is registered for it already',
   'scope.exists': 'there is a scope of this name',

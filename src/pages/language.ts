@@ -1,7 +1,7 @@
 // Chooses the language of a page, and writes its messages, names, numbers, dates and lists.
 import type { Message } from './catalogue.ts';
 import { clean, cleanName, escape, Html } from './markup.ts';
-import type { AccountView, FaultView } from './views/index.ts';
+import type { AccountView, FaultView, RefusedView } from './views/index.ts';
 
 /** Language tags in the order of preference of an Accept-Language header; the length is bounded, since the header is untrusted. */
 function acceptedLanguages(header: string): string[] {
@@ -122,9 +122,13 @@ export function languageTools(locale: string, messages: ReadonlyMap<string, Mess
         typeof value === 'string' ? `<bdi>${escape(clean(value))}</bdi>` : value.text,
       ),
     );
-  /** The sentence of a refusal: the form's own for its field and code, or for its field, else that of the code. @param words the prefix of the own ones */
-  const refusal = (words: string, { field, code, params }: FaultView & { field?: string }): string => {
-    const own = field === undefined ? [] : [`${words}.${field}.refused.${code}`, `${words}.${field}.refused`];
+  /**
+   * The sentence of a refusal: the form's own for its field and code, or for what breaks a rule of the field, else that of the code.
+   * @param words the prefix of the own ones
+   */
+  const refusal = (words: string, { field, code, params, whole }: FaultView & Partial<RefusedView>): string => {
+    const at = `${words}.${field}.refused`;
+    const own = field === undefined ? [] : whole ? [`${at}.${code}`] : [`${at}.${code}`, at];
     const general = [code, code.split('.', 1)[0]!, 'invalid'].map((name) => `console.refused.${name}`);
     return t(
       [...own, ...general].find((key) => messages.has(key))!,

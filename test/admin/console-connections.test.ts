@@ -270,9 +270,10 @@ describe('the connections of a user', () => {
 test('the form of a guarded group names the connections that it lets in, and the trail has them before and after (federation 3, FR14)', async () => {
   await service.database.sql(`INSERT INTO groups (name) VALUES ('ops'), ('crew')`);
   const path = '/admin/groups/ops/edit';
-  expect((await agent.get('/admin/groups/crew/edit')).body).not.toContain('id="sources"');
+  expect((await agent.get('/admin/groups/crew/edit')).body).not.toContain('id="guarded_sources"');
   const page = await agent.get(path);
-  const send = (sources: string) => agent.post(path, { ...formOf(page, path), name: 'ops', description: '', sources });
+  const send = (sources: string) =>
+    agent.post(path, { ...formOf(page, path), name: 'ops', description: '', guarded_sources: sources });
   expect((await send('No Such!')).body).toContain('Enter IDs of connections, one per line');
   expect((await send('corporate\r\npartners')).status).toBe(303);
   expect((await service.store.groups.find('ops'))!.guardedSources).toEqual(['corporate', 'partners']);
@@ -285,7 +286,7 @@ test('the form of a guarded group names the connections that it lets in, and the
     ...formOf(await agent.get(crew), crew),
     name: 'crew',
     description: 'x',
-    sources: 'corporate',
+    guarded_sources: 'corporate',
   });
   expect((await service.store.groups.find('crew'))!.guardedSources).toEqual([]);
 });

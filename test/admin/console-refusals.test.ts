@@ -10,7 +10,10 @@ let agent: UserAgent;
 
 beforeAll(async () => {
   service = await startTestService({
-    environment: { ...withoutLimits, CONNECTIONS_ALLOW: 'ldap.example:636', OUTBOUND_ALLOW: '127.0.0.1:1' },
+    environment: {
+      ...withoutLimits,
+      ...{ CONNECTIONS_ALLOW: 'ldap.example:636', REQUIRE_SECOND_FACTOR_GROUPS: 'ops' },
+    },
   });
   const admin = await service.createUser({ username: 'root', admin: true });
   ({ agent } = await openConsole(service, admin));
@@ -36,8 +39,8 @@ function controlsOf(page: Page, action: string): Map<string, { type: string; val
 }
 
 /** Sends a form as a browser does, with some fields typed otherwise. */
-async function send(path: string, typed: Record<string, string>): Promise<Page> {
-  const page = await agent.get(path);
+async function send(path: string, typed: Record<string, string>, shownAt = path): Promise<Page> {
+  const page = await agent.get(shownAt);
   const proposed = [...controlsOf(page, path)].filter(([, { value }]) => value !== '');
   const filled = Object.fromEntries(proposed.map(([name, { value }]) => [name, value]));
   return agent.post(path, { ...formOf(page, path), ...filled, ...typed });
@@ -54,12 +57,15 @@ const marked = ({ body }: Page): [string, string][] =>
 const long = 'x'.repeat(20_000);
 const tampered = 'x';
 
+type Typed = string | Record<string, string>;
 interface Form {
   path: string;
+  /** The page with the form, if it has another address. */
+  page?: string;
   /** What makes the form acceptable, but for the field that is wrong. */
   right: Record<string, string>;
-  /** A wrong value of each field that can be wrong; or all that has to be typed otherwise. */
-  wrong: Record<string, string | Record<string, string>>;
+  /** Wrong values of each field that can be wrong; or all that has to be typed otherwise. */
+  wrong: Record<string, Typed | Typed[]>;
 }
 
 const connection = {
@@ -155,18 +161,37 @@ const forms: Record<string, Form> = {
     wrong: { name: 'openid', text: '[not a language] x', claims: 'sub' },
   },
   scope: { path: '/admin/scopes/crew', right: {}, wrong: { text: long, claims: '' } },
+  'new group': {
+    path: '/admin/groups',
+    right: { name: 'builders' },
+    wrong: { name: ['', '..', 'a\u0007b', long, 'ops'], description: 'x'.repeat(1001) },
+  },
+  group: {
+    path: '/admin/groups/ops/edit',
+    right: {},
+    wrong: { name: ['', 'crew', 'x'.repeat(256)], description: 'x'.repeat(1001), guarded_sources: 'No such!' },
+  },
+  'members of a group': {
+    path: '/admin/groups/ops/members',
+    page: '/admin/groups/ops',
+    right: {},
+    wrong: {
+      users: ['', 'no-such-user', Array.from({ length: 1001 }, (_user, index) => `u${index}`).join('\n'), 'linked'],
+    },
+  },
 };
 
-describe.each(Object.entries(forms))('the form of %s', (_name, { path, right, wrong }) => {
+describe.each(Object.entries(forms))('the form of %s', (_name, { path, page: shownAt = path, right, wrong }) => {
   beforeAll(prepare);
 
   test('marks the field of each member that is refused, and no other one (pages.md)', async () => {
-    const controls = controlsOf(await agent.get(path), path);
+    const controls = controlsOf(await agent.get(shownAt), path);
     // no value of a box is refused, but for what it demands of other fields
     const asked = [...controls].filter(([name, { type }]) => type !== 'checkbox' || name in wrong);
     expect(asked.map(([name]) => name).sort()).toEqual(Object.keys(wrong).sort());
-    for (const [field, typed] of Object.entries(wrong)) {
-      const page = await send(path, { ...right, ...(typeof typed === 'string' ? { [field]: typed } : typed) });
+    const cases = Object.entries(wrong).flatMap(([field, typed]) => [typed].flat().map((one) => [field, one] as const));
+    for (const [field, typed] of cases) {
+      const page = await send(path, { ...right, ...(typeof typed === 'string' ? { [field]: typed } : typed) }, shownAt);
       expect([field, page.status, marked(page).map(([id]) => id)]).toEqual([field, 400, [field]]);
       expect(page.body, field).not.toContain('id="problem"');
     }
@@ -183,6 +208,14 @@ const prepare = () =>
       }),
       await send('/admin/attributes/new', { name: 'flag', type: 'boolean' }),
       await send('/admin/scopes/new', { name: 'crew', claims: 'flag' }),
+      await send('/admin/groups', { name: 'ops' }),
+      await send('/admin/groups', { name: 'crew' }),
     ];
     expect(made.map(({ status }) => status)).toEqual(made.map(() => 303));
+    // a link that was made without a question keeps its user from power (security R165)
+    const { sub } = await service.createUser({ username: 'linked' });
+    await service.database.sql(
+      `INSERT INTO linked_identities (connection_id, issuer, subject, sub, how) VALUES ('company', 'company', 's', $1, 'domain')`,
+      [sub],
+    );
   })());

@@ -73,7 +73,6 @@ export const createGroup = operation({
   input: () => newGroupShape,
   status: 201,
   answer: 'Group',
-  refusals: { conflict: 'taken', name: 'name', description: 'name' },
   handler: async ({ administration, config }, { input, actor }) =>
     withGuard(config, await administration.createGroup(actor, input.name, input.description ?? '')),
   view: groupView,
@@ -106,10 +105,6 @@ export const changeGroup = operation({
     into_existing: z.boolean().describe('Adds the members to the existing group with the new name, if there is one.'),
   }),
   answer: 'Group',
-  refusals: {
-    ...{ 'links.undecided': 'links', 'links.no-way-in': 'no-way-in', conflict: 'taken' },
-    ...{ name: 'name', description: 'description', guarded_sources: 'sources' },
-  },
   async handler({ store, administration, config }, { params: { name }, input, actor }) {
     const { in_steps: gradual = false, into_existing: into = false, ...change } = input;
     if (gradual && change.name === name) throw invalidRequest('the group already has this name');
@@ -153,7 +148,6 @@ export const deleteGroup = operation({
   summary: `Deletes a group; only the command line deletes one with more than ${maxAtOnce} members`,
   params: byName,
   internalInput: inSteps,
-  refusals: { conflict: 'large' },
   answer: 'DeletedGroup',
   handler: ({ administration }, { params: { name }, input, actor }) =>
     administration.deleteGroup(actor, name, input.in_steps),
@@ -176,7 +170,6 @@ export const changeMembers = operation({
   params: byName,
   input: () => z.strictObject({ add: subs, remove: subs }),
   answer: 'MembersChange',
-  refusals: { 'links.undecided': 'links', 'links.no-way-in': 'no-way-in' },
   handler: ({ config, administration }, { params: { name }, input, actor }) =>
     administration.changeMembers(actor, name, input, guardedGroups(config)),
 });

@@ -161,7 +161,11 @@ export function createAdministration(store: Store) {
         if (own && before.passwordHash !== own.replaces)
           throw conflict('the password has been changed in the meantime');
         if (givesPower(before, change, guarded))
-          await requireDecidedLinks(repositories, { ...before, passwordHash: passwordHash ?? before.passwordHash });
+          await requireDecidedLinks(
+            repositories,
+            { ...before, passwordHash: passwordHash ?? before.passwordHash },
+            change.admin ? 'admin' : 'groups',
+          );
         if (passwordHash !== undefined) await users.setPassword(sub, passwordHash, own?.keepSession);
         const checked = await checkedAttributes(repositories, attributes);
         const merged = { ...before.claims, ...change.claims, ...checked.values };

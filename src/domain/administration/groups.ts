@@ -1,6 +1,7 @@
 // Creates, changes and deletes groups, a part of administration.ts. A group with very many members is renamed and deleted in several transactions.
 import { isDeepStrictEqual } from 'node:util';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import { refusal } from '../../oauth/refusals.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Group } from '../../repositories/groups/groups.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
@@ -70,10 +71,7 @@ export function groupOperations(store: Store) {
         await steps.begin(repositories, first);
         const subs = await repositories.groups.lockMembers(name, maxAtOnce + 1);
         const full = subs.length > maxAtOnce;
-        if (full && !gradual)
-          throw conflict(
-            `the group has more than ${maxAtOnce} members: rename or delete it with the command line, which does so in steps`,
-          );
+        if (full && !gradual) throw conflict(refusal('group.large', 'name', { most: String(maxAtOnce) }));
         const touched = await steps.empty(repositories, subs.slice(0, maxAtOnce));
         await repositories.auditEvents.insertMany(changed(by, touched, steps.detail));
         if (!full) await steps.last(repositories);
@@ -89,7 +87,7 @@ export function groupOperations(store: Store) {
     createGroup: (by: Actor, name: string, description: string): Promise<Group> =>
       store.transaction(async (repositories) => {
         const group = await repositories.groups.insert(name, description);
-        if (!group) throw conflict('a group with this name already exists');
+        if (!group) throw conflict(refusal('group.exists', 'name'));
         await record(repositories, by, { type: 'group.created', detail: { group: name } });
         return group;
       }),
@@ -133,12 +131,12 @@ export function groupOperations(store: Store) {
           // an earlier step may have created the group
           // the members keep the roles that the group gives; a group that exists already keeps its own
           if (made) await clientRoles.copyGroup(name, to);
-          if (!made && first && !into) throw conflict('a group with this name already exists');
+          if (!made && first && !into) throw conflict(refusal('group.exists', 'name'));
           // clients admit both until the last member has moved, so that no user loses one meanwhile
           await recordAccess(repositories, by, await clientAccess.addGroup(name, to));
         },
         async empty(repositories, subs) {
-          await requireDecidedMembers(repositories, to, subs, guarded);
+          await requireDecidedMembers(repositories, { name: to, member: 'name' }, subs, guarded);
           return repositories.groups.move(name, subs, to);
         },
         detail: names,
@@ -192,7 +190,7 @@ export function groupOperations(store: Store) {
         if (!(await groups.keep(name))) throw notFound('there is no such group');
         const there = new Set(await groups.lockUsers([...add, ...remove]));
         const known = (subs: string[]) => subs.filter((sub) => there.has(sub));
-        await requireDecidedMembers(repositories, name, known(add), guarded);
+        await requireDecidedMembers(repositories, { name, member: 'add' }, known(add), guarded);
         const added = await groups.join(name, known(add));
         const removed = await groups.leave(name, known(remove));
         await auditEvents.insertMany(changed(by, added, { group: name }));

@@ -8,17 +8,22 @@ import type { User } from '../../repositories/users/users.ts';
 /**
  * In a transaction that holds the user's row: no link that was made without a person becomes a way to power, and a user who lost such a link is
  * not left without a way in.
+ * @param member what gives the power
  * @throws OAuthError conflict
  */
-export async function requireDecidedLinks(repositories: Repositories, { sub, username, passwordHash }: User) {
+export async function requireDecidedLinks(
+  repositories: Repositories,
+  { sub, username, passwordHash }: User,
+  member: string,
+): Promise<void> {
   const { linkedIdentities, passkeys, mailedLinks } = repositories;
   const links = await linkedIdentities.ofUser(sub);
   const undecided = links.filter(isUnasked).map(({ connectionId }) => connectionId);
   if (undecided.length > 0)
-    throw conflict(refusal('links.undecided', 'links', { user: username, connections: undecided.join(', ') }));
+    throw conflict(refusal('links.undecided', member, { user: username, connections: undecided.join(', ') }));
   const hasWayIn = links.length > 0 || passwordHash !== undefined || (await passkeys.list(sub)).length > 0;
   if (hasWayIn || !(await linkedIdentities.hasRemoved(sub)) || (await mailedLinks.hasRecovery(sub))) return;
-  throw conflict(refusal('links.no-way-in', 'links', { user: username }));
+  throw conflict(refusal('links.no-way-in', member, { user: username }));
 }
 
 /** For an import, which refuses a row and no more. */
@@ -36,17 +41,18 @@ export async function unlessUndecided(check: Promise<void>): Promise<{ refused?:
 
 /**
  * In a transaction that holds the users' rows: before they join a group, which gives power if it is guarded.
+ * @param group.member of the request, which brings the users into the group
  * @throws OAuthError conflict
  */
 export async function requireDecidedMembers(
   repositories: Repositories,
-  group: string,
+  { name, member }: { name: string; member: string },
   subs: readonly string[],
   guarded: readonly string[],
 ): Promise<void> {
-  for (const sub of guarded.includes(group) ? subs : []) {
+  for (const sub of guarded.includes(name) ? subs : []) {
     const user = await repositories.users.find(sub);
-    if (user && givesPower(user, { groups: [group] }, guarded)) await requireDecidedLinks(repositories, user);
+    if (user && givesPower(user, { groups: [name] }, guarded)) await requireDecidedLinks(repositories, user, member);
   }
 }
 

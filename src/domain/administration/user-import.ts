@@ -238,7 +238,9 @@ async function refusalOfPower(
 ): Promise<ImportOutcome | undefined> {
   if (!givesPower(before, user, guarded)) return undefined;
   const passwordHash = before.passwordHash ?? user.passwordHash;
-  const { refused: why } = await unlessUndecided(requireDecidedLinks(repositories, { ...before, passwordHash }));
+  const { refused: why } = await unlessUndecided(
+    requireDecidedLinks(repositories, { ...before, passwordHash }, 'groups'),
+  );
   return why && refused(user.admin && !before.admin ? 'admin' : 'groups', why);
 }
 

@@ -1,7 +1,7 @@
 // Declares what the console's pages about groups show.
 import type { AuditEventRow } from './console-operations.ts';
 import type { ConsoleFrame } from './console.ts';
-import type { FormView } from './parts.ts';
+import type { FormView, RefusedView } from './parts.ts';
 
 /** A member as a line of a group's list. */
 export interface MemberLine {
@@ -22,7 +22,7 @@ export interface ConsoleGroupsPages {
     groups: { name: string; description: string; members: number; uri: string }[];
     form: FormView;
     typed?: { name: string; description: string };
-    problem?: 'name' | 'taken';
+    refused?: RefusedView;
     first?: string;
     next?: string;
   };
@@ -40,11 +40,7 @@ export interface ConsoleGroupsPages {
     broad: boolean;
     form: FormView;
     typed?: string;
-    problem?: 'nobody' | 'many' | 'unknown' | 'several' | 'links' | 'no-way-in';
-    /** Typed names that no user has. */
-    unknown?: string[];
-    /** A typed text that fits more than one user. */
-    several?: string;
+    refused?: RefusedView;
     groupUri: string;
     editUri: string;
     deleteUri: string;
@@ -61,10 +57,10 @@ export interface ConsoleGroupsPages {
     members: number;
     /** With more members a group cannot be renamed here. */
     most: number;
-    /** `sources` are the connections that a guarded group lets in, one on each line. */
-    typed: { name: string; description: string; sources?: string };
+    /** `guarded_sources` are the connections that a guarded group lets in, one on each line. */
+    typed: { name: string; description: string; guarded_sources?: string };
     form: FormView;
-    problem?: 'name' | 'taken' | 'description' | 'large' | 'sources' | 'links' | 'no-way-in';
+    refused?: RefusedView;
   };
   /** Asks for the name in `typed`. */
   'console-group-delete': ConsoleFrame & {
@@ -75,6 +71,7 @@ export interface ConsoleGroupsPages {
     most: number;
     form: FormView;
     typed?: string;
-    problem?: 'typed' | 'large';
+    problem?: 'typed';
+    refused?: RefusedView;
   };
 }

@@ -23,7 +23,16 @@ import type { TryItPages } from './try-it.ts';
 
 export type { ConsoleFrame, ConsoleSection } from './console.ts';
 export { type MailName, mailNames } from './mail.ts';
-export type { AccountView, ClaimText, ClientView, FaultView, FormView, LanguageLink, MailContent } from './parts.ts';
+export type {
+  AccountView,
+  ClaimText,
+  ClientView,
+  FaultView,
+  FormView,
+  LanguageLink,
+  MailContent,
+  RefusedView,
+} from './parts.ts';
 export type { PasskeyView } from './passkeys.ts';
 export type { RegistrationFacts } from './registration.ts';
 export type { LoginProblem } from './sign-in.ts';

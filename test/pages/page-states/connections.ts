@@ -75,7 +75,6 @@ export const connectionStates: View[] = [
     },
   },
   { name: 'console-user-connections', data: { ...examples['console-user-connections'][1], done: 'user-link-removed' } },
-  { name: 'console-group-edit', data: { ...examples['console-group-edit'][1], problem: 'sources' } },
   { name: 'account-connections', data: { ...examples['account-connections'][0], done: 'connection-linked' } },
   { name: 'account-connections', data: { ...examples['account-connections'][0], done: 'connection-removed' } },
   { name: 'console-connections', data: { ...examples['console-connections'][0], done: 'connection-deleted' } },

@@ -30,7 +30,10 @@ export const refusedCodes = Object.keys(catalogueOf('en'))
 
 /** What the sentences name. */
 export const refusedParams = Object.fromEntries(
-  ['least', 'most', 'grant', 'domain', 'connection', 'name', 'user', 'connections'].map((name) => [name, '12']),
+  ['least', 'most', 'grant', 'domain', 'connection', 'name', 'user', 'connections', 'names'].map((name) => [
+    name,
+    '12',
+  ]),
 );
 
 /** A refusal for each sentence that a form has of its own. @param words the prefix of these in the catalogue */

@@ -3,8 +3,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { eventRows } from '../linked-names.ts';
 import { unlessSeveral } from '../named-user.ts';
+import { refusedView } from '../refused.ts';
 import { isTypedName } from '../typed-name.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
+import type { Refusal } from '../../../oauth/refusals.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';
 import { changeGroup, changeMembers, deleteGroup, findGroup } from '../../operations/groups.ts';
@@ -66,7 +68,7 @@ export async function groupPageRoutes(
 
   async function show(
     admin: AdminSession,
-    more: Pick<ConsoleGroupsPages['console-group'], 'typed' | 'problem' | 'unknown' | 'several'> = {},
+    more: Pick<ConsoleGroupsPages['console-group'], 'typed' | 'refused'> = {},
   ): Promise<FastifyReply> {
     const group = await find(nameOf(admin.request));
     const uri = groupUri(group.name);
@@ -109,7 +111,7 @@ export async function groupPageRoutes(
         ...(after && { first: `${uri}?${query}` }),
         ...(found.next && { next: `${uri}?${query}&cursor=${userCursorOf(found.next)}` }),
       },
-      { section: 'groups', status: more.problem ? 400 : 200 },
+      { section: 'groups', status: more.refused ? 400 : 200 },
     );
   }
 
@@ -133,23 +135,26 @@ export async function groupPageRoutes(
     }
     const lines = typed.split(/\r?\n/).map((line) => line.trim());
     const logins = [...new Set(lines.filter((line) => line !== ''))];
-    if (logins.length === 0) return show(admin, { typed, problem: 'nobody' });
-    if (logins.length > maxAtOnce) return show(admin, { typed, problem: 'many' });
+    const again = ({ code, params }: Pick<Refusal, 'code' | 'params'>) =>
+      show(admin, { typed, refused: refusedView({ code, member: 'users', params }, ['users']) });
+    if (logins.length === 0) return again({ code: 'missing' });
+    if (logins.length > maxAtOnce) return again({ code: 'entries', params: { most: String(maxAtOnce) } });
     const search = await unlessSeveral(store.userBatches.named(logins.map((login) => login.replaceAll('\0', ''))));
-    if ('several' in search) return show(admin, { typed, problem: 'several', several: search.several });
+    if ('several' in search) return again({ code: 'several-users', params: { name: search.several } });
     const { found } = search;
     const unknown = logins.filter((_login, index) => found[index] === undefined).slice(0, maxUnknown);
-    if (unknown.length > 0) return show(admin, { typed, problem: 'unknown', unknown });
+    const names = unknown.map((login) => login.slice(0, 120)).join(', ');
+    if (unknown.length > 0) return again({ code: 'unknown', params: { names } });
     const added = await change({ add: found.filter((sub) => sub !== undefined) });
-    if ('refused' in added) return show(admin, { typed, problem: added.refused });
+    if ('refused' in added) return again(added.refused);
     return admin.done(uri, 'members-added');
   });
 
   async function showEdit(
     admin: AdminSession,
     group: Group,
-    typed: { name: string; description: string; sources?: string },
-    problem?: ConsoleGroupsPages['console-group-edit']['problem'],
+    typed: { name: string; description: string; guarded_sources?: string },
+    refusal?: Refusal,
   ): Promise<FastifyReply> {
     const uri = groupUri(group.name);
     return admin.send(
@@ -162,12 +167,12 @@ export async function groupPageRoutes(
         typed: {
           ...{ name: typed.name, description: typed.description },
           // only a guarded group has sources that are let in
-          ...(isGuarded(group) && { sources: typed.sources ?? group.guardedSources.join('\n') }),
+          ...(isGuarded(group) && { guarded_sources: typed.guarded_sources ?? group.guardedSources.join('\n') }),
         },
         form: admin.form(`${uri}/edit`),
-        ...(problem && { problem }),
+        ...(refusal && { refused: refusedView(refusal, ['name', 'description', 'guarded_sources']) }),
       },
-      { section: 'groups', status: problem ? 400 : 200 },
+      { section: 'groups', status: refusal ? 400 : 200 },
     );
   }
 
@@ -180,25 +185,24 @@ export async function groupPageRoutes(
     const sent = await submitted(request, reply, 'edit');
     if (!sent) return reply;
     const { admin, body, group } = sent;
-    const typed = { name: body['name'] ?? '', description: body['description'] ?? '', sources: body['sources'] ?? '' };
-    const sources = typed.sources.split(/\s+/).filter((source) => source !== '');
+    const { name = '', description = '', guarded_sources = '' } = body;
+    const typed = { name, description, guarded_sources };
+    const sources = guarded_sources.split(/\s+/).filter((source) => source !== '');
     // an import may have created a group whose name this form refuses: an unchanged name is not checked
     const input = {
-      ...{ description: typed.description, ...(typed.name !== group.name && { name: typed.name }) },
+      ...{ description, ...(name !== group.name && { name }) },
       ...(isGuarded(group) && { guarded_sources: sources }),
     };
     const params = { name: group.name };
     const changed = await perform(changeGroup, operationContext, { params, input, actor: admin.by });
     if ('done' in changed) return admin.done(groupUri(changed.done.group.name), 'group-changed');
-    const isLarge = changed.refused === 'taken' && !(await store.groups.find(typed.name.trim()));
-    return showEdit(admin, group, typed, isLarge ? 'large' : changed.refused);
+    return showEdit(admin, group, typed, changed.refused);
   });
 
   async function showDeletion(
     admin: AdminSession,
     group: Group,
-    problem?: ConsoleGroupsPages['console-group-delete']['problem'],
-    typed?: string,
+    { typed, refusal }: { typed?: string; refusal?: Refusal } = {},
   ): Promise<FastifyReply> {
     const uri = groupUri(group.name);
     return admin.send(
@@ -209,10 +213,10 @@ export async function groupPageRoutes(
         members: group.members,
         most: maxAtOnce,
         form: admin.form(`${uri}/delete`),
-        ...(typed !== undefined && { typed: typed.slice(0, 255) }),
-        ...(problem && { problem }),
+        ...(typed !== undefined && { typed: typed.slice(0, 255), problem: 'typed' as const }),
+        ...(refusal && { refused: refusedView(refusal, []) }),
       },
-      { section: 'groups', status: problem ? 400 : 200 },
+      { section: 'groups', status: typed !== undefined || refusal ? 400 : 200 },
     );
   }
 
@@ -222,10 +226,10 @@ export async function groupPageRoutes(
     const sent = await submitted(request, reply, 'delete');
     if (!sent) return reply;
     const { admin, body, group } = sent;
-    if (!isTypedName(body['typed'], group.name)) return showDeletion(admin, group, 'typed', body['typed']);
+    if (!isTypedName(body['typed'], group.name)) return showDeletion(admin, group, { typed: body['typed'] ?? '' });
     const params = { name: group.name };
     const deleted = await perform(deleteGroup, operationContext, { params, input: {}, actor: admin.by });
-    if ('refused' in deleted) return showDeletion(admin, group, deleted.refused);
+    if ('refused' in deleted) return showDeletion(admin, group, { refusal: deleted.refused });
     return admin.done(path, 'group-deleted');
   });
 }

@@ -7,6 +7,7 @@ import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts'
 import { createGroup } from '../../operations/groups.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
+import { refusedView } from '../refused.ts';
 import { groupUri } from './page-routes.ts';
 import type { Store } from '../../../repositories/store.ts';
 
@@ -24,7 +25,7 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Conso
 
   async function show(
     admin: AdminSession,
-    more: Pick<ConsoleGroupsPages['console-groups'], 'typed' | 'problem'> = {},
+    more: Pick<ConsoleGroupsPages['console-groups'], 'typed' | 'refused'> = {},
   ): Promise<FastifyReply> {
     const given = singleValued(admin.request.query);
     const q = given['q']?.replaceAll('\0', '').slice(0, 255);
@@ -44,7 +45,7 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Conso
         ...(given['cursor'] && { first: `${path}?${query}` }),
         ...(last && { next: `${path}?${query}&cursor=${textCursorOf(last.name)}` }),
       },
-      { section: 'groups', status: more.problem ? 400 : 200 },
+      { section: 'groups', status: more.refused ? 400 : 200 },
     );
   }
 
@@ -61,7 +62,7 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Conso
     if (!admin) return reply;
     const typed = { name: body['name'] ?? '', description: body['description'] ?? '' };
     const made = await perform(createGroup, operationContext, { params: {}, input: typed, actor: admin.by });
-    if ('refused' in made) return show(admin, { typed, problem: made.refused });
+    if ('refused' in made) return show(admin, { typed, refused: refusedView(made.refused, Object.keys(typed)) });
     return admin.done(groupUri(made.done.name), 'group-made');
   });
 }
