@@ -87,6 +87,30 @@ describe('a refresh token with offline_access, whose session in the browser is o
     }
   });
 
+  test.each([
+    ['makes its user an administrator', 'UPDATE users SET admin = true WHERE sub = $1'],
+    ['adds its user to a guarded group', `UPDATE users SET groups = '{ops}' WHERE sub = $1`],
+  ])(
+    'with a link that was made without a person, when plain SQL %s, and so does a session (security R159, R165)',
+    async (what, statement) => {
+      const id = what.startsWith('makes') ? 'of-admins' : 'of-guarded';
+      await addConnection(service, provider, id, { provisioning: 'on' });
+      await addConnection(service, provider, `${id}-too`, { provisioning: 'on' });
+      const settings = { BASE_URL: service.issuer, REQUIRE_SECOND_FACTOR_GROUPS: 'ops' };
+      await service.store.serviceSettings.write({ settings, version: '1' });
+      const { sub, refreshToken } = await offline(id);
+      const live = await offline(id);
+      const other = await offline(`${id}-too`);
+      await signOut(sub);
+      for (const user of [sub, live.sub]) await service.database.sql(statement, [user]);
+      expect(await isAlive(refreshToken)).toBe(false);
+      expect((await live.agent.get('/account')).status).toBe(303);
+      expect(await isAlive(live.refreshToken)).toBe(false);
+      expect((await other.agent.get('/account')).status).toBe(200);
+      expect(await isAlive(other.refreshToken)).toBe(true);
+    },
+  );
+
   test('with end_sessions of its connection that is disabled, and not without (security R159)', async () => {
     await addConnection(service, provider, 'closed', { provisioning: 'on' });
     const { sub, refreshToken } = await offline('closed');
