@@ -1,4 +1,4 @@
-// Lists the measured operations, each with its counterpart on the bare reference and the peer, and the target of issue 7.
+// Lists the measured operations, each with its counterpart on the bare reference and the peer, and its target.
 
 export type SideName = 'service' | 'bare' | 'peer';
 

@@ -33,7 +33,7 @@ const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
 const connections = 32;
 const page = join(import.meta.dirname, '../docs/scaling.md');
-/** With two workers, the least multiple of the rate of one (issue 7). */
+/** With two workers, the least multiple of the rate of one. */
 const target = 1.7;
 const groups = '/sys/fs/cgroup/cpu';
 const say = (line: string) => process.stdout.write(`${line}\n`);

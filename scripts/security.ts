@@ -3,7 +3,14 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type AttackCase, attacksIn, citationsIn, type CitingTest, testsIn } from './security/citations.ts';
-import { attackCases, faults, federationCases, protocolCases, requirements } from './security/requirements.ts';
+import {
+  attackCases,
+  faults,
+  federationCases,
+  federationRequirements,
+  protocolCases,
+  requirements,
+} from './security/requirements.ts';
 
 const root = join(import.meta.dirname, '..');
 /** The folders that implement requirements, and those that measure them. */
@@ -63,7 +70,10 @@ export function evidence(): Evidence {
 
 /** The gaps that fail the build. */
 export function gaps({ rows, attacks }: Evidence) {
-  const numbers = Object.values(requirements).flatMap((group) => Object.keys(group).map((number) => `R${number}`));
+  const numbers = [
+    ...Object.values(requirements).flatMap((group) => Object.keys(group).map((number) => `R${number}`)),
+    ...Object.keys(federationRequirements).map((number) => `FR${number}`),
+  ];
   const cases = [
     ...attackCases.map((n) => `A${n}`),
     ...protocolCases.map((n) => `P${n}`),
@@ -110,8 +120,12 @@ it, and the programs that measure what a test cannot. A requirement without a fi
 many cases.
 
 ${Object.entries(requirements)
-  .map(([heading, group]) => `### ${heading}\n\n${requirementTable(group, rows)}`)
+  .map(([heading, group]) => `### ${heading}\n\n${requirementTable('R', group, rows)}`)
   .join('\n\n')}
+
+### Identities from elsewhere
+
+${requirementTable('FR', federationRequirements, rows)}
 
 ## Attack cases
 
@@ -164,12 +178,12 @@ ${tableOf(
 `;
 }
 
-function requirementTable(group: Record<number, string>, rows: Evidence['rows']): string {
+function requirementTable(letters: 'R' | 'FR', group: Record<number, string>, rows: Evidence['rows']): string {
   return tableOf(
     ['', 'What holds', 'Kept in', 'Shown by'],
     Object.entries(group).map(([number, sentence]) => {
-      const row = rows.get(`R${number}`);
-      return [`R${number}`, sentence, row?.kept.map(link).join('<br>') ?? '', shownBy(row)];
+      const row = rows.get(`${letters}${number}`);
+      return [`${letters}${number}`, sentence, row?.kept.map(link).join('<br>') ?? '', shownBy(row)];
     }),
   );
 }

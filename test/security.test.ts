@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { evidence, gaps, securityPage } from '../scripts/security.ts';
 import { attacksIn, citationsIn, testsIn } from '../scripts/security/citations.ts';
-import { attackCases, faults, federationCases, protocolCases, requirements } from '../scripts/security/requirements.ts';
+import {
+  attackCases,
+  faults,
+  federationCases,
+  federationRequirements,
+  protocolCases,
+  requirements,
+} from '../scripts/security/requirements.ts';
 
 const found = evidence();
 const missing = gaps(found);
@@ -45,6 +52,11 @@ test('citations are found in comments, in titles within groups, in titles with v
     'R1',
     'F2',
   ]);
+  expect(citationsIn('-- unlinked (federation 4, FR8); (security R85, federation FR42), FR9')).toEqual([
+    'FR8',
+    'R85',
+    'FR42',
+  ]);
   const source = `
     describe('a code', () => {
       test.each(['x'])('with %s is refused (RFC 6749 5.2, security R5)', () => {});
@@ -56,7 +68,7 @@ test('citations are found in comments, in titles within groups, in titles with v
   expect(testsIn('x.test.ts', source)).toEqual([
     { title: 'a code: with … is refused', keys: ['R5'] },
     { title: 'a code: of …', keys: ['F1'] },
-    { title: 'a code: of groups', keys: ['F2', 'federation F22'] },
+    { title: 'a code: of groups', keys: ['F2', 'FR15', 'federation F22'] },
   ]);
   expect(attacksIn('x.test.ts', source)).toEqual([
     { id: 'A12', name: 'Twice', request: 'x', answer: 'y', source: 'z', requirements: ['R4'] },
@@ -66,7 +78,7 @@ test('citations are found in comments, in titles within groups, in titles with v
 
 test('a requirement, case or fault without a citation is missing', () => {
   const none = gaps({ rows: new Map(), attacks: [] });
-  const all = Object.values(requirements).flatMap((group) => Object.keys(group)).length;
+  const all = [...Object.values(requirements), federationRequirements].flatMap((group) => Object.keys(group)).length;
   expect(none['requirements without a place']).toHaveLength(all);
   expect(none['requirements without a test']).toHaveLength(all);
   expect(none['attack cases without a test']).toHaveLength(

@@ -11,7 +11,7 @@ export interface CitingTest {
   keys: string[];
 }
 
-const key = /\b[RAFP][1-9]\d{0,2}\b/g;
+const key = /\b(?:FR|[RAFP])[1-9]\d{0,2}\b/g;
 
 /**
  * The keys in a clause. After the word federation, F numbers are cases of federation, and not faults; after the word reports, all are
@@ -24,15 +24,17 @@ function keysIn(clause: string): string[] {
 
 function ownKeysIn(clause: string): string[] {
   const [before = '', ...after] = clause.split(/\bfederation\b/);
-  const cases = (after.join(' ').match(key) ?? []).map((one) => (one.startsWith('F') ? `federation ${one}` : one));
+  const cases = (after.join(' ').match(key) ?? []).map((one) => (/^F\d/.test(one) ? `federation ${one}` : one));
   return [...(before.match(key) ?? []), ...cases];
 }
 
-/** The keys that the comments of a source cite: "(security R15, F3)". */
+/** The keys that the comments of a source cite: "(security R15, F3)", "(federation FR2)". */
 export function citationsIn(source: string): string[] {
-  return [
-    ...new Set([...source.matchAll(/\([^()]*\bsecurity ([^()]*)\)/g)].flatMap(([, cited]) => cited!.match(key) ?? [])),
-  ];
+  const keys = [...source.matchAll(/\(([^()]*)\)/g)].flatMap(([, clause = '']) => [
+    ...(/\bsecurity (.*)/s.exec(clause)?.[1]?.match(key) ?? []),
+    ...(clause.match(/\bFR[1-9]\d?\b/g) ?? []),
+  ]);
+  return [...new Set(keys)];
 }
 
 /** The tests of a file that cite something; a test in a loop counts once, with "…" in place of its values. */
@@ -43,10 +45,11 @@ export function testsIn(file: string, source: string): CitingTest[] {
 
   function visit(node: ts.Node, outer: string[]): void {
     let within = outer;
-    if (ts.isCallExpression(node) && /^(?:test|describe)$/.test(rootOf(node.expression))) {
-      const title = textOf(node.arguments[0]);
-      if (title !== undefined && rootOf(node.expression) === 'describe') within = [...outer, title];
-      else if (title !== undefined) {
+    const titled = titleOf(node);
+    if (titled) {
+      const { title, isGroup } = titled;
+      if (isGroup) within = [...outer, title];
+      else {
         const clause = /\(([^()]*)\)$/.exec(title);
         const keys = keysIn(clause?.[1] ?? '');
         const words = [...outer, title.slice(0, clause?.index).trim()].join(': ');
@@ -55,6 +58,28 @@ export function testsIn(file: string, source: string): CitingTest[] {
     }
     ts.forEachChild(node, (child) => visit(child, within));
   }
+}
+
+/** The clause in parentheses at the end of each title of a file: the text before a function, in a call of any name. */
+export function clausesIn(file: string, source: string): string[] {
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isCallExpression(node) && node.arguments.some(ts.isFunctionLike)) {
+      const clause = / \(([^()]*)\)$/.exec(textOf(node.arguments[0]) ?? '')?.[1];
+      if (clause) found.push(clause);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(parse(file, source));
+  return found;
+}
+
+/** The title of test(…), it(…), browserTest(…) or describe(…), if it is in the source. */
+function titleOf(node: ts.Node): { title: string; isGroup: boolean } | undefined {
+  if (!ts.isCallExpression(node)) return undefined;
+  const root = rootOf(node.expression);
+  const title = /^(?:test|it|browserTest|describe)$/.test(root) ? textOf(node.arguments[0]) : undefined;
+  return title === undefined ? undefined : { title, isGroup: root === 'describe' };
 }
 
 /** The attack cases that a file registers. */

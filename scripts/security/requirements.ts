@@ -1,4 +1,4 @@
-// Lists the security requirements R1 to R127, each in a sentence; docs/security.md lists the files that implement each, and its tests.
+// Lists the security requirements R and FR, each in a sentence; docs/security.md lists the files that implement each, and its tests.
 
 /** Headings of docs/security.md with their requirements: number and sentence. */
 export const requirements: Record<string, Record<number, string>> = {
@@ -207,6 +207,38 @@ export const requirements: Record<string, Record<number, string>> = {
     165: 'The facts of a link are read after the user is locked, and no link that was made automatically gives access to an administrator.',
     166: 'An export to a terminal is cleaned like all output, the time to clean text for a mail is bounded, and an outgoing request prints nothing.',
   },
+};
+
+/** The requirements FR on identities that come from elsewhere, as each is built. Numbers have gaps. */
+export const federationRequirements: Record<number, string> = {
+  1: 'An identity is its connection, its issuer and its subject, compared byte for byte; a name, an address, a telephone number or a group never identifies a user.',
+  2: 'An email address that the connection does not vouch for is neither compared nor stored; it counts as confirmed for clients only by authority over its domain, by a preset, or by a mail of this service.',
+  3: 'Each connection has its own redirect URI; an answer at another one, or of another issuer, is refused before the service sends a request.',
+  4: 'State, nonce and code verifier work once, for one browser, transaction, connection and purpose; an answer for a sign-in cannot link an identity, nor the other way round.',
+  5: 'The status of connection and user is read when a session is created, however it is created.',
+  6: 'Linking an identity to a signed-in user needs a sign-in of the last 15 minutes, a page that names both, and a form token; a mail tells the user.',
+  7: 'An identity is linked to a user with an administrator’s role or a guarded group only by a full administrator or by that user’s own session.',
+  8: 'A user cannot remove the last way to sign in. Removing a link ends the sessions that began with it, and the same connection does not link by address again.',
+  9: 'A proof that a user owns an account names user, connection, issuer and subject, works once, and ends with success, refusal and unlinking.',
+  10: 'A sign-in by a connection counts as recent only by a time that the answer states; a user without any factor, role and guarded group may nevertheless add a first factor after it.',
+  11: 'A second factor at the provider counts only for a connection that an administrator trusts with it; no answer counts as phishing-resistant.',
+  12: 'Neither the page to which a sign-in leads nor its time reveals whether a user exists.',
+  13: 'No value that the other side sends is shown, used as an address, or put into a header.',
+  14: 'A setting that changes whom the service trusts needs a full administrator with a recent sign-in, and its event has the old and the new value.',
+  15: 'Absent, failed and empty groups are three outcomes; only the last removes memberships.',
+  16: 'No outage, mass removal or wrong filter disables many users before an administrator agrees.',
+  17: 'Secrets and tokens of connections are stored encrypted, never returned by the administration, and never logged.',
+  18: 'Only an administrator reads and changes connections.',
+  19: 'A logout token of a provider is verified as strictly as an ID Token, and ends only the sessions that it names.',
+  30: 'An empty password is never sent to a directory.',
+  31: 'Filters and distinguished names for a directory are built from values, never by joining text.',
+  32: 'The certificate of a directory is verified, and the service never falls back to an unencrypted connection.',
+  33: 'The rate limit counts before the directory is asked, and a failing directory is not a wrong password.',
+  37: 'A user whom a directory disables or no longer has loses sessions, tokens and handles in the same transaction.',
+  38: 'Concurrent changes of memberships lose none of them.',
+  40: 'A right is checked by the effect of a change, whichever operation, import or connection makes it.',
+  41: 'A rule for claims can set no reserved claim, and reads no role of another client.',
+  42: 'The loss of access to a client takes effect within a second, at every instance and every endpoint.',
 };
 
 /** The numbers of the attack cases; the tests in test/attacks describe them. Numbers have gaps. */

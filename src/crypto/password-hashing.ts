@@ -35,7 +35,7 @@ export interface PasswordWork {
   timeCost: number;
 }
 
-// The minimum that OWASP and decisions.md name: Node's thread pool has four threads, and signatures need some of them.
+// The minimum that OWASP names (decisions section 3): Node's thread pool has four threads, and signatures need some of them.
 const minimum: PasswordWork = { memoryCost: 19_456, timeCost: 2 };
 /** A longer password is refused before any work (bytes of UTF-8). */
 const maxPasswordBytes = 1024;

@@ -21,7 +21,7 @@ const grantTypes = ['authorization_code', 'refresh_token', deviceGrant];
 const authenticationMethods = ['none', 'private_key_jwt'];
 
 /**
- * Whether a client_id is the address of a document (draft 3): https with a path, written as every reader writes it, and of at most 512
+ * Whether a client_id is the address of a document (draft-ietf-oauth-client-id-metadata-document 3): https with a path, written as every reader writes it, and of at most 512
  * characters. The service has no document of its own.
  */
 export function isDocumentAddress(clientId: string, issuer: string): boolean {

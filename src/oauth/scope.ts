@@ -1,4 +1,4 @@
-// Lists the scope values and the claims that each releases (service specification 2.4, OpenID Connect Core 5.4).
+// Lists the scope values and the claims that each releases (specification 2.4, OpenID Connect Core 5.4).
 
 /** The scopes that clients register, with the claims that each releases: one line each, and its words (`scope.…` in templates/messages). */
 export const scopeClaims: Record<string, readonly string[]> = {

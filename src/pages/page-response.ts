@@ -167,7 +167,7 @@ export function createPageResponses(
     /** Redirects the browser within the service (303, so that a form is never sent again: security R10). */
     redirect: (reply: FastifyReply, path: string): FastifyReply => noStore(reply).redirect(basePath + path, 303),
     /**
-     * "Redirect to the sign-in page" (service specification 4.1, 4.2, 7), which shows every browser the same problem (security R2), and a
+     * "Redirect to the sign-in page" (specification 4.1, 4.2, 7), which shows every browser the same problem (security R2), and a
      * reference by which an administrator learns more.
      */
     async refuse(

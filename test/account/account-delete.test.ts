@@ -22,7 +22,7 @@ async function remove(agent: UserAgent, username: string) {
 }
 const exists = async ({ sub }: TestUser) => (await service.store.users.find(sub)) !== undefined;
 
-test('a user who types the user name is deleted with all stored data and tokens; the audit trail keeps the sub, not the name (issue 6, security R54, R101)', async () => {
+test('a user who types the user name is deleted with all stored data and tokens; the audit trail keeps the sub, not the name (pages, account, security R54, R101)', async () => {
   const user = await service.createUser({ email: 'grace@example.org', claims: { name: 'Grace Hopper' } });
   const agent = await signedIn(user);
   const other = await signedIn(user);
@@ -55,7 +55,7 @@ test('a user who types the user name is deleted with all stored data and tokens;
   expect(events).toEqual([{ actor: user.sub, located: true, detail: { admin: false } }]);
 });
 
-test('another name deletes no user (issue 6)', async () => {
+test('another name deletes no user (pages, account)', async () => {
   const [user, bob] = [await service.createUser(), await service.createUser()];
   const agent = await signedIn(user);
   for (const name of ['', bob.username, user.username.toUpperCase(), `${user.username}x`]) {
@@ -108,7 +108,7 @@ test('a form of another page, user or site deletes no user (security R55)', asyn
   expect(await exists(user)).toBe(true);
 });
 
-test('where the setting is off, as by default, there is no such page and no such operation (issue 6)', async () => {
+test('where the setting is off, as by default, there is no such page and no such operation (pages, account)', async () => {
   const closed = await startTestService();
   try {
     const user = await closed.createUser();

@@ -17,7 +17,7 @@ async function signedIn(user: TestUser): Promise<UserAgent> {
 }
 const home = async (agent: UserAgent) => (await agent.get('/account')).body;
 
-test('what needs attention comes before everything else: first the missing second factor, later few recovery codes (design, pages)', async () => {
+test('what needs attention comes before everything else: first the missing second factor, later few recovery codes (pages, account)', async () => {
   const user = await service.createUser();
   const agent = await signedIn(user);
   const before = await home(agent);
@@ -37,7 +37,7 @@ test('what needs attention comes before everything else: first the missing secon
   );
 });
 
-test('the browsers are counted in the words of the language (design, pages)', async () => {
+test('the browsers are counted in the words of the language (pages, account)', async () => {
   const user = await service.createUser();
   const first = await signedIn(user);
   expect(await home(first)).toContain('1 browser<');
@@ -48,7 +48,7 @@ test('the browsers are counted in the words of the language (design, pages)', as
   expect((await first.get('/account/sessions', { 'accept-language': 'ar' })).body).toContain('3 متصفحات');
 });
 
-test('an administrator finds the console, and no other user does (design, pages)', async () => {
+test('an administrator finds the console, and no other user does (pages, account)', async () => {
   const link = 'href="/admin"';
   expect(await home(await signedIn(await service.createUser({ admin: true })))).toContain(link);
   expect(await home(await signedIn(await service.createUser()))).not.toContain(link);

@@ -73,7 +73,7 @@ test('a new password ends all other sessions and their tokens on all instances; 
   ]);
 });
 
-test('the page states the rule and the consequences, and marks both fields for password managers (issue 6)', async () => {
+test('the page states the rule and the consequences, and marks both fields for password managers (pages, account)', async () => {
   const user = await service.createUser({ username: 'ada & co' });
   const agent = await signedIn(user);
   expect((await agent.get('/account/security')).body).toContain(`href="${path}"`);

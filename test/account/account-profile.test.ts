@@ -45,7 +45,7 @@ const eventsOf = ({ sub }: TestUser) =>
     [sub],
   );
 
-test('a change is stored, released to clients with the scope, and recorded without its values (issue 6, security R101)', async () => {
+test('a change is stored, released to clients with the scope, and recorded without its values (pages, account, security R101)', async () => {
   const user = await service.createUser({ claims });
   const agent = await signedIn(user);
   const client = await service.createClient({ client_name: 'Harbour', scope: 'openid profile phone' });
@@ -83,7 +83,7 @@ test('a change is stored, released to clients with the scope, and recorded witho
   expect(await eventsOf(user)).toEqual([{ actor: user.sub, located: true, detail: { members } }]);
 });
 
-test('an unchanged form changes nothing, and an emptied field removes the claim (issue 6)', async () => {
+test('an unchanged form changes nothing, and an emptied field removes the claim (pages, account)', async () => {
   const user = await service.createUser({ claims });
   const agent = await signedIn(user);
   const untouched = await edit(agent, {});
@@ -140,17 +140,20 @@ describe('an invalid value', () => {
     ['name', 'x'.repeat(256), 'at most 255 characters'],
     ['name', 'a\u0007b', 'remove invisible characters'],
     ['name', 'a\nb', 'remove invisible characters'],
-  ])('%s cannot be %j: the page says so, and keeps the other fields (issue 6)', async (field, value, sentence) => {
-    const page = await edit(agent, { [field]: value, nickname: 'Typed <b>' });
-    expect(page.status).toBe(400);
-    expect(page.body).toContain(sentence);
-    expect(page.body).toContain(`id="${field}-fault"`);
-    expect(page.body).toContain('Typed &lt;b&gt;');
-    expect(await claimsOf(user)).toEqual(claims);
-  });
+  ])(
+    '%s cannot be %j: the page says so, and keeps the other fields (pages, account)',
+    async (field, value, sentence) => {
+      const page = await edit(agent, { [field]: value, nickname: 'Typed <b>' });
+      expect(page.status).toBe(400);
+      expect(page.body).toContain(sentence);
+      expect(page.body).toContain(`id="${field}-fault"`);
+      expect(page.body).toContain('Typed &lt;b&gt;');
+      expect(await claimsOf(user)).toEqual(claims);
+    },
+  );
 });
 
-test('a change by an administrator is not overwritten without notice (issue 6)', async () => {
+test('a change by an administrator is not overwritten without notice (pages, account)', async () => {
   const user = await service.createUser({ claims });
   const agent = await signedIn(user);
   const fields = fieldsOf(await agent.get(editPath));
@@ -182,7 +185,7 @@ test('a form of another page, user or site or from before the last sign-in chang
   expect(await eventsOf(user)).toEqual([]);
 });
 
-test('where the setting is none, there is no form, and the service accepts none (issue 6)', async () => {
+test('where the setting is none, there is no form, and the service accepts none (pages, account)', async () => {
   const closed = await startTestService({ environment: { PROFILE_EDITABLE: 'none' } });
   try {
     const user = await closed.createUser({ claims });

@@ -253,7 +253,7 @@ describe('the stored data', () => {
     await call(service.issuer + path, { method: 'PUT', token: access_token, body: { settings } });
   });
 
-  test('is shown claim by claim, with the clients whose grant covers each claim (issue 6)', async () => {
+  test('is shown claim by claim, with the clients whose grant covers each claim (pages, account)', async () => {
     const profile = (await agent.get('/account/profile')).body.split('id="profile"')[1]!.split('</dl>')[0]!;
     const row = (label: string) => profile.split('<dt>').find((part) => part.startsWith(`${label}<`)) ?? '';
     expect(row('Full name')).toMatch(/Grace &lt;i&gt;[^]*Visible to <bdi>Light &amp; House<\/bdi>/);
@@ -262,14 +262,14 @@ describe('the stored data', () => {
     expect(row('Groups')).toMatch(/navy[^]*Not visible to any/);
   });
 
-  test('of a client is shown key by key, with short values in full and long ones by size (issue 6)', async () => {
+  test('of a client is shown key by key, with short values in full and long ones by size (pages, account)', async () => {
     const { body } = await agent.get('/account/applications');
     expect(body).toMatch(/theme[^]*&quot;dark &lt;b&gt;&quot;/);
     expect(body).toMatch(/layout[^]*2 kB/);
     expect(body).not.toContain('xxxx');
   });
 
-  test('is downloaded as one file, without secrets and without data of other users (issue 6)', async () => {
+  test('is downloaded as one file, without secrets and without data of other users (pages, account)', async () => {
     const administrator = await service.createUser({ admin: true });
     const otherUser = await service.createUser({ email: 'eve@example.org' });
     await signedIn(otherUser);
@@ -315,7 +315,7 @@ describe('the stored data', () => {
     for (const cookie of agent.cookies.values()) expect(page.body).not.toContain(cookie);
   });
 
-  test('is complete even if it spans many pages of the database (issue 6)', async () => {
+  test('is complete even if it spans many pages of the database (pages, account)', async () => {
     await service.database.sql(
       `INSERT INTO audit_events (type, outcome, sub, detail)
        SELECT 'user.sign_in_failed', 'failure', $1, jsonb_build_object('try', n) FROM generate_series(1, 450) AS n`,
@@ -327,7 +327,7 @@ describe('the stored data', () => {
     expect(tries.sort((a, b) => a - b)).toEqual(Array.from({ length: 450 }, (_, index) => index + 1));
   });
 
-  test('is downloaded only after a recent sign-in, which continues to the page (issue 6)', async () => {
+  test('is downloaded only after a recent sign-in, which continues to the page (pages, account)', async () => {
     await moveSignInIntoPast(user);
     const refused = await agent.post(download, { csrf: await token(agent, download) });
     expect([refused.status, refused.location]).toEqual([303, `${service.issuer}/login?destination=data`]);

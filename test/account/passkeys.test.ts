@@ -68,7 +68,7 @@ describe('a passkey', () => {
     expect((await agent.get(path)).body).not.toContain('Not used yet');
   });
 
-  test('is offered before the password in a browser whose last sign-in began with one, and below it elsewhere (design, pages)', async () => {
+  test('is offered before the password in a browser whose last sign-in began with one, and below it elsewhere (pages, account)', async () => {
     const { user, key } = await enrolled();
     const browser = new UserAgent(service);
     const isFirst = async () => {
@@ -398,7 +398,7 @@ describe('the page of passkeys', () => {
     expect([back.url, back.body]).toEqual([`${service.issuer}${path}`, expect.stringContaining('id="use-passkey"')]);
   });
 
-  test('limits names by characters, and a removed passkey no longer signs in (issue 6)', async () => {
+  test('limits names by characters, and a removed passkey no longer signs in (pages, account)', async () => {
     const { user, agent, key } = await enrolled();
     const page = await agent.get(path);
     const passkey = /name="passkey" value="([^"]*)"/.exec(page.body)![1]!;
@@ -417,7 +417,7 @@ describe('the page of passkeys', () => {
     ]);
   });
 
-  test('keeps the last passkey of an account without a password (issue 6)', async () => {
+  test('keeps the last passkey of an account without a password (pages, account)', async () => {
     const { user, agent, key } = await enrolled();
     await service.database.sql('UPDATE users SET password_hash = NULL WHERE sub = $1', [user.sub]);
     const page = await agent.get(path);
@@ -492,7 +492,7 @@ describe('the page of passkeys', () => {
     if (refused) expect(refused.body).toContain('reached the maximum number of passkeys');
   });
 
-  test('includes passkeys in the download of stored data, without keys (issue 6)', async () => {
+  test('includes passkeys in the download of stored data, without keys (pages, account)', async () => {
     const { agent, key } = await enrolled();
     expect((await agent.get('/account/security')).body).toContain(`href="${path}"`);
     const { body } = await agent.post('/account/data', formOf(await agent.get('/account/data'), '/account/data'));
@@ -569,7 +569,7 @@ describe('a passkey after the password', () => {
     expect(made).toHaveLength(1);
   });
 
-  test('is not requested once it is removed (issue 6)', async () => {
+  test('is not requested once it is removed (pages, account)', async () => {
     const { user, agent } = await enrolled();
     const page = await agent.get(path);
     const passkey = /name="passkey" value="([^"]*)"/.exec(page.body)![1]!;
@@ -581,7 +581,7 @@ describe('a passkey after the password', () => {
 });
 
 describe('an SQL statement', () => {
-  test('that adds or removes a passkey is recorded, but not beside the deletion of its user (issue 6)', async () => {
+  test('that adds or removes a passkey is recorded, but not beside the deletion of its user (pages, account)', async () => {
     const { user } = await enrolled();
     await service.database.sql('DELETE FROM passkeys WHERE sub = $1', [user.sub]);
     expect(await eventsOf(user, 'user.second_factor_removed')).toHaveLength(1);
@@ -592,7 +592,7 @@ describe('an SQL statement', () => {
   });
 });
 
-test('a service whose host is an IP address requests no passkey (Web Authentication 4, RP ID)', async () => {
+test('a service whose host is an IP address requests no passkey (Web Authentication 4)', async () => {
   const withoutHostName = await startTestService({ host: '127.0.0.1' });
   try {
     const agent = new UserAgent(withoutHostName);

@@ -62,7 +62,7 @@ test('the search works without script, and finds nothing that the user may not u
   }
 });
 
-test('an application appears and goes with the group (FR42)', async () => {
+test('an application appears and goes with the group (federation FR42)', async () => {
   const { agent } = await open(['staff']);
   const names = async () => named((await agent.get('/account/start')).body).map(([name]) => name);
   expect(await names()).toContain('Secret');

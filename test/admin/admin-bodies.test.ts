@@ -23,7 +23,7 @@ const made = async (path: string, body: Json) => {
   return answer;
 };
 
-test('every admin route with a body refuses a member that it does not know, by its name (issue 35)', async () => {
+test('every admin route with a body refuses a member that it does not know, by its name (decisions 8)', async () => {
   const routes = adminRoutes().filter((route) => takesBody(route) && route.input);
   expect(routes.length).toBeGreaterThan(30);
   for (const { method, path } of routes) {
@@ -41,7 +41,7 @@ function objectsOf(schema: unknown, place: string): [string, Json][] {
   return (schema as Json)['type'] === 'object' ? [[place, schema as Json], ...found] : found;
 }
 
-test('the OpenAPI document says of every object of a body that it has no other members (issue 35)', async () => {
+test('the OpenAPI document says of every object of a body that it has no other members (decisions 8)', async () => {
   const { body } = await admin('/admin/api/openapi.json');
   const open = Object.entries(body['paths'] as Record<string, Record<string, Json>>).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, one]) =>
@@ -61,7 +61,7 @@ test('the OpenAPI document says of every object of a body that it has no other m
   expect(schema).toMatchObject({ additionalProperties: false, properties: { created_at: { readOnly: true } } });
 });
 
-test('a client is not created with an id, a secret or another member that only the service sets (issue 35)', async () => {
+test('a client is not created with an id, a secret or another member that only the service sets (decisions 8)', async () => {
   const client = { client_name: 'Ledger', redirect_uris: ['https://ledger.example/cb'] };
   for (const member of ['client_id', 'client_secret', 'created_at', 'approved_by', 'registration_access_token'])
     expect(await admin('/admin/api/clients', 'POST', { ...client, [member]: 'given' })).toMatchObject({
@@ -100,7 +100,7 @@ test.each<[string, () => Promise<string>]>([
   ],
   ['the appearance', () => Promise.resolve('appearance')],
 ])(
-  'what was shown of %s can be sent back, and what only the service sets cannot be changed (issue 35)',
+  'what was shown of %s can be sent back, and what only the service sets cannot be changed (decisions 8)',
   async (_, make) => {
     const path = `/admin/api/${await make()}`;
     const shown = (await admin(path)).body;
@@ -118,7 +118,7 @@ test.each<[string, () => Promise<string>]>([
   },
 );
 
-test('the same holds for a scope and an attribute, which only lists show (issue 35)', async () => {
+test('the same holds for a scope and an attribute, which only lists show (decisions 8)', async () => {
   const things = {
     scopes: [{ name: 'team', claims: ['email'] }, 'team'],
     attributes: [{ name: 'floor', type: 'string' }, 'floor'],

@@ -26,7 +26,7 @@ test.each([
   ['a name with an apostrophe', "o'bri"],
   ['the part after an apostrophe', 'brien'],
   ['Arabic without its vowel marks', 'محمد'],
-])('the search finds a user by %s (issue 6)', async (_what, q) => {
+])('the search finds a user by %s (pages, search)', async (_what, q) => {
   await service.createUser({
     username: `jmuller-${q.length}-${q.charCodeAt(0)}`,
     email: `J.Muller+${q.length}.${q.charCodeAt(0)}@Harbour.example`,
@@ -37,11 +37,11 @@ test.each([
 });
 
 test.each(['%', "'", '\\', "a' & 'b", ':*', '!', '(', '\u0001', ' ', "'' | ''"])(
-  'the search takes %j as text, not as a query language (issue 6)',
+  'the search takes %j as text, not as a query language (pages, search)',
   async (q) => expect((await users({ q })).status).toBe(200),
 );
 
-test('the group, status and admin filters narrow a search, alone and combined (issue 6)', async () => {
+test('the group, status and admin filters narrow a search, alone and combined (pages, search)', async () => {
   const make = (username: string, groups: string[], admin = false) =>
     service.createUser({ username: `Narrow ${username}`, groups, admin });
   await make('one', ['blue whales']);
@@ -74,7 +74,7 @@ describe('with twenty thousand users', () => {
   });
 
   test.each(['newest', 'name'])(
-    'paging by %s returns each user once while other users are created (issue 6)',
+    'paging by %s returns each user once while other users are created (pages, search)',
     async (order) => {
       const seen: string[] = [];
       let cursor: string | undefined;
@@ -98,7 +98,7 @@ describe('with twenty thousand users', () => {
     },
   );
 
-  test('a search with very many matches far from its first page answers broad, and does not read all rows (issue 6)', async () => {
+  test('a search with very many matches far from its first page answers broad, and does not read all rows (pages, search)', async () => {
     const { body } = await users({ group: 'early', order: 'newest' });
     expect(body).not.toHaveProperty('broad');
     const far = await users({ group: 'late', q: 'person', order: 'newest' });
@@ -111,7 +111,7 @@ describe('with twenty thousand users', () => {
     expect((await users({ group: 'early', q: 'person77', order: 'newest' })).body).not.toHaveProperty('broad');
   });
 
-  test('no search reads the whole table (issue 6)', async () => {
+  test('no search reads the whole table (pages, search)', async () => {
     const statements = Object.values(userSearchStatements).flatMap((order) => Object.values(order));
     expect(statements).toHaveLength(6);
     for (const { name, text } of statements) {

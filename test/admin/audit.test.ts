@@ -147,7 +147,7 @@ test.each([
   expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
 });
 
-test('an administrator exports all matching events by admin route and command line, as CSV or JSON Lines, and each export is recorded (decisions section 7, issue 6)', async () => {
+test('an administrator exports all matching events by admin route and command line, as CSV or JSON Lines, and each export is recorded (decisions section 7)', async () => {
   const { client, user } = await obtainAllTokens();
   const of = { client_id: client.clientId, sub: user.sub };
   const trail = (await audit(of)).filter(({ type }) => type !== 'token.issued');

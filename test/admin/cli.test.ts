@@ -249,7 +249,7 @@ describe('keys, tokens, audit and schema', () => {
     expect(both).toEqual([{ migrations: [] }, { migrations: [] }]);
   });
 
-  test('the help of a command or group, and the version, are printed without a database (issue 20)', async () => {
+  test('the help of a command or group, and the version, are printed without a database (pages, commands)', async () => {
     const nowhere = { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' };
     const says = async (...words: string[]) => {
       const { code, stdout, stderr } = await run(words, undefined, nowhere);
@@ -280,7 +280,7 @@ describe('keys, tokens, audit and schema', () => {
       expect(stdout).toContain(command);
   });
 
-  test('the help of each command explains each of its options in a sentence (issue 20)', async () => {
+  test('the help of each command explains each of its options in a sentence (pages, commands)', async () => {
     const { stdout } = await run(['help']);
     const names = [...stdout.matchAll(/^ {2}([a-z-]+(?: [a-z-]+)?)(?= |$)/gm)].map((match) => match[1]!);
     expect(names.length).toBeGreaterThan(40);
@@ -296,7 +296,7 @@ describe('keys, tokens, audit and schema', () => {
   });
 });
 
-describe('operations of the admin routes as commands (issue 20)', () => {
+describe('operations of the admin routes as commands (pages, commands)', () => {
   test('the command line shows, searches and deletes users (decisions section 8)', async () => {
     const user = await service.createUser({ username: 'quentin', claims: { name: 'Quentin Sands' } });
     expect(await json(['user', 'show', 'quentin'])).toMatchObject({ sub: user.sub, claims: { name: 'Quentin Sands' } });
@@ -321,7 +321,7 @@ describe('operations of the admin routes as commands (issue 20)', () => {
     [['keys', 'list', '--colour'], 'Unknown option: --colour. This command has only --json and --help.'],
     [['user', 'shwo', 'x'], /^Unknown command: user shwo\. The most similar commands are user show, /],
     [['user', 'list', '--admin=yes'], 'The option --admin takes no value.'],
-  ])('the error for %j names the valid options, values or commands (issue 20)', async (words, sentence) => {
+  ])('the error for %j names the valid options, values or commands (pages, commands)', async (words, sentence) => {
     const { code, stdout, stderr } = await run(words);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     if (typeof sentence === 'string') expect(stderr).toBe(`${sentence}\n`);

@@ -53,7 +53,7 @@ const load = async (address: string) => {
   return { status: response.status, headers: response.headers, body: Buffer.from(await response.arrayBuffer()) };
 };
 
-test('what an administrator saves is on the pages of every instance within a second (design, pages)', async () => {
+test('what an administrator saves is on the pages of every instance within a second (pages, appearance)', async () => {
   const saved = await send({
     product_name: 'Harbour <ID>',
     accent_color: '#0B57D0',
@@ -99,7 +99,7 @@ test('what an administrator saves is on the pages of every instance within a sec
   }
 });
 
-test('a page reads the appearance from memory, an older page still loads its files, and unknown files cost one statement a second at most (design, pages)', async () => {
+test('a page reads the appearance from memory, an older page still loads its files, and unknown files cost one statement a second at most (pages, appearance)', async () => {
   const own = await startTestService({ environment: withoutLimits });
   const reads = () => own.statements.filter((name) => name === 'appearance.read').length;
   /** Waits for the reads that the start and the changes so far have caused. */
@@ -162,20 +162,20 @@ test.each<[what: string, body: Record<string, unknown>, sentence: RegExp]>([
     { favicon: content.toString('base64') },
     /favicon must be a PNG or WebP image/,
   ]),
-])('%s is refused with a sentence that helps (design, pages)', async (_what, body, sentence) => {
+])('%s is refused with a sentence that helps (pages, appearance)', async (_what, body, sentence) => {
   const answer = await change({ ...body, product_name: body['product_name'] ?? 'Kept' });
   expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
   expect(answer.body['error_description']).toMatch(sentence);
   expect((await call(`${service.issuer}/admin/api/appearance`, { token })).body).toEqual({ fixed: [] });
 });
 
-test('an image of exactly 256 KiB is accepted (design, pages)', async () => {
+test('an image of exactly 256 KiB is accepted (pages, appearance)', async () => {
   expect((await change({ logo: pngOf(256 * 1024).toString('base64') })).body).toMatchObject({
     logo: { type: 'image/png', size: 256 * 1024 },
   });
 });
 
-test('the form says at each field what is wrong, keeps what was typed, and stores nothing (design, pages)', async () => {
+test('the form says at each field what is wrong, keeps what was typed, and stores nothing (pages, appearance)', async () => {
   const page = await send({
     product_name: 'Kept name',
     accent_color: '#ffcc00',
@@ -191,7 +191,7 @@ test('the form says at each field what is wrong, keeps what was typed, and store
   expect((await loginOf(service.issuer)).body).toContain('Gatehouse</title>');
 });
 
-test('without script a button shows the preview, and nothing is stored (design, pages)', async () => {
+test('without script a button shows the preview, and nothing is stored (pages, appearance)', async () => {
   const page = await send({
     act: 'preview',
     product_name: 'Harbour ID',
@@ -211,7 +211,7 @@ test('without script a button shows the preview, and nothing is stored (design, 
   expect((await loginOf(service.issuer)).body).toContain('Gatehouse</title>');
 });
 
-test('an image is kept until it is replaced or removed (design, pages)', async () => {
+test('an image is kept until it is replaced or removed (pages, appearance)', async () => {
   await send({ logo: png.toString('base64') });
   await send({ product_name: 'Harbour ID' });
   expect((await loginOf(service.issuer)).body).toContain('alt="Harbour ID"');
@@ -256,7 +256,7 @@ test('only an administrator with a recent sign-in changes the appearance (securi
   expect((await agent.get(path)).status).toBe(200);
 });
 
-test('mails show the name, the accent and the support link, come from the product, and load nothing (design, pages)', async () => {
+test('mails show the name, the accent and the support link, come from the product, and load nothing (pages, appearance)', async () => {
   await change({ product_name: 'Harbour ID', accent_color: '#0b57d0', support_url: 'mailto:help@example.com' });
   const [user, both] = [
     await service.createUser({ email: 'zoe@example.com', emailVerified: true }),
@@ -278,7 +278,7 @@ test('mails show the name, the accent and the support link, come from the produc
   expect(mail.text).toContain('Harbour ID');
 });
 
-test('a mail contains the logo as its own part if it is a PNG, and otherwise shows the name (design, pages)', async () => {
+test('a mail contains the logo as its own part if it is a PNG, and otherwise shows the name (pages, appearance)', async () => {
   const [, other] = service.instances;
   const mailWith = async (logo: Buffer, type: string) => {
     await change({ product_name: 'Harbour ID', logo: logo.toString('base64') });
@@ -312,7 +312,7 @@ test('a mail contains the logo as its own part if it is a PNG, and otherwise sho
   expect(plain.html).toContain('<p class="brand">Harbour ID</p>');
 });
 
-test('settings take precedence over the console, which shows them as fixed (design, pages)', async () => {
+test('settings take precedence over the console, which shows them as fixed (pages, appearance)', async () => {
   const file = join(folder, 'logo.svg');
   writeFileSync(file, png);
   const own = await startTestService({
@@ -349,7 +349,7 @@ test('settings take precedence over the console, which shows them as fixed (desi
   }
 });
 
-test('a setting that names no suitable image ends the start with one sentence (design, pages)', () => {
+test('a setting that names no suitable image ends the start with one sentence (pages, appearance)', () => {
   const at = (name: string, content: Buffer) => {
     writeFileSync(join(folder, name), content);
     return join(folder, name);

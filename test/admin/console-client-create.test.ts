@@ -58,7 +58,7 @@ const api = { client_name: 'Logbook' };
 const least: Record<string, Record<string, string>> = { web, spa, native, device, machine, api };
 
 describe('the pages', () => {
-  test('the first page asks for the kind alone: a link to the form of each (design, pages)', async () => {
+  test('the first page asks for the kind alone: a link to the form of each (pages, clients)', async () => {
     const page = await at('/new');
     expect(page.status).toBe(200);
     const links = [...page.body.matchAll(/href="\/admin\/clients\/new\/(\w+)"[^>]*>([^<]*)/g)];
@@ -82,7 +82,7 @@ describe('the pages', () => {
     ['machine', ['client_name', 'scope', 'introspect']],
     ['api', ['client_name', 'resource_uris']],
   ])(
-    'the form of the kind %s asks for at most three fields; the others are under Advanced (design, pages)',
+    'the form of the kind %s asks for at most three fields; the others are under Advanced (pages, clients)',
     async (kind, fields) => {
       const page = await at(`/new/${kind}`);
       const { asked, advanced } = parts(page);
@@ -93,7 +93,7 @@ describe('the pages', () => {
     },
   );
 
-  test('a form offers no field that its kind has no use for: no secret or key for a public client, no address or user for a machine (design, pages)', async () => {
+  test('a form offers no field that its kind has no use for: no secret or key for a public client, no address or user for a machine (pages, clients)', async () => {
     const shown = async (kind: string) => parts(await at(`/new/${kind}`)).advanced;
     for (const kind of ['spa', 'native']) {
       const fields = await shown(kind);
@@ -108,14 +108,14 @@ describe('the pages', () => {
     expect(await shown('web')).toEqual(expect.arrayContaining(['token_endpoint_auth_method', 'jwks', 'grant_types']));
   });
 
-  test('every field that a kind leaves out exists on the page that changes clients (design, pages)', async () => {
+  test('every field that a kind leaves out exists on the page that changes clients (pages, clients)', async () => {
     const { clientId } = await service.createClient();
     const fields = controls((await at(`/${clientId}/edit`)).body);
     for (const kind of clientKinds)
       expect(fields, kind.name).toEqual(expect.arrayContaining([...kind.unused, ...kind.asked]));
   });
 
-  test('a fault under Advanced opens it, and a fault of a field that the kind leaves out shows this field (design, pages)', async () => {
+  test('a fault under Advanced opens it, and a fault of a field that the kind leaves out shows this field (pages, clients)', async () => {
     const wrong = await createOfKind(agent, 'spa', { ...spa, access_token_lifetime: 'soon' });
     expect(wrong.status).toBe(400);
     expect(wrong.body).toMatch(/<details class="card group" open>/);
@@ -209,7 +209,7 @@ describe('the new client', () => {
     },
   );
 
-  test('the HTTP API refuses an unknown kind, and given members replace those of the kind (design, pages)', async () => {
+  test('the HTTP API refuses an unknown kind, and given members replace those of the kind (pages, clients)', async () => {
     const token = await adminToken(service);
     const create = (body: object) => call(`${service.issuer}/admin/api/clients`, { token, body });
     expect(await create({ kind: 'robot', client_name: 'X' })).toMatchObject({
@@ -230,7 +230,7 @@ describe('the new client', () => {
     });
   });
 
-  test('the result shows a secret only to a client that has one, once, and no credential that the kind does not need (design, pages)', async () => {
+  test('the result shows a secret only to a client that has one, once, and no credential that the kind does not need (pages, clients)', async () => {
     const names = ['client_id', 'issuer', 'client_secret', 'shared_secret', 'registration_access_token'];
     const shown = (page: Page) => names.filter((name) => credential(page, name) !== undefined);
     for (const kind of ['web', 'machine', 'api']) {
@@ -248,7 +248,7 @@ describe('the new client', () => {
     expect(shown(managed)).toContain('registration_access_token');
   });
 
-  test('each value has a button that only a script shows, and can be selected without one (design, pages)', async () => {
+  test('each value has a button that only a script shows, and can be selected without one (pages, clients)', async () => {
     const page = await createOfKind(agent, 'web', web);
     for (const id of ['client_id', 'client_secret', 'snippet-openid-client'])
       expect(page.body).toMatch(new RegExp(`<button type="button" [^>]*hidden data-copy="${id}"`));
@@ -274,7 +274,7 @@ describe('the snippets', () => {
   }
   const secretOf = (page: Page) => ({ CLIENT_SECRET: credential(page, 'client_secret')! });
 
-  test('the program for openid-client signs a user in with what the page says (design, pages)', async () => {
+  test('the program for openid-client signs a user in with what the page says (pages, clients)', async () => {
     const port = await freePort();
     const redirectUri = `http://127.0.0.1:${port}/callback`;
     const page = await createOfKind(agent, 'web', { ...web, redirect_uris: redirectUri });
@@ -429,7 +429,7 @@ describe('the snippets', () => {
       for (const token of wrong) expect(await introspected(token)).toEqual({ active: false });
     });
 
-    test('are fewer without a resource, and the page leads to the form for one (design, pages)', async () => {
+    test('are fewer without a resource, and the page leads to the form for one (pages, clients)', async () => {
       const page = await createOfKind(agent, 'api', api);
       expect(Object.keys(snippetsOf(page))).toEqual(['api-curl']);
       expect(page.body).toContain('href="/admin/resources/new"');
@@ -446,7 +446,7 @@ describe('the snippets', () => {
     });
   });
 
-  test('the configurations name the issuer, the client ID, the redirect URI and the scopes of the client (design, pages)', async () => {
+  test('the configurations name the issuer, the client ID, the redirect URI and the scopes of the client (pages, clients)', async () => {
     const page = await createOfKind(agent, 'web', { ...web, post_logout_redirect_uris: 'https://harbour.example/bye' });
     const snippets = snippetsOf(page);
     const clientId = credential(page, 'client_id')!;
@@ -499,7 +499,7 @@ describe('the snippets', () => {
     });
   });
 
-  test('the programs for browsers and telephones name the issuer, the client ID and the redirect URI of the client (design, pages)', async () => {
+  test('the programs for browsers and telephones name the issuer, the client ID and the redirect URI of the client (pages, clients)', async () => {
     const strings = (snippet: string) => [...snippet.matchAll(/"([^"]*)"/g)].map(([, value]) => value);
     const browser = await createOfKind(agent, 'spa', {
       ...spa,
@@ -526,7 +526,7 @@ describe('the snippets', () => {
     expect(Object.keys(snippetsOf(loopbackOnly))).toEqual(['loopback']);
   });
 
-  test('a client with another authentication than that of its kind gets no snippet (design, pages)', async () => {
+  test('a client with another authentication than that of its kind gets no snippet (pages, clients)', async () => {
     const other = { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: 'https://harbour.example/jwks' };
     const page = await createOfKind(agent, 'web', { ...web, ...other });
     expect(page.status).toBe(200);

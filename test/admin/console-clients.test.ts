@@ -62,7 +62,7 @@ const formOfEntry = (page: Page, clientId: string, action = '/admin/clients/deci
   );
 
 describe('the list', () => {
-  test('the list finds clients by a search, and keeps the filter on every further page (issue 6)', async () => {
+  test('the list finds clients by a search, and keeps the filter on every further page (pages, clients)', async () => {
     for (let count = 0; count < 30; count++) await service.createClient({ client_name: `Ferry ${count}` });
     const page = await at('?q=ferry&status=enabled');
     expect(page).toMatchObject({ status: 200 });
@@ -76,7 +76,7 @@ describe('the list', () => {
     expect((await at('?cursor=x')).status).toBe(400);
   });
 
-  test('the list of waiting clients has a separate page (issue 6)', async () => {
+  test('the list of waiting clients has a separate page (pages, clients)', async () => {
     expect(await at('?waiting=true')).toMatchObject({
       status: 303,
       location: `${service.issuer}/admin/clients/waiting`,
@@ -193,7 +193,7 @@ describe('waiting registrations and changes', () => {
       });
   });
 
-  test('each pending entry has a form of its own that approves or refuses it alone (issue 21)', async () => {
+  test('each pending entry has a form of its own that approves or refuses it alone (pages, pending approval)', async () => {
     const [first, second, third] = [await register(), await register(), await register()];
     const page = await at('/waiting');
     const send = ({ clientId }: typeof first, fields: Record<string, string>) =>
@@ -214,7 +214,7 @@ describe('waiting registrations and changes', () => {
     expect(forged).toMatchObject({ status: 400 });
   });
 
-  test('the page of a client asks for the reason of a refusal where it is missing (issue 21)', async () => {
+  test('the page of a client asks for the reason of a refusal where it is missing (pages, pending approval)', async () => {
     const { clientId } = await register();
     const answer = await decide(await at(`/${clientId}`), { decision: 'refuse' });
     expect(answer).toMatchObject({ status: 400 });
@@ -222,7 +222,7 @@ describe('waiting registrations and changes', () => {
     expect(answer.body).toContain('id="reason-client-fault"');
   });
 
-  test('an entry shows its warnings before its facts: a similar name, and a host that no client has used (issue 21, security R48)', async () => {
+  test('an entry shows its warnings before its facts: a similar name, and a host that no client has used (pages, pending approval, security R48)', async () => {
     await service.createClient({ client_name: 'Breakwater' });
     const { clientId } = await register({ client_name: 'Breakwаter', redirect_uris: ['https://new-host.example/cb'] });
     const page = await at('/waiting');
@@ -252,7 +252,7 @@ describe('waiting registrations and changes', () => {
 });
 
 describe('a client', () => {
-  test('the form creates an enabled client, and shows its working secrets once (issue 6)', async () => {
+  test('the form creates an enabled client, and shows its working secrets once (pages, clients)', async () => {
     const form = filledForm(await at('/new/web'));
     const page = await agent.post('/admin/clients/new/web', {
       ...form,
@@ -284,7 +284,7 @@ describe('a client', () => {
     expect((await events(client.clientId))[0]).toEqual({ type: 'client.created', actor: ada.sub });
   });
 
-  test('a form that is sent several times creates one client (issue 6)', async () => {
+  test('a form that is sent several times creates one client (pages, clients)', async () => {
     const form: Record<string, string> = {
       ...filledForm(await at('/new/web')),
       client_name: 'Twice',
@@ -305,7 +305,7 @@ describe('a client', () => {
     expect((await agent.post('/admin/clients/new/web', { ...form, client_id: 'chosen' })).status).toBe(400);
   });
 
-  test('a saved form leaves the fields that the administrator did not touch as they were (issue 6)', async () => {
+  test('a saved form leaves the fields that the administrator did not touch as they were (pages, clients)', async () => {
     const { clientId } = await service.createClient({
       client_name: 'Pier',
       contacts: ['a@pier.example', 'Pier desk'],
@@ -432,7 +432,7 @@ describe('a client', () => {
     expect(await agent.post(path, { ...form, client_secret: 'on' })).toMatchObject({ status: 409 });
   });
 
-  test('a client is disabled after a confirmation, and deleted only after its name is typed (issue 21)', async () => {
+  test('a client is disabled after a confirmation, and deleted only after its name is typed (pages, pending approval)', async () => {
     const { clientId } = await service.createClient({ client_name: 'Wharf' });
     const disabling = `/admin/clients/${clientId}/disable`;
     const confirmed = formOf(await agent.get(disabling), disabling);

@@ -179,13 +179,13 @@ const acts: [act: string, asks: (typeof asked)[number], recent: boolean, prepare
   ],
 ];
 
-test('an act with less damage never asks for more than one with more damage (design, pages)', () => {
+test('an act with less damage never asks for more than one with more damage (pages, dangerous acts)', () => {
   const levels = acts.map(([, asks]) => asked.indexOf(asks));
   expect(levels).toEqual(levels.toSorted());
 });
 
 describe.each(acts)('to %s', (act, asks, recent, prepare) => {
-  test(`the administrator is asked for: ${asks}${recent ? ', with a recent sign-in' : ''} (design, pages; security R91)`, async () => {
+  test(`the administrator is asked for: ${asks}${recent ? ', with a recent sign-in' : ''} (pages, dangerous acts; security R91)`, async () => {
     const { page, action, fields = {}, name, happened } = await prepare();
     if (!recent) await ageSignIn(16);
     const shown = await agent.get(page);
@@ -214,7 +214,7 @@ describe.each(acts)('to %s', (act, asks, recent, prepare) => {
   });
 });
 
-test('the page that disables a client says how many users are signed in to it (design, pages)', async () => {
+test('the page that disables a client says how many users are signed in to it (pages, dangerous acts)', async () => {
   // the last act has disabled the console's own client
   await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = 'gatehouse-console'`);
   const { agent: administrator } = await openConsole(service, await user({ admin: true }));

@@ -112,7 +112,7 @@ describe('the form of a connection', () => {
     ['UserInfo endpoint', 'oauth', { userinfo_endpoint: 'nonsense' }, 'userinfo_endpoint'],
     ['bind DN', 'directory', { bind_dn: 'no name' }, 'bind_dn'],
     ['base of groups', 'directory', { group_base: 'no name' }, 'group_base'],
-  ])('marks the %s that is wrong, and no other field (issue 35)', async (_what, type, wrong, field) => {
+  ])('marks the %s that is wrong, and no other field (pages, forms)', async (_what, type, wrong, field) => {
     const path = `/admin/connections/new/${type}`;
     const page = await agent.get(path);
     const right = {

@@ -23,7 +23,7 @@ async function send(path: string, fields: Record<string, string>, action = path)
 }
 const groupsOf = async (sub: string) => (await service.store.users.find(sub))!.groups;
 
-test('the console lists groups with their numbers of members, and creates groups (issue 6)', async () => {
+test('the console lists groups with their numbers of members, and creates groups (pages, groups)', async () => {
   expect((await send('/admin/groups', { name: 'crew', description: 'On board' })).url).toContain(
     '/admin/groups/crew?done=group-made',
   );
@@ -44,7 +44,7 @@ test('the console lists groups with their numbers of members, and creates groups
   expect(body).toMatch(/Members">1</);
 });
 
-test("a group's page lists and searches its members page by page, and adds and removes users by name (issue 6)", async () => {
+test("a group's page lists and searches its members page by page, and adds and removes users by name (pages, groups)", async () => {
   const name = 'deck/1 & <b>2</b>';
   const path = `/admin/groups/${encodeURIComponent(name)}`;
   await service.store.groups.insert(name, '');
@@ -80,7 +80,7 @@ test("a group's page lists and searches its members page by page, and adds and r
   ]);
 });
 
-test("a group's page shows its activity with who did it to whom, and no activity of another group (pages.md)", async () => {
+test("a group's page shows its activity with who did it to whom, and no activity of another group (pages, groups)", async () => {
   const user = await service.createUser({ username: 'grace' });
   await send('/admin/groups', { name: 'night watch' });
   await send('/admin/groups', { name: 'day watch' });
@@ -102,7 +102,7 @@ test("a group's page shows its activity with who did it to whom, and no activity
   expect(activity).toMatch(/href="\/admin\/audit\/\d+"/);
 });
 
-test('an administrator renames and describes a group, deletes it by typing its name, and needs the command line for a large group (issue 6)', async () => {
+test('an administrator renames and describes a group, deletes it by typing its name, and needs the command line for a large group (pages, groups)', async () => {
   const user = await service.createUser({ groups: ['old', 'vault'] });
   expect((await send('/admin/groups/old/edit', { name: 'vault', description: '' })).body).toContain(
     'A group with this name already exists',

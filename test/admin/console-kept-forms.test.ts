@@ -53,7 +53,7 @@ async function sendTooLate(path: string, fields: Record<string, string>, page?: 
 }
 
 describe('a form that is sent too late', () => {
-  test('comes back filled in after the confirmation, sends nothing by itself, and can then be sent (pages “Never lose a form”)', async () => {
+  test('comes back filled in after the confirmation, sends nothing by itself, and can then be sent (pages, kept forms)', async () => {
     const name = `Ada "quoted" & <b>`;
     const opened = await agent.get('/admin/users/new');
     const confirmation = await sendTooLate(
@@ -75,7 +75,7 @@ describe('a form that is sent too late', () => {
     expect((await service.store.users.findByLogin('ada'))?.email).toBe('ada@example.com');
   });
 
-  test('keeps secrets, shows them as kept, and sends them on (pages “Never lose a form”)', async () => {
+  test('keeps secrets, shows them as kept, and sends them on (pages, kept forms)', async () => {
     const path = '/admin/connections/new';
     const types = await agent.get(path);
     const address = /href="(\/admin\/connections\/new\?[^"]*|\/admin\/connections\/new\/[^"]*)"/.exec(types.body)![1]!;
@@ -103,7 +103,7 @@ describe('a form that is sent too late', () => {
     expect(filled(second, action)['display_name']).toBe('Harbour & sons');
   });
 
-  test('is not kept without a valid token, is not shown to another user, ends with a sign-in of another user, and is five at most (pages “Never lose a form”)', async () => {
+  test('is not kept without a valid token, is not shown to another user, ends with a sign-in of another user, and is five at most (pages, kept forms)', async () => {
     const path = '/admin/users/new';
     const before = (await kept()).length;
     await grow();
@@ -128,7 +128,7 @@ describe('a form that is sent too late', () => {
     expect(await kept()).toEqual([]);
   });
 
-  test('that is too large to keep is named as such after the confirmation, with what to do (pages “Never lose a form”)', async () => {
+  test('that is too large to keep is named as such after the confirmation, with what to do (pages, kept forms)', async () => {
     const sentence = 'it was too large to keep';
     const path = '/admin/users/import';
     const confirmation = await sendTooLate(path, { users: `username\n${'y'.repeat(70_000)}`, act: 'check' });
@@ -144,7 +144,7 @@ describe('a form that is sent too late', () => {
     return agent;
   }
 
-  test('says so when it opens (pages “Never lose a form”)', async () => {
+  test('says so when it opens (pages, kept forms)', async () => {
     const path = '/admin/groups';
     expect((await agent.get(path)).body).not.toContain('asked to confirm');
     await grow();

@@ -28,7 +28,7 @@ async function allNames(path: string): Promise<(string | undefined)[]> {
   return [...names(page), ...rest];
 }
 
-test('the list of clients is sorted by creation, newest or oldest first, on every page and with every filter (pages.md)', async () => {
+test('the list of clients is sorted by creation, newest or oldest first, on every page and with every filter (pages, lists)', async () => {
   for (let count = 0; count < 30; count++) await service.createClient({ client_name: `Ferry ${count}` });
   const newest = await agent.get('/admin/clients?q=ferry');
   expect(newest.body).toMatch(/<th scope="col" aria-sort="descending"><a href="[^"]*">Created</);
@@ -45,7 +45,7 @@ test('the list of clients is sorted by creation, newest or oldest first, on ever
   expect((await agent.get('/admin/clients?order=name')).status).toBe(400);
 });
 
-test('the list of users is sorted by name or by creation, by a link in the head of the column (pages.md)', async () => {
+test('the list of users is sorted by name or by creation, by a link in the head of the column (pages, lists)', async () => {
   for (const username of ['walk-b', 'walk-c', 'walk-a']) await service.createUser({ username });
   const page = await agent.get('/admin/users?q=walk');
   expect(page.body).toMatch(/<th scope="col" aria-sort="descending"><a href="[^"]*">Created</);
@@ -57,7 +57,7 @@ test('the list of users is sorted by name or by creation, by a link in the head 
   expect(names(await agent.get(uriOf(byName, />Created</)))).toEqual(['walk-a', 'walk-c', 'walk-b']);
 });
 
-test('a list that cannot be sorted says its order (pages.md)', async () => {
+test('a list that cannot be sorted says its order (pages, lists)', async () => {
   await service.store.groups.insert('crew', '');
   for (const [path, order] of [
     ['/admin/groups', 'Sorted by name'],
@@ -67,7 +67,7 @@ test('a list that cannot be sorted says its order (pages.md)', async () => {
     expect((await agent.get(path)).body).toContain(`<caption>${order}</caption>`);
 });
 
-test('filters are folded, and their line says how many are set (pages.md)', async () => {
+test('filters are folded, and their line says how many are set (pages, lists)', async () => {
   for (const [path, set] of [
     ['/admin/clients', ''],
     ['/admin/clients?q=x&status=enabled&registered=false', '2'],
@@ -83,7 +83,7 @@ test('filters are folded, and their line says how many are set (pages.md)', asyn
   expect((await agent.get('/admin/audit?since=yesterday')).body).toContain('<details class="more" open>');
 });
 
-test('a list without results offers to clear the filter, and an empty list offers the first step (pages.md)', async () => {
+test('a list without results offers to clear the filter, and an empty list offers the first step (pages, lists)', async () => {
   for (const path of ['/admin/clients?q=', '/admin/users?q=', '/admin/groups?q=', '/admin/audit?client=']) {
     const page = await agent.get(`${path}nothing-has-this-name`);
     const [list] = path.split('?');
@@ -98,7 +98,7 @@ test('a list without results offers to clear the filter, and an empty list offer
   await fresh.stop();
 });
 
-test('a row that would name more than two hosts names one, and says how many follow (pages.md)', async () => {
+test('a row that would name more than two hosts names one, and says how many follow (pages, lists)', async () => {
   const hosts = ['a', 'b', 'c', 'd'].map((name) => `${name}.many.example`);
   await service.createClient({ client_name: 'Many', redirect_uris: hosts.map((host) => `https://${host}/cb`) });
   const { body } = await agent.get('/admin/clients?q=many');
@@ -106,7 +106,7 @@ test('a row that would name more than two hosts names one, and says how many fol
   expect(body).toContain('<bdi>a.many.example</bdi> <span class="quiet" dir="ltr">+3</span>');
 });
 
-test('the trail names the pages above, without a slash after the last one (pages.md)', async () => {
+test('the trail names the pages above, without a slash after the last one (pages, lists)', async () => {
   const { clientId } = await service.createClient();
   const page = await agent.get(`/admin/clients/${clientId}`);
   expect(page.body).toMatch(

@@ -97,7 +97,7 @@ const figuresOf = (page: Page) =>
   );
 const rowsOf = (page: Page) => page.body.slice(page.body.indexOf('<tbody>')).match(/<tr>/g)?.length ?? 0;
 
-test('each figure of the last day and of the last month equals the number of rows in its list (decisions section 7; pages.md)', async () => {
+test('each figure of the last day and of the last month equals the number of rows in its list (decisions section 7; pages, overview)', async () => {
   const user = await service.createUser();
   await new UserAgent(service).signIn(user);
   for (let count = 0; count < 2; count++) await new UserAgent(service).signIn({ ...user, password: 'wrong' });
@@ -124,7 +124,7 @@ test('each figure of the last day and of the last month equals the number of row
   }
 });
 
-test('the chart shows a day or a month, and links to the other (pages.md)', async () => {
+test('the chart shows a day or a month, and links to the other (pages, overview)', async () => {
   const day = await agent.get('/admin');
   const month = await agent.get('/admin?period=month');
   for (const [page, bars, other] of [
@@ -139,7 +139,7 @@ test('the chart shows a day or a month, and links to the other (pages.md)', asyn
   expect(texts(month)).toContain('Last 30 days');
 });
 
-test('a figure has no link where the audit trail is kept for less than its period (pages.md)', async () => {
+test('a figure has no link where the audit trail is kept for less than its period (pages, overview)', async () => {
   const brief = await startTestService({ environment: { AUDIT_RETENTION: '86400' } });
   const { agent: visitor } = await openConsole(brief, await brief.createUser({ admin: true }));
   const linked = async (path: string) =>
@@ -148,7 +148,7 @@ test('a figure has no link where the audit trail is kept for less than its perio
   await brief.stop();
 });
 
-test('each page says how many registrations and changes are pending, and the number leads to them (pages.md)', async () => {
+test('each page says how many registrations and changes are pending, and the number leads to them (pages, overview)', async () => {
   const waiting = await agent.get('/admin/clients/waiting');
   const shown = waiting.body.match(/<section class="card review"/g)!.length;
   expect(shown).toBeGreaterThan(0);
@@ -159,7 +159,7 @@ test('each page says how many registrations and changes are pending, and the num
   expect((await agent.get('/admin')).body).toContain('href="/admin/clients/waiting"');
 });
 
-test('the overview names first what is unhealthy, and nothing when all is well (decisions section 7; pages.md)', async () => {
+test('the overview names first what is unhealthy, and nothing when all is well (decisions section 7; pages, overview)', async () => {
   const problems = async () => {
     const page = await agent.get('/admin');
     return /<div class="notice problem">(.*?)<\/div>/s.exec(page.body)?.[1]?.replace(/<[^>]*>/g, ' ') ?? '';

@@ -184,7 +184,7 @@ const forms: Record<string, Form> = {
 describe.each(Object.entries(forms))('the form of %s', (_name, { path, page: shownAt = path, right, wrong }) => {
   beforeAll(prepare);
 
-  test('marks the field of each member that is refused, and no other one (pages.md)', async () => {
+  test('marks the field of each member that is refused, and no other one (pages, forms)', async () => {
     const controls = controlsOf(await agent.get(shownAt), path);
     // no value of a box is refused, but for what it demands of other fields
     const asked = [...controls].filter(([name, { type }]) => type !== 'checkbox' || name in wrong);

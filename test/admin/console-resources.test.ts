@@ -20,7 +20,7 @@ async function send(path: string, fields: Record<string, string>) {
 }
 const notes = { resource: 'https://notes.example/v1', name: 'Notes & <b>more</b>', clients: 'listed' };
 
-test('the empty list says what an API is for, and leads to the form (protocols 12)', async () => {
+test('the empty list says what an API is for, and leads to the form (pages, lists)', async () => {
   const { body } = await agent.get('/admin/resources');
   expect(body).toContain('No APIs yet.');
   expect(body).toContain('href="/admin/resources/new"');

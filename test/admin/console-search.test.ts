@@ -14,7 +14,7 @@ afterAll(() => service?.stop());
 
 const find = (q: string) => agent.get(`/admin/search?${new URLSearchParams({ q })}`);
 
-test('one search field finds users, clients and groups, shows the first of each, and links to the rest (issue 6)', async () => {
+test('one search field finds users, clients and groups, shows the first of each, and links to the rest (pages, search)', async () => {
   const client = await service.createClient({ client_name: 'Quay <b>notes</b>' });
   for (let count = 0; count < 10; count++) await service.createUser({ username: `quay-${count}` });
   await service.store.groups.insert('quay hands', '');
@@ -31,7 +31,7 @@ test('one search field finds users, clients and groups, shows the first of each,
   expect((await agent.get('/admin')).body).toContain('action="/idp/admin/search"');
 });
 
-test('the search redirects to a single match, also by an identifier from a log: a sub, a client_id (issue 6)', async () => {
+test('the search redirects to a single match, also by an identifier from a log: a sub, a client_id (pages, search)', async () => {
   const user = await service.createUser({ email: 'lonely@example.org' });
   const client = await service.createClient({ redirect_uris: ['https://lonesome.example/cb'] });
   await service.store.groups.insert('hermits', '');

@@ -33,7 +33,7 @@ const ageSignIn = (sub: string) =>
 const renewSignIn = (sub: string) =>
   service.database.sql(`UPDATE sessions SET auth_time = auth_time + interval '1 hour' WHERE sub = $1`, [sub]);
 
-test('the overview shows waiting clients, activity, totals and the state of the service (issue 6)', async () => {
+test('the overview shows waiting clients, activity, totals and the state of the service (pages, audit)', async () => {
   const before = await agent.get('/admin');
   expect(before.status).toBe(200);
   expect(texts(before)).toContain('Nothing is pending.');
@@ -146,7 +146,7 @@ test('an administrator makes new keys for chosen algorithms, and withdraws a key
   expect((await agent.get(`/admin/keys/withdraw?kid=${signing}`)).status).toBe(409);
 });
 
-test('an administrator filters the audit trail by name or id, opens the page of an event, and exports the result (issue 6)', async () => {
+test('an administrator filters the audit trail by name or id, opens the page of an event, and exports the result (pages, audit)', async () => {
   const user = await service.createUser({ username: 'mia' });
   const detail = { scope: '=1+1', reason: 'a "quoted", text' };
   await service.store.auditEvents.insert({
@@ -216,7 +216,7 @@ test('an export of the audit trail needs a sign-in within 15 minutes (security R
   await service.database.sql(`UPDATE sessions SET auth_time = now()`);
 });
 
-test('an export continues over many batches until every event is written (issue 6)', async () => {
+test('an export continues over many batches until every event is written (pages, audit)', async () => {
   await service.database.sql(
     `INSERT INTO audit_events (at, type, outcome, address) SELECT now() - i * interval '1 ms', 'token.revoked', 'success', '192.0.2.200' FROM generate_series(1, 2345) i`,
   );

@@ -36,7 +36,7 @@ const rowOf = (page: Page, name: string): string => {
 };
 const sendTest = async (by = agent) => by.post(`${path}/test-mail`, formOf(await by.get(path), `${path}/test-mail`));
 
-test('the page lists every setting with its meaning, its value, its default and its source (design, pages)', async () => {
+test('the page lists every setting with its meaning, its value, its default and its source (pages, settings)', async () => {
   const page = await agent.get(path);
   expect(page.status).toBe(200);
   const listed = [...page.body.matchAll(/<bdi class="id">([A-Z0-9_]+)<\/bdi>/g)].map(([, name]) => name!);
@@ -65,7 +65,7 @@ test('the page shows no secret, and no credentials of an address (security R99)'
   expect(given).toMatchObject({ DATABASE_URL: 'postgresql://db.example:6432/idp', SECRET_KEY: '' });
 });
 
-test('a value from the console is named as such, until a setting takes precedence (design, pages)', async () => {
+test('a value from the console is named as such, until a setting takes precedence (pages, settings)', async () => {
   const token = await adminToken(service);
   const api = `${service.issuer}/admin/api/appearance`;
   await call(api, { method: 'PATCH', token, body: { product_name: 'Harbour ID' } });
@@ -80,7 +80,7 @@ test('only administrators see the settings (security R89)', async () => {
   expect((await stranger.get(path)).status).toBe(403);
 });
 
-test('a test email goes to the address of the signed-in administrator, and the page says so (design, pages)', async () => {
+test('a test email goes to the address of the signed-in administrator, and the page says so (pages, settings)', async () => {
   const page = await sendTest();
   expect(page.status).toBe(200);
   expect(texts(page)).toContain('Test email sent The mail server accepted the email to ann@example.com');
@@ -88,7 +88,7 @@ test('a test email goes to the address of the signed-in administrator, and the p
   expect(mail.text).toContain('Gatehouse can send emails to you.');
 });
 
-test('the page tells in plain words why a test email was not sent, and the trail records it (design, pages)', async () => {
+test('the page tells in plain words why a test email was not sent, and the trail records it (pages, settings)', async () => {
   const eve = await service.createUser({ admin: true, email: 'eve@example.com' });
   server.unknown.add('eve@example.com');
   const { agent: browser } = await openConsole(service, eve);
@@ -114,7 +114,7 @@ test.each([
   ],
   ['a closed port', () => 'smtp://127.0.0.1:1', /can’t be reached/],
   ['an unknown host', () => 'smtp://mail.invalid', /wasn’t found/],
-])('the page explains %s (design, pages)', async (_what, url, sentence) => {
+])('the page explains %s (pages, settings)', async (_what, url, sentence) => {
   const own = await startTestService({ environment: { ...withoutLimits, SMTP_URL: url(server.port) } });
   try {
     const { agent: browser } = await openConsole(own, await own.createUser({ admin: true, email: 'a@example.com' }));
@@ -150,13 +150,13 @@ test('a test email goes to administrators only, and to no typed address (securit
   expect((await send({ to: 'x@example.com' })).status).toBe(400);
 });
 
-test('without an address the page sends nothing, and says where to add one (design, pages)', async () => {
+test('without an address the page sends nothing, and says where to add one (pages, settings)', async () => {
   const { page } = await openConsole(service, await service.createUser({ admin: true }), path);
   expect(page.body).not.toContain('id="send-test"');
   expect(texts(page)).toContain('Your account has no email address to send a test email to. Add an email address');
 });
 
-test('without a mail server the page names the folder, and the command line sends as well (design, pages)', async () => {
+test('without a mail server the page names the folder, and the command line sends as well (pages, settings)', async () => {
   const own = await startTestService({ environment: withoutLimits });
   try {
     const user = await own.createUser({ admin: true, username: 'carl', email: 'carl@example.com' });

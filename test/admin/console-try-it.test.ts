@@ -46,7 +46,7 @@ const redirectUris = async (client: TestClient) =>
   (await service.store.clients.find(client.clientId))!.metadata.redirect_uris;
 
 describe('the callback', () => {
-  test('an administrator adds and removes the callback with one button, and the audit trail names the administrator (issue 6)', async () => {
+  test('an administrator adds and removes the callback with one button, and the audit trail names the administrator (pages, try it)', async () => {
     const client = await service.createClient({ client_name: 'Harbour <b>' });
     const before = await pageOf(client);
     expect(before.body).toMatch(/Harbour &lt;b&gt;[^]*can’t be tested here yet/);
@@ -81,7 +81,7 @@ describe('the callback', () => {
 });
 
 describe('a flow', () => {
-  test('a flow of a confidential client shows every request and response, and the checks of the ID Token; its tokens end with it (issue 6)', async () => {
+  test('a flow of a confidential client shows every request and response, and the checks of the ID Token; its tokens end with it (pages, try it)', async () => {
     const scope = 'openid profile offline_access';
     const client = await service.createClient({ client_name: 'Harbour', scope });
     await add(client);
@@ -104,7 +104,7 @@ describe('a flow', () => {
     expect(cookies).not.toContain('GATEHOUSE_TRY_IT');
   });
 
-  test('a flow of a public client needs no secret (issue 6)', async () => {
+  test('a flow of a public client needs no secret (pages, try it)', async () => {
     const client = await service.createClient({ token_endpoint_auth_method: 'none' });
     await add(client);
     const page = await begin(client, { end: '' });

@@ -26,7 +26,7 @@ async function ended(page: { location: string | undefined }) {
 }
 const cell = (body: string, term: string) => new RegExp(`<dt>${term}</dt><dd>([\\d,]+)<`).exec(body)?.[1];
 
-test('an administrator checks a text of users, then imports it in the background, with a report on each bad row (issue 6)', async () => {
+test('an administrator checks a text of users, then imports it in the background, with a report on each bad row (pages, imports)', async () => {
   await service.createUser({ username: 'imported-before' });
   const users = [
     'username,email,groups',
@@ -82,7 +82,7 @@ test('an administrator checks a text of users, then imports it in the background
   expect(kept!.row).not.toMatch(/imported-|example\.com|no address/);
 });
 
-test('a long check shows its progress, and finds what the import will find, in the language of the administrator (issue 6)', async () => {
+test('a long check shows its progress, and finds what the import will find, in the language of the administrator (pages, imports)', async () => {
   const rows = Array.from({ length: 1100 }, (_, index) => `far-${index},far-${index}@example.com`);
   // in other batches than the rows with the same name and address
   rows.push('FAR-3,', 'far-new,Far-4@example.com');
@@ -113,7 +113,7 @@ test('a long check shows its progress, and finds what the import will find, in t
   await service.database.sql(`DELETE FROM users WHERE username LIKE 'far-%'`);
 });
 
-test('a service that stops lets an import finish its batch, and shows up to which line all rows are stored (issue 6)', async () => {
+test('a service that stops lets an import finish its batch, and shows up to which line all rows are stored (pages, imports)', async () => {
   const other = await startTestService();
   try {
     const root = await other.createUser({ username: 'root', admin: true });
@@ -138,7 +138,7 @@ test('a service that stops lets an import finish its batch, and shows up to whic
   }
 });
 
-test('an import of JSON Lines changes users, and makes administrators, only if the administrator ticks so (issue 6)', async () => {
+test('an import of JSON Lines changes users, and makes administrators, only if the administrator ticks so (pages, imports)', async () => {
   const user = await service.createUser({ username: 'import-changed' });
   const users = `${JSON.stringify({ username: 'import-changed', nickname: 'Mo' })}\n${JSON.stringify({ username: 'import-admin', admin: true })}\n`;
   const page = await agent.get(importPath);
@@ -157,7 +157,7 @@ test('an import of JSON Lines changes users, and makes administrators, only if t
   expect(await service.store.users.findByUsername('import-admin')).toMatchObject({ admin: true });
 });
 
-test('an invalid, empty or long text is refused with its reason, and an import that lost its instance is shown as stopped (issue 6)', async () => {
+test('an invalid, empty or long text is refused with its reason, and an import that lost its instance is shown as stopped (pages, imports)', async () => {
   const form = formOf(await agent.get(importPath), importPath);
   const send = (users: string) => agent.post(importPath, { ...form, users });
   const head = await send('shoe,size\nx,42');

@@ -20,7 +20,7 @@ async function post(path: string, fields: Record<string, string>) {
   return agent.follow(await agent.post(path, { csrf, ...formOf(page, path), ...fields }));
 }
 
-test('an administrator finds users, and opens the page of each (issue 6)', async () => {
+test('an administrator finds users, and opens the page of each (pages, users)', async () => {
   const user = await service.createUser({ username: 'Zoë', claims: { name: 'Zoë <b>Bold</b>' }, groups: ['deck'] });
   for (const query of ['q=zoe', 'group=deck', 'q=bold&status=enabled&order=name']) {
     const page = await agent.get(`/admin/users?${query}`);
@@ -32,7 +32,7 @@ test('an administrator finds users, and opens the page of each (issue 6)', async
   expect((await agent.get('/admin/users/none')).status).toBe(404);
 });
 
-test("an administrator disables, enables and deletes a user and changes the user's groups, each with an event (issue 6)", async () => {
+test("an administrator disables, enables and deletes a user and changes the user's groups, each with an event (pages, users)", async () => {
   const user = await service.createUser({ username: 'goes' });
   const path = `/admin/users/${user.sub}`;
   const find = async () => (await service.store.users.find(user.sub))!;
@@ -100,7 +100,7 @@ test('making an administrator or disabling a user needs a sign-in within 15 minu
   expect(ended.location).toMatch(/[?&]done=/);
   await service.database.sql(`UPDATE sessions SET auth_time = now()`);
 });
-test('an outdated page of a user removes no group that was added since (issue 6)', async () => {
+test('an outdated page of a user removes no group that was added since (pages, users)', async () => {
   const user = await service.createUser({ username: 'regrouped', groups: ['one'] });
   const path = `/admin/users/${user.sub}`;
   const old = await agent.get(path);
@@ -111,7 +111,7 @@ test('an outdated page of a user removes no group that was added since (issue 6)
 
 const linkOf = (body: string) => /https?:\/\/[^<]*\/(?:password\/reset|invitation)\?token=[\w-]+/.exec(body)?.[0];
 
-test('an administrator creates a user with an invitation to hand over; sending the form again creates no second user (issue 6)', async () => {
+test('an administrator creates a user with an invitation to hand over; sending the form again creates no second user (pages, users)', async () => {
   const form = formOf(await agent.get('/admin/users/new'), '/admin/users/new');
   const typed = {
     ...form,
@@ -142,7 +142,7 @@ test('an administrator creates a user with an invitation to hand over; sending t
   expect(forged.status).toBe(400);
 });
 
-test('the errors of a new user are shown at their fields, and the form keeps its input except the password (issue 6)', async () => {
+test('the errors of a new user are shown at their fields, and the form keeps its input except the password (pages, users)', async () => {
   await service.createUser({ username: 'occupied', email: 'occupied@example.com' });
   const page = await post('/admin/users/new', {
     username: 'Occupied',
@@ -169,7 +169,7 @@ test('the errors of a new user are shown at their fields, and the form keeps its
   expect(german.body).toContain('Benutzer erstellen');
 });
 
-test('an administrator changes the claims of a user, and an outdated page does not overwrite newer changes (issue 6)', async () => {
+test('an administrator changes the claims of a user, and an outdated page does not overwrite newer changes (pages, users)', async () => {
   const claims = {
     name: 'Ada',
     address: { locality: 'London', country: 'GB' },
@@ -234,7 +234,7 @@ test('an administrator changes the claims of a user, and an outdated page does n
   for (const fault of ['birthdate', 'picture', 'email']) expect(wrong.body).toContain(`id="${fault}-fault"`);
 });
 
-test('a link to choose a password is shown once and works, and setting a password ends all sessions (issue 6, security R54)', async () => {
+test('a link to choose a password is shown once and works, and setting a password ends all sessions (pages, users, security R54)', async () => {
   const user = await service.createUser({ username: 'helped' });
   const path = `/admin/users/${user.sub}/password`;
   const shown = await post(path, { act: 'link', lifetime: '3600' });
@@ -267,7 +267,7 @@ test('a link to choose a password is shown once and works, and setting a passwor
   expect((await post(path, { act: 'link' })).status).toBe(409);
 });
 
-test("an administrator removes second factors after a confirmation, but not an administrator's only means to sign in (issue 6)", async () => {
+test("an administrator removes second factors after a confirmation, but not an administrator's only means to sign in (pages, users)", async () => {
   const user = await service.createUser({ username: 'factored' });
   const enrol = async (id: string, sub = user.sub) => {
     await service.database.sql(
@@ -320,7 +320,7 @@ test('the forms that create or change users, and set passwords or remove second 
   await service.database.sql(`UPDATE sessions SET auth_time = now()`);
 });
 
-test('an administrator exports the users of a search, after a recent sign-in and with an event (issue 6, security R91)', async () => {
+test('an administrator exports the users of a search, after a recent sign-in and with an event (pages, users, security R91)', async () => {
   for (const n of [1, 2, 3]) await service.createUser({ username: `export-${n}`, groups: n < 3 ? ['takers'] : [] });
   const list = await agent.get('/admin/users?group=takers&q=export');
   const uri = /href="(\/admin\/users\/export[^"]*)"/.exec(list.body)![1]!.replaceAll('&amp;', '&');

@@ -29,7 +29,7 @@ const eventsOf = (type: string, sub?: string) =>
     [type, sub],
   );
 
-test('an administrator creates, describes, fills, empties and deletes a group, each with an event (issue 6)', async () => {
+test('an administrator creates, describes, fills, empties and deletes a group, each with an event (pages, groups)', async () => {
   expect((await admin('POST', '/groups', { name: ' crew ', description: 'On board' })).body).toMatchObject({
     name: 'crew',
     description: 'On board',
@@ -69,7 +69,7 @@ test('an administrator creates, describes, fills, empties and deletes a group, e
   expect((await eventsOf('user.changed', one)).every((event) => event.actor !== 'sql')).toBe(true);
 });
 
-test('adding a user to an unknown group creates the group (issue 6)', async () => {
+test('adding a user to an unknown group creates the group (pages, groups)', async () => {
   const user = await service.createUser({ groups: ['appears', 'appears'] });
   expect(await countOf('appears')).toBe(1);
   await admin('DELETE', `/users/${user.sub}`);
@@ -77,7 +77,7 @@ test('adding a user to an unknown group creates the group (issue 6)', async () =
 });
 
 test.each(['.', '..'])(
-  'no operation creates a group whose name no address can hold: %s (issue 6, RFC 3986 5.2.4)',
+  'no operation creates a group whose name no address can hold: %s (pages, groups, RFC 3986 5.2.4)',
   async (name) => {
     await admin('POST', '/groups', { name: 'addressed' });
     const refused = [
@@ -105,7 +105,7 @@ test.each(['.', '..'])(
   },
 );
 
-test('the list of groups is sorted by name, has pages, and is searched by parts of words (issue 6)', async () => {
+test('the list of groups is sorted by name, has pages, and is searched by parts of words (pages, groups)', async () => {
   for (const name of ['Zürich', 'Zug', 'Zermatt'])
     await admin('POST', '/groups', { name, description: 'A Swiss place' });
   const all = (await admin('GET', '/groups?q=swiss')).body['groups'] as { name: string }[];
@@ -122,7 +122,7 @@ test('the list of groups is sorted by name, has pages, and is searched by parts 
   expect((await admin('GET', '/groups?cursor=x!')).status).toBe(400);
 });
 
-test('member counts are correct after concurrent changes of many kinds, before and after they are settled (issue 6)', async () => {
+test('member counts are correct after concurrent changes of many kinds, before and after they are settled (pages, groups)', async () => {
   const subs = await createUsers(60, ['busy']);
   await Promise.all([
     ...subs.map((sub, index) =>
@@ -149,7 +149,7 @@ test('member counts are correct after concurrent changes of many kinds, before a
   await expectCorrectCounts();
 });
 
-test('a user who joins a group while it is deleted is in a group that exists (issue 6)', async () => {
+test('a user who joins a group while it is deleted is in a group that exists (pages, groups)', async () => {
   for (let round = 0; round < 5; round++) {
     await createUsers(20, ['doomed']);
     await Promise.all([admin('DELETE', '/groups/doomed'), createUsers(1, ['doomed']), createUsers(1, ['doomed'])]);
@@ -160,7 +160,7 @@ test('a user who joins a group while it is deleted is in a group that exists (is
   }
 });
 
-test('a group with more members than one request may change is left to the command line, which changes it in steps (issue 6)', async () => {
+test('a group with more members than one request may change is left to the command line, which changes it in steps (pages, groups)', async () => {
   await createUsers(2_100, ['large']);
   expect((await admin('DELETE', '/groups/large')).status).toBe(409);
   expect((await admin('PATCH', '/groups/large', { name: 'larger' })).status).toBe(409);
@@ -173,7 +173,7 @@ test('a group with more members than one request may change is left to the comma
   expect((await admin('GET', '/groups/vast')).status).toBe(404);
 });
 
-test('the command line creates, lists, fills, empties and deletes groups (issue 6)', async () => {
+test('the command line creates, lists, fills, empties and deletes groups (pages, groups)', async () => {
   const user = await service.createUser();
   const run = async (...args: string[]) => {
     const { code, stdout, stderr } = await runCommand(service, ['group', ...args]);
@@ -190,7 +190,7 @@ test('the command line creates, lists, fills, empties and deletes groups (issue 
   expect(await run('delete', 'deck')).toMatchObject({ said: 'Deleted the group deck; it had 0 members.\n' });
 });
 
-test('a user in the maximum number of groups, with names that grow when folded, is saved and found, and the search index stays small (issue 6)', async () => {
+test('a user in the maximum number of groups, with names that grow when folded, is saved and found, and the search index stays small (pages, groups)', async () => {
   // folding makes several letters of each
   const groups = Array.from({ length: 1000 }, (_, n) => `${n}`.padEnd(255, '字'));
   const growing = (offset: number) =>

@@ -40,7 +40,7 @@ async function pair(name: string) {
   return { known, pending, rename, formOn, dismiss };
 }
 
-test('a dismissed warning stays dismissed for both clients, with one event, until a name changes (issue 21)', async () => {
+test('a dismissed warning stays dismissed for both clients, with one event, until a name changes (pages, pending approval)', async () => {
   const { known, pending, rename, formOn, dismiss } = await pair('Lighthouse');
   expect([await warned(pending), await warned('waiting')]).toEqual([true, true]);
   const form = await formOn(`/admin/clients/${pending}`);
@@ -65,7 +65,7 @@ test('a dismissed warning stays dismissed for both clients, with one event, unti
   expect([await warned(pending), await warned(known)]).toEqual([true, true]);
 });
 
-test('a warning is dismissed in the list of what is pending, only for the names that the list showed (issue 21, security R90)', async () => {
+test('a warning is dismissed in the list of what is pending, only for the names that the list showed (pages, pending approval, security R90)', async () => {
   const { pending, rename, formOn, dismiss } = await pair('Breakwater');
   const form = await formOn('/admin/clients/waiting');
   expect((await dismiss({ ...form, other: 'another' })).status).toBe(400);
@@ -82,7 +82,7 @@ test('a warning is dismissed in the list of what is pending, only for the names 
   expect(await warned(pending)).toBe(false);
 });
 
-test('an admin route and a command dismiss a warning (issue 21)', async () => {
+test('an admin route and a command dismiss a warning (pages, pending approval)', async () => {
   const token = await adminToken(service);
   const first = await pair('Jetty Office');
   const at = ({ pending, known }: typeof first) =>

@@ -331,7 +331,7 @@ describe('the answers of real requests', () => {
     await check('PATCH', `/clients/${clientId}`, '/clients/{id}', { claim_rules });
   });
 
-  test('the answers about groups match their schemas (issue 6)', async () => {
+  test('the answers about groups match their schemas (decisions 8)', async () => {
     const user = await service.createUser();
     await check('POST', '/groups', '/groups', { name: 'crew', description: 'On board' });
     await check('GET', '/groups?limit=1', '/groups');
@@ -341,7 +341,7 @@ describe('the answers of real requests', () => {
     await check('DELETE', '/groups/sailors', '/groups/{name}');
   });
 
-  test('the import and the exports of users and events answer with the documented media types (issue 6)', async () => {
+  test('the import and the exports of users and events answer with the documented media types (decisions 8)', async () => {
     for (const [method, path, type] of [
       ['POST', '/users/import', 'application/jsonl'],
       ['GET', '/users/export', 'application/jsonl'],
@@ -415,7 +415,7 @@ describe('the answers of real requests', () => {
     await check('GET', '/openapi.json', '/openapi.json');
   });
 
-  test('the answers about the appearance and the test email match their schemas (design, pages)', async () => {
+  test('the answers about the appearance and the test email match their schemas (decisions 8)', async () => {
     const change = { product_name: 'Harbour ID', accent_color: '#0b57d0', logo: png.toString('base64') };
     expect(await check('PATCH', '/appearance', '/appearance', change)).toHaveProperty('accent_color_dark');
     await check('GET', '/appearance', '/appearance');

@@ -57,7 +57,7 @@ const ageSignIn = (seconds: number, { sub }: Person) =>
   sql(`UPDATE sessions SET auth_time = auth_time - make_interval(secs => $1) WHERE sub = $2`, [seconds, sub]);
 
 describe('the page', () => {
-  test('a signed-out user signs in first, and returns to the page with the code (approval-based DCR 4)', async () => {
+  test('a signed-out user signs in first, and returns to the page with the code (draft-dellaert-oauth-approval-based-dcr 4)', async () => {
     const deferred = await defer();
     const agent = new UserAgent(service);
     const login = await agent.follow(await agent.get(deferred.address));
@@ -179,7 +179,7 @@ describe('a verification code', () => {
     expect(page.body).toContain(`dir="ltr">${deferred.code}</p>`);
   });
 
-  test('a code that is wrong, expired, decided or cancelled shows nothing, with the same page for each (approval-based DCR 6.3)', async () => {
+  test('a code that is wrong, expired, decided or cancelled shows nothing, with the same page for each (draft-dellaert-oauth-approval-based-dcr 6.3)', async () => {
     const agent = await signedIn();
     const [over, approved, refused, cancelled, collected] = await Promise.all(Array.from({ length: 5 }, () => defer()));
     const idOf = async ({ name }: Deferred) =>
@@ -203,7 +203,7 @@ describe('a verification code', () => {
     expect(bodies.size).toBe(1);
   });
 
-  test('wrong codes are limited by administrator and by network, and beyond the limit the right code is refused, too (approval-based DCR 6.3)', async () => {
+  test('wrong codes are limited by administrator and by network, and beyond the limit the right code is refused, too (draft-dellaert-oauth-approval-based-dcr 6.3)', async () => {
     const strict = await startTestService({
       basePath: '/idp',
       environment: { LIMIT_VERIFICATION_CODES: '2', TRUST_PROXY: '127.0.0.0/8,::1' },
@@ -231,7 +231,7 @@ describe('a verification code', () => {
     }
   });
 
-  test('a link with a code approves nothing by itself (approval-based DCR 6.2, 6.3)', async () => {
+  test('a link with a code approves nothing by itself (draft-dellaert-oauth-approval-based-dcr 6.2, 6.3)', async () => {
     const deferred = await defer();
     const agent = await signedIn();
     for (const query of ['', '&decision=approve', '&decision=approve&version=1'])
@@ -253,7 +253,7 @@ test('the page shows since when the hosts are known, and which client has a simi
   expect(body).toContain(`<a href="/admin/clients/${known.clientId}"><bdi>Paymaster</bdi></a> looks the same`);
 });
 
-test('the page shows the whole registration: its type, its addresses, its rights and its origin (approval-based DCR 4)', async () => {
+test('the page shows the whole registration: its type, its addresses, its rights and its origin (draft-dellaert-oauth-approval-based-dcr 4)', async () => {
   const agent = await signedIn();
   const metadata = {
     redirect_uris: ['https://rp.example.com/callback', 'https://other.example.net:8443/cb'],
@@ -312,7 +312,7 @@ test('the page shows the whole registration: its type, its addresses, its rights
 });
 
 describe('a decision', () => {
-  test('an approval enables the client at its next poll, and records the administrator (approval-based DCR 4.1, security R91)', async () => {
+  test('an approval enables the client at its next poll, and records the administrator (draft-dellaert-oauth-approval-based-dcr 4.1, security R91)', async () => {
     const deferred = await defer();
     const agent = await signedIn();
     const page = await agent.submit(await agent.get(deferred.address), { decision: 'approve' });
@@ -341,7 +341,7 @@ describe('a decision', () => {
     ['with a reason that only a page can show', 'Кто это?', 'an administrator did not approve this registration'],
     ['without one', ' ', 'An administrator did not approve this registration.'],
   ])(
-    'a refusal %s is reported to the registrant and recorded (approval-based DCR 3.3.5)',
+    'a refusal %s is reported to the registrant and recorded (draft-dellaert-oauth-approval-based-dcr 3.3.5)',
     async (_how, reason, description) => {
       const deferred = await defer();
       const agent = await signedIn();
@@ -445,7 +445,7 @@ describe('a decision', () => {
     expect(events).toHaveLength(1);
   });
 
-  test('a decision on a registration that was cancelled or expired meanwhile changes nothing (approval-based DCR 6.3)', async () => {
+  test('a decision on a registration that was cancelled or expired meanwhile changes nothing (draft-dellaert-oauth-approval-based-dcr 6.3)', async () => {
     const agent = await signedIn();
     const [over, cancelled] = [await defer(), await defer()];
     const shown = [await agent.get(over.address), await agent.get(cancelled.address)];

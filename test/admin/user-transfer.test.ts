@@ -56,7 +56,7 @@ const counts = (created: number, updated: number, unchanged: number, refused: nu
 });
 const found = async (username: string) => (await service.store.users.findByUsername(username))!;
 
-test('an import of ten thousand rows of CSV creates the users, names bad rows by line and column, and changes nothing the second time (issue 6)', async () => {
+test('an import of ten thousand rows of CSV creates the users, names bad rows by line and column, and changes nothing the second time (pages, imports)', async () => {
   const rows = Array.from({ length: 10_000 }, (_, index) => {
     if (index === 10) return `,x@example.com,true,enabled,staff,`; // no name
     if (index === 5_000) return `csv5000,not an address,true,enabled,staff,`;
@@ -103,7 +103,7 @@ test('an import of ten thousand rows of CSV creates the users, names bad rows by
   expect(again.done).toMatchObject({ created: 0, updated: 0, unchanged: 9_993, refused: 7 });
 });
 
-test('an import of JSON Lines names each bad line, and its report repeats no value (issue 6)', async () => {
+test('an import of JSON Lines names each bad line, and its report repeats no value (pages, imports)', async () => {
   const good = (username: string, more: Line = {}) => JSON.stringify({ username, ...more });
   const file = [
     good('line1', {
@@ -155,7 +155,7 @@ test('an import of JSON Lines names each bad line, and its report repeats no val
   expect(JSON.stringify(service.logs)).not.toContain('hunter2-secret');
 });
 
-test('an update changes the given members, keeps passwords, and changes administrators only if allowed (issue 6)', async () => {
+test('an update changes the given members, keeps passwords, and changes administrators only if allowed (pages, imports)', async () => {
   const ada = await service.createUser({
     username: 'up-ada',
     email: 'up@example.com',
@@ -204,7 +204,7 @@ test.each([
     `$scrypt$ln=10,r=8,p=1$c2FsdHNhbHQ$${scryptSync('taken over from there', 'saltsalt', 32, { N: 1024, r: 8, p: 1 }).toString('base64').replace(/=+$/, '')}`,
   ],
 ])(
-  'a user with an imported hash of %s signs in, and then has an Argon2id hash (issue 6, security R58)',
+  'a user with an imported hash of %s signs in, and then has an Argon2id hash (pages, imports, security R58)',
   async (kind, hash) => {
     const username = `comes with ${kind}`;
     await importUsers('application/jsonl', JSON.stringify({ username, password_hash: hash }));
@@ -230,7 +230,7 @@ test('a user with an imported hash signs in in six browsers at once (security R5
   for (const browser of browsers) expect((await browser.get('/account')).status).toBe(200);
 });
 
-test('concurrent imports of the same users create each user once (issue 6)', async () => {
+test('concurrent imports of the same users create each user once (pages, imports)', async () => {
   const rows = Array.from({ length: 600 }, (_, index) => `race${index},race${index}@example.com`);
   const file = (order: string[]) => `username,email\n${order.join('\n')}`;
   const reports = await Promise.all([
@@ -294,7 +294,7 @@ test.each([
   ['a duplicate column', 'text/csv', 'username,username\nx,y', 400],
   ['another media type', 'application/json', '{}', 415],
   ['a file that is too large', 'text/csv', 'x'.repeat(8 * 1024 * 1024 + 1), 413],
-])('an import of %s is refused before a row is stored (issue 6)', async (_what, type, body, status) => {
+])('an import of %s is refused before a row is stored (pages, imports)', async (_what, type, body, status) => {
   expect((await importUsers(type, body)).status).toBe(status);
 });
 
@@ -303,13 +303,13 @@ test.each([
   ['invalid UTF-8', Buffer.from([0x75, 0x73, 0x65, 0x72, 0x6e, 0x61, 0x6d, 0x65, 0x0a, 0xff, 0xfe, 0x0a])],
   ['an unclosed quotation mark', 'username\n"abc\n'.padEnd(100_000, 'x')],
   ['binary data', Buffer.alloc(10_000, 7)],
-])('an import of %s answers with a report or a refusal (issue 6)', async (_what, body) => {
+])('an import of %s answers with a report or a refusal (pages, imports)', async (_what, body) => {
   const report = await importUsers('text/csv', body);
   expect([200, 400]).toContain(report.status);
   if (report.status === 200) expect(report.done).toMatchObject({ done: true, created: 0 });
 });
 
-test('an import of an export restores the same users in both formats; only the command line exports password hashes (issue 6)', async () => {
+test('an import of an export restores the same users in both formats; only the command line exports password hashes (pages, imports)', async () => {
   await service.database.sql(`DELETE FROM users WHERE username ~ '^(csv|jsonl)[0-9]'`);
   await service.createUser({
     username: '=cmd()',
@@ -358,7 +358,7 @@ test('an import of an export restores the same users in both formats; only the c
   expect(event!.detail).toEqual({ format: 'csv', password_hashes: true });
 });
 
-test('the command line reports bad rows, and continues from a given line (issue 6)', async () => {
+test('the command line reports bad rows, and continues from a given line (pages, imports)', async () => {
   const file = join(folder, 'some.csv');
   await writeFile(file, 'username,email\ncli1,a\ncli2,cli2@example.com\ncli3,cli3@example.com\n');
   const tried = await runCommand(service, ['user', 'import', file, '--dry-run']);

@@ -63,7 +63,7 @@ test('One-click phishing: a signed-in user who opens the link sees the whole pag
   expect(await errorOf(given)).toBe('authorization_pending');
 });
 
-test('Skipped page: it is shown to a first-party client, after remembered consent and with a sign-in of seconds ago (cross-device BCP, security R143, protocols P63)', async () => {
+test('Skipped page: it is shown to a first-party client, after remembered consent and with a sign-in of seconds ago (draft-ietf-oauth-cross-device-security, security R143, protocols P63)', async () => {
   const own = await service.createClient(
     {
       ...deviceMetadata,

@@ -139,7 +139,7 @@ describe('a session that has proved only the password', () => {
     expect((await agent.get('/account/email')).status).toBe(200);
   });
 
-  test('the session continues with the second factor alone, and keeps the time at which the password was checked (OpenID Connect Core 2, auth_time)', async () => {
+  test('the session continues with the second factor alone, and keeps the time at which the password was checked (OpenID Connect Core 2)', async () => {
     const { user, other, app } = await enrolInOneBrowser();
     await ageSignIn(user.sub, 10);
     const [, before] = await sessionsOf(user.sub);

@@ -15,7 +15,7 @@ test.each([
   expect(contrast(other, one)).toBe(contrast(one, other));
 });
 
-test('the backgrounds of the contrast check are those of the stylesheet (design, pages)', () => {
+test('the backgrounds of the contrast check are those of the stylesheet (pages, appearance)', () => {
   const css = readFileSync(new URL('../../templates/style.css', import.meta.url), 'utf8');
   const blocks = [...css.matchAll(/:root\s*\{([^}]*)\}/g)].map(([, block]) => block!);
   const [light, dark] = blocks.map((block) =>
@@ -24,7 +24,7 @@ test('the backgrounds of the contrast check are those of the stylesheet (design,
   expect({ light, dark }).toEqual(backgrounds);
 });
 
-test('the contrast of an accent is the lowest of all places that show it, and is never rounded up (design, pages)', () => {
+test('the contrast of an accent is the lowest of all places that show it, and is never rounded up (pages, appearance)', () => {
   expect(contrastOf('#767676')).toBeLessThan(4.5);
   expect(contrastText(contrastOf('#767676'))).toBe('4.0');
   expect(contrastText(4.4999)).toBe('4.4');
@@ -47,7 +47,7 @@ test.each([
   '#0000ff',
   '#000000',
   '#5f6368',
-])('the palette of %s can be read in both modes, and keeps its hue (design, pages)', (accent) => {
+])('the palette of %s can be read in both modes, and keeps its hue (pages, appearance)', (accent) => {
   const { light, dark } = paletteOf(accent);
   expect(light.accent).toBe(accent);
   for (const color of Object.values({ ...light, ...dark })) expect(color).toMatch(/^#[0-9a-f]{6}$/);

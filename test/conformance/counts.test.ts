@@ -7,7 +7,7 @@ import { modules } from './modules/index.ts';
 import { plans, responseTypes, skipped } from './plans.ts';
 import { title } from './run.ts';
 
-test('each plan has as many modules as the suite has for it, for every response type (certification plans 5.2.4)', () => {
+test('each plan has as many modules as the suite has for it, for every response type', () => {
   for (const { profile, figures, cases } of plans) {
     const registration = profile === 'Config OP' ? 'static_client' : 'dynamic_client';
     const counted = responseTypes.flatMap((type) => {
@@ -21,7 +21,7 @@ test('each plan has as many modules as the suite has for it, for every response 
   expect(['Basic OP', 'Implicit OP', 'Hybrid OP'].map(total)).toEqual([38, 58, 102]);
 });
 
-test('every module of every plan is implemented, every module is in a plan, and no test is repeated (certification plans 5.2.4)', () => {
+test('every module of every plan is implemented, every module is in a plan, and no test is repeated', () => {
   const planned = new Set(plans.flatMap(({ cases }) => cases.map(({ module }) => module)));
   expect([...planned].sort()).toEqual(Object.keys(modules).sort());
   expect(Object.keys(skipped).filter((module) => !planned.has(module))).toEqual([]);
@@ -31,12 +31,12 @@ test('every module of every plan is implemented, every module is in a plan, and 
   }
 });
 
-test('docs/conformance.md has the counts of the plans, as scripts/conformance.ts writes them (certification plans 5.2.4)', () => {
+test('docs/conformance.md has the counts of the plans, as scripts/conformance.ts writes them', () => {
   const { current, made } = conformancePage();
   expect(current).toBe(made);
 });
 
-test('each demand of FAPI 2.0 names tests that exist (FAPI 2.0 SP, MS)', () => {
+test('each demand of FAPI 2.0 names tests that exist (FAPI 2.0 SP, FAPI 2.0 MS)', () => {
   for (const { demand, tests } of demands) {
     expect(tests.length, demand).toBeGreaterThan(0);
     for (const test of tests) {
@@ -47,7 +47,7 @@ test('each demand of FAPI 2.0 names tests that exist (FAPI 2.0 SP, MS)', () => {
   }
 });
 
-test('docs/conformance.md says what Session OP and static clients of Form Post plans need (certification plans 5.2.4)', () => {
+test('docs/conformance.md says what Session OP and static clients of Form Post plans need', () => {
   const { current } = conformancePage();
   expect(current).toContain('Session OP needs a browser that allows third-party cookies');
   expect(current).toMatch(/their Form Post variants exist for dynamic and for static clients/);

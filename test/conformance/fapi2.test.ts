@@ -763,54 +763,57 @@ describe('oauth4webapi with a private key and DPoP', () => {
     ['a plain pushed request', () => client, { signed: false, jarm: false }],
     ['a signed request object and a plain response', () => requesting, { signed: true, jarm: false }],
     ['a signed request object and a response as a JWT', () => signing, { signed: true, jarm: true }],
-  ])('signs in with OpenID Connect by %s, and reads UserInfo (FAPI 2.0 SP, MS)', async (_how, of, { signed, jarm }) => {
-    const as = await metadata();
-    const { clientId, redirectUri } = of();
-    const rp: oauth.Client = {
-      client_id: clientId,
-      id_token_signed_response_alg: 'ES256',
-      authorization_signed_response_alg: 'ES256',
-    };
-    const DPoP = oauth.DPoP(rp, await oauth.generateKeyPair('ES256'));
-    const authentication = oauth.PrivateKeyJwt({ key: keys['ES256']!, kid: 'ES256' });
-    const verifier = oauth.generateRandomCodeVerifier();
-    const nonce = oauth.generateRandomNonce();
-    const parameters = {
-      ...{ response_type: 'code', scope: 'openid', redirect_uri: redirectUri, state: 's', nonce },
-      ...{ code_challenge_method: 'S256', ...(jarm && { response_mode: 'jwt' }) },
-      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-    };
-    const request = signed
-      ? { request: await oauth.issueRequestObject(as, rp, parameters, { key: keys['ES256']!, kid: 'ES256' }) }
-      : parameters;
-    const pushed = await oauth.processPushedAuthorizationResponse(
-      as,
-      rp,
-      await oauth.pushedAuthorizationRequest(as, rp, authentication, request, { ...insecure, DPoP }),
-    );
-    const query = new URLSearchParams({ client_id: rp.client_id, request_uri: pushed.request_uri });
-    const page = await agent.get(`${as.authorization_endpoint}?${query.toString()}`);
-    const address = new URL(page.location!);
-    const callback = jarm
-      ? await oauth.validateJwtAuthResponse(as, rp, address, 's', insecure)
-      : oauth.validateAuthResponse(as, rp, address, 's');
-    const response = await oauth.authorizationCodeGrantRequest(
-      as,
-      rp,
-      authentication,
-      callback,
-      redirectUri,
-      verifier,
-      { ...insecure, DPoP },
-    );
-    const tokens = await oauth.processAuthorizationCodeResponse(as, rp, response, {
-      expectedNonce: nonce,
-      requireIdToken: true,
-    });
-    expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ sub: user.sub });
-    const info = await oauth.userInfoRequest(as, rp, tokens.access_token, { ...insecure, DPoP });
-    expect(await oauth.processUserInfoResponse(as, rp, user.sub, info)).toMatchObject({ sub: user.sub });
-  });
+  ])(
+    'signs in with OpenID Connect by %s, and reads UserInfo (FAPI 2.0 SP, FAPI 2.0 MS)',
+    async (_how, of, { signed, jarm }) => {
+      const as = await metadata();
+      const { clientId, redirectUri } = of();
+      const rp: oauth.Client = {
+        client_id: clientId,
+        id_token_signed_response_alg: 'ES256',
+        authorization_signed_response_alg: 'ES256',
+      };
+      const DPoP = oauth.DPoP(rp, await oauth.generateKeyPair('ES256'));
+      const authentication = oauth.PrivateKeyJwt({ key: keys['ES256']!, kid: 'ES256' });
+      const verifier = oauth.generateRandomCodeVerifier();
+      const nonce = oauth.generateRandomNonce();
+      const parameters = {
+        ...{ response_type: 'code', scope: 'openid', redirect_uri: redirectUri, state: 's', nonce },
+        ...{ code_challenge_method: 'S256', ...(jarm && { response_mode: 'jwt' }) },
+        code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      };
+      const request = signed
+        ? { request: await oauth.issueRequestObject(as, rp, parameters, { key: keys['ES256']!, kid: 'ES256' }) }
+        : parameters;
+      const pushed = await oauth.processPushedAuthorizationResponse(
+        as,
+        rp,
+        await oauth.pushedAuthorizationRequest(as, rp, authentication, request, { ...insecure, DPoP }),
+      );
+      const query = new URLSearchParams({ client_id: rp.client_id, request_uri: pushed.request_uri });
+      const page = await agent.get(`${as.authorization_endpoint}?${query.toString()}`);
+      const address = new URL(page.location!);
+      const callback = jarm
+        ? await oauth.validateJwtAuthResponse(as, rp, address, 's', insecure)
+        : oauth.validateAuthResponse(as, rp, address, 's');
+      const response = await oauth.authorizationCodeGrantRequest(
+        as,
+        rp,
+        authentication,
+        callback,
+        redirectUri,
+        verifier,
+        { ...insecure, DPoP },
+      );
+      const tokens = await oauth.processAuthorizationCodeResponse(as, rp, response, {
+        expectedNonce: nonce,
+        requireIdToken: true,
+      });
+      expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ sub: user.sub });
+      const info = await oauth.userInfoRequest(as, rp, tokens.access_token, { ...insecure, DPoP });
+      expect(await oauth.processUserInfoResponse(as, rp, user.sub, info)).toMatchObject({ sub: user.sub });
+    },
+  );
 
   test('gets a token of its own by client credentials (FAPI 2.0 SP)', async () => {
     const as = await metadata();

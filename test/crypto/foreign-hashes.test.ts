@@ -27,13 +27,16 @@ const kinds = {
   'PBKDF2 of Django': `pbkdf2_sha256$1000$0123456789abcdef$${pbkdf2('sha256', 32).toString('base64')}`,
 };
 
-test.each(Object.entries(kinds))('%s is verified, and marked for an upgrade (issue 6)', async (_kind, stored) => {
-  const passwords = createPasswordHashing();
-  expect(isUsableHash(stored)).toBe(true);
-  expect(await passwords.verify(stored, password)).toEqual({ outdated: true });
-  expect(await passwords.verify(stored, `${password}!`)).toBeUndefined();
-  expect(await passwords.verify(stored, '')).toBeUndefined();
-});
+test.each(Object.entries(kinds))(
+  '%s is verified, and marked for an upgrade (pages, imports)',
+  async (_kind, stored) => {
+    const passwords = createPasswordHashing();
+    expect(isUsableHash(stored)).toBe(true);
+    expect(await passwords.verify(stored, password)).toEqual({ outdated: true });
+    expect(await passwords.verify(stored, `${password}!`)).toBeUndefined();
+    expect(await passwords.verify(stored, '')).toBeUndefined();
+  },
+);
 
 test.each([
   ['PBKDF2 (RFC 6070 2)', 'password', '$pbkdf2$4096$c2FsdA$SwB5AbdlSJq+rUnZJvch0GWkKcE'],

@@ -73,13 +73,13 @@ const columnsOf = (table: string): Promise<Column[]> =>
     [table],
   );
 
-test('the columns of each entity are its members and those of its row, with types that suit them (design, entities 4)', async () => {
+test('the columns of each entity are its members and those of its row, with types that suit them (architecture, entities)', async () => {
   const all = await entities();
   expect(all.length).toBeGreaterThan(0);
   for (const one of all) expect(differences(one, await columnsOf(one.table))).toEqual([]);
 });
 
-test('a member without a column, a column without a member, another type and another default are each found (design, entities 4)', async () => {
+test('a member without a column, a column without a member, another type and another default are each found (architecture, entities)', async () => {
   const [resources] = (await entities()).filter(({ table }) => table === 'resources') as [Entity];
   const { clients, ...members } = resources.members;
   expect(clients).toBeDefined();

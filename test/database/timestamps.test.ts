@@ -20,6 +20,6 @@ test.each([
   '0044-03-15 12:00:00+00 BC',
   'infinity',
   '-infinity',
-])('%s is read as the instant that the driver reads (issue 7)', (text) => {
+])('%s is read as the instant that the driver reads (architecture, hot paths)', (text) => {
   expect(readInstant(text)).toEqual(readAny(text));
 });

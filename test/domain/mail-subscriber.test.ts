@@ -78,13 +78,13 @@ test.each<[string, Partial<RecordedEvent>, Partial<MailFacts>, unknown[]]>([
   ['new recovery codes', { type: 'user.recovery_codes_renewed' }, {}, [toAda('second-factor-changed')]],
   ['a change of a user', { type: 'user.changed' }, {}, []],
 ])(
-  '%s orders its mails, in the language and with the address of the user alone (issue 6)',
+  '%s orders its mails, in the language and with the address of the user alone (pages, mails)',
   (_what, members, facts, expected) => {
     expect(orders(members, facts)).toEqual(expected);
   },
 );
 
-test('an operation that failed orders no mail (issue 6)', () => {
+test('an operation that failed orders no mail (pages, mails)', () => {
   for (const type of auditEventTypes)
     expect(orders({ type, outcome: 'failure', detail: { status: 'disabled', waits_for_approval: true } })).toEqual([]);
 });

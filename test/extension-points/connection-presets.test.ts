@@ -10,20 +10,23 @@ const kinds = { oidc: oidcPresets([]), oauth: oauthPresets([]) };
 const kindsOf = (preset: string) =>
   (Object.keys(kinds) as (keyof typeof kinds)[]).filter((kind) => kinds[kind](preset) !== undefined);
 
-test.each([...presets])('the preset %s is of one kind, has a form and a recorded answer (architecture)', (preset) => {
-  const [kind, ...others] = kindsOf(preset);
-  expect(others).toEqual([]);
-  const type = typeOf({ kind: kind!, preset });
-  expect(type).toMatchObject({ name: preset });
-  // the form asks for settings that the preset has
-  const { settings } = kinds[kind!](preset)!;
-  const unknown = settings.safeParse(Object.fromEntries(type!.settings.map(({ name }) => [name, 'x'])));
-  expect(unknown.error?.issues.filter(({ code }) => code === 'unrecognized_keys') ?? []).toEqual([]);
-  const fixtures = ['id-token', 'user'].map((name) => `../fixtures/connections/${preset}-${name}.json`);
-  expect(fixtures.some((file) => existsSync(new URL(file, import.meta.url)))).toBe(true);
-});
+test.each([...presets])(
+  'the preset %s is of one kind, has a form and a recorded answer (architecture, extension points)',
+  (preset) => {
+    const [kind, ...others] = kindsOf(preset);
+    expect(others).toEqual([]);
+    const type = typeOf({ kind: kind!, preset });
+    expect(type).toMatchObject({ name: preset });
+    // the form asks for settings that the preset has
+    const { settings } = kinds[kind!](preset)!;
+    const unknown = settings.safeParse(Object.fromEntries(type!.settings.map(({ name }) => [name, 'x'])));
+    expect(unknown.error?.issues.filter(({ code }) => code === 'unrecognized_keys') ?? []).toEqual([]);
+    const fixtures = ['id-token', 'user'].map((name) => `../fixtures/connections/${preset}-${name}.json`);
+    expect(fixtures.some((file) => existsSync(new URL(file, import.meta.url)))).toBe(true);
+  },
+);
 
-test('each form of the console is of a kind or of a preset, and a name that is none is neither (architecture)', () => {
+test('each form of the console is of a kind or of a preset, and a name that is none is neither (architecture, extension points)', () => {
   for (const { kind, preset } of connectionTypes)
     expect(kinds[kind as keyof typeof kinds](preset)?.settings).toBeDefined();
   for (const name of ['none', '__proto__', 'constructor', 'toString', '']) expect(kindsOf(name)).toEqual([]);

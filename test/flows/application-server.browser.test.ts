@@ -266,25 +266,22 @@ describe('the sample application server', () => {
     await heading(page, `Welcome, ${alice.username}`);
   });
 
-  browserTest(
-    'the code of another client gives no access (OpenID Connect Core 16.11, token substitution)',
-    async () => {
-      const alice = await newPerson(sampleUser);
-      const client = await service.createClient({ uma_profile: true, scope: 'openid profile scope' });
-      const theirs = await new UserAgent(service).authorize(client, alice, { scope: 'openid profile scope' });
-      const { code } = responseParameters(theirs);
-      // another user begins a sign-in, and answers it with that code
-      const begun = await fetch(`${application.url}/sign-in`, { method: 'POST', redirect: 'manual' });
-      const cookie = begun.headers.getSetCookie()[0]!.split(';')[0]!;
-      const state = new URL(begun.headers.get('location')!).searchParams.get('state')!;
-      const query = new URLSearchParams({ code: code!, state, iss: service.issuer });
-      const answer = await fetch(`${application.url}/callback?${query.toString()}`, { headers: { cookie } });
-      expect(answer.status).toBe(400);
-      expect(answer.headers.get('set-cookie')).toBeNull();
-      expect(await (await fetch(application.url, { headers: { cookie } })).text()).toContain('Welcome to Berths');
-      expect(await statusOf(code!)).toBe(200);
-    },
-  );
+  browserTest('the code of another client gives no access (OpenID Connect Core 16.11)', async () => {
+    const alice = await newPerson(sampleUser);
+    const client = await service.createClient({ uma_profile: true, scope: 'openid profile scope' });
+    const theirs = await new UserAgent(service).authorize(client, alice, { scope: 'openid profile scope' });
+    const { code } = responseParameters(theirs);
+    // another user begins a sign-in, and answers it with that code
+    const begun = await fetch(`${application.url}/sign-in`, { method: 'POST', redirect: 'manual' });
+    const cookie = begun.headers.getSetCookie()[0]!.split(';')[0]!;
+    const state = new URL(begun.headers.get('location')!).searchParams.get('state')!;
+    const query = new URLSearchParams({ code: code!, state, iss: service.issuer });
+    const answer = await fetch(`${application.url}/callback?${query.toString()}`, { headers: { cookie } });
+    expect(answer.status).toBe(400);
+    expect(answer.headers.get('set-cookie')).toBeNull();
+    expect(await (await fetch(application.url, { headers: { cookie } })).text()).toContain('Welcome to Berths');
+    expect(await statusOf(code!)).toBe(200);
+  });
 });
 
 const press = (page: Page, name: string): Promise<void> => page.getByRole('button', { name, exact: true }).click();

@@ -59,7 +59,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
   };
 
   browserTest(
-    'a user chooses an account, removes another, and removes the own one, by keyboard alone (WCAG 2.1.1, 4.1.2; design, pages)',
+    'a user chooses an account, removes another, and removes the own one, by keyboard alone (WCAG 2.1.1, 4.1.2; pages, sign-in)',
     async () => {
       const { page, complaints, checked, isAt, goTo, type, follow } = await open();
       const users: TestUser[] = [];
@@ -164,7 +164,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
   );
 
   browserTest(
-    'an invited user reads the invitation, corrects a password, and is signed in, by keyboard alone (WCAG 2.1.1, 3.3.1, 4.1.2; design, pages)',
+    'an invited user reads the invitation, corrects a password, and is signed in, by keyboard alone (WCAG 2.1.1, 3.3.1, 4.1.2; pages, sign-in)',
     async () => {
       const { page, complaints, checked, isAt, type, follow } = await open();
       const username = `invited-${locale}-${width}`;

@@ -164,7 +164,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
 });
 
 browserTest(
-  'the key / leads to the search field, except from a field, and until the user turns that off (WCAG 2.1.4; pages.md)',
+  'the key / leads to the search field, except from a field, and until the user turns that off (WCAG 2.1.4; pages, search)',
   async () => {
     const admin = await service.createUser({ admin: true });
     const page = await browser!.newPage();
@@ -188,7 +188,7 @@ browserTest(
 );
 
 browserTest(
-  'a script shows a button that copies the id of a user; without script the id is plain text (design, pages)',
+  'a script shows a button that copies the id of a user; without script the id is plain text (pages, search)',
   async () => {
     const admin = await service.createUser({ admin: true });
     for (const javaScriptEnabled of [true, false]) {

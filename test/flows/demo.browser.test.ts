@@ -210,7 +210,7 @@ describe('the sample application', () => {
   });
 
   browserTest.for([true, false])(
-    'response_mode=form_post delivers the code by a form, with script: %s (OAuth 2.0 Form Post Response Mode)',
+    'response_mode=form_post delivers the code by a form, with script: %s (Form Post Response Mode 1.0)',
     async (javaScriptEnabled) => {
       const receiver = await startReceiver();
       try {

@@ -45,7 +45,7 @@ async function signIn(page: Page, { username, password }: TestUser): Promise<voi
 }
 
 browserTest(
-  'an administrator invites a colleague with one form, who sets a password on one page and is signed in; another creates a passkey (issue 21)',
+  'an administrator invites a colleague with one form, who sets a password on one page and is signed in; another creates a passkey (pages, users)',
   async () => {
     const console = await open(await browser!.newContext({ locale: 'en' }));
     await console.page.goto(`${service.issuer}/admin/users`);

@@ -133,32 +133,35 @@ describe('signing out in a browser', () => {
     }
   });
 
-  browserTest('the account page exports the data, ends the other sessions, and then this one (issue 6)', async () => {
-    const person = await service.createUser();
-    const elsewhere = new UserAgent(service);
-    await elsewhere.signIn(person);
-    const page = await open(undefined, false);
-    await signIn(page, two, person);
-    const before = two.notifications.length;
-    await page.goto(`${service.issuer}/account/data`);
-    const download = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Download my data' }).click();
-    expect((await download).suggestedFilename()).toBe('account.json');
+  browserTest(
+    'the account page exports the data, ends the other sessions, and then this one (pages, account)',
+    async () => {
+      const person = await service.createUser();
+      const elsewhere = new UserAgent(service);
+      await elsewhere.signIn(person);
+      const page = await open(undefined, false);
+      await signIn(page, two, person);
+      const before = two.notifications.length;
+      await page.goto(`${service.issuer}/account/data`);
+      const download = page.waitForEvent('download');
+      await page.getByRole('button', { name: 'Download my data' }).click();
+      expect((await download).suggestedFilename()).toBe('account.json');
 
-    await page.goto(`${service.issuer}/account/sessions`);
-    await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
-    await page.getByRole('button', { name: 'Sign out everywhere else' }).waitFor({ state: 'detached' });
-    expect((await elsewhere.get('/account')).location).toBe(`${service.issuer}/login`);
+      await page.goto(`${service.issuer}/account/sessions`);
+      await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
+      await page.getByRole('button', { name: 'Sign out everywhere else' }).waitFor({ state: 'detached' });
+      expect((await elsewhere.get('/account')).location).toBe(`${service.issuer}/login`);
 
-    await page.getByRole('button', { name: /^Sign out: / }).click();
-    await page.getByRole('heading', { name: 'You’re signed out' }).waitFor();
-    await eventually(
-      async () => two.notifications.length,
-      (count) => count > before,
-    );
-    await page.goto(`${service.issuer}/account`);
-    expect(page.url()).toBe(`${service.issuer}/login`);
-  });
+      await page.getByRole('button', { name: /^Sign out: / }).click();
+      await page.getByRole('heading', { name: 'You’re signed out' }).waitFor();
+      await eventually(
+        async () => two.notifications.length,
+        (count) => count > before,
+      );
+      await page.goto(`${service.issuer}/account`);
+      expect(page.url()).toBe(`${service.issuer}/login`);
+    },
+  );
 
   for (const [locale, signOut, signOutOfAll] of [
     ['en-GB', 'Sign out', 'Sign out everywhere'],

@@ -53,7 +53,7 @@ async function openConsole(): Promise<{ page: Page; complaints: string[] }> {
 }
 
 browserTest(
-  'a newcomer connects a single-page application with two pages and two fields, copies the snippet, and signs in with it (design, pages)',
+  'a newcomer connects a single-page application with two pages and two fields, copies the snippet, and signs in with it (pages, clients)',
   async () => {
     const { page, complaints } = await openConsole();
     const from = Date.now();
@@ -86,7 +86,7 @@ browserTest(
 );
 
 browserTest(
-  'a newcomer connects a program without users with three pages and one field, copies the secret and the commands, and these get a token (design, pages)',
+  'a newcomer connects a program without users with three pages and one field, copies the secret and the commands, and these get a token (pages, clients)',
   async () => {
     const { page, complaints } = await openConsole();
     const from = Date.now();

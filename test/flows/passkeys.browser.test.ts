@@ -50,7 +50,7 @@ async function signOut(page: Page): Promise<void> {
 const atAccount = (page: Page) => page.waitForURL(`${service.issuer}/account`);
 
 browserTest(
-  'a passkey signs the user in by the button, by the suggestion and after the password, until it is removed (issue 6)',
+  'a passkey signs the user in by the button, by the suggestion and after the password, until it is removed (pages, sign-in)',
   async () => {
     const user = await service.createUser();
     const { page, devtools, authenticatorId, complaints } = await open();
@@ -106,14 +106,17 @@ browserTest(
   },
 );
 
-browserTest('a user who dismisses the passkey dialog sees a message, and can use the password (issue 6)', async () => {
-  const user = await service.createUser();
-  const { page, devtools, authenticatorId } = await open();
-  await page.goto(`${service.issuer}/login`);
-  // there is no passkey: the browser refuses, as when a user refuses
-  await devtools.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
-  await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
-  await page.getByText('No passkey was used.').waitFor();
-  await showPassword(page, user);
-  await atAccount(page);
-});
+browserTest(
+  'a user who dismisses the passkey dialog sees a message, and can use the password (pages, sign-in)',
+  async () => {
+    const user = await service.createUser();
+    const { page, devtools, authenticatorId } = await open();
+    await page.goto(`${service.issuer}/login`);
+    // there is no passkey: the browser refuses, as when a user refuses
+    await devtools.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await page.getByText('No passkey was used.').waitFor();
+    await showPassword(page, user);
+    await atAccount(page);
+  },
+);

@@ -24,7 +24,7 @@ afterAll(async () => {
 
 for (const javaScriptEnabled of [true, false])
   browserTest(
-    `the posted answer carries no cookie, and the user is signed in by the request after it, ${javaScriptEnabled ? 'with' : 'without'} script (federation 5, FM7)`,
+    `the posted answer carries no cookie, and the user is signed in by the request after it, ${javaScriptEnabled ? 'with' : 'without'} script (federation 5)`,
     async () => {
       apple.state.claims = { sub: `walk-${javaScriptEnabled}`, email: undefined };
       apple.state.posted = { user: JSON.stringify(fixture('apple-user')) };

@@ -43,7 +43,7 @@ const poll = (deferred: Record<string, string>) =>
   call(`${service.issuer}/register`, { body: { registration_code: deferred['registration_code'] } });
 
 browserTest(
-  'an administrator types the code in lower case, reviews the registration and presses Approve: the client collects its credentials (approval-based DCR 4)',
+  'an administrator types the code in lower case, reviews the registration and presses Approve: the client collects its credentials (draft-dellaert-oauth-approval-based-dcr 4)',
   async () => {
     const deferred = await defer();
     const { page, complaints } = await open();
@@ -59,14 +59,17 @@ browserTest(
   },
 );
 
-browserTest('the Enter key in the reason refuses, and never approves (approval-based DCR 6.3)', async () => {
-  const deferred = await defer();
-  const { page, complaints } = await open();
-  await page.goto(deferred['verification_uri_complete']!);
-  await signIn(page);
-  await page.getByLabel('Reason, if you don’t approve').fill('Not today.');
-  await page.getByLabel('Reason, if you don’t approve').press('Enter');
-  await page.getByRole('heading', { name: 'Harbour was not approved' }).waitFor();
-  expect(await poll(deferred)).toMatchObject({ status: 400, body: { error_description: 'Not today.' } });
-  expect(complaints).toEqual([]);
-});
+browserTest(
+  'the Enter key in the reason refuses, and never approves (draft-dellaert-oauth-approval-based-dcr 6.3)',
+  async () => {
+    const deferred = await defer();
+    const { page, complaints } = await open();
+    await page.goto(deferred['verification_uri_complete']!);
+    await signIn(page);
+    await page.getByLabel('Reason, if you don’t approve').fill('Not today.');
+    await page.getByLabel('Reason, if you don’t approve').press('Enter');
+    await page.getByRole('heading', { name: 'Harbour was not approved' }).waitFor();
+    expect(await poll(deferred)).toMatchObject({ status: 400, body: { error_description: 'Not today.' } });
+    expect(complaints).toEqual([]);
+  },
+);

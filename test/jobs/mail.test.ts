@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => bed.stop());
 
 describe('a notification', () => {
-  test("a mail reports the first sign-in in a new browser, once, in the user's language (issue 6)", async () => {
+  test("a mail reports the first sign-in in a new browser, once, in the user's language (pages, mails)", async () => {
     const user = await newUser({ claims: { locale: 'de-CH' } });
     const agent = new UserAgent(service);
     const firefox = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' };
@@ -46,7 +46,7 @@ describe('a notification', () => {
     ['de', /Anmeldemethoden wurden geändert/, /Passwort wurde/, 'ltr', { claims: { locale: 'de' }, browser: 'ar' }],
     ['ar', /طرق تسجيل الدخول/, /تم تغيير كلمة المرور/, 'rtl', { claims: {}, browser: 'ar-EG,ar;q=0.9' }],
   ])(
-    "a mail in %s, the user's language or else the browser's, reports each second factor that is added or removed, and a new password (issue 6)",
+    "a mail in %s, the user's language or else the browser's, reports each second factor that is added or removed, and a new password (pages, mails)",
     async (locale, factors, password, dir, { claims, browser }) => {
       const user = await newUser({ claims });
       const agent = new UserAgent(service, { 'accept-language': browser });
@@ -72,7 +72,7 @@ describe('a notification', () => {
     },
   );
 
-  test('one mail tells administrators of all waiting registrations, and each registrant gets the decision with its reason (issue 6)', async () => {
+  test('one mail tells administrators of all waiting registrations, and each registrant gets the decision with its reason (pages, mails)', async () => {
     const administrator = await newUser({ admin: true });
     const names = ['Harbour', 'Lighthouse'];
     const registered = [];
@@ -125,7 +125,7 @@ describe('the queue', () => {
     await service.database.sql(`NOTIFY gatehouse, 'mail'`);
   };
 
-  test('the queue keeps mails while the mail server is down, and two instances send each once when it is up again (issue 6)', async () => {
+  test('the queue keeps mails while the mail server is down, and two instances send each once when it is up again (pages, mails)', async () => {
     await quiet();
     await server.stop();
     const users = await Promise.all(Array.from({ length: 12 }, () => newUser()));
@@ -212,7 +212,7 @@ describe('the queue', () => {
     expect(await service.database.sql('SELECT FROM mailed_links WHERE sub = $1', [user.sub])).toEqual([]);
   });
 
-  test('the queue gives up a refused mail at once, and any mail after a day, and records both (issue 6)', async () => {
+  test('the queue gives up a refused mail at once, and any mail after a day, and records both (pages, mails)', async () => {
     await quiet();
     const [user, late] = [await newUser(), await newUser()];
     server.unknown.add(user.email);
@@ -270,7 +270,7 @@ describe('the queue', () => {
   });
 });
 
-test('without a mail server each mail is a file that only its owner can read, and the log mentions it without the link (issue 6)', async () => {
+test('without a mail server each mail is a file that only its owner can read, and the log mentions it without the link (pages, mails)', async () => {
   const alone = await startTestService();
   try {
     const user = await alone.createUser({ email: 'ada@example.com', emailVerified: true });

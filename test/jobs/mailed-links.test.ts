@@ -37,36 +37,39 @@ describe('a forgotten password', () => {
     ['en', 'Reset your password', 'works once and expires in 30 minutes', 'ltr'],
     ['de', 'Passwort zurücksetzen', 'kann einmal verwendet werden und läuft in 30 Minuten ab', 'ltr'],
     ['ar', 'إعادة تعيين كلمة المرور', 'يمكن استخدام الرابط مرة واحدة', 'rtl'],
-  ])('a mailed link replaces a forgotten password once, in %s (issue 6)', async (locale, subject, sentence, dir) => {
-    const user = await newUser({ claims: { locale } });
-    const elsewhere = new UserAgent(service);
-    await elsewhere.signIn(user);
-    await forgotten(locale === 'en' ? user.username.toUpperCase() : user.email);
-    const mail = await server.find(user.email, new RegExp(subject));
-    expect(mail.parsed.to).toMatchObject({ text: user.email });
-    expect(mail.parsed.from).toMatchObject({ text: '"Gatehouse" <no-reply@localhost>' });
-    expect(mail.parsed.messageId).toMatch(/^<[0-9a-f-]{36}@localhost>$/);
-    expect(mail.parsed.headers.get('auto-submitted')).toBe('auto-generated');
-    for (const part of [mail.text, mail.html])
-      for (const text of [sentence, user.username]) expect(part).toContain(text);
-    expect(mail.html).toContain(`<html lang="${locale}" dir="${dir}">`);
-    // the mail loads nothing, so that the sender cannot see who reads it
-    expect(mail.html).not.toMatch(/<img|<link|<script|url\(|@import/i);
-    expect(mail.html).not.toMatch(/undefined|\[object|[{}]\w+\}/);
-    expect(mail.html.split(`href="${mail.link}"`)).toHaveLength(3);
-    const link = mail.link!.replace(service.issuer, '');
-    // mail programs open links before the user does
-    for (let look = 0; look < 2; look++) expect((await new UserAgent(service).get(link)).status).toBe(200);
-    const page = await follow(link, { new_password: newPassword });
-    expect([page.status, page.location]).toEqual([303, `${service.issuer}/account?done=password-changed`]);
-    expect((await elsewhere.get('/account')).status).toBe(303);
-    expect([await takes(user, user.password), await takes(user, newPassword)]).toEqual([false, true]);
-    expect(await follow(link, { new_password: `${newPassword} again` })).toMatchObject({ status: 410 });
-    expect(await eventsOf(user.sub, 'link.used')).toEqual([{ detail: { purpose: 'reset_password' } }]);
-    expect(await eventsOf(user.sub, 'link.sent')).toEqual([{ detail: { purpose: 'reset_password' } }]);
-    const notice = await server.find(user.email, /password was changed|Passwort wurde geändert|تم تغيير كلمة المرور/);
-    expect(notice.text).toMatch(/127\.0\.0\.1|::1/);
-  });
+  ])(
+    'a mailed link replaces a forgotten password once, in %s (pages, mails)',
+    async (locale, subject, sentence, dir) => {
+      const user = await newUser({ claims: { locale } });
+      const elsewhere = new UserAgent(service);
+      await elsewhere.signIn(user);
+      await forgotten(locale === 'en' ? user.username.toUpperCase() : user.email);
+      const mail = await server.find(user.email, new RegExp(subject));
+      expect(mail.parsed.to).toMatchObject({ text: user.email });
+      expect(mail.parsed.from).toMatchObject({ text: '"Gatehouse" <no-reply@localhost>' });
+      expect(mail.parsed.messageId).toMatch(/^<[0-9a-f-]{36}@localhost>$/);
+      expect(mail.parsed.headers.get('auto-submitted')).toBe('auto-generated');
+      for (const part of [mail.text, mail.html])
+        for (const text of [sentence, user.username]) expect(part).toContain(text);
+      expect(mail.html).toContain(`<html lang="${locale}" dir="${dir}">`);
+      // the mail loads nothing, so that the sender cannot see who reads it
+      expect(mail.html).not.toMatch(/<img|<link|<script|url\(|@import/i);
+      expect(mail.html).not.toMatch(/undefined|\[object|[{}]\w+\}/);
+      expect(mail.html.split(`href="${mail.link}"`)).toHaveLength(3);
+      const link = mail.link!.replace(service.issuer, '');
+      // mail programs open links before the user does
+      for (let look = 0; look < 2; look++) expect((await new UserAgent(service).get(link)).status).toBe(200);
+      const page = await follow(link, { new_password: newPassword });
+      expect([page.status, page.location]).toEqual([303, `${service.issuer}/account?done=password-changed`]);
+      expect((await elsewhere.get('/account')).status).toBe(303);
+      expect([await takes(user, user.password), await takes(user, newPassword)]).toEqual([false, true]);
+      expect(await follow(link, { new_password: `${newPassword} again` })).toMatchObject({ status: 410 });
+      expect(await eventsOf(user.sub, 'link.used')).toEqual([{ detail: { purpose: 'reset_password' } }]);
+      expect(await eventsOf(user.sub, 'link.sent')).toEqual([{ detail: { purpose: 'reset_password' } }]);
+      const notice = await server.find(user.email, /password was changed|Passwort wurde geändert|تم تغيير كلمة المرور/);
+      expect(notice.text).toMatch(/127\.0\.0\.1|::1/);
+    },
+  );
 
   test('an unknown name, an unconfirmed address and a disabled account get the same answer as a known user, and no mail (security R60)', async () => {
     const known = await newUser();
@@ -160,7 +163,7 @@ describe('a forgotten password', () => {
     expect(await takes(user, user.password)).toBe(true);
   });
 
-  test('an administrator issues a recovery link, by admin route and by command line (issue 6)', async () => {
+  test('an administrator issues a recovery link, by admin route and by command line (pages, mails)', async () => {
     const user = await service.createUser();
     const created = await call(`${service.issuer}/admin/api/users/${user.sub}/recovery-link`, {
       token: admin,
@@ -186,7 +189,7 @@ describe('an address', () => {
     ['de', /Bestätigen Sie Ihre E-Mail-Adresse/, '/account/email'],
     ['ar', /تأكيد عنوان بريدك الإلكتروني/, '/account'],
   ])(
-    'a user confirms an address by a link that works once, in %s, the language of the browser (issue 6)',
+    'a user confirms an address by a link that works once, in %s, the language of the browser (pages, mails)',
     async (language, subject, from) => {
       const user = await newUser({ emailVerified: false });
       const agent = new UserAgent(service);
@@ -207,7 +210,7 @@ describe('an address', () => {
     },
   );
 
-  test('a new address takes effect once its link is used, and the old address is notified; the address of another account never takes effect (issue 6)', async () => {
+  test('a new address takes effect once its link is used, and the old address is notified; the address of another account never takes effect (pages, mails)', async () => {
     const user = await newUser();
     const other = await newUser();
     const agent = new UserAgent(service);

@@ -124,7 +124,7 @@ test('only a choice satisfies prompt=select_account: a reload, the next addresse
   expect(isChooser(await ask(agent, { prompt: 'select_account' }))).toBe(true);
 });
 
-test('another account of the browser is asked for its credentials, with its name filled in, and the request continues with it (design, pages)', async () => {
+test('another account of the browser is asked for its credentials, with its name filled in, and the request continues with it (pages, sign-in)', async () => {
   const agent = await browserOf(bob, alice);
   const page = await ask(agent, { prompt: 'select_account' });
   const login = await agent.get(linkTo(page, bob.sub));
@@ -137,7 +137,7 @@ test('another account of the browser is asked for its credentials, with its name
   expect(await subOf(end)).toBe(bob.sub);
 });
 
-test('another account can be one that the browser does not know (design, pages)', async () => {
+test('another account can be one that the browser does not know (pages, sign-in)', async () => {
   const carol = await service.createUser();
   const agent = await browserOf(alice);
   const login = await agent.get(linkTo(await ask(agent, { prompt: 'select_account' }), 'other'));
@@ -193,7 +193,7 @@ test('the choice of another user than id_token_hint names leads to a sign-in, an
   expect(responseParameters(await other.signIn(alice, login))['error']).toBe('login_required');
 });
 
-test('removing the signed-in account forgets it in this browser, and asks for the sign-out (design, pages)', async () => {
+test('removing the signed-in account forgets it in this browser, and asks for the sign-out (pages, sign-in)', async () => {
   const agent = await browserOf(bob, alice);
   const page = await agent.get(path);
   expect(offered(page)).toEqual([alice.sub, bob.sub]);
@@ -233,14 +233,14 @@ test('prompt=none with select_account stays an error (OpenID Connect Core 3.1.2.
   expect(responseParameters(answer)['error']).toBe('invalid_request');
 });
 
-test('a browser offers the five accounts used last, the last one first (design, pages)', async () => {
+test('a browser offers the five accounts used last, the last one first (pages, sign-in)', async () => {
   const users: TestUser[] = [];
   for (let count = 0; count < 6; count++) users.push(await service.createUser());
   const agent = await signedOut(...users, users[1]!);
   expect(offered(await agent.get(path))).toEqual([1, 5, 4, 3, 2].map((index) => users[index]!.sub));
 });
 
-test('an account can be removed from the list, and the browser is then unknown for that user only (design, pages; security R63)', async () => {
+test('an account can be removed from the list, and the browser is then unknown for that user only (pages, sign-in; security R63)', async () => {
   const agent = await signedOut(bob, alice);
   const page = await agent.submit(await agent.get(path), { remove: alice.sub });
   expect([page.url, offered(page)]).toEqual([service.issuer + path, [bob.sub]]);
@@ -311,7 +311,7 @@ test('no frame, sub-resource, prefetch, other browser or copied address learns a
   expect(doubled.status).toBe(303);
 });
 
-test('the names end with the lifetime of the device cookie, with the password and with the user (design, pages; security R63)', async () => {
+test('the names end with the lifetime of the device cookie, with the password and with the user (pages, sign-in; security R63)', async () => {
   const [ended, changed, deleted, kept] = await Promise.all([0, 1, 2, 3].map(() => service.createUser()));
   const agent = await signedOut(ended!, changed!, deleted!, kept!);
   expect(offered(await agent.get(path))).toHaveLength(4);
@@ -333,7 +333,7 @@ test('a disabled account is not offered, and a first factor alone teaches the br
   expect(offered(await agent.get(path))).toEqual([kept!.sub]);
 });
 
-test('the account page leads to the list, from which the signed-in user returns to it (design, pages)', async () => {
+test('the account page leads to the list, from which the signed-in user returns to it (pages, sign-in)', async () => {
   const agent = await browserOf(bob, alice);
   const account = await agent.get('/account');
   expect(account.body).toContain(`id="switch-account" href="${path}"`);

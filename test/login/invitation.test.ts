@@ -59,7 +59,7 @@ async function createPasskey(link: string, agent: UserAgent, key = new Authentic
 }
 
 describe('an invitation', () => {
-  test('is mailed when an administrator creates a user, greets by name, and ends with a signed-in user whose address is confirmed (issue 21)', async () => {
+  test('is mailed when an administrator creates a user, greets by name, and ends with a signed-in user whose address is confirmed (pages, users)', async () => {
     const user = await invite({ claims: { name: 'Zoë Bold' } });
     const mail = await server.find(user.email, subject);
     for (const part of [mail.text, mail.html])
@@ -94,7 +94,7 @@ describe('an invitation', () => {
   test.each([
     ['de', 'Einladung zu Gatehouse', 'ltr'],
     ['ar', 'دعوة إلى Gatehouse', 'rtl'],
-  ])('is mailed in the language of the user: %s (issue 21)', async (locale, sentence, dir) => {
+  ])('is mailed in the language of the user: %s (pages, users)', async (locale, sentence, dir) => {
     const [username, email] = [`invited-${++made}`, `invited-${made}@example.com`];
     await api('', { body: { username, email, invite: true, claims: { locale } } });
     const mail = await server.find(email, new RegExp(sentence));
@@ -258,7 +258,7 @@ describe('an invitation', () => {
     expect((await agent.post('/invitation', { ...fields, ...choice })).status).toBe(303);
   });
 
-  test('by a link that an administrator hands over does not confirm the address (issue 21)', async () => {
+  test('by a link that an administrator hands over does not confirm the address (pages, users)', async () => {
     const user = await inviteByLink();
     await service.database.sql('UPDATE users SET email = $2 WHERE sub = $1', [
       user.sub,
@@ -392,7 +392,7 @@ describe('after an invitation', () => {
 });
 
 describe('an administrator', () => {
-  test('invites by admin route: a password is refused beside it, a user who can sign in is refused, and without mail the answer holds the link (issue 21)', async () => {
+  test('invites by admin route: a password is refused beside it, a user who can sign in is refused, and without mail the answer holds the link (pages, users)', async () => {
     const both = await api('', { body: { username: 'both', invite: true, password: newPassword } });
     expect([both.status, both.body['error_description']]).toEqual([400, expect.stringContaining('invite')]);
     expect(await service.store.users.findByUsername('both')).toBeUndefined();
@@ -412,7 +412,7 @@ describe('an administrator', () => {
     expect((await api('/nobody/invitation', { method: 'POST' })).status).toBe(404);
   });
 
-  test('invites by command line: a new user, and an existing one without a password again (issue 21)', async () => {
+  test('invites by command line: a new user, and an existing one without a password again (pages, users)', async () => {
     const run = (...words: string[]) => runCommand(service, words);
     const first = await run('user', 'invite', 'commanded', '--claim', 'name=Commanded', '--group', 'crew');
     const [link] = /http\S+/.exec(first.stdout)!;
@@ -428,7 +428,7 @@ describe('an administrator', () => {
     expect(await eventsOf(user.sub, 'user.invitation_revoked')).toHaveLength(1);
   });
 
-  test('invites in the console, sends the invitation again and revokes it (issue 21)', async () => {
+  test('invites in the console, sends the invitation again and revokes it (pages, users)', async () => {
     const root = await service.createUser({ admin: true });
     const { agent } = await openConsole(service, root);
     const path = '/admin/users/new';

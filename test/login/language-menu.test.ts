@@ -28,7 +28,7 @@ const open = async (agent: UserAgent, parameters: Record<string, string> = {}) =
 const choose = (agent: UserAgent, page: Page, tag: string) =>
   agent.get(linkTo(page, tag), { 'sec-fetch-site': 'same-origin' });
 
-test('a choice in the menu keeps the pending request, goes before ui_locales and Accept-Language, and is remembered (design, pages)', async () => {
+test('a choice in the menu keeps the pending request, goes before ui_locales and Accept-Language, and is remembered (pages, sign-in)', async () => {
   const agent = new UserAgent(service, { 'accept-language': 'en' });
   const page = await open(agent, { ui_locales: 'ar' });
   expect(languageOf(page)).toBe('ar');
@@ -50,7 +50,7 @@ test('a choice in the menu keeps the pending request, goes before ui_locales and
   expect(languageOf(await agent.get('/account'))).toBe('ar');
 });
 
-test('a link of another site, an unknown language and a malformed cookie choose no language (design, pages)', async () => {
+test('a link of another site, an unknown language and a malformed cookie choose no language (pages, sign-in)', async () => {
   const agent = new UserAgent(service, { 'accept-language': 'en' });
   const page = await agent.get('/login');
   const foreign = await agent.get(linkTo(page, 'de'), { 'sec-fetch-site': 'cross-site' });
@@ -63,7 +63,7 @@ test('a link of another site, an unknown language and a malformed cookie choose 
   expect(languageOf(await agent.get('/login'))).toBe('en');
 });
 
-test('the second factor, sign-up, the reset of a password, an invitation and the pages of the account have the menu, which keeps what a page needs (design, pages)', async () => {
+test('the second factor, sign-up, the reset of a password, an invitation and the pages of the account have the menu, which keeps what a page needs (pages, sign-in)', async () => {
   const agent = new UserAgent(service, { 'accept-language': 'en' });
   const inGerman = async (page: Page) => {
     const german = await choose(agent, page, 'de');

@@ -145,7 +145,7 @@ describe('a planted kind of second factor', () => {
   });
 });
 
-test('every listed kind has its part of the page, and its words in every language (architecture, registrable values)', () => {
+test('every listed kind has its part of the page, and its words in every language (architecture, extension points)', () => {
   const folder = join(builtInTemplates, 'messages');
   const messages = readdirSync(folder).map(
     (file) => [file.split('.')[0]!, JSON.parse(readFileSync(join(folder, file), 'utf8')) as object] as const,

@@ -70,7 +70,7 @@ test('a posted answer signs in by the top-level GET that follows, and asks for i
   refused(await agent.get(next));
 });
 
-test('every cookie stays SameSite=Lax or stricter (federation 5, FM7)', async () => {
+test('every cookie stays SameSite=Lax or stricter (federation 5)', async () => {
   const { agent, address, form } = await start();
   const page = await agent.get(await post(address, form));
   const set = page.headers.getSetCookie();

@@ -116,7 +116,7 @@ describe('sign-up', () => {
       expect(responseParameters(await ask(agent, prompt))['error'], prompt).toBe('invalid_request');
   });
 
-  test('is off by default, and allowed for the domains that the operator lists (issue 6)', async () => {
+  test('is off by default, and allowed for the domains that the operator lists (pages, sign-in)', async () => {
     const off = await startTestService();
     const some = await startTestService({
       environment: { SIGN_UP: 'on', SIGN_UP_DOMAINS: 'example.org, Example.NET' },

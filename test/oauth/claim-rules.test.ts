@@ -41,7 +41,7 @@ describe('one rule', () => {
     [{ into: ['id_token'] }, undefined],
   ])('%j makes %j (federation 7)', (members, claim) => expect(made(members)).toEqual(claim));
 
-  test('a claim with a special name changes no prototype (FR41, federation F62)', () => {
+  test('a claim with a special name changes no prototype (federation FR41, F62)', () => {
     const claims = ruledClaims([rule({ claim: 'https://a.example/roles' })], (from) => values[from], 'userinfo');
     expect(Object.keys(claims)).toEqual(['https://a.example/roles']);
   });
@@ -53,7 +53,7 @@ describe('rules that are refused', () => {
     ...['iss', 'sub', 'aud', 'exp', 'iat', 'nbf', 'jti', 'nonce', 'azp', 'sid', 'auth_time', 'acr', 'amr', 'at_hash'],
     ...['c_hash', 'cnf', 'act', 'email_verified', 'phone_number_verified', 'active', 'scope', 'client_id'],
     ...['SUB', 'Acr', 'sub\u200b', '__proto__', 'constructor', 'a b', '', 'x'.repeat(256)],
-  ])('no rule makes %j (FR41, federation F62)', (claim) => expect(refused(rule({ claim }))).toBe(true));
+  ])('no rule makes %j (federation FR41, F62)', (claim) => expect(refused(rule({ claim }))).toBe(true));
   test.each<[string, unknown[]]>([
     ['the same claim twice at one place', [rule({}), rule({ from: 'roles' })]],
     ['51 rules', Array.from({ length: 51 }, (_, index) => rule({ claim: `c${index}` }))],
@@ -84,13 +84,13 @@ describe('what a client gets', () => {
   };
   const granted = { user, scopes: ['openid', 'email', 'staff', 'roles'], requested: undefined, registered: undefined };
 
-  test('an address by a rule is not the verified one (FR41)', () =>
+  test('an address by a rule is not the verified one (federation FR41)', () =>
     expect(userinfoClaims(client, granted)).toEqual({ email: 'Harbour', department: 'Harbour', roles: ['admin'] }));
   test('the ID Token has roles and rules, and the rest only if it has all claims (federation 7)', () => {
     expect(idTokenClaims(client, granted, false).claims).toEqual({ roles: ['admin'], dept: 'Harbour' });
     expect(idTokenClaims(client, granted, true).claims).toMatchObject({ email_verified: true, department: 'Harbour' });
   });
-  test('introspection by another client has no roles, by scope or by rule (FR41, federation F63)', () => {
+  test('introspection by another client has no roles, by scope or by rule (federation FR41, F63)', () => {
     expect(introspectionClaims(client, granted, true)).toMatchObject({
       ...{ made: { roles: ['admin'], r: ['admin'], dept: 'Harbour' }, released: { roles: ['admin'] } },
     });

@@ -20,7 +20,7 @@ test.each([
   'https://h.example/a%20b',
   'https://h.example/a,b;c=d',
   `https://h.example/${'x'.repeat(494)}`,
-])('%s is the address of a document (draft 3)', (address) => {
+])('%s is the address of a document (draft-ietf-oauth-client-id-metadata-document 3)', (address) => {
   expect(isDocumentAddress(address, issuer)).toBe(true);
 });
 
@@ -48,7 +48,7 @@ test.each([
     'https:h.example/x',
     'https://0x7f.1/x',
   ],
-])('%j is not (draft 3, protocols P52)', (address) => {
+])('%j is not (draft-ietf-oauth-client-id-metadata-document 3, protocols P52)', (address) => {
   expect(isDocumentAddress(address, issuer)).toBe(false);
 });
 
@@ -121,7 +121,7 @@ describe('the metadata of a document', () => {
     [{ client_secret_expires_at: 0 }, /client secret/],
     [{ redirect_uris: ['http://editor.example/cb'] }, /redirect_uris/],
     [{ redirect_uris: 'https://editor.example/cb' }, /redirect_uris/],
-  ])('is refused with %j (draft 4.1)', (members, reason) => {
+  ])('is refused with %j (draft-ietf-oauth-client-id-metadata-document 4.1)', (members, reason) => {
     expect(() => read(members)).toThrow(reason);
   });
 

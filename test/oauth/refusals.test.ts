@@ -138,7 +138,7 @@ function refusalOf(run: () => unknown): OAuthError {
   throw new Error('nothing was refused');
 }
 
-test.each(refused)('%s is reported at %s, with a message in every language (issue 6)', (code, member, input) => {
+test.each(refused)('%s is reported at %s, with a message in every language (pages, forms)', (code, member, input) => {
   const error = refusalOf(() => parseClientMetadata({ redirect_uris, ...input }, {}, noLocalhost));
   expect(error).toBeInstanceOf(OAuthError);
   expect(error.refusal).toMatchObject({ code, member } satisfies Partial<Refusal>);
@@ -151,16 +151,19 @@ test.each<[RefusalCode, string]>([
   ['sector-document.answer', 'no JSON'],
   ['sector-document.array', '{}'],
   ['sector-document.entries', '[]'],
-])('%s is reported at sector_identifier_uri, with a message in every language (issue 6)', async (code, document) => {
-  const create = code === 'sector-document.any' ? createUnapprovedSectorCheck : createSectorCheck;
-  const check = create(() => Promise.resolve(document));
-  const metadata = parseClientMetadata({ redirect_uris, sector_identifier_uri: 'https://rp.example/sector' });
-  const error = await check(metadata).catch((refused: unknown) => refused);
-  expect(error).toMatchObject({ refusal: { code, member: 'sector_identifier_uri' } });
-  expectWords(error as OAuthError);
-});
+])(
+  '%s is reported at sector_identifier_uri, with a message in every language (pages, forms)',
+  async (code, document) => {
+    const create = code === 'sector-document.any' ? createUnapprovedSectorCheck : createSectorCheck;
+    const check = create(() => Promise.resolve(document));
+    const metadata = parseClientMetadata({ redirect_uris, sector_identifier_uri: 'https://rp.example/sector' });
+    const error = await check(metadata).catch((refused: unknown) => refused);
+    expect(error).toMatchObject({ refusal: { code, member: 'sector_identifier_uri' } });
+    expectWords(error as OAuthError);
+  },
+);
 
-test('the tables above contain every refusal of client metadata (issue 20)', () => {
+test('the tables above contain every refusal of client metadata (pages, forms)', () => {
   const reached = [...refused.map(([code]) => code), 'sector-document.answer', 'sector-document.array'];
   expect([...new Set([...reached, 'sector-document.any', 'sector-document.entries'])]).toEqual(
     expect.arrayContaining([...Object.keys(clientRules), ...Object.keys(combinationRules)]),

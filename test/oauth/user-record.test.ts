@@ -24,7 +24,7 @@ const word = fc
   .map((parts) => parts.join('').normalize('NFC').trim())
   .filter((text) => text !== '' && !/^\.{1,2}$/.test(text) && !/\p{Cc}|\ufffd/u.test(text) && text.isWellFormed());
 
-test('any groups and names are read from a table as they were written (RFC 4180, issue 6)', async () => {
+test('any groups and names are read from a table as they were written (RFC 4180, pages, imports)', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uniqueArray(word, { minLength: 1, maxLength: 4 }), word, async (groups, username) => {
       expect(await written({ username, groups })).toEqual({ username, groups });
@@ -53,14 +53,14 @@ test('no cell of a table begins a formula, whatever precedes it, and each is rea
   );
 });
 
-test('a cell of another program is read literally: a single backslash is one, and empty names are ignored (issue 6)', () => {
+test('a cell of another program is read literally: a single backslash is one, and empty names are ignored (pages, imports)', () => {
   const groups = (cell: string) => (readUserRow({ username: 'x', groups: cell }) as { groups?: string[] }).groups;
   expect(groups('a; b ;;c')).toEqual(['a', 'b', 'c']);
   expect(groups('a\\b;c')).toEqual(['a\\b', 'c']);
   expect(groups('a\\;b;c\\\\;d')).toEqual(['a;b', 'c\\', 'd']);
 });
 
-test('the English page and the command line give the same reason for a refused row (issue 6)', () => {
+test('the English page and the command line give the same reason for a refused row (pages, imports)', () => {
   const message = (name: string) => translation('en')[`console.users-import.reason.${name}`];
   for (const [name, reason] of Object.entries(importReasons))
     expect(message(name)).toBe(reason[0]!.toUpperCase() + reason.slice(1));

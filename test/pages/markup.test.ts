@@ -218,7 +218,7 @@ describe('untrusted text', () => {
     },
   ];
 
-  it.each(attacks)('the page $name shows untrusted text inertly (R93, A16, A17)', (view) => {
+  it.each(attacks)('the page $name shows untrusted text inertly (security R93, A16, A17)', (view) => {
     const html = pages.render(view.name, view.data, english);
     expect(html).toContain('&lt;script&gt;');
     expect(html).not.toMatch(/<script>alert|<img src=x|"javascript:|"data:text\/html/i);
@@ -234,7 +234,7 @@ describe('untrusted text', () => {
     expect(() => pages.render('form-post', { action: 'javascript:alert(1)', parameters: [] }, english)).toThrow(/http/);
   });
 
-  it('the pages link only to https and to the loopback host, without a referrer (R93)', () => {
+  it('the pages link only to https and to the loopback host, without a referrer (security R93)', () => {
     expect(linkTarget('https://shop.example/terms')).toBe('https://shop.example/terms');
     expect(linkTarget('http://localhost:8080/')).toBe('http://localhost:8080/');
     expect(linkTarget('http://127.0.0.1/')).toBe('http://127.0.0.1/');
@@ -260,7 +260,7 @@ describe('untrusted text', () => {
     for (const [link] of external) expect(link).toContain('rel="noopener noreferrer"');
   });
 
-  it("a client's name cannot imitate other text (A64)", () => {
+  it("a client's name cannot imitate other text (security A64)", () => {
     const consent = (name: string): string =>
       pages.render('consent', { ...examples.consent[1], client: { ...client, name } }, english);
     expect(title(consent('A\u202Emoc.live\u2066\u0000\u200B\nB'))).toBe(

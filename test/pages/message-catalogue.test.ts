@@ -61,7 +61,7 @@ describe('the message catalogue', () => {
   });
 
   it.each(['en', 'de', 'ar'])(
-    'every type of event that the service records has a name of its own in the language %s (pages.md)',
+    'every type of event that the service records has a name of its own in the language %s (pages, words)',
     (locale) => {
       const words = translation(locale);
       const names = viewedTypes.map((type) => words[`event.${type}`]);
@@ -91,7 +91,7 @@ describe('the message catalogue', () => {
       if (/[a-z]{3} /i.test(text)) expect(translated[key], `${key} is not translated`).not.toBe(text);
   });
 
-  it.each(['en', 'de', 'ar'])('has each plural form that %s distinguishes, and no other (design, pages)', (locale) => {
+  it.each(['en', 'de', 'ar'])('has each plural form that %s distinguishes, and no other (pages, words)', (locale) => {
     const categories = new Intl.PluralRules(locale).resolvedOptions().pluralCategories.toSorted();
     const plurals = Object.entries(catalogueOf(locale)).filter(([, text]) => typeof text !== 'string');
     expect(plurals.length).toBeGreaterThan(0);
@@ -101,7 +101,7 @@ describe('the message catalogue', () => {
     );
   });
 
-  it('chooses the plural form by the first number, and writes numbers as the language does (design, pages)', () => {
+  it('chooses the plural form by the first number, and writes numbers as the language does (pages, words)', () => {
     const files = {
       one: 'Import {count} user',
       other: 'Import {count} users',

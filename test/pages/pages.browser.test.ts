@@ -40,7 +40,7 @@ afterAll(() => browser?.close());
 describe('every page, with the least and the most data', () => {
   // the page that posts itself is gone before it could be checked
   browserTest.each(names.filter((name) => name !== 'form-post'))(
-    'the page %s passes axe-core, has a contrast of 7:1 and targets of 44 px, keeps everything in its box, and never scrolls sideways (WCAG 2.2 AA; pages.md)',
+    'the page %s passes axe-core, has a contrast of 7:1 and targets of 44 px, keeps everything in its box, and never scrolls sideways (WCAG 2.2 AA; pages, every page)',
     async (name) => {
       await Promise.all(tabs.map(({ kind, tab }) => check(name, kind, tab)));
     },

@@ -53,7 +53,7 @@ describe('every page', () => {
     }
   });
 
-  it('a page holds nothing that a strict content security policy refuses (R96)', () => {
+  it('a page holds nothing that a strict content security policy refuses (security R96)', () => {
     for (const view of everyView) {
       const html = render(view);
       expect(html).not.toMatch(/\sstyle\s*=|<style|\son[a-z]+\s*=|javascript:/i);
@@ -70,7 +70,7 @@ describe('every page', () => {
     }
   });
 
-  it('one faulty field says what is wrong, and has the focus; a notice at the top links to several (pages.md)', () => {
+  it('one faulty field says what is wrong, and has the focus; a notice at the top links to several (pages, forms)', () => {
     const counts = [0, 0];
     for (const view of everyView) {
       const html = render(view);
@@ -105,7 +105,7 @@ describe('every page', () => {
     }
   });
 
-  it('an example of what the user types stays on one line, and keeps its direction in Arabic (pages.md)', () => {
+  it('an example of what the user types stays on one line, and keeps its direction in Arabic (pages, forms)', () => {
     const example = /\d{4}[-\u2011]\d\d|:\/\/|\w@\w/;
     for (const locale of ['en', 'de', 'ar'])
       for (const [key, message] of Object.entries(translation(locale))) {

@@ -52,12 +52,12 @@ test.each([
   ['correct horse battery staple', 3],
   ['x9 y8 z7 w6 v5 u4', 3],
   ['k7Qm2vXr9TzLp4', 3],
-])('the meter calls %j hard to guess (issue 6)', (password, least) => {
+])('the meter calls %j hard to guess (pages, account)', (password, least) => {
   expect(isCommonPassword(password)).toBe(false);
   expect(levelOf(password)).toBeGreaterThanOrEqual(least);
 });
 
-test('one more word never lowers the rating of a password (issue 6)', () => {
+test('one more word never lowers the rating of a password (pages, account)', () => {
   let last = 0;
   for (const password of ['umbrella', 'umbrella fence', 'umbrella fence quartz', 'umbrella fence quartz pelican']) {
     const level = levelOf(password);

@@ -22,7 +22,7 @@ describe.skipIf(!process.env['CHROMIUM'])('in a browser', () => {
   const open = async (width: number) =>
     openRendered(await browser.newContext({ viewport: { width, height: 720 } }), pages);
 
-  test('names and addresses of members of a group stay in one line while there is space (issue 35)', async () => {
+  test('names and addresses of members of a group stay in one line while there is space (pages, every page)', async () => {
     const example = examples['console-group'][1];
     const people = ['ada_lovelace', 'carol'].map((username) => ({
       ...example.people[0]!,
@@ -38,7 +38,7 @@ describe.skipIf(!process.env['CHROMIUM'])('in a browser', () => {
     expect(lines).toEqual([1, 1, 1, 1]);
   });
 
-  test('the line under a link is below the underscores of a name (issue 35)', async () => {
+  test('the line under a link is below the underscores of a name (pages, every page)', async () => {
     const { page, show } = await open(1280);
     await show(most('console-group'));
     const offset = await page.$eval('.members tbody a', (link) => {
@@ -49,7 +49,7 @@ describe.skipIf(!process.env['CHROMIUM'])('in a browser', () => {
     expect(offset).toBeGreaterThan(0.29);
   });
 
-  test('an open section offers to hide itself, and a closed one to show itself (issue 35)', async () => {
+  test('an open section offers to hide itself, and a closed one to show itself (pages, every page)', async () => {
     const { page, show } = await open(360);
     for (const name of ['console-client-created', 'console-client-edit', 'consent'] as const) {
       await show(most(name));
@@ -62,7 +62,7 @@ describe.skipIf(!process.env['CHROMIUM'])('in a browser', () => {
     }
   });
 
-  test('text keeps its distance from the border of a notice, also with a link and on a phone (issue 35)', async () => {
+  test('text keeps its distance from the border of a notice, also with a link and on a phone (pages, every page)', async () => {
     const { page, show } = await open(360);
     for (const name of ['console-clients', 'console-registrations', 'console-overview', 'console-group'] as const) {
       await show(most(name));
@@ -80,20 +80,20 @@ describe.skipIf(!process.env['CHROMIUM'])('in a browser', () => {
 
 const render = (view: View, locale = 'en') => pages.render(view.name, view.data, { locale });
 
-test('the preview of claims keeps the lines of its JSON, and no invisible characters (issue 35)', () => {
+test('the preview of claims keeps the lines of its JSON, and no invisible characters (pages, every page)', () => {
   const idToken = JSON.stringify({ sub: '1', name: 'Ada\u202e' }, null, 2);
   const preview = { ...examples['console-client-claims'][1].preview!, idToken };
   const page = render(most('console-client-claims', { preview }));
   expect(page).toContain('<code>{\n  &quot;sub&quot;: &quot;1&quot;,\n  &quot;name&quot;: &quot;Ada&quot;\n}</code>');
 });
 
-test('the button back from the secrets of a client says where it leads (issue 35)', () => {
+test('the button back from the secrets of a client says where it leads (pages, every page)', () => {
   const view = { name: 'console-client-secrets', data: examples['console-client-secrets'][0] } as View;
   expect(render(view)).toMatch(/<a class="button"[^>]*>Back to [^<]+<\/a>/);
 });
 
 test.each([0, 1, 2, 3, 5, 7, 10, 11, 50, 99, 101, 4_999, 5_001])(
-  'the axis of a chart with %d sign-ins in an hour has whole numbers (issue 35)',
+  'the axis of a chart with %d sign-ins in an hour has whole numbers (pages, every page)',
   (number) => {
     const now = new Date('2026-11-26T10:30:00Z');
     const counts = [{ hour: new Date('2026-11-26T09:00:00Z'), kind: 'sign_in' as const, count: number }];
@@ -107,10 +107,13 @@ test.each([
   ['en', /\bat (?:[A-Z][a-z]{2}|\d)|\bon \d+ browsers?/],
   ['de', /\bum \d{1,2}\.|auf \d+ Browser/],
   ['ar', /على (?:متصفح|\d+ متصفح)/],
-])('a date follows no word for a time of day, and browsers are no places, in %s (issue 35)', (locale, wrong) => {
-  const sessions = [...examples['account-sessions'][1].sessions, ...examples['account-sessions'][1].sessions];
-  for (const view of [most('account-sessions', { sessions }), most('console-user-link')]) {
-    const page = render(view, locale);
-    expect(page.replaceAll(/<[^>]+>/g, ' ')).not.toMatch(wrong);
-  }
-});
+])(
+  'a date follows no word for a time of day, and browsers are no places, in %s (pages, every page)',
+  (locale, wrong) => {
+    const sessions = [...examples['account-sessions'][1].sessions, ...examples['account-sessions'][1].sessions];
+    for (const view of [most('account-sessions', { sessions }), most('console-user-link')]) {
+      const page = render(view, locale);
+      expect(page.replaceAll(/<[^>]+>/g, ' ')).not.toMatch(wrong);
+    }
+  },
+);

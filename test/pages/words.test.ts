@@ -63,7 +63,7 @@ const words: Record<string, Word[]> = {
 };
 
 describe.each(Object.entries(words))('the messages in %s', (language, list) => {
-  it.each(list)('say “$use” where others say $not (pages “Words”)', ({ not, except, where = () => true }) => {
+  it.each(list)('say “$use” where others say $not (pages, words)', ({ not, except, where = () => true }) => {
     const wrong = messagesOf(language).filter(
       ([key, text]) => where(key) && not.test(except ? text.replaceAll(except, '…') : text),
     );

@@ -6,10 +6,10 @@ import { expect, test } from 'vitest';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** The most feature files of a journey (architecture 5). */
+/** The most feature files of a journey (architecture, the path of a token request). */
 const most = { 'code grant': 14, introspection: 8 };
 
-test('a code grant runs at most 14 feature files, and an introspection 8 (architecture 5)', async () => {
+test('a code grant runs at most 14 feature files, and an introspection 8 (architecture, the path of a token request)', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ['bench/journeys.ts'], { cwd: root });
   const rows = stdout.split('\n').map((line) => line.split('|').map((cell) => cell.trim()));
   for (const [journey, limit] of Object.entries(most)) {

@@ -192,11 +192,11 @@ describe('a command', () => {
     ['user export --format csv'],
     ['user export --format jsonl'],
     ['audit export --format csv'],
-  ])('a command ends silently when its output is closed: %s (POSIX, SIGPIPE)', async (words) => {
+  ])('a command ends silently when its output is closed: %s (POSIX)', async (words) => {
     expect(await runUnread(words.split(' '))).toEqual({ printed: '', code: 141, signal: null });
   });
 
-  test('a command does its work even if no process reads its output (POSIX, SIGPIPE)', async () => {
+  test('a command does its work even if no process reads its output (POSIX)', async () => {
     const name = `unread-${randomBytes(4).toString('hex')}`;
     expect(await runUnread(['group', 'create', name])).toMatchObject({ printed: '', code: 141 });
     expect(await bed.database.sql('SELECT name FROM groups WHERE name = $1', [name])).toHaveLength(1);

@@ -116,7 +116,7 @@ async function timeUntil(condition: () => Promise<boolean>): Promise<number> {
 }
 
 behindPgBouncer(
-  'users sign in and clients get tokens at two instances whose statements are spread over three sessions (issue 7)',
+  'users sign in and clients get tokens at two instances whose statements are spread over three sessions (decisions 8)',
   async () => {
     const flows = Array.from({ length: 4 }, async () => {
       const user = await service.createUser();
@@ -139,7 +139,7 @@ behindPgBouncer(
 );
 
 behindPgBouncer(
-  'a token revoked at one instance, and a client disabled there, is refused at the other within a second (issue 7, security R92)',
+  'a token revoked at one instance, and a client disabled there, is refused at the other within a second (decisions 8, security R92)',
   async () => {
     const { body } = await tokenRequest(baseOf(servers[0]), client, { grant_type: 'client_credentials' });
     const token = String(body['access_token']);

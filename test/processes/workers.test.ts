@@ -35,7 +35,7 @@ async function until(condition: () => boolean): Promise<void> {
 const ask = (url: string, init: RequestInit & { headers?: Record<string, string> } = {}) =>
   fetch(url, { ...init, headers: { connection: 'close', ...init.headers } });
 
-test('WORKERS processes share the port, their metrics are summed up, and SIGTERM ends all of them (issue 7)', async () => {
+test('WORKERS processes share the port, their metrics are summed up, and SIGTERM ends all of them (decisions 8)', async () => {
   service = await startTestService();
   const watcher = await service.createClient({
     grant_types: ['client_credentials'],
@@ -67,7 +67,7 @@ test('WORKERS processes share the port, their metrics are summed up, and SIGTERM
   for (const pid of workers) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
 });
 
-test('a worker that crashes is restarted while the others serve, on the same embedded database (issue 7)', async () => {
+test('a worker that crashes is restarted while the others serve, on the same embedded database (decisions 8)', async () => {
   const dataDir = join(folder, 'data');
   const port = await freePort();
   const server = startServer({ DATA_DIR: dataDir, PORT: String(port), WORKERS: '2' });

@@ -389,7 +389,7 @@ test('a request without resource and without scopes of APIs has the tokens that 
   expect(row).toEqual({ resources: null, audience: null });
 });
 
-test('a token costs one statement at introspection and at UserInfo, with a resource or without one (protocols 12)', async () => {
+test('a token costs one statement at introspection and at UserInfo, with a resource or without one (architecture, hot paths)', async () => {
   const user = await service.createUser();
   const agent = new UserAgent(service);
   const plain = await obtainTokens(service, client, user, { scope: 'openid email' }, agent);

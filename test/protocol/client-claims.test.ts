@@ -86,7 +86,7 @@ describe('roles', () => {
     expect(decodeJwt(tokens.id_token)).not.toHaveProperty('roles');
   });
 
-  test('no client learns the roles at another: by claims parameter, introspection or as its resource server (FR41, federation F63)', async () => {
+  test('no client learns the roles at another: by claims parameter, introspection or as its resource server (federation FR41, F63)', async () => {
     await service.database.sql(`UPDATE clients SET introspect = 'any' WHERE client_id = $1`, [other.clientId]);
     await setRules(one, [{ claim: 'r', from: 'roles', into: ['introspection'] }]);
     const { access_token } = await obtainTokens(service, one, user, { scope });
@@ -103,7 +103,7 @@ describe('roles', () => {
     ]).toEqual([['owner'], ['owner']]);
   });
 
-  test('a role is gone at the next request when it, its group or the membership goes (FR42)', async () => {
+  test('a role is gone at the next request when it, its group or the membership goes (federation FR42)', async () => {
     await api('POST', '/groups', { name: 'night' });
     await api('POST', `/clients/${one.clientId}/roles`, { name: 'guard' });
     await api('POST', `/clients/${one.clientId}/roles/guard/give`, { groups: ['night'] });
@@ -177,7 +177,7 @@ describe('scopes for claims', () => {
     expect((await service.store.clients.find(client.clientId))!.metadata.scope).toBe('openid staff');
   });
 
-  test('no registrant gets it, by registration or by update, and discovery does not name it (FR40, federation F61)', async () => {
+  test('no registrant gets it, by registration or by update, and discovery does not name it (federation FR40, F61)', async () => {
     await api('POST', '/scopes', { name: 'secret_scope', claims: ['department'] });
     const metadata = { redirect_uris: ['https://rp.example.com/callback'], scope: 'openid secret_scope' };
     expect((await call(`${service.issuer}/register`, { body: metadata })).status).toBe(400);
@@ -247,7 +247,7 @@ describe('rules', () => {
   });
 
   test.each(['sub', 'iss', 'acr', 'email_verified', 'SUB', 'sub\u200b', 'active'])(
-    'no door takes a rule for %j, and tokens stay as they are (FR41, federation F62)',
+    'no door takes a rule for %j, and tokens stay as they are (federation FR41, F62)',
     async (claim) => {
       const rule = { claim, from: 'department', into: ['id_token', 'userinfo', 'introspection'] };
       expect((await setRules(one, [rule])).status).toBe(400);

@@ -76,7 +76,7 @@ describe('with hosts whose documents need no approval', () => {
   });
   afterAll(() => service?.stop());
 
-  test('discovery names the feature (draft 7)', async () => {
+  test('discovery names the feature (draft-ietf-oauth-client-id-metadata-document 7)', async () => {
     for (const name of ['openid-configuration', 'oauth-authorization-server'])
       expect(await discovery(service, name)).toMatchObject({ client_id_metadata_document_supported: true });
   });

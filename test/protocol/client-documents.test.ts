@@ -159,7 +159,7 @@ describe('a signed-in user', () => {
     expect(server.requests).toEqual(['/editor/client.json']);
   });
 
-  test('makes one row and causes one fetch with many requests at once, on two instances (draft 5, security R140)', async () => {
+  test('makes one row and causes one fetch with many requests at once, on two instances (draft-ietf-oauth-client-id-metadata-document 5, security R140)', async () => {
     const clientId = server.serve('/at-once.json', {}, { until: new Promise((resolve) => setTimeout(resolve, 100)) });
     const pages = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
@@ -229,7 +229,7 @@ describe('an address', () => {
     ).toEqual([]);
   });
 
-  test('of 512 characters is fetched, and administrators can approve its client (draft 3, protocols P52)', async () => {
+  test('of 512 characters is fetched, and administrators can approve its client (draft-ietf-oauth-client-id-metadata-document 3, protocols P52)', async () => {
     const path = `/${'x'.repeat(511 - server.origin.length)}`;
     const clientId = await approved(path);
     expect(clientId).toHaveLength(512);
@@ -281,7 +281,7 @@ describe('a document', () => {
       for (let times = 0; times < 3; times++) expect(await ask(clientId)).toMatchObject({ status: 400 });
       expect(server.requests).toEqual([path]);
       expect(await rowOf(clientId)).toBeUndefined();
-      // a failure is no document: the next fetch reads it (draft 5.2)
+      // a failure is no document: the next fetch reads it (draft-ietf-oauth-client-id-metadata-document 5.2)
       server.serve(path);
       await age(clientId, '61 seconds');
       expect(await ask(clientId)).toMatchObject({ status: 200 });
@@ -326,7 +326,7 @@ describe('a document', () => {
 describe('a document that changes', () => {
   const changes = { redirect_uris: ['http://127.0.0.1/other'], client_name: 'Another Editor' };
 
-  test('is read again when it is no longer fresh, with the entity tag of the known one (draft 5.1)', async () => {
+  test('is read again when it is no longer fresh, with the entity tag of the known one (draft-ietf-oauth-client-id-metadata-document 5.1)', async () => {
     const clientId = server.serve('/tagged.json', {}, { headers: { etag: '"one"', 'cache-control': 'max-age=600' } });
     await ask(clientId);
     await age(clientId, '599 seconds');

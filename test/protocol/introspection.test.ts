@@ -40,7 +40,7 @@ async function introspect(caller: TestClient | undefined, form: Record<string, s
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-test('a live access token is described with all members of the specification (2.10)', async () => {
+test('a live access token is described with all members of the specification (specification 2.10)', async () => {
   const { status, text, headers } = await introspect(client, {
     token: tokens['access_token']!,
     token_type_hint: 'access_token',

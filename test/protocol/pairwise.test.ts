@@ -147,7 +147,7 @@ describe('the subject', () => {
     expect(await service.database.sql('SELECT 1 FROM pairwise_subjects WHERE subject = $1', [own])).toEqual([]);
   });
 
-  test('adds no statement to the hot paths (architecture, speed)', async () => {
+  test('adds no statement to the hot paths (architecture, hot paths)', async () => {
     const agent = new UserAgent(service);
     const code = responseParameters(await agent.authorize(shop, user))['code']!;
     await introspect(shop, 'x');

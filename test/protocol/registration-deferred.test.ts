@@ -63,7 +63,7 @@ function expectRefused(answer: Answer, error: string, error_description = refusa
 }
 
 describe('a registration whose client can wait', () => {
-  test('is deferred with two codes, a verification URI and times (approval-based DCR 3.2.2)', async () => {
+  test('is deferred with two codes, a verification URI and times (draft-dellaert-oauth-approval-based-dcr 3.2.2)', async () => {
     const { id, answer } = await defer();
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
     expect(answer.headers.get('cache-control')).toBe('no-store');
@@ -84,7 +84,7 @@ describe('a registration whose client can wait', () => {
     expect(await service.store.clients.countWaiting(1000, 'service')).toBe(waiting.length);
   });
 
-  test('stores and logs neither code (approval-based DCR 6.4, security R99)', async () => {
+  test('stores and logs neither code (draft-dellaert-oauth-approval-based-dcr 6.4, security R99)', async () => {
     const { id, code, answer } = await defer();
     await approve({ id, code, answer });
     const collected = await poll(code);
@@ -101,7 +101,7 @@ describe('a registration whose client can wait', () => {
     }
   });
 
-  test('completes at once if no approval is needed: with an initial access token, or with automatic approval (approval-based DCR 3.2.1)', async () => {
+  test('completes at once if no approval is needed: with an initial access token, or with automatic approval (draft-dellaert-oauth-approval-based-dcr 3.2.1)', async () => {
     const { body } = await admin('/registration-tokens', 'POST', {});
     const metadata = { redirect_uris: [redirect], registration_mode: ['approval', 'immediate'] };
     const trusted = await send(metadata, { authorization: `Bearer ${body['initial_access_token'] as string}` });
@@ -114,7 +114,7 @@ describe('a registration whose client can wait', () => {
 });
 
 test.each([[undefined], [[]], [['immediate']], [['Approval', 'later']]])(
-  'registration_mode %j does not defer: the answer is a disabled registration (service specification 4.5)',
+  'registration_mode %j does not defer: the answer is a disabled registration (specification 4.5)',
   async (registration_mode) => {
     const answer = await send({ redirect_uris: [redirect], registration_mode });
     expect(answer).toMatchObject({ status: 201, body: { status: 'disabled' } });
@@ -156,7 +156,7 @@ const ways: Record<string, (id: string) => Promise<void>> = {
   },
 };
 test.each(Object.entries(ways))(
-  'after approval by %s, the next poll completes the registration, with credentials that work on every instance (approval-based DCR 3.3.4)',
+  'after approval by %s, the next poll completes the registration, with credentials that work on every instance (draft-dellaert-oauth-approval-based-dcr 3.3.4)',
   async (_way, approveBy) => {
     const { id, code } = await defer({ grant_types: ['client_credentials'] });
     const pending = await poll(code, service.instances[1]);
@@ -202,7 +202,7 @@ test('the command line shows what a registration waits for (decisions section 8)
   expect(await line()).toMatch(/ disabled +collection /);
 });
 
-test('of fifty simultaneous polls after the approval, exactly one gets the registration (approval-based DCR 3.3.4)', async () => {
+test('of fifty simultaneous polls after the approval, exactly one gets the registration (draft-dellaert-oauth-approval-based-dcr 3.3.4)', async () => {
   const deferred = await defer();
   await approve(deferred);
   const answers = await Promise.all(
@@ -221,7 +221,7 @@ test('of fifty simultaneous polls after the approval, exactly one gets the regis
   expect(events).toEqual([{ actor: client_id }]);
 });
 
-test('a client that polls too early must wait longer each time, and the interval applies on every instance (approval-based DCR 3.3.3)', async () => {
+test('a client that polls too early must wait longer each time, and the interval applies on every instance (draft-dellaert-oauth-approval-based-dcr 3.3.3)', async () => {
   const { id, code } = await defer();
   const wait = (seconds: number) =>
     sql(
@@ -253,7 +253,7 @@ describe('a refused registration', () => {
   const refuse = (id: string, reason: string, version = 1) =>
     admin(`/clients/${id}/refuse`, 'POST', { version, reason });
 
-  test('is answered with the reason if the protocol allows its characters, on every poll (approval-based DCR 3.3.5)', async () => {
+  test('is answered with the reason if the protocol allows its characters, on every poll (draft-dellaert-oauth-approval-based-dcr 3.3.5)', async () => {
     const deferred = await defer();
     const { id, code } = deferred;
     expect((await refuse(id, 'Nobody here knows this application.')).status).toBe(200);
@@ -272,7 +272,7 @@ describe('a refused registration', () => {
 });
 
 describe('an expired registration', () => {
-  test('deletes its client, approved or not, and the registrant gets the reason for an hour (approval-based DCR 3.3.5)', async () => {
+  test('deletes its client, approved or not, and the registrant gets the reason for an hour (draft-dellaert-oauth-approval-based-dcr 3.3.5)', async () => {
     const [undecided, approved, refused, live] = await Promise.all([defer(), defer(), defer(), defer()]);
     await approve(approved);
     await admin(`/clients/${refused.id}/refuse`, 'POST', { version: 1, reason: 'No.' });
@@ -304,12 +304,12 @@ test.each([
   ['that is malformed', 'x'],
   ['that is empty', ''],
   ['of another kind', `ghra_${'A'.repeat(49)}`],
-])('a code %s cannot be completed (approval-based DCR 3.3.5)', async (_what, code) => {
+])('a code %s cannot be completed (draft-dellaert-oauth-approval-based-dcr 3.3.5)', async (_what, code) => {
   expectRefused(await poll(code), 'invalid_registration');
   expectRefused(await cancel(code), 'invalid_registration');
 });
 
-test('a request with a registration code registers no client (approval-based DCR 3.3.1)', async () => {
+test('a request with a registration code registers no client (draft-dellaert-oauth-approval-based-dcr 3.3.1)', async () => {
   const count = async () => (await sql<{ n: number }>('SELECT count(*)::int AS n FROM clients'))[0]!.n;
   const before = await count();
   const metadata = { redirect_uris: [redirect], registration_mode: ['approval'] };
@@ -329,7 +329,7 @@ test('a request with a registration code registers no client (approval-based DCR
   expect(await count()).toBe(before + 1);
 });
 
-test('a registrant who cancels gets 204 once, and the client is deleted, approved or not (approval-based DCR 3.4)', async () => {
+test('a registrant who cancels gets 204 once, and the client is deleted, approved or not (draft-dellaert-oauth-approval-based-dcr 3.4)', async () => {
   const [waiting, approved] = await Promise.all([defer(), defer()]);
   await approve(approved);
   for (const { id, code } of [waiting, approved]) {
@@ -452,7 +452,7 @@ describe('the repeat of a lost response', () => {
     });
   });
 
-  test('is refused once the registration was refused or has expired (approval-based DCR 6.4)', async () => {
+  test('is refused once the registration was refused or has expired (draft-dellaert-oauth-approval-based-dcr 6.4)', async () => {
     const [refusedKey, expiredKey] = [newKey(), newKey()];
     const [refusedBody, expiredBody] = [randomUUID(), randomUUID()].map((name) => ({
       redirect_uris: [redirect],
@@ -467,7 +467,7 @@ describe('the repeat of a lost response', () => {
   });
 });
 
-test('the modes are listed in the OAuth server metadata, and not in the OpenID document (approval-based DCR 5)', async () => {
+test('the modes are listed in the OAuth server metadata, and not in the OpenID document (draft-dellaert-oauth-approval-based-dcr 5)', async () => {
   const read = async (name: string) => (await call(`${service.issuer}/.well-known/${name}`)).body;
   expect((await read('oauth-authorization-server'))['registration_modes_supported']).toEqual(['immediate', 'approval']);
   expect(await read('openid-configuration')).not.toHaveProperty('registration_modes_supported');

@@ -221,7 +221,7 @@ test('an administrator creates a client with such an address by route and comman
   expect(JSON.parse(stdout)).toMatchObject({ application_type: 'native', redirect_uris: [editor] });
 });
 
-test('the document of a client keeps its good addresses, and an administrator admits the other (client ID metadata documents, reports A5)', async () => {
+test('the document of a client keeps its good addresses, and an administrator admits the other (draft-ietf-oauth-client-id-metadata-document, reports A5)', async () => {
   const server = await startDocumentServer();
   const other = await startTestService({
     environment: {

@@ -321,16 +321,19 @@ test.each([
   ['9007199254740993', 'an integer beyond 2^53'],
   ['[{"deep": 12345678901234567890}]', 'in a nested value'],
   ['9007199254740993e0', 'in another notation'],
-])('the number %s is refused, since it cannot be stored exactly: %s (specification 2.7, A65)', async (number) => {
-  const { code } = await signedIn();
-  const refused = await putText(code, `{"settings":{"number":${number}}}`);
-  expect(refused.status).toBe(400);
-  expect(refused.body).toMatchObject({
-    error: 'invalid_request',
-    error_description: expect.stringContaining('number that cannot be stored exactly'),
-  });
-  expect((await call('/user/me/settings', `Bearer ${code}`)).body!['settings']).toEqual({});
-});
+])(
+  'the number %s is refused, since it cannot be stored exactly: %s (specification 2.7, security A65)',
+  async (number) => {
+    const { code } = await signedIn();
+    const refused = await putText(code, `{"settings":{"number":${number}}}`);
+    expect(refused.status).toBe(400);
+    expect(refused.body).toMatchObject({
+      error: 'invalid_request',
+      error_description: expect.stringContaining('number that cannot be stored exactly'),
+    });
+    expect((await call('/user/me/settings', `Bearer ${code}`)).body!['settings']).toEqual({});
+  },
+);
 
 test('any other JSON is stored unchanged (specification 2.7, decisions section 5)', async () => {
   const { code } = await signedIn();

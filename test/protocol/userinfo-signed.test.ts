@@ -128,7 +128,7 @@ test.each(['RS256', 'ES256', 'EdDSA'])(
   },
 );
 
-test('a response in JSON needs only one database query (architecture, speed)', async () => {
+test('a response in JSON needs only one database query (architecture, hot paths)', async () => {
   const { access_token } = await obtainTokens(service, await service.createClient(), user);
   const before = service.ofRequests.length;
   expect((await ask(access_token)).status).toBe(200);

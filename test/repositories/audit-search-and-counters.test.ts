@@ -28,7 +28,7 @@ const totals = async (since = new Date(Date.now() - 40 * day * 1000)) => {
   return sums;
 };
 
-test('each event is counted once, in the hour in which it happened, whether or not the background job has processed it (issue 6)', async () => {
+test('each event is counted once, in the hour in which it happened, whether or not the background job has processed it (pages, search)', async () => {
   const at = (age: string) =>
     sql(
       `INSERT INTO audit_events (at, type, outcome) SELECT now() - interval '${age}', type, outcome
@@ -96,7 +96,7 @@ test('the background job deletes only events older than the retention from the a
   await expect(sql(`DELETE FROM audit_events WHERE at < now() - interval '10 days'`)).rejects.toThrow('append-only');
 });
 
-test('a search of the audit trail combines all filters, page by page, and says where it stopped searching (issue 6)', async () => {
+test('a search of the audit trail combines all filters, page by page, and says where it stopped searching (pages, search)', async () => {
   const { search } = service.store.auditSearch;
   await insertEvents(
     45,
@@ -150,7 +150,7 @@ test.each<[string, AuditSearch]>([
   ['a type', { type: 'token.revoked', outcome: 'success' }],
   ['failures', { outcome: 'failure', since: new Date(0) }],
 ])(
-  'the search for %s reads the trail by an index, on the first page and on later pages (issue 6)',
+  'the search for %s reads the trail by an index, on the first page and on later pages (pages, search)',
   async (_, filter) => {
     await sql('ANALYZE audit_events');
     const plans: string[] = [];

@@ -58,7 +58,7 @@ test.each<[string, AuditFilter]>([
   ['one type', { type: 'keys.rotated' }],
   ['the issues of tokens', { type: 'token.issued' }],
 ])(
-  'the view of %s reads no big table as a whole, on the first page and on later pages (architecture)',
+  'the view of %s reads no big table as a whole, on the first page and on later pages (architecture, hot paths)',
   async (_, filter) => {
     for (const before of [undefined, '17', 'token-1790000000000000-0123456789abcdef'])
       expect(await plan(filter, before)).not.toMatch(/Seq Scan on (audit_events|access_tokens|client_sessions)/);

@@ -37,7 +37,7 @@ const found = async (search: string, filter: ClientFilter = {}) =>
   (await service.store.clients.list({ ...filter, search }, page(50))).map(({ clientId }) => clientId);
 
 describe('a search', () => {
-  test('a search finds clients by words of the name, by the id, and by redirect hosts and the domains above them, newest first (issue 6)', async () => {
+  test('a search finds clients by words of the name, by the id, and by redirect hosts and the domains above them, newest first (pages, search)', async () => {
     const first = await named('Café Müller – Orders', {
       redirect_uris: ['https://orders.cafe-mueller.example:8443/cb'],
     });
@@ -65,7 +65,7 @@ describe('a search', () => {
     },
   );
 
-  test('a search combines with the filters and pages through all results, each once (issue 6)', async () => {
+  test('a search combines with the filters and pages through all results, each once (pages, search)', async () => {
     const filters: [ClientFilter, number][] = [
       [{ search: 'made' }, enabled + flood],
       [{ search: 'made.example', status: 'enabled' }, enabled],
@@ -135,7 +135,7 @@ describe('look-alike names', () => {
   });
 });
 
-test('a redirect host is known since the first approved client that had it (issue 6)', async () => {
+test('a redirect host is known since the first approved client that had it (pages, search)', async () => {
   const host = 'tide.example';
   const client = await service.createClient({ redirect_uris: [`https://${host}/cb`] }, { status: 'disabled' });
   const known = async () => (await service.store.clientReview.hosts([host]))[0]!;
@@ -185,7 +185,7 @@ test("an update's changes are listed member by member (security R45)", () => {
   expect(metadataDifference(older as ClientMetadata, before)).toEqual([]);
 });
 
-describe('no query of the console about clients reads a whole table (issue 6)', () => {
+describe('no query of the console about clients reads a whole table (pages, search)', () => {
   const large = ['clients', 'known_redirect_hosts'];
   /** The plans of all statements that `ask` sends; each statement still gets its answer. */
   async function plansOf(ask: (repositories: Repositories) => Promise<unknown>): Promise<string[]> {

@@ -70,7 +70,7 @@ test.each([
   ['a key of an unknown algorithm', `UPDATE signing_keys SET alg = 'HS256'`, check],
   ['two keys that begin to sign at the same time', `UPDATE signing_keys SET alg = 'RS256', active_at = now()`, unique],
   ['an event without an outcome', `INSERT INTO audit_events (type, outcome) VALUES ('x', 'perhaps')`, check],
-])('the database refuses %s (architecture, single use and uniqueness in SQL)', async (_what, statement, code) => {
+])('the database refuses %s (architecture, where a rule lives)', async (_what, statement, code) => {
   const error = await service.database.sql(statement).then(
     () => undefined,
     (refusal: { code: string }) => refusal.code,

@@ -63,7 +63,7 @@ test('adding members and deleting the group take their locks in one order (secur
   expect([await groupsOf(member.sub), await groupsOf(other.sub)]).toEqual([[], []]);
 });
 
-test('a group gets another name and description together or not at all (issue 6)', async () => {
+test('a group gets another name and description together or not at all (pages, groups)', async () => {
   const user = await service.createUser({ groups: ['one'] });
   await administration.createGroup(by, 'two', 'Taken');
   await expect(administration.changeGroup(by, 'one', { name: 'two', description: 'New' })).rejects.toMatchObject({
@@ -75,7 +75,7 @@ test('a group gets another name and description together or not at all (issue 6)
   expect(await groupsOf(user.sub)).toEqual(['three']);
 });
 
-test('a search in very many groups reads only its results (issue 6)', async () => {
+test('a search in very many groups reads only its results (pages, groups)', async () => {
   const { sql } = service.database;
   await sql(
     `INSERT INTO groups (name, description) SELECT 'many-' || i, 'One of many' FROM generate_series(1, 20000) AS i`,

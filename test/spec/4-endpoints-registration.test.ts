@@ -34,7 +34,7 @@ test('4.5 Register: with an initial access token of an administrator the client 
   expect(body['status']).toBe('enabled');
 });
 
-test('4.5 Register: only a client that requests the mode approval gets 202, and then 201 when it is approved (approval-based DCR 3.1)', async () => {
+test('4.5 Register: only a client that requests the mode approval gets 202, and then 201 when it is approved (draft-dellaert-oauth-approval-based-dcr 3.1)', async () => {
   const plain = await register(service(), { registration_mode: ['immediate'] });
   expect(plain).toMatchObject({ status: 201, body: { status: 'disabled' } });
   const deferred = await register(service(), { client_name: 'Deferred', registration_mode: ['approval'] });

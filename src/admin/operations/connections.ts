@@ -1,4 +1,4 @@
-// Declares the operations on connections, and on the links of users to them.
+// Declares the operations on connections, and on the links of users to them: for administrators only (federation FR18).
 import { z } from 'zod';
 import { connectionLinkView, connectionView } from '../../domain/administrator-views.ts';
 import { connectionChangeShape, newConnectionShape } from '../../oauth/connection-shape.ts';

@@ -1,4 +1,4 @@
-// Serves GET /authenticate, the short form of an authorization request (service specification 4.2, decisions section 3).
+// Serves GET /authenticate, the short form of an authorization request (specification 4.2, decisions section 3).
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';

@@ -1,4 +1,4 @@
-// Serves GET /end-session: a client ends its own client session by a signed request, without a page (service specification 4.4).
+// Serves GET /end-session: a client ends its own client session by a signed request, without a page (specification 4.4).
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';

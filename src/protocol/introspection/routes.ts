@@ -1,4 +1,4 @@
-// Serves POST /introspect: tells a client whether a token is active, and its properties (RFC 7662, RFC 9701, service specification 4.8).
+// Serves POST /introspect: tells a client whether a token is active, and its properties (RFC 7662, RFC 9701, specification 4.8).
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { createInstanceLimit } from '../../domain/rate-limits/rate-limits.ts';

@@ -37,7 +37,7 @@ export function withHidden(
   };
 }
 
-/** The client information response (RFC 7591 3.2.1, service specification 2.2). */
+/** The client information response (RFC 7591 3.2.1, specification 2.2). */
 export function registrationResponse(
   config: Config,
   client: Client,

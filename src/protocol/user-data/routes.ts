@@ -1,4 +1,4 @@
-// Serves the claims, scope and settings of a user to clients below /user/{sub} (service specification 4.7).
+// Serves the claims, scope and settings of a user to clients below /user/{sub} (specification 4.7).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { jsonErrors, noStore, resourceChallenge, resourceErrors } from '../../server/errors.ts';

@@ -1,4 +1,4 @@
-// Checks which client asks for the data of which user, by the two variants of the Authorization header (service specification 4.7).
+// Checks which client asks for the data of which user, by the two variants of the Authorization header (specification 4.7).
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
   type Lookup,

@@ -1,4 +1,4 @@
-// Reads and writes the table group_memberships: which source says that a user is in a group.
+// Reads and writes the table group_memberships: which source says that a user is in a group (federation 3, FR38).
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 

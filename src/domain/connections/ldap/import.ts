@@ -182,7 +182,7 @@ export function createDirectoryImports(options: DirectoryImportOptions) {
     if (isEnabled) counts.enabled++;
   }
 
-  /** Disables a user who is gone, with all sessions and tokens (security R54). An administrator only loses the sessions that came this way. */
+  /** Disables a user who is gone, with all sessions and tokens (security R54, federation FR37). An administrator only loses the sessions that came this way. */
   async function leave({ id }: Connection, subject: string, sub: string, counts: ImportCounts): Promise<void> {
     const left = await store.transaction(async ({ users, connections, auditEvents, directoryImports }) => {
       const user = await users.lock(sub);
