@@ -57,7 +57,11 @@ export function carryOverAddresses(store: Store, logger: Logger): { stop(): Prom
       try {
         const left = await convertAll();
         if (left === 0) break;
-        if (!told) logger.info({ left }, 'addresses wait for users in use, or for an instance of the previous version');
+        if (!told)
+          logger.info(
+            { left },
+            'addresses wait for users in use or with an open link, or for an instance of the previous version',
+          );
         told = true;
       } catch (error) {
         if (!signal.aborted) logger.warn({ err: error }, 'addresses could not get the A-label of their domain');

@@ -9,11 +9,14 @@ export interface UnstoredAddress {
   other: string | undefined;
 }
 
-// Users in use are left for later. While an instance of before the migration serves, which does not find the stored form of an address, all are.
+// Users in use are left for later, and so are those with an open link, such as an invitation, which another address would end. While an instance of before the migration serves, which does not find the stored form of an address, all are.
 const next = statement(
   'unstored_addresses.next',
   `SELECT u.sub, u.email FROM unstored_addresses a JOIN users u USING (sub)
-    WHERE a.tried_at IS NULL AND NOT EXISTS (
+    WHERE a.tried_at IS NULL
+      AND NOT EXISTS (SELECT FROM mailed_links l WHERE l.sub = u.sub AND l.used_at IS NULL AND l.expires_at > now())
+      AND NOT EXISTS (SELECT FROM outbox o WHERE o.channel = 'mail' AND o.sub = u.sub)
+      AND NOT EXISTS (
       SELECT FROM instances i WHERE i.started_at < a.found_at AND i.seen_at > now() - make_interval(secs => ${instanceTimeout}))
     ORDER BY a.sub LIMIT $1 FOR UPDATE OF a, u SKIP LOCKED`,
 );
