@@ -155,7 +155,7 @@ export const useDpopNonce = (nonce: string, status = 400) =>
     },
   );
 export const accessDenied = (description: string) => new OAuthError('access_denied', description, 403);
-export const notFound = (description: string) => new OAuthError('not_found', description, 404);
+export const notFound = (reason: string | Refusal) => new OAuthError('not_found', reason, 404);
 export const conflict = (reason: string | Refusal) => new OAuthError('conflict', reason, 409);
 
 /** Client authentication failed (RFC 6749 5.2). The response is the same for every reason (security R39). */

@@ -232,6 +232,9 @@ const connectionRules = {
 const storedRules = {
   'attribute.exists': 'there is an attribute of this name, or there are {most}: there can be no more',
   'attribute.shared': 'two users have the same value: change one of them first',
+  'client.changed': 'the client has changed since you reviewed it: review the current version, then decide',
+  'role.exists': 'the client has a role of this name, or {most} roles',
+  'role.unknown': 'the client has no such role',
   'group.exists': 'a group with this name already exists',
   'group.large':
     'the group has more than {most} members: rename or delete it with the command line, which does so in steps',

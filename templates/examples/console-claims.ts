@@ -39,7 +39,7 @@ export const consoleClaimsExamples: Examples<ConsoleClaimsPages> = {
         { claim: 'dept', from: 'department', into: ['userinfo'], how: '', key: '{}' },
       ],
       typed: { act: 'rule-add', claim: 'sub', from: 'department', case: 'lower', into_userinfo: 'true' },
-      problem: 'rule',
+      refused: { field: 'claim', member: 'claim_rules.2.claim', code: 'claim-name', whole: false },
       preview: {
         ...{ typed: 'ada', username: 'ada', groupsOmitted: true },
         idToken: '{\n  "sub": "248289761001"\n}',

@@ -42,10 +42,8 @@ export const consoleClientCreateExamples: Examples<ConsoleClientCreatePages> = {
       ...frame,
       kind: 'web',
       form: form('/admin/clients/new/web'),
-      problem:
-        'resource_uris: the client quay holds https://api.example: disable that client first, or refuse this claim',
       asked: [
-        field('client_name', 'text', 'Harbour'),
+        field('client_name', 'text', '', { fault: { code: 'missing' } }),
         field('redirect_uris', 'lines', 'https://harbour.example/callback'),
         field('post_logout_redirect_uris', 'lines', 'http://harbour.example/', { fault: { code: 'address.relative' } }),
       ],

@@ -231,8 +231,6 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
       ...frame,
       client: named,
       form: form('/admin/clients/harbour/edit'),
-      problem:
-        'resource_uris: the client quay holds https://api.example: disable that client first, or refuse this claim',
       changed: true,
       waits: true,
       groups: [

@@ -198,6 +198,41 @@ describe.each(Object.entries(forms))('the form of %s', (_name, { path, page: sho
   });
 });
 
+test('what is refused on the page of claims marks its control among those of each role (pages.md)', async () => {
+  await prepare();
+  const { clientId } = await service.createClient();
+  const path = `/admin/clients/${clientId}/claims`;
+  const act = async (typed: Record<string, string>) =>
+    agent.post(path, { ...formOf(await agent.get(path), path), ...typed });
+  for (const name of ['reader', 'writer']) expect((await act({ act: 'role-add', name })).status).toBe(303);
+  const rule = { act: 'rule-add', claim: 'dept', from: 'flag', into_userinfo: 'true' };
+  expect((await act(rule)).status).toBe(303);
+  const cases: [Record<string, string>, string[]][] = [
+    [{ act: 'role-add', name: 'a,b' }, ['role-name']],
+    [{ act: 'role-add', name: 'reader' }, ['role-name']],
+    [{ act: 'role-give', role: 'writer', user: 'no-such-user' }, ['give-user-1']],
+    [{ act: 'role-give', role: 'writer', group: 'no-such-group' }, ['give-group-1']],
+    [{ ...rule, claim: 'sub' }, ['claim']],
+    [{ ...rule, from: 'no source' }, ['from']],
+    [{ ...rule, from: 'constant', value: 'x'.repeat(1001) }, ['value']],
+    [{ ...rule, strip: long }, ['strip']],
+    [{ ...rule, map: `a = ${long}` }, ['map']],
+    [{ ...rule, default: long }, ['default']],
+    [{ ...rule, case: tampered }, ['case']],
+    [{ ...rule, as: tampered }, ['as']],
+  ];
+  for (const [typed, fields] of cases) {
+    const page = await act(typed);
+    expect([typed, page.status, marked(page).map(([id]) => id)]).toEqual([typed, 400, fields]);
+  }
+  expect((await act({ ...rule, into_userinfo: '' })).body).toMatch(/aria-describedby="into-fault".*id="into-fault"/s);
+  // no control has these: the page says it at the top
+  for (const typed of [rule, { act: 'role-delete', role: 'none' }, { act: 'scope-give', scope: 'none' }]) {
+    const page = await act(typed as Record<string, string>);
+    expect([typed, page.status, marked(page), page.body.includes('id="problem"')]).toEqual([typed, 400, [], true]);
+  }
+});
+
 /** What the forms change, made once. */
 let prepared: Promise<void> | undefined;
 const prepare = () =>

@@ -85,11 +85,6 @@ export const deleteScope = operation({
 const rolesPath = '/admin/api/clients/:id/roles';
 const byClient = z.object({ id: text(255).describe('The client_id.') });
 const byRole = byClient.extend({ role: text(100).describe('The name of the role.') });
-const roleRefusals = {
-  ...{ conflict: 'role-conflict', name: 'role-name', description: 'role-name' },
-  ...{ groups: 'holders', users: 'holders', unknown: 'holders', not_found: 'holders' },
-  'several-users': 'several',
-};
 const roleView = ({ name, description, groups, users }: ClientRole) => ({ name, description, groups, users });
 const counted = ({ count }: { count: number }) => ({ count });
 
@@ -125,7 +120,6 @@ export const createRole = operation({
   input: () => newRoleShape,
   status: 201,
   answer: 'Role',
-  refusals: roleRefusals,
   handler: ({ administration }, { params: { id }, input, actor }) => administration.createRole(actor, id, input),
   view: roleView,
   command: {
@@ -145,7 +139,6 @@ const holders = (name: 'give' | 'take', summary: string) =>
     params: byRole,
     input: () => roleHoldersShape,
     answer: 'HoldersChange',
-    refusals: roleRefusals,
     async handler({ administration }, { params: { id, role }, input, actor }) {
       return { count: await administration[name === 'give' ? 'giveRole' : 'takeRole'](actor, id, role, input) };
     },
@@ -165,7 +158,6 @@ export const deleteRole = operation({
   tag: 'roles',
   summary: 'Deletes a role of a client, which nothing has any more',
   params: byRole,
-  refusals: { not_found: 'holders' },
   handler: ({ administration }, { params: { id, role }, actor }) => administration.deleteRole(actor, id, role),
   command: {
     name: 'role delete',

@@ -2,6 +2,7 @@
 // An operation that changes nothing has no event (security R91).
 import { consoleClientId } from '../../oauth/console-client.ts';
 import { conflict, invalidRequest, notFound, OAuthError } from '../../oauth/errors.ts';
+import { refusal } from '../../oauth/refusals.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
 import { requireConnections, requireGroups } from './client-access.ts';
@@ -44,8 +45,7 @@ export interface UserDecision extends UserChange {
 
 /** @throws OAuthError conflict */
 function requireVersion(client: Client, version: number | undefined): void {
-  if (version !== undefined && version !== client.version)
-    throw conflict('the client has changed since you reviewed it: review the current version, then decide');
+  if (version !== undefined && version !== client.version) throw conflict(refusal('client.changed', 'version'));
 }
 
 /** Refuses changes of the console's own client: another redirect URI would give its owner access to the console. */

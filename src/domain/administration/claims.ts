@@ -44,7 +44,7 @@ export function claimOperations(store: Store) {
         const { clientRoles, auditEvents } = repositories;
         await requireClient(repositories, clientId);
         if (!(await clientRoles.list(clientId)).some(({ name }) => name === role))
-          throw notFound('the client has no such role');
+          throw notFound(refusal('role.unknown', 'role'));
         for (const name of groups)
           if (type === 'role.given' && !(await repositories.groups.find(name)))
             throw invalidRequest(refusal('unknown', 'groups'));
@@ -100,7 +100,7 @@ export function claimOperations(store: Store) {
       store.transaction(async (repositories) => {
         await requireClient(repositories, clientId);
         if (!(await repositories.clientRoles.insert(clientId, name, description, maxRoles)))
-          throw conflict(`the client has a role of this name, or ${maxRoles} roles`);
+          throw conflict(refusal('role.exists', 'name', { most: String(maxRoles) }));
         const event = { type: 'role.created', outcome: 'success', clientId, detail: { role: name } } as const;
         await repositories.auditEvents.insert({ ...by, ...event });
         return { name, description, groups: [], users: 0 };
@@ -109,7 +109,7 @@ export function claimOperations(store: Store) {
     deleteRole: (by: Actor, clientId: string, role: string): Promise<void> =>
       store.transaction(async ({ clientRoles, auditEvents }) => {
         if (role.includes('\0') || !(await clientRoles.delete(clientId, role)))
-          throw notFound('the client has no such role');
+          throw notFound(refusal('role.unknown', 'role'));
         await auditEvents.insert({ ...by, type: 'role.deleted', outcome: 'success', clientId, detail: { role } });
       }),
     /** @throws OAuthError not_found, or invalid_request for a group or user that does not exist */

@@ -1,6 +1,6 @@
 // Declares what the console's page about the claims of a client shows.
 import type { ConsoleFrame } from './console.ts';
-import type { FormView } from './parts.ts';
+import type { FormView, RefusedView } from './parts.ts';
 
 export interface ConsoleClaimsPages {
   /** Posts `act`, with the fields of each form; a GET with `user` shows a preview. */
@@ -26,10 +26,8 @@ export interface ConsoleClaimsPages {
     groups: string[];
     /** What a refused form shows again. */
     typed: Readonly<Record<string, string>>;
-    /** A key of the catalogue under `console.claims.problem.`. */
-    problem?: 'role-conflict' | 'role-name' | 'holders' | 'several' | 'rule' | 'conflict';
-    /** The field of the role that is typed to which the problem belongs. */
-    field?: 'group' | 'user';
+    /** The field is the id of a control: the page has some of each kind. */
+    refused?: RefusedView;
     /** The claims of a user, each as JSON; a fault if the text names no user, or more than one. */
     preview?: {
       typed: string;

@@ -32,8 +32,6 @@ export interface ConsoleClientCreatePages {
     form: FormView;
     asked: ClientField[];
     advanced: { name: string; fields: ClientField[] }[];
-    /** Why the database refused the client, in English: another client holds a resource. */
-    problem?: string;
   };
   'console-client-created': ConsoleFrame &
     Named & {

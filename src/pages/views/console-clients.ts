@@ -150,8 +150,6 @@ export interface ConsoleClientPages {
     client: Named;
     form: FormView;
     groups: { name: string; fields: ClientField[] }[];
-    /** Why the database refused the client, in English: another client holds a resource. */
-    problem?: string;
     changed?: boolean;
     /** A change of this client is pending: its approval replaces what is saved here. */
     waits?: boolean;

@@ -17,7 +17,6 @@ export const consoleClientCreateStates: View[] = clientKinds.flatMap((kind): Vie
       data: {
         ...create,
         kind: kind.name,
-        problem: undefined,
         asked: groups.flatMap(({ fields }) => fields.filter(isAsked)),
         advanced: groups.map(({ name, fields }) => ({ name, fields: fields.filter((field) => !isAsked(field)) })),
       },

@@ -27,12 +27,12 @@ export const consoleClientStates: View[] = [
   ...[...faultsTogether, ...ownRefusals('console.field').map(({ field, code }) => ({ [field!]: { code } }))].map(
     (faults): View => ({
       name: 'console-client-edit',
-      data: { ...edit, problem: undefined, changed: undefined, groups: fieldsOf(formOfKind(web), faults) } as never,
+      data: { ...edit, changed: undefined, groups: fieldsOf(formOfKind(web), faults) } as never,
     }),
   ),
   {
     name: 'console-client-edit',
-    data: { ...edit, problem: undefined, groups: fieldsOf({}, { client_name: { code: 'document.members' } }) },
+    data: { ...edit, groups: fieldsOf({}, { client_name: { code: 'document.members' } }) },
   },
   { name: 'console-clients', data: { ...list, pending: { count: 3, more: false } } },
   { name: 'console-clients', data: { ...emptyList, filtered: true } },
@@ -75,7 +75,7 @@ export const consoleClientStates: View[] = [
   { name: 'console-client-edit', data: { ...edit, changed: false } },
   {
     name: 'console-client-edit',
-    data: { ...edit, problem: undefined, changed: false, waits: false, groups: fieldsOf(formOfKind(web), {}) },
+    data: { ...edit, changed: false, waits: false, groups: fieldsOf(formOfKind(web), {}) },
   },
   ...(['nothing', 'changed'] as const).map((problem): View => ({
     name: 'console-client-secrets',

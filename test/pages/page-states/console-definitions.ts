@@ -30,16 +30,19 @@ const scopes = {
 
 export const consoleDefinitionsStates: View[] = [
   { name: 'console-client-claims', data: { ...claims[1], done: 'claims-saved' } },
-  ...(['role-conflict', 'role-name', 'holders', 'conflict'] as const).map((problem): View => ({
+  ...ownRefusals('console.claims').map((refused): View => {
+    const field = { user: 'give-user-0', group: 'give-group-0', name: 'role-name' }[refused.field!]!;
+    return { name: 'console-client-claims', data: { ...claims[1], refused: { ...refused, field } } };
+  }),
+  {
     name: 'console-client-claims',
-    data: { ...claims[1], problem },
-  })),
+    data: {
+      ...claims[1],
+      refused: { field: 'into', member: 'claim_rules.2.into', code: 'claim-places', whole: false },
+    },
+  },
   { name: 'console-client-claims', data: { ...claims[0], preview: { typed: 'nobody', fault: 'unknown' } } },
   { name: 'console-client-claims', data: { ...claims[0], preview: { typed: 'two', fault: 'several' } } },
-  ...(['group', 'user'] as const).map((field): View => ({
-    name: 'console-client-claims',
-    data: { ...claims[1], typed: { act: 'role-give', role: 'admin', [field]: 'two' }, problem: 'several', field },
-  })),
   { name: 'console-definitions', data: { ...list[0], kind: 'scopes' } },
   ...ownRefusals('console.definitions').map((refused): View => {
     const data = scopes.fields.some(({ name }) => name === refused.field) ? scopes : form[0];

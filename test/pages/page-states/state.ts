@@ -30,7 +30,7 @@ export const refusedCodes = Object.keys(catalogueOf('en'))
 
 /** What the sentences name. */
 export const refusedParams = Object.fromEntries(
-  ['least', 'most', 'grant', 'domain', 'connection', 'name', 'user', 'connections', 'names'].map((name) => [
+  ['least', 'most', 'grant', 'domain', 'connection', 'name', 'user', 'connections', 'names', 'sentence'].map((name) => [
     name,
     '12',
   ]),

@@ -14,6 +14,9 @@ import { createRole, deleteRole, giveRole, takeRole } from '../../operations/cla
 import { changeClient, findClient } from '../../operations/clients.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
+import { type Refusal, refusal } from '../../../oauth/refusals.ts';
+import type { RefusedView } from '../../../pages/views/parts.ts';
+import { refusedView } from '../refused.ts';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
 import { userNamed } from '../named-user.ts';
 import { clientPath, listPath } from './view.ts';
@@ -25,7 +28,6 @@ const maxHolders = 50;
 const maxOffered = 200;
 
 type Page = ConsoleClaimsPages['console-client-claims'];
-type Refused = Required<Pick<Page, 'problem'>> & Pick<Page, 'field'>;
 type Typed = Readonly<Record<string, string>>;
 
 interface ClaimsRoutesDependencies {
@@ -55,24 +57,16 @@ export async function clientClaimsRoutes(
       ...{ csrf: typed['csrf'], action: path, back: path, fresh: true },
     });
     if (!admin) return reply;
-    const refused = await act(admin, client, typed);
-    return refused === undefined
-      ? admin.done(path, 'claims-saved')
-      : show(admin, await find(request), { typed, ...refused });
+    const refusal = await act(admin, client, typed);
+    return refusal ? show(admin, await find(request), { typed, refusal }) : admin.done(path, 'claims-saved');
   });
 
   /** Does what a form asks for. @returns why not */
-  async function act(admin: AdminSession, client: Client, typed: Typed): Promise<Refused | undefined> {
+  async function act(admin: AdminSession, client: Client, typed: Typed): Promise<Refusal | undefined> {
     const { clientId: id } = client;
     const role = typed['role'] ?? '';
     const call = <P, I>(params: P, input: I) => ({ params, input, actor: admin.by });
-    const outcome = (
-      done: { done: unknown } | { refused: string; member?: string | undefined },
-    ): Refused | undefined => {
-      if ('done' in done) return undefined;
-      const field = done.member?.startsWith('users') ? 'user' : done.member?.startsWith('groups') ? 'group' : undefined;
-      return { problem: done.refused as Refused['problem'], ...(field && { field }) };
-    };
+    const outcome = (done: { done: unknown } | { refused: Refusal }) => ('done' in done ? undefined : done.refused);
     const members = {
       ...(typed['group'] && { groups: [typed['group'].trim()] }),
       ...(typed['user'] && { users: [typed['user'].trim()] }),
@@ -89,7 +83,7 @@ export async function clientClaimsRoutes(
       case 'scope-give':
       case 'scope-take': {
         const { scope = '' } = typed;
-        if (!(await store.scopes.namesAmong([scope])).length) return { problem: 'holders' };
+        if (!(await store.scopes.namesAmong([scope])).length) return refusal('unknown', 'scope');
         await administration.changeClient(admin.by, id, ({ metadata }) => {
           const others = splitScope(metadata.scope).filter((one) => one !== scope);
           return {
@@ -105,22 +99,17 @@ export async function clientClaimsRoutes(
             ? [...client.claimRules, ruleOf(typed)]
             : client.claimRules.filter((rule) => JSON.stringify(rule) !== typed['rule']);
         const input = { claim_rules: rules as ClaimRule[], version: client.version };
-        const changed = await perform(
-          { ...changeClient, refusals: { claim_rules: 'rule', conflict: 'conflict' } },
-          operationContext,
-          call({ id }, input),
-        );
-        return outcome(changed);
+        return outcome(await perform(changeClient, operationContext, call({ id }, input)));
       }
       default:
-        return { problem: 'holders' };
+        return refusal('unknown', 'act');
     }
   }
 
   async function show(
     admin: AdminSession,
     client: Client,
-    { user, typed = {}, ...refused }: { user?: string | undefined; typed?: Typed } & Partial<Refused>,
+    { user, typed = {}, refusal }: { user?: string | undefined; typed?: Typed; refusal?: Refusal },
   ): Promise<FastifyReply> {
     const { clientId } = client;
     const [roles, scopes, attributes, groups] = await Promise.all([
@@ -154,10 +143,10 @@ export async function clientClaimsRoutes(
       sources: ['groups', 'roles', 'constant', ...attributes.map(({ name }) => name)],
       groups: groups.map(({ name }) => name),
       typed,
-      ...refused,
+      ...(refusal && { refused: refusedControl(refusal, typed, roles) }),
       ...(shown && { preview: shown }),
     };
-    const status = refused.problem || shown?.fault ? 400 : 200;
+    const status = refusal || shown?.fault ? 400 : 200;
     return admin.send('console-client-claims', data, { section: 'clients', status });
   }
 
@@ -182,6 +171,23 @@ export async function clientClaimsRoutes(
       introspection: json({ ...made, active: true, username: found.username, ...subject, extended_claims: released }),
     };
   }
+}
+
+const ruleFields = ['claim', 'from', 'value', 'prefix', 'one_of', 'strip', 'case', 'map', 'as', 'default', 'into'];
+
+/** The refusal, with the id of the control for its member: there is one for each role. */
+function refusedControl(given: Refusal, typed: Typed, roles: readonly { name: string }[]): RefusedView {
+  const index = roles.findIndex(({ name }) => name === typed['role']);
+  const ofRole: Record<string, string> =
+    index < 0 ? {} : { groups: `give-group-${index}`, users: `give-user-${index}` };
+  const ids: Record<string, string> =
+    typed['act'] === 'role-add'
+      ? { name: 'role-name' }
+      : typed['act'] === 'rule-add'
+        ? Object.fromEntries(ruleFields.map((name) => [name, name]))
+        : ofRole;
+  const { field, ...view } = refusedView(given, Object.keys(ids));
+  return { ...view, ...(field !== undefined && { field: ids[field]! }) };
 }
 
 /** The rule that the fields make; its schema checks it. */

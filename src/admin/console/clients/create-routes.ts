@@ -121,7 +121,6 @@ export async function clientCreateRoutes(
         advanced: groups
           .map(({ name, fields }) => ({ name, fields: fields.filter((field) => !isAsked(field)) }))
           .filter(({ fields }) => fields.length > 0),
-        ...(refusal?.problem !== undefined && { problem: refusal.problem }),
       },
       { section: 'clients', status: refusal?.status ?? 200 },
     );

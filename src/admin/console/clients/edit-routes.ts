@@ -114,7 +114,6 @@ export async function clientEditRoutes(
         client: named(client),
         form: { ...form, hidden: { ...form.hidden, version } },
         groups: fieldsOf(typed, refusal?.faults ?? {}),
-        ...(refusal?.problem !== undefined && { problem: refusal.problem }),
         ...(refusal?.changed && { changed: true }),
         ...(client.pendingMetadata && { waits: true }),
       },

@@ -10,10 +10,9 @@ import type { ShownCredentials } from '../../../tokens/client-credentials.ts';
 import { faultsOf } from './faults.ts';
 import { clientOfForm } from './fields.ts';
 
-/** Why a form was refused: the faults of its fields, or one problem of the whole. */
+/** Why a form was refused: the faults of its fields, or that the client has changed. */
 export interface FormProblem {
   faults: Record<string, FaultView>;
-  problem?: string;
   changed?: boolean;
   status: number;
 }
@@ -43,11 +42,11 @@ export async function validated(
 /** Turns a refusal into the problem that the form shows; throws any other error. */
 export function problemOf(error: unknown): FormProblem {
   if (!(error instanceof OAuthError) || error.status >= 500) throw error;
-  if (error.refusal?.code === 'resource-held') return { faults: {}, problem: error.description, status: 409 };
-  if (error.code === 'conflict') return { faults: {}, changed: true, status: 409 };
+  if (error.code === 'conflict' && error.refusal?.code !== 'resource-held')
+    return { faults: {}, changed: true, status: 409 };
   if (!error.refusal) throw error;
   const { code, member, params } = error.refusal;
-  return { faults: { [member.split('.', 1)[0]!]: { code, params } }, status: 400 };
+  return { faults: { [member.split('.', 1)[0]!]: { code, params } }, status: error.status };
 }
 
 /** The new secrets as their page shows them, once. */
