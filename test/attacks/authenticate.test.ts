@@ -93,7 +93,7 @@ attack(
     request:
       "/authenticate with a live session as an image, a frame, an object, a script's request, a prefetch, a prerender, and by HEAD, POST and OPTIONS",
     answer: '403, 405 or the sign-in page: no code, no redirect to the client, and no row is left behind',
-    source: 'measurement M6',
+    source: 'a measurement of this service',
     requirements: ['R8', 'R57'],
   },
   async () => {

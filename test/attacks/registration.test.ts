@@ -250,7 +250,7 @@ attack(
     request:
       'Registrations with reserved member names, one member twice, deep nesting, too many members, and numbers beyond all bounds',
     answer: '400 (413 past 64 KiB) before anything is stored, and never a 500',
-    source: 'arkime#2231, measurements M7 and M17',
+    source: 'arkime#2231',
     requirements: ['R103', 'R48'],
   },
   async () => {

@@ -79,7 +79,7 @@ attack(
     request:
       "Two cookies of the name JSESSIONOPENID, the victim's and the attacker's, in either order, in one header or two",
     answer: 'Signed out, and the cookie is expired with the attributes that it was set with',
-    source: 'OWASP ASVS 3.3.1, measurement M11',
+    source: 'OWASP ASVS 3.3.1',
     requirements: ['R51', 'R50'],
   },
   async () => {

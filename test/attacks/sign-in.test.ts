@@ -225,7 +225,7 @@ attack(
       'Passwords that differ at byte 80 only, in emoji, in a space at an end, in an accent; with NUL, a lone surrogate, of 2 KB and of 1 MiB',
     answer:
       'Every difference counts and no character is trimmed; NUL, invalid text and too long passwords are refused before any hashing',
-    source: 'OWASP ASVS 6.2, measurements M18 and M20',
+    source: 'OWASP ASVS 6.2',
     requirements: ['R59', 'R107'],
   },
   async () => {

@@ -266,7 +266,7 @@ attack(
       'Reserved names as keys and within values, keys that are too long or not printable, values too deep, with NUL or a lone surrogate, 64 KiB and a byte, and 50 parallel writes of the last keys on two instances',
     answer:
       '400 or 413 and nothing is stored or merged; the number of keys never passes the quota, and there is no 5xx',
-    source: 'measurements M17 and M20, arkime#2231, HilbertraumAI#251',
+    source: 'arkime#2231, HilbertraumAI#251',
     requirements: ['R87', 'R88', 'R107'],
   },
   async () => {

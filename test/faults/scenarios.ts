@@ -1,4 +1,4 @@
-// Defines the faults of security.md section 3 that a database has, each under load, and what is checked after it.
+// Defines the faults of docs/security.md that a database has, each under load, and what is checked after it.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -95,7 +95,7 @@ export function introspect(
   return form(`${base}/introspect`, { token, ...more }, { authorization: caller.basic });
 }
 
-/** Calls an operation of section 4.7 in the variant that the Authorization header selects. */
+/** Calls an operation of specification 4.7 in the variant that the Authorization header selects. */
 export function ask(
   base: string,
   path: string,
