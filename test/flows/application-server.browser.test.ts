@@ -1,7 +1,7 @@
 // Tests the sample enterprise application server in a real browser: its check of the group, settings, and the end-session request without a
 // page.
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect } from 'vitest';
 import { otherUser, sampleUser } from '../../demo/administrator.ts';
 import { type ApplicationServer, startApplicationServer } from '../../demo/application-server.ts';
 import { type RelyingParty, startRelyingParty } from '../../demo/relying-party.ts';
@@ -13,8 +13,6 @@ import { responseParameters, UserAgent } from '../helpers/user-agent.ts';
 type Person = Awaited<ReturnType<TestService['createUser']>>;
 
 const warning = 40; // pino's level
-
-vi.setConfig({ testTimeout: 120_000 });
 
 describe('the sample application server', () => {
   let service: TestService;

@@ -12,8 +12,6 @@ import { makeCertificates } from '../helpers/certificates.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { authorizationUrl } from '../helpers/user-agent.ts';
 
-vi.setConfig({ testTimeout: 60_000 });
-
 const appUri = 'com.example.app:/done';
 let service: TestService;
 let site: Site;

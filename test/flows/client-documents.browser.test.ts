@@ -6,15 +6,13 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, vi } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { randomSecret } from '../../src/crypto/secrets.ts';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 import { documentCertificate, type DocumentServer, startDocumentServer } from '../helpers/document-server.ts';
 import { freePort, runCommand, type ServerProcess, startServer, stopServers } from '../helpers/server-process.ts';
 import { authorizationUrl, pkce } from '../helpers/user-agent.ts';
-
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
 
 const administrator = { username: 'admin', password: randomSecret() };
 const user = { username: 'ada', password: 'correct horse battery staple' };

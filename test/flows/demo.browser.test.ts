@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import * as oidc from 'openid-client';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect } from 'vitest';
 import { sampleUser } from '../../demo/administrator.ts';
 import { type RelyingParty, startRelyingParty } from '../../demo/relying-party.ts';
 import { createAdministration } from '../../src/domain/administration/administration.ts';
@@ -24,8 +24,6 @@ const usernameLabel = 'User name or email';
 const passwordLabel = 'Password';
 
 // one test opens twenty pages, and a busy machine is slow
-vi.setConfig({ testTimeout: 120_000 });
-
 describe('the sample application', () => {
   let service: TestService;
   let application: RelyingParty;

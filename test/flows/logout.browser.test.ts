@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decodeJwt } from 'jose';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { eventually, redeem } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -13,8 +13,6 @@ import { authorizationUrl, UserAgent } from '../helpers/user-agent.ts';
 type Person = Awaited<ReturnType<TestService['createUser']>>;
 
 const warning = 40; // pino's level
-
-vi.setConfig({ testTimeout: 120_000 });
 
 describe('signing out in a browser', () => {
   let service: TestService;

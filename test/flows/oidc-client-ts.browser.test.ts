@@ -1,12 +1,10 @@
 // Signs a user in to a page of oidc-client-ts in a real browser, with the settings of docs/relying-parties.md, refreshes, and signs out.
 import { readFileSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { serveApplication, type WebApplication } from '../helpers/web-application.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 // the package does not export its script for browsers
 const script = new URL('dist/browser/oidc-client-ts.min.js', import.meta.resolve('oidc-client-ts/package.json'));

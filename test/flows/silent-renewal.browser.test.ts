@@ -3,12 +3,10 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { authorizationUrl } from '../helpers/user-agent.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 // the answer's page posts to its parent page, which has put the address into a frame
 const application = `<!doctype html><title>Harbour</title><link rel="icon" href="data:,"><script>

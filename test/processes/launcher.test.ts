@@ -1,7 +1,17 @@
 // Runs bin/gatehouse and npm start as operators do: from any folder, with any Node on PATH, and until a signal ends them.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -9,9 +19,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { freePort, postmasterOf, surroundings } from '../helpers/server-process.ts';
 
 const root = join(import.meta.dirname, '../..');
-// npm, the service and its database are slow on a busy machine
-vi.setConfig({ testTimeout: 90_000 });
-
 let folder: string;
 /** The path of a checkout, with spaces, that has the code and its packages, and whose files a test may change. */
 let checkout: string;
@@ -186,11 +193,11 @@ describe('npm', () => {
     await vi.waitUntil(() => postmasterOf(dataDir) === undefined, { timeout: 20_000, interval: 10 });
   });
 
-  /** Runs npm start in a new process group, as a terminal's shell does. */
-  async function npmStart(): Promise<{ child: ChildProcess; exited: Promise<unknown[]> }> {
+  /** Runs a script of npm in a new process group, as a terminal's shell does. */
+  async function npmRun(script: string): Promise<{ child: ChildProcess; exited: Promise<unknown[]> }> {
     const port = await freePort();
     issuer = `http://localhost:${port}`;
-    npm = spawn('npm', ['start'], {
+    npm = spawn('npm', ['run', script], {
       cwd: root,
       env: { ...surroundings, PORT: String(port), DATA_DIR: dataDir },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -208,7 +215,7 @@ describe('npm', () => {
     ['SIGINT to npm', 'SIGINT', false],
     ['a SIGINT of the terminal, to npm and the service', 'SIGINT', true],
   ])('%s ends the service gracefully, and npm after it (decisions section 8)', async (_what, signal, group) => {
-    const { child, exited } = await npmStart();
+    const { child, exited } = await npmRun('start');
     await until(() => printed.includes('Gatehouse is ready at'));
     process.kill(group ? -child.pid! : child.pid!, signal);
     expect(await exited).toEqual([0, null]);
@@ -218,10 +225,23 @@ describe('npm', () => {
   });
 
   test('a SIGINT of the terminal during the start ends the service gracefully, although npm repeats it (decisions section 8)', async () => {
-    const { child, exited } = await npmStart();
+    const { child, exited } = await npmRun('start');
     await until(() => postmasterOf(dataDir) !== undefined);
     process.kill(-child.pid!, 'SIGINT');
     expect(await exited).toEqual([0, null]);
     expect(postmasterOf(dataDir)).toBeUndefined();
+  });
+
+  test('npm run dev starts again when a file of the source is written, and ends by SIGINT with its database (design, entities 7)', async () => {
+    const { child, exited } = await npmRun('dev');
+    const starts = () => printed.split('Gatehouse is ready at').length - 1;
+    await until(() => starts() === 1);
+    utimesSync(join(root, 'src/server.ts'), new Date(), new Date());
+    await until(() => starts() === 2);
+    expect((await fetch(`${issuer}/health/live`)).status).toBe(200);
+    process.kill(-child.pid!, 'SIGINT');
+    await exited;
+    await until(() => postmasterOf(dataDir) === undefined);
+    await expect(fetch(`${issuer}/health/live`)).rejects.toThrow('fetch failed');
   });
 });

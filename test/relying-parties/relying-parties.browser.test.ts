@@ -1,14 +1,12 @@
 // Signs a user in and out in Chromium with relying parties of other projects: those that need only npm's and Debian's packages.
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { randomSecret } from '../../src/crypto/secrets.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 import { parties } from './parties.ts';
 import type { Party } from './party.ts';
 import { type Provider, startProvider } from './provider.ts';
 import { launchBrowser, walkThrough } from './walk.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 describe.skipIf(!process.env['CHROMIUM'])('relying parties', () => {
   let database: TestDatabase;
