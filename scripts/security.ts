@@ -116,7 +116,7 @@ what you can expect from us.
 ## Requirements
 
 “Kept in” lists the files that implement a requirement: a comment at the line cites it, as \`(security R15)\`. “Shown by” lists the tests whose titles cite
-it, and the programs that measure what a test cannot. A requirement without a file or without a test fails the build. In a title, ${code('…')} replaces the values of a test with
+it, and the programs that measure what a test cannot. What else comments and titles cite is in [the decisions](decisions.md) and [the architecture](architecture.md). A requirement without a file or without a test fails the build. In a title, ${code('…')} replaces the values of a test with
 many cases.
 
 ${Object.entries(requirements)
@@ -156,7 +156,7 @@ ${tableOf(
   federationCases.map(federationCase).map((id) => [id.replace('federation ', ''), shownBy(rows.get(id))]),
 )}
 
-And these, on what public reports tell of other identity providers:
+And these, on what public reports tell of other identity providers; [the decisions](decisions.md#reports) have the rule of each:
 
 ${tableOf(
   ['', 'Shown by'],
