@@ -198,7 +198,7 @@ describe.each(Object.entries(forms))('the form of %s', (_name, { path, page: sho
   });
 });
 
-test('what is refused on the page of claims marks its control among those of each role (pages.md)', async () => {
+test('what is refused on the page of claims marks its control among those of each role (pages, forms)', async () => {
   await prepare();
   const { clientId } = await service.createClient();
   const path = `/admin/clients/${clientId}/claims`;

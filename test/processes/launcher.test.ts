@@ -232,7 +232,7 @@ describe('npm', () => {
     expect(postmasterOf(dataDir)).toBeUndefined();
   });
 
-  test('npm run dev starts again when a file of the source is written, and ends by SIGINT with its database (design, entities 7)', async () => {
+  test('npm run dev starts again when a file of the source is written, and ends by SIGINT with its database', async () => {
     const { child, exited } = await npmRun('dev');
     const starts = () => printed.split('Gatehouse is ready at').length - 1;
     await until(() => starts() === 1);
