@@ -232,6 +232,7 @@ const connectionRules = {
 const storedRules = {
   'attribute.exists': 'there is an attribute of this name, or there are {most}: there can be no more',
   'attribute.shared': 'two users have the same value: change one of them first',
+  'last-administrator': 'this is the last enabled administrator: make another user an administrator first',
   'client.changed': 'the client has changed since you reviewed it: review the current version, then decide',
   'role.exists': 'the client has a role of this name, or {most} roles',
   'role.unknown': 'the client has no such role',

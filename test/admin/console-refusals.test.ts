@@ -60,6 +60,8 @@ const tampered = 'x';
 type Typed = string | Record<string, string>;
 interface Form {
   path: string;
+  /** Fields of which any value is taken. */
+  never?: string[];
   /** The page with the form, if it has another address. */
   page?: string;
   /** What makes the form acceptable, but for the field that is wrong. */
@@ -171,6 +173,15 @@ const forms: Record<string, Form> = {
     right: {},
     wrong: { name: ['', 'crew', 'x'.repeat(256)], description: 'x'.repeat(1001), guarded_sources: 'No such!' },
   },
+  'new user': {
+    path: '/admin/users/new',
+    never: ['access'],
+    right: { username: 'grace', access: 'invite' },
+    wrong: {
+      ...{ username: ['', long, 'a\u200bb', '0a1b2c3d-0a1b-4c3d-8a1b-0a1b2c3d4e5f', 'root'], email: ['none', long] },
+      ...{ name: long, given_name: long, family_name: long, password: { access: 'password', password: 'x' } },
+    },
+  },
   'members of a group': {
     path: '/admin/groups/ops/members',
     page: '/admin/groups/ops',
@@ -181,22 +192,32 @@ const forms: Record<string, Form> = {
   },
 };
 
-describe.each(Object.entries(forms))('the form of %s', (_name, { path, page: shownAt = path, right, wrong }) => {
-  beforeAll(prepare);
+describe.each(Object.entries(forms))(
+  'the form of %s',
+  (_name, { path, page: shownAt = path, right, wrong, never = [] }) => {
+    beforeAll(prepare);
 
-  test('marks the field of each member that is refused, and no other one (pages, forms)', async () => {
-    const controls = controlsOf(await agent.get(shownAt), path);
-    // no value of a box is refused, but for what it demands of other fields
-    const asked = [...controls].filter(([name, { type }]) => type !== 'checkbox' || name in wrong);
-    expect(asked.map(([name]) => name).sort()).toEqual(Object.keys(wrong).sort());
-    const cases = Object.entries(wrong).flatMap(([field, typed]) => [typed].flat().map((one) => [field, one] as const));
-    for (const [field, typed] of cases) {
-      const page = await send(path, { ...right, ...(typeof typed === 'string' ? { [field]: typed } : typed) }, shownAt);
-      expect([field, page.status, marked(page).map(([id]) => id)]).toEqual([field, 400, [field]]);
-      expect(page.body, field).not.toContain('id="problem"');
-    }
-  });
-});
+    test('marks the field of each member that is refused, and no other one (pages, forms)', async () => {
+      const controls = controlsOf(await agent.get(shownAt), path);
+      // no value of a box is refused, but for what it demands of other fields
+      const asked = [...controls].filter(([name, { type }]) => type !== 'checkbox' || name in wrong);
+      expect(asked.map(([name]) => name).sort()).toEqual([...Object.keys(wrong), ...never].sort());
+      const cases = Object.entries(wrong).flatMap(([field, typed]) =>
+        [typed].flat().map((one) => [field, one] as const),
+      );
+      for (const [field, typed] of cases) {
+        const page = await send(
+          path,
+          { ...right, ...(typeof typed === 'string' ? { [field]: typed } : typed) },
+          shownAt,
+        );
+        expect([400, 409], field).toContain(page.status);
+        expect([field, typed, marked(page).map(([id]) => id)]).toEqual([field, typed, [field]]);
+        expect(page.body, field).not.toContain('id="problem"');
+      }
+    });
+  },
+);
 
 test('what is refused on the page of claims marks its control among those of each role (pages, forms)', async () => {
   await prepare();
@@ -230,6 +251,16 @@ test('what is refused on the page of claims marks its control among those of eac
   for (const typed of [rule, { act: 'role-delete', role: 'none' }, { act: 'scope-give', scope: 'none' }]) {
     const page = await act(typed as Record<string, string>);
     expect([typed, page.status, marked(page), page.body.includes('id="problem"')]).toEqual([typed, 400, [], true]);
+  }
+});
+
+test('a group that a user cannot join marks its field on the page of the user (pages.md, security R165)', async () => {
+  await prepare();
+  const path = `/admin/users/${(await service.store.users.findNamed('linked'))!.sub}`;
+  const sent = formOf(await agent.get(path), path);
+  for (const group of ['', '..', 'no-such-group', 'ops']) {
+    const page = await agent.post(path, { ...sent, act: 'join', group });
+    expect([group, page.status, marked(page).map(([id]) => id)]).toEqual([group, 400, ['group']]);
   }
 });
 

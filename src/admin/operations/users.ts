@@ -201,7 +201,6 @@ export const changeUser = operation({
   params: bySub,
   input: ({ passwordMinLength }) => userChangeShape(passwordMinLength),
   answer: 'User',
-  refusals: { 'links.undecided': 'links', 'links.no-way-in': 'no-way-in', conflict: 'last-administrator' },
   async handler(
     { config, store, administration, passwords, passwordPolicy },
     { params: { sub }, input, actor },
@@ -261,7 +260,6 @@ export const deleteUser = operation({
   tag,
   summary: 'Deletes a user and everything that was issued for the user',
   params: bySub,
-  refusals: { conflict: 'last-administrator' },
   handler: ({ administration }, { params: { sub }, actor }) => administration.deleteUser(actor, sub),
   command: {
     name: 'user delete',

@@ -86,8 +86,7 @@ export function createAdministration(store: Store) {
   /** Keeps the last administrator, who alone can create others. Call it after the change, in a transaction that began with lockAdmins(). */
   async function keepAnAdministrator(repositories: Repositories, before: User): Promise<void> {
     if (!before.admin || before.status !== 'enabled') return;
-    if (!(await repositories.users.hasAdmin()))
-      throw conflict('this is the last enabled administrator: make another user an administrator first');
+    if (!(await repositories.users.hasAdmin())) throw conflict(refusal('last-administrator', 'admin'));
   }
 
   const approveClient = (by: Actor, clientId: string, version: number | undefined): Promise<Client> =>

@@ -2,7 +2,7 @@
 import type { ConsoleFrame, SortView } from './console.ts';
 import type { AuditEventRow } from './console-operations.ts';
 import type { AttributeField } from './console-definitions.ts';
-import type { ClaimText, FormView } from './parts.ts';
+import type { ClaimText, FaultView, FormView, RefusedView } from './parts.ts';
 
 /** A user as a line of a list. */
 export interface UserLine {
@@ -27,17 +27,12 @@ export interface ImportResult {
 /** Its message is `console.user.factor.{kind}`; `other` is a kind that this version does not support. */
 export type FactorKind = string;
 
-export type UserFieldFault =
-  'missing' | 'long' | 'text' | 'email' | 'url' | 'date' | 'taken' | 'taken-email' | 'like-sub';
-
 /** A field of the form: a claim, a member of the address, or another value of the user. */
 export interface UserField {
   field: string;
   /** For a checkbox "true" or empty. */
   value: string;
-  fault?: UserFieldFault;
-  /** The maximum length in characters, if the value is too long. */
-  most?: number;
+  fault?: FaultView;
 }
 
 export interface ConsoleUsersPages {
@@ -111,7 +106,9 @@ export interface ConsoleUsersPages {
       pending?: { createdAt: Date; expiresAt?: Date; email?: string };
     };
     form: FormView;
-    problem?: 'invitable' | 'group' | 'no-group' | 'many-groups';
+    problem?: 'invitable';
+    /** Why the user does not join the group that was typed. */
+    refused?: RefusedView;
     typedGroup?: string;
     editUri: string;
     passwordUri: string;
@@ -216,7 +213,8 @@ export interface ConsoleUsersPages {
     form: FormView;
     /** Set for an operation that asks for the user name. */
     typed?: string;
-    problem?: 'typed' | 'last-administrator' | 'links' | 'no-way-in';
+    problem?: 'typed';
+    refused?: RefusedView;
     /** Where links that were made without a person are kept or ended. */
     connectionsUri?: string;
   };

@@ -1,11 +1,11 @@
 // Lists states of the console's user pages, beside the examples.
 import { importNotes, importReasons } from '../../../src/oauth/import-reasons.ts';
 import { examples } from '../../../templates/examples/index.ts';
-import type { View } from './state.ts';
+import { ownRefusals, type View } from './state.ts';
 
 const since = new Date('2026-03-14T09:26:53Z');
 const user = examples['console-user'];
-const [confirmation, refused] = examples['console-user-confirm'];
+const [confirmation] = examples['console-user-confirm'];
 const users = examples['console-users'];
 
 const imports = examples['console-users-import'];
@@ -14,10 +14,8 @@ const password = examples['console-user-password'];
 const removal = examples['console-user-factors-remove'];
 
 export const consoleUsersStates: View[] = [
-  ...(['group', 'many-groups', 'invitable'] as const).map((problem): View => ({
-    name: 'console-user',
-    data: { ...user[1], problem },
-  })),
+  { name: 'console-user', data: { ...user[1], refused: undefined, problem: 'invitable' } as never },
+  ...ownRefusals('console.user').map((refused): View => ({ name: 'console-user', data: { ...user[1], refused } })),
   {
     name: 'console-user',
     data: {
@@ -37,9 +35,9 @@ export const consoleUsersStates: View[] = [
     name: 'console-user',
     data: { ...user[0], done },
   })),
-  ...(['missing', 'text', 'taken-email', 'like-sub'] as const).map((fault): View => ({
+  ...ownRefusals('console.user-edit').map(({ field, code }): View => ({
     name: 'console-user-edit',
-    data: { ...edit[0], fields: [{ field: 'username', value: '', fault }], passwordFault: 'length' },
+    data: { ...edit[0], fields: [{ field: field!, value: '', fault: { code } }], passwordFault: 'length' },
   })),
   { name: 'console-user-edit', data: { ...edit[1], problem: 'changed' } },
   {
@@ -98,12 +96,14 @@ export const consoleUsersStates: View[] = [
     },
   },
   { name: 'console-users-import-status', data: { ...examples['console-users-import-status'][1], state: 'done' } },
-  { name: 'console-user-confirm', data: { ...refused, problem: 'last-administrator' } },
   {
     name: 'console-user-confirm',
-    data: { ...refused, problem: 'links', connectionsUri: '/admin/users/x/connections' },
+    data: {
+      ...confirmation,
+      refused: { member: 'admin', code: 'links.undecided', whole: true },
+      connectionsUri: '/admin/users/x/connections',
+    },
   },
-  { name: 'console-user-confirm', data: { ...refused, problem: 'no-way-in' } },
   { name: 'console-user-confirm', data: { ...confirmation, operation: 'no-admin' } },
   { name: 'console-user-confirm', data: { ...confirmation, operation: 'make-admin', typed: '' } },
   { name: 'console-users', data: { ...users[0], done: 'user-deleted' } },

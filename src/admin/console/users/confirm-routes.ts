@@ -9,6 +9,7 @@ import type { OperationContext } from '../../operations/operation.ts';
 import { changeUser, deleteUser, findUser } from '../../operations/users.ts';
 import { perform } from '../../perform.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
+import { refusedView } from '../refused.ts';
 import { isTypedName } from '../typed-name.ts';
 import { listPath, maxCounted, pathOf } from './view.ts';
 
@@ -54,7 +55,7 @@ export async function userConfirmRoutes(
         operation === 'delete'
           ? await perform(deleteUser, operationContext, { ...call, input: {} })
           : await perform(changeUser, operationContext, { ...call, input: changes[operation] });
-      if ('refused' in result) return ask(admin, operation, sub, { typed, problem: result.refused });
+      if ('refused' in result) return ask(admin, operation, sub, { typed, refused: refusedView(result.refused, []) });
       return operation === 'delete'
         ? admin.done(listPath, 'user-deleted')
         : admin.done(pathOf({ sub }), operation === 'disable' ? 'user-disabled' : 'user-saved');
@@ -65,29 +66,29 @@ export async function userConfirmRoutes(
     admin: AdminSession,
     operation: ConfirmPage['operation'],
     sub: string,
-    refused: { typed?: string | undefined; problem?: ConfirmPage['problem'] } = {},
+    { typed = '', problem, refused }: { typed?: string | undefined } & Pick<ConfirmPage, 'problem' | 'refused'> = {},
   ): Promise<FastifyReply> {
     const user = await findUser(store, sub);
     const [sessions, grants] = await Promise.all([
       store.sessions.list({ sub }, { limit: maxCounted, after: undefined }),
       store.grants.list(sub, { limit: maxCounted, after: undefined }),
     ]);
-    const { typed = '', problem } = refused;
     return admin.send(
       'console-user-confirm',
       {
         operation,
         username: user.username,
         userUri: pathOf(user),
-        ...(problem === 'links' && { connectionsUri: `${pathOf(user)}/connections` }),
+        ...(refused?.code === 'links.undecided' && { connectionsUri: `${pathOf(user)}/connections` }),
         sessions: sessions.length,
         grants: grants.length,
         most: maxCounted,
         form: admin.form(`${pathOf(user)}/${operation}`),
         ...(askForName.includes(operation) && { typed }),
         ...(problem && { problem }),
+        ...(refused && { refused }),
       },
-      { section: 'users', status: problem ? 400 : 200 },
+      { section: 'users', status: problem || refused ? 400 : 200 },
     );
   }
 }

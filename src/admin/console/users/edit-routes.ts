@@ -29,6 +29,8 @@ const bySub = z.object({ sub: text(255) });
 const ofNew = z.object({ csrf: text(100).optional(), sub: z.uuid() });
 const ofOld = z.object({ csrf: text(100).optional(), version: z.string().regex(/^\d{1,15}$/) });
 
+const inUse = { code: 'in-use' } as const;
+
 /** Why a form was refused. */
 interface Trouble {
   typed: Record<string, string>;
@@ -167,7 +169,7 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
       [username, email].map((typed) => (typed ? store.users.isTaken(typed, sub) : false)),
     );
     if (!byName && !byEmail) return { faults: {}, problem: 'changed' };
-    return { faults: { ...(byName && { username: 'taken' }), ...(byEmail && { email: 'taken-email' }) } };
+    return { faults: { ...(byName && { username: inUse }), ...(byEmail && { email: inUse }) } };
   }
 
   /** @param shown the version to which the form is bound, or the sub that a new user gets */

@@ -1,8 +1,9 @@
 // Defines the fields of the console's form for a user: their values, the change that a submitted form makes, and its faults.
 import { isDeepStrictEqual } from 'node:util';
-import type { UserField, UserFieldFault } from '../../../pages/views/console-users.ts';
+import type { UserField } from '../../../pages/views/console-users.ts';
+import type { FaultView } from '../../../pages/views/parts.ts';
 import { claimRules, email, userName } from '../../../oauth/administration.ts';
-import { looksLikeSub } from '../../../oauth/login-key.ts';
+import { faultOf } from '../../../oauth/refusals.ts';
 import type { User, UserChange } from '../../../repositories/users/users.ts';
 
 const textClaims = [
@@ -44,7 +45,7 @@ export const allUserFields: readonly UserFieldName[] = [
 ];
 
 type Typed = Record<string, string | undefined>;
-export type UserFaults = Partial<Record<UserFieldName, UserFieldFault>>;
+export type UserFaults = Partial<Record<UserFieldName, FaultView>>;
 
 const isCheck = (field: string) => (checks as readonly string[]).includes(field);
 const isAddressField = (field: string) => (addressFields as readonly string[]).includes(field);
@@ -71,7 +72,7 @@ export function userFields(
   return fields.map((field) => {
     const fault = faults[field];
     const value = typed ? (typed[field] ?? '') : stored(user, field);
-    return { field, value, ...(fault && { fault, most: maxLength(field) }) };
+    return { field, value, ...(fault && { fault }) };
   });
 }
 
@@ -93,7 +94,7 @@ export function readUserForm(
   for (const field of fields) {
     const value = tidy(typed[field] ?? '');
     const old = tidy(stored(before, field));
-    const fault = value === old && value !== '' ? undefined : faultOf(field, value);
+    const fault = value === old && value !== '' ? undefined : fieldFault(field, value);
     if (fault) faults[field] = fault;
     if (isAddressField(field)) {
       if (value !== '') address[field] = value;
@@ -118,24 +119,17 @@ function maxLength(field: UserFieldName): number {
   return ['website', 'profile', 'picture'].includes(field) ? 2000 : 1000;
 }
 
-function faultOf(field: UserFieldName, value: string): UserFieldFault | undefined {
-  if (value === '') return field === 'username' ? 'missing' : undefined;
+function fieldFault(field: UserFieldName, value: string): FaultView | undefined {
+  if (value === '') return field === 'username' ? { code: 'missing' } : undefined;
   if (isCheck(field)) return undefined;
-  if (value.length > maxLength(field)) return 'long';
+  const most = maxLength(field);
+  if (value.length > most) return { code: 'too-long', params: { most: String(most) } };
   const rule =
     field === 'username'
       ? userName
       : field === 'email'
         ? email
         : claimRules[(isAddressField(field) ? 'name' : field) as keyof typeof claimRules];
-  if (rule.safeParse(value).success) return undefined;
-  if (field === 'username' && looksLikeSub(value)) return 'like-sub';
-  const kinds: Partial<Record<UserFieldName, UserFieldFault>> = {
-    email: 'email',
-    website: 'url',
-    profile: 'url',
-    picture: 'url',
-    birthdate: 'date',
-  };
-  return kinds[field] ?? 'text';
+  const { error } = rule.safeParse(value);
+  return error && faultOf(error.issues[0]!);
 }

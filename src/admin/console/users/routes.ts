@@ -11,13 +11,16 @@ import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { groupName } from '../../../oauth/administration.ts';
 import { attributesOf } from '../../../oauth/attributes.ts';
 import { namedClaims } from '../../../oauth/claims.ts';
-import { invalidRequest, OAuthError } from '../../../oauth/errors.ts';
+import { invalidRequest } from '../../../oauth/errors.ts';
 import { withdrawGrant } from '../../operations/grants.ts';
 import { changeMembers } from '../../operations/groups.ts';
 import { inviteUser, revokeInvitation } from '../../operations/invitations.ts';
 import { changeUser, findUser } from '../../operations/users.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
+import { faultOf, type Refusal } from '../../../oauth/refusals.ts';
+import type { RefusedView } from '../../../pages/views/parts.ts';
+import { refusedView } from '../refused.ts';
 import { answerInvitation, type Invited } from './invitation.ts';
 import { lineOf, listPath, maxCounted, pathOf, queryOfFilter, readFilter, shownFilter } from './view.ts';
 import type { Config } from '../../../config.ts';
@@ -67,7 +70,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
 
   async function show(
     admin: AdminSession,
-    trouble?: Pick<ConsoleUsersPages['console-user'], 'problem' | 'typedGroup'>,
+    trouble?: Pick<ConsoleUsersPages['console-user'], 'problem' | 'refused' | 'typedGroup'>,
   ): Promise<FastifyReply> {
     const user = await find(subOf(admin.request));
     const { sub } = user;
@@ -183,8 +186,8 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     } else if (act === 'leave')
       await changeMembers.handler(operationContext, { params: group, input: { remove: [sub] }, actor });
     else if (act === 'join') {
-      const problem = await join(actor, sub, body['group']);
-      if (problem) return show(admin, { problem, typedGroup: body['group'] ?? '' });
+      const refused = await join(actor, sub, body['group'] ?? '');
+      if (refused) return show(admin, { refused, typedGroup: body['group'] ?? '' });
     } else if (act === 'enable')
       await changeUser.handler(operationContext, { params: { sub }, input: { status: 'enabled' }, actor });
     else throw invalidRequest('there is no such action');
@@ -192,21 +195,17 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
   });
 
   /** Adds a user to an existing group, and keeps concurrent changes of the groups. */
-  async function join(
-    actor: AdminSession['by'],
-    sub: string,
-    typed: string | undefined,
-  ): Promise<ConsoleUsersPages['console-user']['problem']> {
-    const group = groupName.safeParse(typed ?? '');
-    if (!group.success) return 'group';
-    try {
-      const call = { params: { name: group.data }, input: { add: [sub] }, actor };
-      const { added, unchanged } = await changeMembers.handler(operationContext, call);
-      if (added.length > 0 || unchanged.length === 0) return undefined;
-      return (await find(sub)).groups.includes(group.data) ? undefined : 'many-groups';
-    } catch (error) {
-      if (error instanceof OAuthError && error.status === 404) return 'no-group';
-      throw error;
-    }
+  async function join(actor: AdminSession['by'], sub: string, typed: string): Promise<RefusedView | undefined> {
+    const refused = (refusal: Pick<Refusal, 'code' | 'params'>) =>
+      refusedView({ ...refusal, member: 'group' }, ['group']);
+    const group = groupName.safeParse(typed);
+    if (!group.success) return refused(faultOf(group.error.issues[0]!));
+    if (!(await store.groups.find(group.data))) return refused({ code: 'unknown' });
+    const call = { params: { name: group.data }, input: { add: [sub] }, actor };
+    const joined = await perform(changeMembers, operationContext, call);
+    if ('refused' in joined) return refused(joined.refused);
+    const { added, unchanged } = joined.done;
+    if (added.length > 0 || unchanged.length === 0) return undefined;
+    return (await find(sub)).groups.includes(group.data) ? undefined : refused({ code: 'entries' });
   }
 }
