@@ -14,7 +14,7 @@ export async function perform<P, I, R, F extends Record<string, string>>(
   operation: Omit<Operation<P, I, R>, 'refusals'> & { refusals: F },
   context: OperationContext,
   call: OperationCall<P, I>,
-): Promise<{ done: R } | { refused: Refused<F>; member?: string | undefined }> {
+): Promise<{ done: R } | { refused: Refused<F> }> {
   const { refusals } = operation;
   const hasNames = Object.keys(refusals).length > 0;
   const named = (name: string | undefined) =>
@@ -24,7 +24,7 @@ export async function perform<P, I, R, F extends Record<string, string>>(
     const refusal = firstRefusal(checked.error, 'the form');
     const refused = hasNames ? named(String(checked.error.issues[0]!.path[0])) : refusal;
     if (!refused) throw invalidRequest(refusal);
-    return { refused: refused as Refused<F>, member: refusal.member };
+    return { refused: refused as Refused<F> };
   }
   try {
     return { done: await operation.handler(context, { ...call, input: checked.input as I }) };
@@ -32,6 +32,6 @@ export async function perform<P, I, R, F extends Record<string, string>>(
     const { refusal, code } = error instanceof OAuthError ? error : {};
     const refused = hasNames ? (named(refusal?.code) ?? named(code)) : refusal;
     if (!refused) throw error;
-    return { refused: refused as Refused<F>, member: refusal?.member };
+    return { refused: refused as Refused<F> };
   }
 }

@@ -254,6 +254,7 @@ type MemberCode = keyof typeof memberRules;
 const wholeRules = { ...combinationRules, ...documentRules, ...connectionRules, ...storedRules };
 type Sentences = typeof memberRules & typeof wholeRules;
 export type RefusalCode = keyof Sentences;
+export const refusalCodes = Object.keys({ ...memberRules, ...wholeRules }) as RefusalCode[];
 
 /** Why a member of a request is refused, as data. */
 export interface Refusal {

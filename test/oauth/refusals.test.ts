@@ -4,7 +4,14 @@ import { fieldsOf } from '../../src/admin/console/clients/fields.ts';
 import { parseClientMetadata } from '../../src/oauth/client-metadata.ts';
 import { createSectorCheck, createUnapprovedSectorCheck } from '../../src/domain/sector-check.ts';
 import { OAuthError } from '../../src/oauth/errors.ts';
-import { clientRules, combinationRules, type Refusal, type RefusalCode } from '../../src/oauth/refusals.ts';
+import {
+  clientRules,
+  combinationRules,
+  namesItsSubject,
+  type Refusal,
+  type RefusalCode,
+  refusalCodes,
+} from '../../src/oauth/refusals.ts';
 import { translation } from '../pages/page-states/index.ts';
 
 const redirect_uris = ['https://rp.example/cb'];
@@ -168,4 +175,18 @@ test('the tables above contain every refusal of client metadata (pages, forms)',
   expect([...new Set([...reached, 'sector-document.any', 'sector-document.entries'])]).toEqual(
     expect.arrayContaining([...Object.keys(clientRules), ...Object.keys(combinationRules)]),
   );
+});
+
+test('the console has a sentence for each refusal that is no broken rule of one member, and for no other code (pages.md)', () => {
+  const codes = Object.keys(translation('en'))
+    .filter((key) => key.startsWith('console.refused.'))
+    .map((key) => key.slice('console.refused.'.length));
+  const hasSentence = (code: string) => codes.includes(code) || codes.includes(code.split('.', 1)[0]!);
+  // the page of a directory shows the state of its imports, and no form can cause the others
+  const never = ['import-off', 'import-not-held', 'import-changed', 'settings', 'preset', 'kind'];
+  expect(refusalCodes.filter((code) => namesItsSubject(code) && !hasSentence(code)).sort()).toEqual(
+    never.map((code) => `connection.${code}`).sort(),
+  );
+  const known = new Set(refusalCodes.flatMap((code) => [code, code.split('.', 1)[0]!]));
+  expect(codes.filter((code) => !known.has(code))).toEqual([]);
 });
