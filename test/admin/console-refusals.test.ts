@@ -254,7 +254,7 @@ test('what is refused on the page of claims marks its control among those of eac
   }
 });
 
-test('a group that a user cannot join marks its field on the page of the user (pages.md, security R165)', async () => {
+test('a group that a user cannot join marks its field on the page of the user (pages, forms, security R165)', async () => {
   await prepare();
   const path = `/admin/users/${(await service.store.users.findNamed('linked'))!.sub}`;
   const sent = formOf(await agent.get(path), path);

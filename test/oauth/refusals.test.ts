@@ -177,7 +177,7 @@ test('the tables above contain every refusal of client metadata (pages, forms)',
   );
 });
 
-test('the console has a sentence for each refusal that is no broken rule of one member, and for no other code (pages.md)', () => {
+test('the console has a sentence for each refusal that is no broken rule of one member, and for no other code (pages, forms)', () => {
   const codes = Object.keys(translation('en'))
     .filter((key) => key.startsWith('console.refused.'))
     .map((key) => key.slice('console.refused.'.length));
