@@ -92,7 +92,14 @@ test('a form of the console shows the refusals of the planted operation by their
   const context = { config: loadConfig({}), store: service.store } as OperationContext;
   const submit = (words: string) =>
     perform(greetGroup, context, { params: { name: 'crew' }, input: { words }, actor: { actor: 'ada' } });
-  expect(await submit('a greeting that is much too long')).toEqual({ refused: 'long', member: 'words' });
+  expect(await submit('a greeting that is much too long')).toEqual({ refused: 'long' });
   expect(await submit('anything')).toEqual({ refused: 'deaf' });
   expect(await submit('Ahoy')).toMatchObject({ done: { group: { name: 'crew' } } });
+  // without names a form gets the member and its rule
+  const unnamed = await perform({ ...greetGroup, refusals: {} }, context, {
+    params: { name: 'crew' },
+    input: { words: 'a greeting that is much too long' },
+    actor: { actor: 'ada' },
+  });
+  expect(unnamed).toMatchObject({ refused: { member: 'words', code: expect.any(String) as string } });
 });
