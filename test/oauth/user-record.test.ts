@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readUsers, rowsOf, headOf } from '../../src/domain/user-records.ts';
+import { importedName } from '../../src/oauth/administration.ts';
 import { importReasons } from '../../src/oauth/import-reasons.ts';
 import { markedCell, unmarkedCell } from '../../src/oauth/table-cell.ts';
 import { readUserRow } from '../../src/oauth/user-record.ts';
@@ -23,10 +24,12 @@ const word = fc
   })
   .map((parts) => parts.join('').normalize('NFC').trim())
   .filter((text) => text !== '' && !/^\.{1,2}$/.test(text) && !/\p{Cc}|\ufffd/u.test(text) && text.isWellFormed());
+/** Some characters of groups are invisible, and refused in the name of a user. */
+const userName = word.filter((text) => importedName.safeParse(text).success);
 
 test('any groups and names are read from a table as they were written (RFC 4180, pages, imports)', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.uniqueArray(word, { minLength: 1, maxLength: 4 }), word, async (groups, username) => {
+    fc.asyncProperty(fc.uniqueArray(word, { minLength: 1, maxLength: 4 }), userName, async (groups, username) => {
       expect(await written({ username, groups })).toEqual({ username, groups });
     }),
     { numRuns: 400 },
