@@ -60,9 +60,9 @@ export function createAccountPages(
       const done = request.method === 'GET' ? singleValued(request.query)['done'] : undefined;
       const notice = accountNotices.find((known) => known === done);
       if (notice) frame.done = notice;
-      // the compiler does not see that data and frame are all of a generic N
       // a form that posts to another address than its page cannot be shown again by a link
       const here = pagePaths.has(path) ? { here: path } : {};
+      // the compiler does not see that data and frame are all of a generic N
       return pages.send(request, reply, name, { ...data, ...frame } as unknown as Pages[N], { ...here, ...options });
     },
     done: (path, notice) => pages.redirect(reply, `${path}?done=${notice}`),
