@@ -214,7 +214,7 @@ export const federationRequirements: Record<number, string> = {
   1: 'An identity is its connection, its issuer and its subject, compared byte for byte; a name, an address, a telephone number or a group never identifies a user.',
   2: 'An email address that the connection does not vouch for is neither compared nor stored; it counts as confirmed for clients only by authority over its domain, by a preset, or by a mail of this service.',
   3: 'Each connection has its own redirect URI; an answer at another one, or of another issuer, is refused before the service sends a request.',
-  4: 'State, nonce and code verifier work once, for one browser, transaction, connection and purpose; an answer for a sign-in cannot link an identity, nor the other way round.',
+  4: 'State, nonce and code verifier work once, for one browser, transaction, connection and purpose; an answer for a sign-in links no identity, and an answer for a link signs no user in.',
   5: 'The status of connection and user is read when a session is created, however it is created.',
   6: 'Linking an identity to a signed-in user needs a sign-in of the last 15 minutes, a page that names both, and a form token; a mail tells the user.',
   7: 'An identity is linked to a user with an administrator’s role or a guarded group only by a full administrator or by that user’s own session.',
@@ -234,10 +234,10 @@ export const federationRequirements: Record<number, string> = {
   31: 'Filters and distinguished names for a directory are built from values, never by joining text.',
   32: 'The certificate of a directory is verified, and the service never falls back to an unencrypted connection.',
   33: 'The rate limit counts before the directory is asked, and a failing directory is not a wrong password.',
-  37: 'A user whom a directory disables or no longer has loses sessions, tokens and handles in the same transaction.',
+  37: 'When a directory disables or removes a user, the same transaction ends the sessions, tokens and handles of the user.',
   38: 'Concurrent changes of memberships lose none of them.',
   40: 'A right is checked by the effect of a change, whichever operation, import or connection makes it.',
-  41: 'A rule for claims can set no reserved claim, and reads no role of another client.',
+  41: 'A claim rule cannot set a reserved claim, and does not read the roles of another client.',
   42: 'The loss of access to a client takes effect within a second, at every instance and every endpoint.',
 };
 
