@@ -12,6 +12,7 @@ import {
 import type { ClientAuthenticationMethod, CredentialSource, Credentials, MethodDependencies } from './method.ts';
 
 type Name = ReturnType<typeof assertionMethod>;
+const names: readonly string[] = ['client_secret_jwt', 'private_key_jwt'] satisfies Name[];
 
 const carrier = { parameters: ['client_assertion', 'client_assertion_type'] };
 const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
@@ -42,7 +43,7 @@ function assertion(
     return {
       clientId,
       isCostly: true,
-      suits: ({ metadata }) => metadata.token_endpoint_auth_method.endsWith('_jwt'),
+      suits: ({ metadata }) => names.includes(metadata.token_endpoint_auth_method),
       verify: (client) => verify(client, text),
     };
   }

@@ -15,6 +15,7 @@ import {
   unauthorizedClient,
 } from '../oauth/errors.ts';
 import { type Fapi2Profile, follows } from '../oauth/fapi2.ts';
+import { methodOf } from '../oauth/registrable-values.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Store } from '../repositories/store.ts';
 import { clientAddress, networkOf } from '../server/network.ts';
@@ -64,7 +65,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
   const countLocally = createInstanceLimit(options.failures);
   const audiences = [issuer, ...options.audiencePaths.map((path) => issuer + path)];
   const methods = authenticationMethods.map((method) => method({ ...options, audiences }));
-  const publicMethod = methods.find((method) => method.isPublic)!;
+  const publicMethod = methods.find(({ name }) => methodOf(name).proves === 'nothing')!;
 
   return {
     authenticateClient(request, rules) {
@@ -111,7 +112,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       // only a client with the right credentials learns what is wrong (security R37, R39)
       if (!method.accepts(registered)) throw wrongMethod(registered);
       // the client_id alone is the right credential of a public client (security R39), once its registrant has collected it
-      if (method.isPublic && (!allowPublic || client.uncollected))
+      if (methodOf(method.name).proves === 'nothing' && (!allowPublic || client.uncollected))
         throw invalidClient('a public client that is not allowed here, or that its registrant does not know yet');
       if (client.status !== 'enabled') throw clientDisabled(disabledStatus);
       const { fapi2 } = options;

@@ -25,9 +25,8 @@ export interface Credentials {
 }
 
 export interface ClientAuthenticationMethod {
+  /** Of its value in oauth/registrable-values.ts, which says what it proves. */
   readonly name: string;
-  /** Whether it proves nothing: a disabled client, and one that is not allowed at the endpoint, is then unknown. */
-  readonly isPublic?: boolean;
   /** Whether a client that is registered for this method may use the present one. */
   accepts(registered: string): boolean;
   /** The header and the form parameters that carry its credentials. A request uses one carrier only; methods may share the value of one. */

@@ -7,7 +7,6 @@ import type { ClientAuthenticationMethod, MethodDependencies } from './method.ts
 /** A public client only names itself. */
 const none: ClientAuthenticationMethod = {
   name: 'none',
-  isPublic: true,
   accepts: (registered) => registered === 'none',
   // a request without credentials of another method
   carrier: {},

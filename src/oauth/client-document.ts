@@ -5,7 +5,7 @@ import { invalidClientMetadata } from './errors.ts';
 import { parseJson } from './json-text.ts';
 import { isLoopbackUri, isWebUri } from './redirect-uri.ts';
 import { refusal } from './refusals.ts';
-import { deviceGrant } from './registrable-values.ts';
+import { clientAuthenticationMethods, deviceGrant, inWords } from './registrable-values.ts';
 import { parseResponseType } from './response-type.ts';
 import { registrableScopes, splitScope } from './scope.ts';
 
@@ -18,7 +18,8 @@ export interface DocumentSettings extends MetadataSettings {
 }
 
 const grantTypes = ['authorization_code', 'refresh_token', deviceGrant];
-const authenticationMethods = ['none', 'private_key_jwt'];
+/** A document is public, and so is no place for a secret. */
+const authenticationMethods = () => clientAuthenticationMethods.filter(({ proves }) => proves !== 'shared secret');
 
 /**
  * Whether a client_id is the address of a document (draft-ietf-oauth-client-id-metadata-document 3): https with a path, written as every reader writes it, and of at most 512
@@ -97,8 +98,10 @@ export function documentMetadata(
   settings: DocumentSettings,
 ): ClientMetadata {
   const { token_endpoint_auth_method: method = 'none', jwks_uri: keysAt } = document;
-  if (typeof method !== 'string' || !authenticationMethods.includes(method))
-    throw invalidClientMetadata(refusal('document.method', 'token_endpoint_auth_method'));
+  if (!authenticationMethods().some(({ name }) => name === method)) {
+    const methods = inWords(authenticationMethods().reverse(), 'disjunction');
+    throw invalidClientMetadata(refusal('document.method', 'token_endpoint_auth_method', { methods }));
+  }
   const read = Object.entries(document).filter(([member]) => !ignoredMembers.includes(member));
   const given: Record<string, unknown> = { ...Object.fromEntries(read), token_endpoint_auth_method: method };
   if (isStrings(given['grant_types'])) {

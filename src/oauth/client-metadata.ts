@@ -7,7 +7,7 @@ import { applyProfile, fapi2Profiles, follows } from './fapi2.ts';
 import { canVerify, isKnownKey, isPrivateOrSymmetric, isValidKey, maxKeys } from './json-web-key.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { firstRefusal, refusal, rule } from './refusals.ts';
-import { clientAuthenticationMethods, deviceGrant, grantTypes, oneOf } from './registrable-values.ts';
+import { clientAuthenticationMethods, deviceGrant, grantTypes, methodOf, oneOf } from './registrable-values.ts';
 import { neededGrantTypes, parseResponseType, parts, type ResponseType } from './response-type.ts';
 import { administratorScopes, registrableScopes, splitScope } from './scope.ts';
 import { sectorRefusal, subjectTypes } from './subject-type.ts';
@@ -240,7 +240,7 @@ export function parseClientMetadata(
   }
   const sector = sectorRefusal(metadata);
   if (sector !== undefined) throw invalidClientMetadata(sector);
-  const method = metadata.token_endpoint_auth_method;
+  const method = methodOf(metadata.token_endpoint_auth_method);
   const scopes = splitScope(metadata.scope);
   const allowed: readonly string[] = [...registrableScopes(), ...(options.admin ? administratorScopes : [])];
   const foreign = scopes.find((scope) => !allowed.includes(scope) && !options.apiScopes?.includes(scope));
@@ -248,25 +248,22 @@ export function parseClientMetadata(
     throw invalidClientMetadata(refusal('choice.scope', 'scope', { scopes: allowed.join(', ') }));
   if (metadata.jwks && metadata.jwks_uri) throw invalidClientMetadata(refusal('keys-once', 'jwks'));
   verifyKeys(metadata);
-  if (method === 'private_key_jwt' && !metadata.jwks && !metadata.jwks_uri) {
-    throw invalidClientMetadata(refusal('keys.authentication', 'jwks'));
+  if (method.needsKeys && !metadata.jwks && !metadata.jwks_uri) {
+    throw invalidClientMetadata(refusal('keys.authentication', 'jwks', { method: method.name }));
   }
   for (const response of jwtResponses) verifyEncryption(metadata, response);
-  const signing = metadata.token_endpoint_auth_signing_alg;
-  if (signing && method === 'private_key_jwt' && signing === 'HS256') {
-    throw invalidClientMetadata(refusal('algorithm.asymmetric', 'token_endpoint_auth_signing_alg'));
+  for (const [member, allows] of Object.entries(method.members ?? {})) {
+    const refused = allows((metadata as Record<string, unknown>)[member], member);
+    if (refused) throw invalidClientMetadata(refused);
   }
-  if (signing && method === 'client_secret_jwt' && signing !== 'HS256') {
-    throw invalidClientMetadata(refusal('algorithm.symmetric', 'token_endpoint_auth_signing_alg'));
-  }
-  if (method === 'none') {
+  if (method.proves === 'nothing') {
     if (metadata.grant_types.includes('client_credentials'))
       throw invalidClientMetadata(refusal('public.grant', 'grant_types'));
     if (signsWithSecret(metadata))
       throw invalidClientMetadata(refusal('public.signature', 'token_endpoint_auth_method'));
     if (metadata.uma_profile) throw invalidClientMetadata(refusal('public.uma', 'token_endpoint_auth_method'));
   }
-  if (signsWithSecret(metadata) && method === 'private_key_jwt') {
+  if (signsWithSecret(metadata) && !method.needsSecret) {
     throw invalidClientMetadata(refusal('secret', 'token_endpoint_auth_method'));
   }
   checkRequestObjects(metadata, options.admin === true || options.unsigned === true);
@@ -279,17 +276,17 @@ export function parseClientMetadata(
 const native = { application_type: 'native' } as const;
 
 /** Checks the keys of known types; unknown ones are ignored (RFC 7517 5), as long as one known key is there. */
-function verifyKeys({ jwks, token_endpoint_auth_method, token_endpoint_auth_signing_alg }: ClientMetadata): void {
+function verifyKeys({
+  jwks,
+  token_endpoint_auth_method: name,
+  token_endpoint_auth_signing_alg: alg,
+}: ClientMetadata): void {
   if (!jwks) return;
   const keys = jwks.keys.filter(isKnownKey);
   if (keys.length === 0) throw invalidClientMetadata(refusal('key.type', 'jwks'));
   if (!keys.every(isValidKey)) throw invalidClientMetadata(refusal('key.valid', 'jwks'));
-  if (
-    token_endpoint_auth_method === 'private_key_jwt' &&
-    !keys.some((key) => canVerify(key, token_endpoint_auth_signing_alg))
-  ) {
-    throw invalidClientMetadata(refusal('key.authentication', 'jwks'));
-  }
+  if (methodOf(name).needsKeys && !keys.some((key) => canVerify(key, alg)))
+    throw invalidClientMetadata(refusal('key.authentication', 'jwks', { method: name }));
 }
 
 /** Checks that `enc` comes with `alg`, and that there is a key to encrypt to; sets the default of `enc` (Registration 2). */
@@ -317,7 +314,7 @@ function checkRequestObjects(metadata: ClientMetadata, unsigned: boolean): void 
 
 /** Whether the client's secret is an HMAC key, and must be stored encrypted beside its hash. */
 export function needsSecretAsKey(metadata: ClientMetadata): boolean {
-  return metadata.token_endpoint_auth_method === 'client_secret_jwt' || signsWithSecret(metadata);
+  return methodOf(metadata.token_endpoint_auth_method).needsSecret === 'as key' || signsWithSecret(metadata);
 }
 
 /** Whether the client's secret signs responses or request objects. */
@@ -330,11 +327,11 @@ function signsWithSecret(metadata: ClientMetadata): boolean {
 
 /** Whether the client has a client_secret. */
 export function needsSecret(metadata: ClientMetadata): boolean {
-  return metadata.token_endpoint_auth_method.startsWith('client_secret') || needsSecretAsKey(metadata);
+  return methodOf(metadata.token_endpoint_auth_method).needsSecret !== undefined || needsSecretAsKey(metadata);
 }
 
 export function isPublicClient(metadata: ClientMetadata): boolean {
-  return metadata.token_endpoint_auth_method === 'none';
+  return methodOf(metadata.token_endpoint_auth_method).proves === 'nothing';
 }
 
 /** Returns the name that users see. */

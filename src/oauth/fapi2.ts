@@ -1,6 +1,7 @@
 // Defines the FAPI 2.0 profiles that a client can register: what they prescribe in its metadata, and how its requests are treated.
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
 import { refusal } from './refusals.ts';
+import { clientAuthenticationMethods, inWords, methodOf } from './registrable-values.ts';
 
 /** The Security Profile, and Message Signing on top of it; each includes those before it. */
 export const fapi2Profiles = ['security', 'message_signing'] as const;
@@ -117,8 +118,13 @@ export function applyProfile(metadata: ProfiledMetadata, given: Readonly<Record<
     metadata.require_signed_request_object = true;
     metadata.introspection_signed_response_alg ??= 'ES256';
   }
-  if (metadata.token_endpoint_auth_method !== 'private_key_jwt')
-    throw invalidClientMetadata(refusal('fapi2.method', 'token_endpoint_auth_method'));
+  if (methodOf(metadata.token_endpoint_auth_method).proves !== 'own key') {
+    const methods = inWords(
+      clientAuthenticationMethods.filter(({ proves }) => proves === 'own key'),
+      'disjunction',
+    );
+    throw invalidClientMetadata(refusal('fapi2.method', 'token_endpoint_auth_method', { methods }));
+  }
   if (!metadata.grant_types.every((grantType) => grants.includes(grantType)))
     throw invalidClientMetadata(refusal('fapi2.grant', 'grant_types'));
   if (metadata.response_types.some((type) => type !== 'code'))

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClientMetadata, JwtResponse } from './client-metadata.ts';
 import { rankOf } from './fapi2.ts';
+import { methodOf } from './registrable-values.ts';
 import { splitScope } from './scope.ts';
 import { sectorIdentifier } from './subject-type.ts';
 
@@ -123,10 +124,8 @@ export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
   return Object.values(rules).some((rule) => rule(current, next));
 }
 
-/** How well a method proves the client: by a key of its own, by a secret that both sides know, or not at all. */
-function strength(method: string): number {
-  return method === 'private_key_jwt' ? 2 : method === 'none' ? 0 : 1;
-}
+/** How well a method proves the client. */
+const strength = (method: string): number => ['nothing', 'shared secret', 'own key'].indexOf(methodOf(method).proves);
 
 /** A client without a registered algorithm may use any; with `none`, anyone can write its request objects. */
 function acceptsMoreRequestObjects(current: ClientMetadata, next: ClientMetadata): boolean {

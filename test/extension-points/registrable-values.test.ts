@@ -1,4 +1,5 @@
 // Holds each list of registrable values to its words in every language, and to the code that serves its values.
+import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { clientKinds } from '../../src/admin/operations/client-kinds/kinds.ts';
 import { authenticationMethods } from '../../src/client-authentication/methods.ts';
@@ -11,7 +12,7 @@ import { translation } from '../pages/page-states/state.ts';
 /** Each list by the key of its words; the names of algorithms and response types are shown as they are. */
 const lists: Record<string, readonly string[]> = {
   'registration.grant': registrable,
-  'registration.method': clientAuthenticationMethods,
+  'registration.method': clientAuthenticationMethods.map(({ name }) => name),
   'console.option.subject_type': subjectTypes,
   'console.kind': clientKinds.flatMap(({ name }) => [name, `${name}.text`]),
   scope: [...registrableScopes(), ...administratorScopes],
@@ -37,5 +38,16 @@ test('each registrable grant type and authentication method is served, and no ot
   const served = grantTypes.map((grantType) => grantType({ store: {}, tokens: {} } as never).name);
   // the implicit grant has no token request
   expect(new Set([...served, 'implicit'])).toEqual(new Set(registrable));
-  expect(authenticationMethods.map((method) => method({} as never).name)).toEqual(clientAuthenticationMethods);
+  expect(authenticationMethods.map((method) => method({} as never).name)).toEqual(
+    clientAuthenticationMethods.map(({ name }) => name),
+  );
+});
+
+test('rules and statements read the properties of an authentication method, and compare no names (architecture, extension points)', () => {
+  const names = /'(client_secret_(basic|post|jwt)|private_key_jwt)'/;
+  const files = globSync('src/{oauth,interaction,login,protocol,repositories,server}/**/*.{ts,sql}');
+  const comparing = files.filter((file) => names.test(readFileSync(file, 'utf8')));
+  // the list itself, and the default of a registration
+  expect(comparing.toSorted()).toEqual(['src/oauth/client-metadata.ts', 'src/oauth/registrable-values.ts']);
+  expect(readFileSync('src/oauth/client-metadata.ts', 'utf8').split(names).length).toBe(4);
 });

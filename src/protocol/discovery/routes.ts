@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
 import { dpopAlgorithms } from '../../oauth/dpop-proof.ts';
+import type { AuthenticationMethod } from '../../oauth/registrable-values.ts';
 import type { PublicResources } from '../../domain/public-resources.ts';
 import { jsonErrors } from '../../server/errors.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
@@ -18,7 +19,7 @@ export interface Capabilities {
   prompts: readonly string[];
   scopes: readonly string[];
   claims: readonly string[];
-  clientAuthenticationMethods: readonly string[];
+  clientAuthenticationMethods: readonly AuthenticationMethod[];
   assertionAlgorithms: readonly string[];
   /** Of ID Tokens and other responses. */
   signingAlgorithms: readonly string[];
@@ -109,6 +110,7 @@ function openidConfiguration(
   { config: { issuer, requirePushedRequests, fapi2, clientDocuments }, capabilities }: DiscoveryDependencies,
   { resources, scopes, keepsTokens }: PublicResources,
 ): Readonly<Record<string, unknown>> {
+  const methods = capabilities.clientAuthenticationMethods.map(({ name }) => name);
   return {
     issuer,
     ...addresses(issuer, capabilities.endpoints),
@@ -129,13 +131,13 @@ function openidConfiguration(
     authorization_signing_alg_values_supported: capabilities.signingAlgorithms,
     authorization_encryption_alg_values_supported: capabilities.keyManagementAlgorithms,
     authorization_encryption_enc_values_supported: capabilities.contentEncryptionAlgorithms,
-    token_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods,
+    token_endpoint_auth_methods_supported: methods,
     token_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
-    revocation_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods,
+    revocation_endpoint_auth_methods_supported: methods,
     revocation_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
-    introspection_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods.filter(
-      (method) => method !== 'none',
-    ),
+    introspection_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods
+      .filter(({ proves }) => proves !== 'nothing')
+      .map(({ name }) => name),
     introspection_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
     display_values_supported: ['page', 'touch'],
     claim_types_supported: ['normal'],

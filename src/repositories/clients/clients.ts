@@ -4,6 +4,7 @@ import type { AccessRule } from '../../oauth/access.ts';
 import type { ClaimRule } from '../../oauth/claim-rules.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { type ClientRules, rulesOf } from '../../oauth/client-rules.ts';
+import { methodsWithoutSecret } from '../../oauth/registrable-values.ts';
 import type { OwnScopes } from '../../oauth/scope.ts';
 import { abandonedClients } from './abandoned-clients.ts';
 import { type ClientFilter, clientListing, needsDecision, type Page, registrationWaits } from './client-listing.ts';
@@ -220,8 +221,8 @@ const collect = statement(
 const refuse = statement(
   'clients.refuse',
   `UPDATE clients SET pending_metadata = NULL,
-     client_secret_hash = CASE WHEN metadata ->> 'token_endpoint_auth_method' IN ('none', 'private_key_jwt') THEN NULL ELSE client_secret_hash END,
-     client_secret_encrypted = CASE WHEN metadata ->> 'token_endpoint_auth_method' IN ('none', 'private_key_jwt') THEN NULL ELSE client_secret_encrypted END,
+     client_secret_hash = CASE WHEN metadata ->> 'token_endpoint_auth_method' = ANY($3) THEN NULL ELSE client_secret_hash END,
+     client_secret_encrypted = CASE WHEN metadata ->> 'token_endpoint_auth_method' = ANY($3) THEN NULL ELSE client_secret_encrypted END,
      refused_at = now(),
      refusal_reason = $2
    WHERE client_id = $1
@@ -337,7 +338,7 @@ export function clientsRepository(sql: Sql) {
       ),
     /** Refuses a waiting registration or change; undefined when nothing waits. */
     refuse: (clientId: string, reason: string): Promise<Client | undefined> =>
-      one(sql.query<Row>(refuse, [clientId, reason])),
+      one(sql.query<Row>(refuse, [clientId, reason, methodsWithoutSecret()])),
     ...abandonedClients(sql),
     /** Disables a client and ends everything that was issued to it. */
     disable: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(disable, [clientId])),

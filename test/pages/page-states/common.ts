@@ -107,7 +107,7 @@ export const commonStates: View[] = [
     name: 'registration-code',
     data: { ...examples['registration-code'][1], problem },
   })),
-  ...[...clientAuthenticationMethods, 'urn:other'].map((authenticationMethod): View => ({
+  ...[...clientAuthenticationMethods.map(({ name }) => name), 'urn:other'].map((authenticationMethod): View => ({
     name: 'registration-review',
     data: {
       ...registration,

@@ -31,15 +31,13 @@ const address = (name: string): Definition => ({ name, kind: 'address' });
 const lines = (name: string): Definition => ({ name, kind: 'lines' });
 const check = (name: string): Definition => ({ name, kind: 'check' });
 const number = (name: string): Definition => ({ name, kind: 'number' });
-const choice = (name: string, options: readonly string[]): Definition => ({
-  name,
-  kind: 'choice',
-  options: () => options,
-});
-const choices = (name: string, options: readonly string[] | (() => readonly string[])): Definition => ({
+type Options = readonly string[] | (() => readonly string[]);
+const optionsOf = (options: Options) => (typeof options === 'function' ? options : () => options);
+const choice = (name: string, options: Options): Definition => ({ name, kind: 'choice', options: optionsOf(options) });
+const choices = (name: string, options: Options): Definition => ({
   name,
   kind: 'choices',
-  options: typeof options === 'function' ? options : () => options,
+  options: optionsOf(options),
 });
 
 const lifetimes = {
@@ -103,7 +101,7 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
   {
     name: 'authentication',
     fields: [
-      choice('token_endpoint_auth_method', clientAuthenticationMethods),
+      choice('token_endpoint_auth_method', () => clientAuthenticationMethods.map(({ name }) => name)),
       choice('token_endpoint_auth_signing_alg', optional(assertionSigningAlgorithms)),
       address('jwks_uri'),
       { name: 'jwks', kind: 'json' },

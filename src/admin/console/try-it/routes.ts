@@ -10,6 +10,7 @@ import { text } from '../../../oauth/text.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
 import type { TryStep } from '../../../pages/views/try-it.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
+import { methodOf } from '../../../oauth/registrable-values.ts';
 import { invalidRequest } from '../../../oauth/errors.ts';
 import { codeChallenge } from '../../../oauth/pkce.ts';
 import { sectorIdentifier } from '../../../oauth/subject-type.ts';
@@ -146,13 +147,12 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
       return show(admin, flow?.clientId ?? '', 'expired');
     flow.answer = answer;
     const client = await clients.find(flow.clientId);
-    const method = client?.metadata.token_endpoint_auth_method;
     // the response comes from another server (RFC 9207 2.4)
     if (!client || answer['code'] === undefined || answer['iss'] !== issuer)
       return result(admin, flow, client, { outcome: 'failed' });
-    if (method === 'none') return redeem(admin, flow, client, undefined);
-    if (method !== 'client_secret_basic' && method !== 'client_secret_post')
-      return result(admin, flow, client, { outcome: 'done', ownKey: true });
+    const { proves, needsSecret } = methodOf(client.metadata.token_endpoint_auth_method);
+    if (proves === 'nothing') return redeem(admin, flow, client, undefined);
+    if (needsSecret !== 'in requests') return result(admin, flow, client, { outcome: 'done', ownKey: true });
     keep(reply, flow);
     const form = admin.form(redeemPath);
     return result(admin, flow, client, { outcome: 'waiting', form });
