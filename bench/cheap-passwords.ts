@@ -2,13 +2,13 @@
 // which then never starts.
 import { buildApp } from '../src/app.ts';
 import { loadConfig } from '../src/config.ts';
-import { openConnection } from '../src/database/connection.ts';
+import { openServiceDatabase } from '../src/database/service-database.ts';
 import { letPoolThreadsGiveWay } from '../src/crypto/thread-priority.ts';
 import { createLogger } from '../src/start/service.ts';
 
 const config = loadConfig();
 const logger = createLogger(config);
-const { database, secretKeys } = await openConnection(config, logger);
+const { database, secretKeys } = await openServiceDatabase(config, logger);
 // the least that Argon2 can be asked for
 const passwordWork = { memoryCost: 8, timeCost: 1 };
 const app = await buildApp({ config, database, secretKeys, logger, passwordWork });

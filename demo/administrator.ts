@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import pino from 'pino';
 import type { Config } from '../src/config.ts';
 import { makeFolder } from '../src/config/data-dir.ts';
-import { openConnection } from '../src/database/connection.ts';
+import { openServiceDatabase } from '../src/database/service-database.ts';
 import { createPasswordHashing } from '../src/crypto/password-hashing.ts';
 import { type Administration, createAdministration } from '../src/domain/administration/administration.ts';
 import { newShape } from '../src/entities/entity.ts';
@@ -134,7 +134,7 @@ async function withDatabase<T>(
   config: Config,
   work: (context: { store: Store; administration: Administration }) => Promise<T>,
 ): Promise<T> {
-  const connection = await openConnection(config, pino({ level: 'silent' }), { create: false });
+  const connection = await openServiceDatabase(config, pino({ level: 'silent' }), { create: false });
   try {
     await connection.migrate({ create: false });
     const store = createStore(connection.database);

@@ -24,6 +24,7 @@ const layers = [
   ['repositories'],
   ['database'],
   ['entities'],
+  ['rules'],
   ['oauth', 'crypto', 'outbound'],
   ['config.ts'],
   ['config'],
@@ -35,7 +36,7 @@ const soleImporters: Record<string, (file: string) => boolean> = {
   fastify: (file) =>
     file === 'app.ts' ||
     file === 'services.ts' ||
-    !/^(domain|tokens|repositories|database|oauth|crypto|outbound|jobs|command-line|start)\//.test(file),
+    !/^(domain|tokens|repositories|database|rules|oauth|crypto|outbound|jobs|command-line|start)\//.test(file),
   '@fastify/cookie': (file) => file === 'app.ts' || /^(browser|authenticators|interaction|login|admin)\//.test(file),
   '@fastify/cors': (file) => file.startsWith('server/'),
   '@fastify/formbody': (file) => file.startsWith('server/') || file.endsWith('/routes.ts'),
@@ -46,8 +47,8 @@ const soleImporters: Record<string, (file: string) => boolean> = {
   '@simplewebauthn/server': (file) => file === 'crypto/passkey.ts',
   argon2: (file) => file === 'crypto/password-hashing.ts',
   bcrypt: (file) => file === 'crypto/foreign-hashes.ts',
-  'csv-parse': (file) => file === 'domain/user-records.ts',
-  'csv-stringify': (file) => file === 'domain/user-records.ts',
+  'csv-parse': (file) => file === 'domain/users/user-records.ts',
+  'csv-stringify': (file) => file === 'domain/users/user-records.ts',
   eta: (file) => file === 'pages/renderer.ts',
   otpauth: (file) => file === 'crypto/one-time-codes.ts',
   uqr: (file) => file === 'pages/qr-code.ts',
@@ -82,6 +83,8 @@ function violations(sources: readonly Source[]): string[] {
           found.push(`${file} imports ${name}, which has another importer`);
       }
     }
+    if (/^(domain|rules)\/[^/]+$/.test(file))
+      found.push(`${file} is a loose file: it belongs in a folder of its subject`);
     if (/\bprocess\.env\b/.test(text) && file !== 'config.ts')
       found.push(`${file} reads process.env: only config.ts does`);
     if (
@@ -296,12 +299,14 @@ test.each([
   ['repositories/users/users.ts', `import { x } from '../../tokens/id-token.ts';`, 'upwards'],
   ['pages/renderer.ts', `import type { x } from '../protocol/token/routes.ts';`, 'upwards'],
   ['oauth/scope.ts', `import { x } from '../crypto/secrets.ts';`, 'side by side'],
+  ['oauth/scope.ts', `import { x } from '../rules/claims/claims.ts';`, 'upwards'],
+  ['domain/users.ts', '', 'in a folder of its subject'],
   ['command-line/users.ts', `import { x } from '../app.ts';`, 'side by side'],
   ['command-line/users.ts', `import { x } from '../admin/perform.ts';`, 'runs operations'],
   ['command-line/users.ts', `import { x } from '../server/parameters.ts';`, 'know no HTTP'],
   ['admin/operations/users.ts', `import { x } from '../../server/paging.ts';`, 'know no HTTP'],
   ['protocol/token/routes.ts', `import pg from 'pg';`, 'another importer'],
-  ['domain/audit-export.ts', `import type { FastifyRequest } from 'fastify';`, 'another importer'],
+  ['domain/audit/audit-export.ts', `import type { FastifyRequest } from 'fastify';`, 'another importer'],
   ['server/errors.ts', `import { jwtVerify } from 'jose';`, 'another importer'],
   ['login/a.ts', 'async function show(): Promise<FastifyReply | undefined> {', 'awaits a reply'],
   ['login/a.ts', `await pages.send(request, reply, 'login', data);`, 'awaits a reply'],

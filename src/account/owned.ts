@@ -1,5 +1,5 @@
 // Finds what connections own of a signed-in user, for the pages that change it.
-import { ownedMembers } from '../oauth/owned-members.ts';
+import { ownedMembers } from '../rules/connections/owned-members.ts';
 import type { Store } from '../repositories/store.ts';
 import type { User } from '../repositories/users/users.ts';
 

@@ -1,7 +1,7 @@
 // Finds the applications that a user may use and that say where users begin (federation 7).
-import { type AccessSituation, mayUse } from '../oauth/access.ts';
+import { type AccessSituation, mayUse } from '../rules/access/access.ts';
 import { displayName } from '../oauth/client-metadata.ts';
-import { startAddress } from '../oauth/start-address.ts';
+import { startAddress } from '../rules/clients/start-address.ts';
 import type { Store } from '../repositories/store.ts';
 import type { User } from '../repositories/users/users.ts';
 

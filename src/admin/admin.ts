@@ -1,7 +1,7 @@
 // Registers the routes for administrators: the HTTP API, the metrics, the console, and the page that approves a registration by its code.
 import type { FastifyInstance } from 'fastify';
 import { createAdministration } from '../domain/administration/administration.ts';
-import type { AppearanceService } from '../domain/appearance.ts';
+import type { AppearanceService } from '../domain/appearance/appearance.ts';
 import { servePages } from '../pages/page-response.ts';
 import type { PageRenderer } from '../pages/renderer.ts';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
@@ -23,10 +23,10 @@ import { consoleConfirmationsEndpoint } from './console/connections/confirmation
 import { consoleDirectoriesEndpoint } from './console/connections/directory-routes.ts';
 import { consoleResourcesEndpoint } from './console/resources/routes.ts';
 import { consoleScopesEndpoint } from './console/scopes/routes.ts';
-import { auditRoutes } from './console/operations/audit-routes.ts';
-import { keyRoutes } from './console/operations/key-routes.ts';
-import { overviewRoutes } from './console/operations/overview-routes.ts';
-import { sessionRoutes } from './console/operations/session-routes.ts';
+import { auditRoutes } from './console/service/audit-routes.ts';
+import { keyRoutes } from './console/service/key-routes.ts';
+import { overviewRoutes } from './console/service/overview-routes.ts';
+import { sessionRoutes } from './console/service/session-routes.ts';
 import { consoleSearchEndpoint } from './console/search/routes.ts';
 import { consoleEndpoint } from './console/session/routes.ts';
 import { settingsRoutes } from './console/settings/routes.ts';

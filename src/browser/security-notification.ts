@@ -1,7 +1,7 @@
 // Builds the mail that tells a user of a sign-in, or of failures at one: when, from where, and in which browser.
 import type { FastifyRequest } from 'fastify';
 import type { QueuedMail } from '../repositories/outbox/mails.ts';
-import { browserAndSystem } from '../domain/browser-name.ts';
+import { browserAndSystem } from '../domain/sessions/browser-name.ts';
 import { languagesOf } from '../server/accept-language.ts';
 import { clientAddress } from '../server/network.ts';
 

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { digest } from '../crypto/secrets.ts';
 import { createInstanceLimit, type Limits } from '../domain/rate-limits/rate-limits.ts';
 import { maxClientId } from '../oauth/client-document.ts';
-import { consoleClientId } from '../oauth/console-client.ts';
+import { consoleClientId } from '../rules/clients/console-client.ts';
 import {
   clientDisabled,
   invalidClient,

@@ -1,7 +1,7 @@
 // Defines the commands that approve and refuse pending registrations and changes, each at the version that the command reads.
 import { findClient } from '../admin/operations/clients.ts';
 import { facts, table } from '../admin/operations/text-table.ts';
-import { clientView } from '../domain/administrator-views.ts';
+import { clientView } from '../domain/administration/administrator-views.ts';
 import type { Config } from '../config.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import { by, type Command, type Output, parse, type Terminal, UsageError, withDatabase } from './command.ts';

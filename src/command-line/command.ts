@@ -5,8 +5,8 @@ import pino from 'pino';
 import { harmless } from '../admin/operations/text-table.ts';
 import { atService, type Config } from '../config.ts';
 import { installedVersion } from '../config/version.ts';
-import { openConnection } from '../database/connection.ts';
-import { type Encryption, openEncryption } from '../domain/encryption-at-rest.ts';
+import { openServiceDatabase } from '../database/service-database.ts';
+import { type Encryption, openEncryption } from '../domain/keys/encryption-at-rest.ts';
 import { declareSubscribers } from '../domain/events/subscribers.ts';
 import { type Administration, createAdministration } from '../domain/administration/administration.ts';
 import { notFound } from '../oauth/errors.ts';
@@ -63,7 +63,7 @@ export async function withDatabase<T>(
   terminal: Pick<Terminal, 'stderr'>,
   work: (context: Context) => Promise<T>,
 ): Promise<T> {
-  const connection = await openConnection(shell, pino({ level: 'silent' }), { create: false });
+  const connection = await openServiceDatabase(shell, pino({ level: 'silent' }), { create: false });
   try {
     await connection.migrate({ create: false });
     const store = createStore(connection.database);

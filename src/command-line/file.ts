@@ -2,7 +2,7 @@
 import { open, writeFile } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { harmless } from '../admin/operations/text-table.ts';
-import { type TransferFormat, transferFormats } from '../domain/user-records.ts';
+import { type TransferFormat, transferFormats } from '../domain/users/user-records.ts';
 import { OutputClosed, type Terminal, UsageError } from './command.ts';
 
 /** The format of the option, or else of the file's name. @throws UsageError */

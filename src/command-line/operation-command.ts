@@ -10,11 +10,11 @@ import {
 } from '../admin/operations/operation.ts';
 import type { Config } from '../config.ts';
 import { createPasswordHashing } from '../crypto/password-hashing.ts';
-import { createAppearance } from '../domain/appearance.ts';
-import { createPasswordPolicy } from '../domain/password-policy.ts';
+import { createAppearance } from '../domain/appearance/appearance.ts';
+import { createPasswordPolicy } from '../domain/passwords/password-policy.ts';
 import { createConnectionKinds } from '../domain/connections/kinds.ts';
 import { createLimits } from '../domain/rate-limits/rate-limits.ts';
-import { createSectorCheck } from '../domain/sector-check.ts';
+import { createSectorCheck } from '../domain/client-documents/sector-check.ts';
 import { firstRefusal } from '../oauth/refusals.ts';
 import { invalidRequest } from '../oauth/errors.ts';
 import { createDirectories } from '../outbound/directories.ts';

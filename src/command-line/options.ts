@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
 import type { Operation, OperationCommand } from '../admin/operations/operation.ts';
-import { isTextClaim } from '../oauth/administration.ts';
+import { isTextClaim } from '../rules/users/administration.ts';
 import { type Options, type Terminal, UsageError } from './command.ts';
 import { ofTheFile } from './file.ts';
 

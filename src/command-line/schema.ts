@@ -1,6 +1,6 @@
 // Defines the command that brings the schema of the database up to date.
 import pino from 'pino';
-import { openConnection } from '../database/connection.ts';
+import { openServiceDatabase } from '../database/service-database.ts';
 import { appliedText } from '../database/migrations.ts';
 import { createStore } from '../repositories/store.ts';
 import { unstoredTexts } from '../repositories/users/unstored-addresses.ts';
@@ -13,7 +13,7 @@ export const schemaCommands: Record<string, Command> = {
     summary: 'Migrates the database schema, as each start of the service does.',
     async run(config, args) {
       parse(args, {});
-      const connection = await openConnection(config, pino({ level: 'silent' }), { create: false });
+      const connection = await openServiceDatabase(config, pino({ level: 'silent' }), { create: false });
       try {
         const done = await connection.migrate();
         const store = createStore(connection.database);

@@ -1,5 +1,5 @@
 // Defines the command that encrypts every stored value with the first key of SECRET_KEY; docs/operator.md describes the whole rotation.
-import { reencrypt } from '../domain/encryption-at-rest.ts';
+import { reencrypt } from '../domain/keys/encryption-at-rest.ts';
 import { by, type Command, parse, type Terminal, withDatabase } from './command.ts';
 
 const progressStep = 1000;

@@ -1,8 +1,8 @@
 // Defines the command that imports users from a file of any size.
 import type { Readable } from 'node:stream';
-import { importNotes, importReasons } from '../oauth/import-reasons.ts';
+import { importNotes, importReasons } from '../rules/users/import-reasons.ts';
 import { guardedGroups } from '../domain/administration/guarded-groups.ts';
-import { importFile } from '../domain/user-transfer.ts';
+import { importFile } from '../domain/users/user-transfer.ts';
 import { harmless } from '../admin/operations/text-table.ts';
 import { by, type Command, parse, type Terminal, UsageError, withDatabase } from './command.ts';
 import { formatOf, ofTheFile, openText } from './file.ts';

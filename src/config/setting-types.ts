@@ -83,7 +83,7 @@ export const domainList = lowerCaseList
   )
   .transform((list) => list.map((item) => domainToASCII(item)));
 
-/** The claims that oauth/own-profile.ts can read, in the order of its form. */
+/** The claims that rules/users/own-profile.ts can read, in the order of its form. */
 const editableClaims = [
   ...(['name', 'given_name', 'family_name', 'middle_name', 'nickname', 'gender', 'birthdate', 'phone_number'] as const),
   ...(['website', 'profile', 'picture', 'address', 'locale', 'zoneinfo'] as const),

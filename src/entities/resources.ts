@@ -1,6 +1,6 @@
 // Declares resources: APIs with scopes of their own, for which clients request tokens (RFC 8707, RFC 6749 3.3).
 import { z } from 'zod';
-import { acr } from '../oauth/administration.ts';
+import { acr } from '../rules/users/administration.ts';
 import { resourceBindings } from '../oauth/binding.ts';
 import { releasableClaims } from '../oauth/claim-names.ts';
 import { displayText } from '../oauth/client-metadata.ts';

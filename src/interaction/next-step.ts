@@ -2,7 +2,7 @@
 import { recentlyAuthenticated, vainTrip } from '../browser/recent-sign-in.ts';
 import type { Config } from '../config.ts';
 import { isKnownAuthTime, multiFactor, needsPasskey, preferredAcr } from '../oauth/acr.ts';
-import type { AccessRefusal } from '../oauth/access.ts';
+import type { AccessRefusal } from '../rules/access/access.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
 import { claimsOfScopes } from '../oauth/scope.ts';
 import type { GrantParts, ResourceGrants } from '../repositories/clients/grants.ts';

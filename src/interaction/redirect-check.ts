@@ -1,6 +1,6 @@
 // Checks that a client is registered for a redirect URI.
 import { registeredRedirectUri } from '../oauth/redirect-uri.ts';
-import { consoleClientId } from '../oauth/console-client.ts';
+import { consoleClientId } from '../rules/clients/console-client.ts';
 import { displayName } from '../oauth/client-metadata.ts';
 import type { RefusalFacts } from '../oauth/errors.ts';
 import { shownAddress, shownText } from '../oauth/shown-address.ts';

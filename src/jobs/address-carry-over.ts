@@ -1,7 +1,7 @@
 // Gives the addresses that were stored before the A-label of their domain, once, in the background; several instances share the work (security R158).
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { storedAddress } from '../oauth/mail-domain.ts';
+import { storedAddress } from '../rules/connections/mail-domain.ts';
 import type { Store } from '../repositories/store.ts';
 import { unstoredTexts } from '../repositories/users/unstored-addresses.ts';
 

@@ -8,7 +8,7 @@ import { mailNames } from '../pages/views/index.ts';
 import type { Letter } from '../outbound/mail-transport.ts';
 import { displayName } from '../oauth/client-metadata.ts';
 import type { Repositories, Store } from '../repositories/store.ts';
-import type { AppearanceService } from '../domain/appearance.ts';
+import type { AppearanceService } from '../domain/appearance/appearance.ts';
 import type { Limits } from '../domain/rate-limits/rate-limits.ts';
 import type { LinkPurpose, NewLink } from '../repositories/mailed-links/mailed-links.ts';
 import type { OutboxRow } from '../repositories/outbox/outbox.ts';

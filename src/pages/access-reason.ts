@@ -1,5 +1,5 @@
 // Names the reason for which a user may not use a client, as its page says it.
-import type { AccessRefusal } from '../oauth/access.ts';
+import type { AccessRefusal } from '../rules/access/access.ts';
 import { displayName } from '../oauth/client-metadata.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import type { Client } from '../repositories/clients/clients.ts';

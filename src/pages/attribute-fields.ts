@@ -1,7 +1,7 @@
 // Prepares the fields for values of attributes, and reads what a form sent; the console and the account pages share them.
 import { isDeepStrictEqual } from 'node:util';
-import { type AttributeFaults, type AttributeValues, checkValues } from '../domain/attributes.ts';
-import { type Attribute, textOfAttribute } from '../oauth/attributes.ts';
+import { type AttributeFaults, type AttributeValues, checkValues } from '../domain/users/attributes.ts';
+import { type Attribute, textOfAttribute } from '../rules/claims/attributes.ts';
 import type { AttributeField } from './views/console-definitions.ts';
 
 type Typed = Readonly<Record<string, string | undefined>>;

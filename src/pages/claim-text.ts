@@ -1,5 +1,5 @@
 // Writes the values of claims as users read them.
-import { releasedClaims, type Subject } from '../oauth/claims.ts';
+import { releasedClaims, type Subject } from '../rules/claims/claims.ts';
 import type { OwnScopes } from '../oauth/scope.ts';
 import type { ClaimText } from './views/index.ts';
 

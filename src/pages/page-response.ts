@@ -2,8 +2,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DatabaseUnavailable } from '../database/database.ts';
-import type { Brand } from '../domain/appearance.ts';
-import type { KeepRefusal } from '../domain/kept-refusals.ts';
+import type { Brand } from '../domain/appearance/appearance.ts';
+import type { KeepRefusal } from '../domain/refusals/kept-refusals.ts';
 import { documentName, hasOnlyLoopback } from '../oauth/client-document.ts';
 import { displayName, redirectHost } from '../oauth/client-metadata.ts';
 import { OAuthError } from '../oauth/errors.ts';

@@ -1,6 +1,6 @@
 // Makes the stylesheet of a preview: the colours of the pages in both modes at once, under an accent that is not stored yet.
 import { isColor, type Palette, paletteOf } from '../config/accent-color.ts';
-import { brandPath, propertiesOf } from '../domain/appearance.ts';
+import { brandPath, propertiesOf } from '../domain/appearance/appearance.ts';
 import type { PageRenderer } from './renderer.ts';
 
 /** The address of the stylesheet for an accent; undefined shows the service's own. */

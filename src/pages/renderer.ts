@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Eta, type TemplateFunction } from 'eta/core';
-import type { Brand } from '../domain/appearance.ts';
+import type { Brand } from '../domain/appearance/appearance.ts';
 import { type Catalogue, readCatalogue } from './catalogue.ts';
 import { languageName, languageTools, preferredLocale } from './language.ts';
 import { clean, cleanLines, cleanName, escape, Html, linkTarget, postTarget, redirectTarget } from './markup.ts';

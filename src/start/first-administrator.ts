@@ -4,7 +4,7 @@ import { isCommonPassword } from '../crypto/common-passwords.ts';
 import { createPasswordHashing } from '../crypto/password-hashing.ts';
 import { randomSecret } from '../crypto/secrets.ts';
 import { isUniqueViolation } from '../database/database.ts';
-import { userName } from '../oauth/administration.ts';
+import { userName } from '../rules/users/administration.ts';
 import { firstRefusal, sentenceOf } from '../oauth/refusals.ts';
 import type { Store } from '../repositories/store.ts';
 

@@ -8,7 +8,7 @@ import { buildApp } from '../app.ts';
 import { type Config, ConfigError, storedForCommands } from '../config.ts';
 import { installedVersion } from '../config/version.ts';
 import { letPoolThreadsGiveWay } from '../crypto/thread-priority.ts';
-import { migrateOnceReachable, openConnection } from '../database/connection.ts';
+import { migrateOnceReachable, openServiceDatabase } from '../database/service-database.ts';
 import { appliedText } from '../database/migrations.ts';
 import { openJsonLog, standardError } from '../server/json-log.ts';
 import { listenAt } from '../server/listen.ts';
@@ -56,7 +56,7 @@ export async function startService(
   logger: Logger = createLogger(config),
 ): Promise<Service> {
   for (const notice of config.notices) logger.warn(notice);
-  const connection = await openConnection(config, logger, { stopped });
+  const connection = await openServiceDatabase(config, logger, { stopped });
   const { database } = connection;
   let closeApp: (() => Promise<void>) | undefined;
   try {

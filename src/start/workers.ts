@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import { openConnection } from '../database/connection.ts';
+import { openServiceDatabase } from '../database/service-database.ts';
 import type { MetricValues, Siblings } from '../server/metrics.ts';
 import { createLogger, type Service } from './service.ts';
 
@@ -31,7 +31,7 @@ export async function startWorkers(
   logger: Logger = createLogger(config),
 ): Promise<Service> {
   // this process keeps the embedded server, so that it outlives each worker
-  const embedded = config.databaseUrl === undefined ? await openConnection(config, logger) : undefined;
+  const embedded = config.databaseUrl === undefined ? await openServiceDatabase(config, logger) : undefined;
   let stopping = false;
   let firstReady: (started: Started) => void;
   const first = new Promise<Started>((resolve) => (firstReady = resolve));

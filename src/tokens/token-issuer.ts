@@ -2,7 +2,7 @@
 import { acrOf } from '../oauth/acr.ts';
 import { type Binding, tokenTypeOf } from '../oauth/binding.ts';
 import { confirmationOf } from '../repositories/confirmation.ts';
-import { idTokenClaims, namedClaims, needsRoles, type Subject } from '../oauth/claims.ts';
+import { idTokenClaims, namedClaims, needsRoles, type Subject } from '../rules/claims/claims.ts';
 import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
 import { claimsOfScopes, splitScope } from '../oauth/scope.ts';
 import type { Client } from '../repositories/clients/clients.ts';

@@ -1,6 +1,6 @@
 // Verifies the ID Token of a connection: always its signature, by the keys that the connection publishes (OpenID Connect Core 3.1.3.7).
 import { decodeProtectedHeader, type JWTPayload } from 'jose';
-import { clockTolerance, isSubject } from '../oauth/connection-answer.ts';
+import { clockTolerance, isSubject } from '../rules/connections/connection-answer.ts';
 import { FetchRefused } from '../outbound/guarded-fetch.ts';
 import { namesAreUnique, type ReadJwks, verifyWithKeys } from './client-signature.ts';
 

@@ -1,5 +1,5 @@
 // Verifies the logout token of a connection as strictly as its ID Tokens (OpenID Connect Back-Channel Logout 2.6, federation FR19).
-import { clockTolerance, isSessionName, isSubject } from '../oauth/connection-answer.ts';
+import { clockTolerance, isSessionName, isSubject } from '../rules/connections/connection-answer.ts';
 import type { ReadJwks } from './client-signature.ts';
 import { type ExpectedIdToken, IdTokenRefused, verifiedUpstream } from './upstream-id-token.ts';
 

@@ -1,6 +1,6 @@
 // Administrators list and end sessions, by admin route and by command line; a change of the admin flag ends them, too.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { browserName } from '../../src/domain/browser-name.ts';
+import { browserName } from '../../src/domain/sessions/browser-name.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, obtainTokens, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';

@@ -16,7 +16,7 @@ import { formOf, openConsole } from '../helpers/console.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { randomSecret } from '../../src/crypto/secrets.ts';
-import { openEncryption, reencrypt } from '../../src/domain/encryption-at-rest.ts';
+import { openEncryption, reencrypt } from '../../src/domain/keys/encryption-at-rest.ts';
 import { associatedDataOf } from '../../src/repositories/keys/sealed-values.ts';
 import type { Page } from '../helpers/user-agent.ts';
 

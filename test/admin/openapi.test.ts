@@ -5,7 +5,7 @@ import { answers, type AnswerName } from '../../src/admin/operations/answers.ts'
 import { adminRoutes } from '../../src/admin/api/routes.ts';
 import { errorCodes } from '../../src/oauth/errors.ts';
 import { auditEventTypes } from '../../src/repositories/audit/audit-events.ts';
-import { openEncryption } from '../../src/domain/encryption-at-rest.ts';
+import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
 import { adminToken, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
 import { png } from '../helpers/images.ts';
 import { routesOf } from '../helpers/route-map.ts';

@@ -6,7 +6,11 @@ import { join } from 'node:path';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
-import { type Connection, migrateOnceReachable, openConnection } from '../../src/database/connection.ts';
+import {
+  type ServiceDatabase,
+  migrateOnceReachable,
+  openServiceDatabase,
+} from '../../src/database/service-database.ts';
 import { statement } from '../../src/database/database.ts';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { PostgresServer } from '../helpers/postgres-server.ts';
@@ -49,9 +53,9 @@ async function encrypted(parameters: string, host = '127.0.0.1'): Promise<boolea
     DATABASE_URL: `postgresql://gatehouse@${host}:${server.port}/gatehouse${parameters.replaceAll('DIR', folder)}`,
     SECRET_KEY: randomBytes(32).toString('base64url'),
   });
-  let connection: Connection | undefined;
+  let connection: ServiceDatabase | undefined;
   try {
-    connection = await openConnection(config, logger);
+    connection = await openServiceDatabase(config, logger);
     await migrateOnceReachable(connection, config, logger);
     return (await connection.database.query<{ ssl: boolean }>(isEncrypted))[0]!.ssl;
   } catch (error) {

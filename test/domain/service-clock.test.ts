@@ -1,6 +1,6 @@
 // Tests the service's estimate of the database's clock, by which it judges the times that others assert.
 import { afterEach, expect, test, vi } from 'vitest';
-import { openEncryption } from '../../src/domain/encryption-at-rest.ts';
+import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
 import { openKeyRing } from '../../src/tokens/key-ring.ts';
 import { startTestService } from '../helpers/service.ts';
 

@@ -5,10 +5,10 @@ import { authenticationMethods } from '../../src/client-authentication/methods.t
 import { invalidClient } from '../../src/oauth/errors.ts';
 import { documentMetadata } from '../../src/oauth/client-document.ts';
 import { needsSecret, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
-import { rulesOf } from '../../src/oauth/client-rules.ts';
+import { rulesOf } from '../../src/rules/clients/client-rules.ts';
 import { refusal } from '../../src/oauth/refusals.ts';
 import { type AuthenticationMethod, clientAuthenticationMethods } from '../../src/oauth/registrable-values.ts';
-import { widens } from '../../src/oauth/widening-change.ts';
+import { widens } from '../../src/rules/clients/widening-change.ts';
 import { call } from '../helpers/grants.ts';
 import type { TestClient, TestService } from '../helpers/service.ts';
 import { tokenRequest } from '../helpers/user-agent.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { connectionTypes, typeOf } from '../../src/admin/console/connections/types.ts';
 import { oauthPresets } from '../../src/domain/connections/oauth/presets.ts';
 import { oidcPresets } from '../../src/domain/connections/oidc/presets.ts';
-import { presets } from '../../src/oauth/connection-shape.ts';
+import { presets } from '../../src/rules/connections/connection-shape.ts';
 
 const kinds = { oidc: oidcPresets([]), oauth: oauthPresets([]) };
 const kindsOf = (preset: string) =>

@@ -6,7 +6,7 @@ import { findGroup } from '../../src/admin/operations/groups.ts';
 import { operations } from '../../src/admin/operations/index.ts';
 import { operation, type OperationContext } from '../../src/admin/operations/operation.ts';
 import { loadConfig } from '../../src/config.ts';
-import { groupView } from '../../src/domain/administrator-views.ts';
+import { groupView } from '../../src/domain/administration/administrator-views.ts';
 import { conflict } from '../../src/oauth/errors.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';

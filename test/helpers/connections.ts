@@ -1,6 +1,6 @@
 // Makes connections to a provider of a test, and walks a browser through one.
 import { associatedDataOf } from '../../src/repositories/keys/sealed-values.ts';
-import { openEncryption } from '../../src/domain/encryption-at-rest.ts';
+import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
 import { type Provider, providerClient } from './provider.ts';
 import type { TestService } from './service.ts';
 import { hiddenFields, type Page, type UserAgent } from './user-agent.ts';

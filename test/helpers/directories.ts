@@ -1,6 +1,6 @@
 // Connects the service of a test to a directory, and signs users in there.
 import { associatedDataOf } from '../../src/repositories/keys/sealed-values.ts';
-import { openEncryption } from '../../src/domain/encryption-at-rest.ts';
+import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
 import { ldapSettings } from '../../src/domain/connections/ldap/settings.ts';
 import type { ActiveDirectory } from './active-directory.ts';
 import { base, type DirectoryServer, serviceDn, servicePassword } from './directory-server.ts';

@@ -14,7 +14,7 @@ import { createPasswordHashing, type PasswordWork } from '../../src/crypto/passw
 import type { SecretBox } from '../../src/crypto/secret-box.ts';
 import { randomId, randomSecret } from '../../src/crypto/secrets.ts';
 import { openDatabase } from '../../src/database/database.ts';
-import { openEncryption } from '../../src/domain/encryption-at-rest.ts';
+import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
 import { listenAt } from '../../src/server/listen.ts';
 import { createPages, type PageRenderer } from '../../src/pages/renderer.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';

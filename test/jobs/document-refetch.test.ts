@@ -3,7 +3,7 @@ import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { createClientDocuments } from '../../src/domain/client-documents/client-documents.ts';
-import { openEncryption } from '../../src/domain/encryption-at-rest.ts';
+import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
 import { createLimits } from '../../src/domain/rate-limits/rate-limits.ts';
 import { createGuardedRead } from '../../src/outbound/guarded-fetch.ts';
 import { createClientCache } from '../../src/repositories/clients/client-cache.ts';

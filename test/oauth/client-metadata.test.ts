@@ -10,7 +10,7 @@ import {
 } from '../../src/oauth/client-metadata.ts';
 import { multiFactor } from '../../src/oauth/acr.ts';
 import { OAuthError } from '../../src/oauth/errors.ts';
-import { widens } from '../../src/oauth/widening-change.ts';
+import { widens } from '../../src/rules/clients/widening-change.ts';
 
 const redirect_uris = ['https://rp.example.com/cb'];
 const publicKey = {

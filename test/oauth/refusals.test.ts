@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { fieldsOf } from '../../src/admin/console/clients/fields.ts';
 import { parseClientMetadata } from '../../src/oauth/client-metadata.ts';
-import { createSectorCheck, createUnapprovedSectorCheck } from '../../src/domain/sector-check.ts';
+import { createSectorCheck, createUnapprovedSectorCheck } from '../../src/domain/client-documents/sector-check.ts';
 import { OAuthError } from '../../src/oauth/errors.ts';
 import {
   clientRules,

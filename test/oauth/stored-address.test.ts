@@ -1,6 +1,6 @@
 // The form in which an address is stored, as a table.
 import { expect, test } from 'vitest';
-import { domainLabel, storedAddress } from '../../src/oauth/mail-domain.ts';
+import { domainLabel, storedAddress } from '../../src/rules/connections/mail-domain.ts';
 
 test.each([
   ['Ada.L@Example.COM', 'Ada.L@example.com'],

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Brand } from '../../src/domain/appearance.ts';
+import type { Brand } from '../../src/domain/appearance/appearance.ts';
 import type { Message } from '../../src/pages/catalogue.ts';
 import { languageTools } from '../../src/pages/language.ts';
 import { builtInTemplates, createPages } from '../../src/pages/renderer.ts';

@@ -1,7 +1,7 @@
 // What a reader of the pages meets: words that stay whole while there is space, underscores that show, sections that say what a click does, and text that keeps its distance.
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chart } from '../../src/admin/console/operations/chart.ts';
+import { chart } from '../../src/admin/console/service/chart.ts';
 import { createPages } from '../../src/pages/renderer.ts';
 import type { PageName } from '../../src/pages/views/index.ts';
 import { examples } from '../../templates/examples/index.ts';

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { adminToken, type Answer, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
-import { createUnapprovedSectorCheck } from '../../src/domain/sector-check.ts';
+import { createUnapprovedSectorCheck } from '../../src/domain/client-documents/sector-check.ts';
 import type { ClientMetadata } from '../../src/oauth/client-metadata.ts';
 import type { OAuthError } from '../../src/oauth/errors.ts';
 import { FetchRefused } from '../../src/outbound/guarded-fetch.ts';

@@ -1,7 +1,7 @@
-// The rule in the database about who may use a client says what mayUse() in src/oauth/access.ts says, for any groups.
+// The rule in the database about who may use a client says what mayUse() in src/rules/access/access.ts says, for any groups.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { accessRules, mayUse } from '../../src/oauth/access.ts';
+import { accessRules, mayUse } from '../../src/rules/access/access.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 let service: TestService;

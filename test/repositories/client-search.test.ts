@@ -1,6 +1,6 @@
 // Searches for a client among ten thousand and reviews pending ones: the results, look-alike names, and plans that read no whole table.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { metadataDifference } from '../../src/oauth/metadata-difference.ts';
+import { metadataDifference } from '../../src/rules/clients/metadata-difference.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
 import type { Database } from '../../src/database/database.ts';
 import { createStore, type Repositories } from '../../src/repositories/store.ts';

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type IssueFacts, mayIssue } from '../../src/oauth/may-issue.ts';
+import { type IssueFacts, mayIssue } from '../../src/rules/access/may-issue.ts';
 import { actsAt, mayIssueFunction } from '../../src/repositories/tokens/may-issue.ts';
 import { obtainCode, obtainTokens, redeem, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';

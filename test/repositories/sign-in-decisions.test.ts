@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { decideSignIn } from '../../src/oauth/sign-in-decision.ts';
+import { decideSignIn } from '../../src/rules/access/sign-in-decision.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { signInOf } from '../helpers/sign-in.ts';
 

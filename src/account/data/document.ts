@@ -6,7 +6,7 @@ import {
   secondFactorView,
   sessionView,
   userView,
-} from '../../domain/administrator-views.ts';
+} from '../../domain/administration/administrator-views.ts';
 import type { ViewedEvent } from '../../repositories/audit/audit-view.ts';
 import type { Repositories } from '../../repositories/store.ts';
 import type { ClientSettings } from '../../repositories/users/user-settings.ts';

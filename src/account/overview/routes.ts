@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type AccountSession, createAccountPages, firstPage } from '../account-pages.ts';
 import { tilesOf } from '../tiles.ts';
 import type { Config } from '../../config.ts';
-import { browserAndSystem } from '../../domain/browser-name.ts';
+import { browserAndSystem } from '../../domain/sessions/browser-name.ts';
 import { isUnprotected, signInMethods } from './methods.ts';
 import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
 import type { Store } from '../../repositories/store.ts';

@@ -14,14 +14,14 @@ import {
   readOwnProfile,
   type ProfileFault,
   type ProfileField,
-} from '../../oauth/own-profile.ts';
+} from '../../rules/users/own-profile.ts';
 import { createAdministration } from '../../domain/administration/administration.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { attributeFields, readAttributeForm } from '../../pages/attribute-fields.ts';
 import type { AttributeField } from '../../pages/views/console-definitions.ts';
 import { legible } from '../../pages/claim-text.ts';
 import { unlessConflict } from '../../pages/refused-operations.ts';
-import type { Attribute } from '../../oauth/attributes.ts';
+import type { Attribute } from '../../rules/claims/attributes.ts';
 import { singleValued } from '../../server/parameters.ts';
 import { languages } from './languages.ts';
 import { profileView, seenBy } from './view.ts';

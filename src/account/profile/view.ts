@@ -1,9 +1,9 @@
 // Lists the stored claims of a user, and which applications may see each.
 import { legible } from '../../pages/claim-text.ts';
 import type { Pages } from '../../pages/views/index.ts';
-import type { Attribute } from '../../oauth/attributes.ts';
+import type { Attribute } from '../../rules/claims/attributes.ts';
 import { supportedClaims } from '../../oauth/claim-names.ts';
-import { namedClaims } from '../../oauth/claims.ts';
+import { namedClaims } from '../../rules/claims/claims.ts';
 import { claimsOfScopes } from '../../oauth/scope.ts';
 import type { Grant } from '../../repositories/clients/grants.ts';
 import type { User } from '../../repositories/users/users.ts';

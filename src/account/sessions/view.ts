@@ -1,5 +1,5 @@
 // Prepares what the sessions page shows of each session.
-import { browserAndSystem } from '../../domain/browser-name.ts';
+import { browserAndSystem } from '../../domain/sessions/browser-name.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import type { SessionSummary } from '../../repositories/sessions/sessions.ts';
 

@@ -1,12 +1,12 @@
 // Declares the schemas of the admin routes' answers, by their names in the OpenAPI document; a test checks real answers against them.
 import { z } from 'zod';
 import { clientMetadataShape } from '../../oauth/client-metadata.ts';
-import { accessRules } from '../../oauth/access.ts';
-import { newScopeShape } from '../../oauth/claim-shapes.ts';
-import { claimRulesShape } from '../../oauth/claim-rules.ts';
-import { claimsShape } from '../../oauth/administration.ts';
-import { newAttributeShape } from '../../oauth/attributes.ts';
-import { newConnectionShape } from '../../oauth/connection-shape.ts';
+import { accessRules } from '../../rules/access/access.ts';
+import { newScopeShape } from '../../rules/claims/claim-shapes.ts';
+import { claimRulesShape } from '../../rules/claims/claim-rules.ts';
+import { claimsShape } from '../../rules/users/administration.ts';
+import { newAttributeShape } from '../../rules/claims/attributes.ts';
+import { newConnectionShape } from '../../rules/connections/connection-shape.ts';
 import { answerOf } from '../../entities/entity.ts';
 import { resources } from '../../entities/resources.ts';
 import { errorCodes } from '../../oauth/errors.ts';

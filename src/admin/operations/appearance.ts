@@ -10,7 +10,7 @@ import {
 import { contrastOf, contrastText, isColor } from '../../config/accent-color.ts';
 import { imageTypeOf, maxImageSize } from '../../config/image.ts';
 import { type AppearanceChange, appearanceMembers } from '../../domain/administration/appearance.ts';
-import type { AppearanceState } from '../../domain/appearance.ts';
+import type { AppearanceState } from '../../domain/appearance/appearance.ts';
 import { conflict } from '../../oauth/errors.ts';
 import { rule } from '../../oauth/refusals.ts';
 import type { Config } from '../../config.ts';

@@ -1,7 +1,7 @@
 // Declares the operations on attributes: what an operator stores about users beside the standard claims.
 import { z } from 'zod';
-import { attributeView } from '../../domain/administrator-views.ts';
-import { type AttributeMembers, attributeChangeShape, newAttributeShape } from '../../oauth/attributes.ts';
+import { attributeView } from '../../domain/administration/administrator-views.ts';
+import { type AttributeMembers, attributeChangeShape, newAttributeShape } from '../../rules/claims/attributes.ts';
 import { text } from '../../oauth/text.ts';
 import { operation } from './operation.ts';
 import { facts, table } from './text-table.ts';

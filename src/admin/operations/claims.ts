@@ -1,6 +1,6 @@
 // Declares the operations on scopes for claims, and on the roles of clients.
 import { z } from 'zod';
-import { newRoleShape, newScopeShape, roleHoldersShape, scopeChangeShape } from '../../oauth/claim-shapes.ts';
+import { newRoleShape, newScopeShape, roleHoldersShape, scopeChangeShape } from '../../rules/claims/claim-shapes.ts';
 import { text } from '../../oauth/text.ts';
 import type { ClientRole } from '../../repositories/claims/client-roles.ts';
 import type { ClaimScope } from '../../repositories/claims/scopes.ts';

@@ -2,7 +2,7 @@
 import { maxClientId } from '../../oauth/client-document.ts';
 import { rule } from '../../oauth/refusals.ts';
 import { z } from 'zod';
-import { clientView } from '../../domain/administrator-views.ts';
+import { clientView } from '../../domain/administration/administrator-views.ts';
 import { text } from '../../oauth/text.ts';
 import { path } from './clients.ts';
 import { byId, operation } from './operation.ts';

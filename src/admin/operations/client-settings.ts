@@ -1,6 +1,6 @@
 // Reads the settings of a client beside its registered metadata, and declares the commands that change them.
 import type { z } from 'zod';
-import type { clientChangeShape } from '../../oauth/administration.ts';
+import type { clientChangeShape } from '../../rules/users/administration.ts';
 import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
 import type { OperationCommand } from './operation.ts';
 

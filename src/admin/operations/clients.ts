@@ -3,17 +3,17 @@ import { refusal, rule } from '../../oauth/refusals.ts';
 import { z } from 'zod';
 import { randomId } from '../../crypto/secrets.ts';
 import type { ClientDecision } from '../../domain/administration/administration.ts';
-import { registrableApiScopes } from '../../domain/api-scopes.ts';
-import { clientView } from '../../domain/administrator-views.ts';
-import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
-import { clientChangeShape } from '../../oauth/administration.ts';
+import { registrableApiScopes } from '../../domain/resources/api-scopes.ts';
+import { clientView } from '../../domain/administration/administrator-views.ts';
+import { pageOf, pageShape, readCursor } from '../../domain/administration/paging.ts';
+import { clientChangeShape } from '../../rules/users/administration.ts';
 import {
   type ClientMetadata,
   clientMetadataShape,
   parseClientMetadata,
   registrableFields,
 } from '../../oauth/client-metadata.ts';
-import { metadataDifference } from '../../oauth/metadata-difference.ts';
+import { metadataDifference } from '../../rules/clients/metadata-difference.ts';
 import { conflict, invalidClientMetadata, notFound } from '../../oauth/errors.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';

@@ -1,11 +1,11 @@
 // Declares the operations on connections, and on the links of users to them: for administrators only (federation FR18).
 import { z } from 'zod';
-import { connectionLinkView, connectionView } from '../../domain/administrator-views.ts';
-import { connectionChangeShape, newConnectionShape } from '../../oauth/connection-shape.ts';
+import { connectionLinkView, connectionView } from '../../domain/administration/administrator-views.ts';
+import { connectionChangeShape, newConnectionShape } from '../../rules/connections/connection-shape.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import { text } from '../../oauth/text.ts';
-import { isSubject } from '../../oauth/connection-answer.ts';
+import { isSubject } from '../../rules/connections/connection-answer.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import type { Store } from '../../repositories/store.ts';
 import { profileOfConnection } from '../../domain/connections/kinds.ts';

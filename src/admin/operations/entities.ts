@@ -1,7 +1,7 @@
 // Declares the operations that every entity has, with their commands: list, create, show, change and delete.
 import { z } from 'zod';
-import type { entityAdministration } from '../../domain/entities.ts';
-import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
+import type { entityAdministration } from '../../domain/administration/entities.ts';
+import { pageOf, pageShape, readCursor } from '../../domain/administration/paging.ts';
 import {
   changeShape,
   type Entity,

@@ -1,7 +1,7 @@
 // Declares the operations on the grants of users to clients, which an administrator can withdraw (decisions section 3).
 import { maxClientId } from '../../oauth/client-document.ts';
-import { grantView } from '../../domain/administrator-views.ts';
-import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
+import { grantView } from '../../domain/administration/administrator-views.ts';
+import { pageOf, pageShape, readCursor } from '../../domain/administration/paging.ts';
 import { text } from '../../oauth/text.ts';
 import { bySub, operation } from './operation.ts';
 import { table } from './text-table.ts';

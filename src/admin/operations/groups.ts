@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
 import { guardedGroups } from '../../domain/administration/guarded-groups.ts';
-import { groupView } from '../../domain/administrator-views.ts';
+import { groupView } from '../../domain/administration/administrator-views.ts';
 import { maxAtOnce } from '../../domain/administration/groups.ts';
-import { pageShape, readTextCursor, textCursorOf } from '../../domain/paging.ts';
-import { groupChangeShape, newGroupShape } from '../../oauth/administration.ts';
+import { pageShape, readTextCursor, textCursorOf } from '../../domain/administration/paging.ts';
+import { groupChangeShape, newGroupShape } from '../../rules/users/administration.ts';
 import { invalidRequest, notFound } from '../../oauth/errors.ts';
 import { text } from '../../oauth/text.ts';
 import type { Group } from '../../repositories/groups/groups.ts';

@@ -1,6 +1,6 @@
 // Declares the operations on signing keys, and the operation that creates an initial access token.
 import { z } from 'zod';
-import { keyView } from '../../domain/administrator-views.ts';
+import { keyView } from '../../domain/administration/administrator-views.ts';
 import { text } from '../../oauth/text.ts';
 import { type KeyRing, keyAlgorithms } from '../../tokens/key-ring.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';

@@ -1,9 +1,9 @@
 // Declares the operations on browser sessions, and on the logout tokens that notify clients of their end.
 import { maxClientId } from '../../oauth/client-document.ts';
 import { z } from 'zod';
-import { logoutDeliveryView, sessionView } from '../../domain/administrator-views.ts';
-import { browserName } from '../../domain/browser-name.ts';
-import { isNumber, pageOf, pageShape, readCursor } from '../../domain/paging.ts';
+import { logoutDeliveryView, sessionView } from '../../domain/administration/administrator-views.ts';
+import { browserName } from '../../domain/sessions/browser-name.ts';
+import { isNumber, pageOf, pageShape, readCursor } from '../../domain/administration/paging.ts';
 import { text } from '../../oauth/text.ts';
 import { logoutDeliveryStatuses } from '../../repositories/logout-deliveries/logout-deliveries.ts';
 import { byId, bySub, operation } from './operation.ts';

@@ -1,6 +1,6 @@
 // Declares the operations that help a user to sign in: list and remove second factors, and make a link that sets a password.
 import { z } from 'zod';
-import { secondFactorView } from '../../domain/administrator-views.ts';
+import { secondFactorView } from '../../domain/administration/administrator-views.ts';
 import { text } from '../../oauth/text.ts';
 import type { SecondFactor } from '../../repositories/second-factors/second-factors.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';

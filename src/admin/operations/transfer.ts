@@ -1,10 +1,10 @@
 // Declares the operations that import users from a file and export them to one, in parts.
-import { importNotes, importReasons } from '../../oauth/import-reasons.ts';
+import { importNotes, importReasons } from '../../rules/users/import-reasons.ts';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { guardedGroups } from '../../domain/administration/guarded-groups.ts';
-import { mediaTypes, transferFormats } from '../../domain/user-records.ts';
-import { exportUsers, importFile, type ImportReport } from '../../domain/user-transfer.ts';
+import { mediaTypes, transferFormats } from '../../domain/users/user-records.ts';
+import { exportUsers, importFile, type ImportReport } from '../../domain/users/user-transfer.ts';
 import { DatabaseUnavailable } from '../../database/database.ts';
 import { fileFormat, operation, type UploadedFile } from './operation.ts';
 import { userFilter } from './users.ts';

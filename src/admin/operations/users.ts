@@ -2,11 +2,11 @@
 import { guardedGroups } from '../../domain/administration/guarded-groups.ts';
 import { z } from 'zod';
 import { newInvitation } from '../../domain/administration/invitations.ts';
-import { userView } from '../../domain/administrator-views.ts';
-import { pageShape, readUserCursor, userCursorOf } from '../../domain/paging.ts';
-import { newUserShape, userChangeShape } from '../../oauth/administration.ts';
+import { userView } from '../../domain/administration/administrator-views.ts';
+import { pageShape, readUserCursor, userCursorOf } from '../../domain/administration/paging.ts';
+import { newUserShape, userChangeShape } from '../../rules/users/administration.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
-import { loginKey } from '../../oauth/login-key.ts';
+import { loginKey } from '../../rules/users/login-key.ts';
 import { refusal, rule } from '../../oauth/refusals.ts';
 import { text } from '../../oauth/text.ts';
 import type { Store } from '../../repositories/store.ts';

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomSecret } from '../../crypto/secrets.ts';
 import { ConnectionFailure, type VerifiedIdentity, type Wishes } from '../../domain/connections/kind.ts';
 import { type ConnectionKinds, profileOfConnection } from '../../domain/connections/kinds.ts';
-import { isTooDeep } from '../../oauth/connection-answer.ts';
+import { isTooDeep } from '../../rules/connections/connection-answer.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';

@@ -1,7 +1,7 @@
 // Finds the connection to which a name leads, and the one that a user of an enforced domain has to use (federation 4). Without such a connection it
 // costs one look into the list that the sign-in page has read anyway.
 import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
-import { routeOf, routeOfDomain } from '../../oauth/connection-route.ts';
+import { routeOf, routeOfDomain } from '../../rules/connections/connection-route.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
 import type { Store } from '../../repositories/store.ts';

@@ -1,5 +1,5 @@
 // Names a new passkey: after its authenticator, if that is known by its AAGUID, else after the browser.
-import { browserName } from '../../domain/browser-name.ts';
+import { browserName } from '../../domain/sessions/browser-name.ts';
 
 // AAGUIDs that vendors publish
 const vendors: Readonly<Record<string, string>> = {

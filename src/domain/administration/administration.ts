@@ -1,12 +1,12 @@
 // Performs administrative operations on users and clients for routes and commands, each with its audit event in one transaction.
 // An operation that changes nothing has no event (security R91).
-import { consoleClientId } from '../../oauth/console-client.ts';
+import { consoleClientId } from '../../rules/clients/console-client.ts';
 import { conflict, invalidRequest, notFound, OAuthError } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
 import { requireConnections, requireGroups } from './client-access.ts';
-import { type AttributeValues, checkedAttributes, isEmpty, keepUnique, withoutNulls } from '../attributes.ts';
+import { type AttributeValues, checkedAttributes, isEmpty, keepUnique, withoutNulls } from '../users/attributes.ts';
 import type { DecisionOutcome } from './decision-outcome.ts';
 import { appearanceOperations } from './appearance.ts';
 import { attributeOperations } from './attributes.ts';

@@ -1,6 +1,6 @@
 // Creates, changes and deletes the definitions of attributes, a part of administration.ts.
 import { isDeepStrictEqual } from 'node:util';
-import { type Attribute, type AttributeMembers, fitsType, maxAttributes } from '../../oauth/attributes.ts';
+import { type Attribute, type AttributeMembers, fitsType, maxAttributes } from '../../rules/claims/attributes.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';

@@ -1,6 +1,6 @@
 // Creates, changes and deletes scopes for claims and the roles of clients, a part of administration.ts.
 import { isDeepStrictEqual } from 'node:util';
-import { maxRoles, maxScopes } from '../../oauth/claim-shapes.ts';
+import { maxRoles, maxScopes } from '../../rules/claims/claim-shapes.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';

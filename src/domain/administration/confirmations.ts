@@ -1,7 +1,7 @@
 // Finds the accounts in the domains of a connection whose address was confirmed by a word only, and takes the confirmations back, a part of
 // administration.ts (security R156).
 import { notFound } from '../../oauth/errors.ts';
-import { domainOf, isOfDomains } from '../../oauth/mail-domain.ts';
+import { domainOf, isOfDomains } from '../../rules/connections/mail-domain.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import type { Store } from '../../repositories/store.ts';

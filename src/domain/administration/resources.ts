@@ -3,7 +3,7 @@ import { resources } from '../../entities/resources.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import type { Store } from '../../repositories/store.ts';
-import { entityAdministration } from '../entities.ts';
+import { entityAdministration } from './entities.ts';
 import { requireFreeWords } from './claims.ts';
 
 export const resourceAdministration = (store: Store) =>

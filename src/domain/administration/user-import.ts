@@ -7,15 +7,15 @@ import {
   isUniqueViolation,
 } from '../../database/database.ts';
 import { withNewDeadline } from '../../database/deadline.ts';
-import type { ImportNote, ImportReason } from '../../oauth/import-reasons.ts';
-import { checkValues } from '../attributes.ts';
+import type { ImportNote, ImportReason } from '../../rules/users/import-reasons.ts';
+import { checkValues } from '../users/attributes.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { userEvent } from '../../repositories/audit/audit-diff.ts';
 import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { ImportedUser } from '../../repositories/users/user-batches.ts';
 import type { User } from '../../repositories/users/users.ts';
-import { entriesOf, hasOtherAddressAsName } from '../../oauth/user-record.ts';
+import { entriesOf, hasOtherAddressAsName } from '../../rules/users/user-record.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import { givesPower, requireDecidedLinks, unlessUndecided } from './power.ts';
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config.ts';
 import { addressesOf, withoutWaiting } from '../../oauth/client-addresses.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
-import { widens } from '../../oauth/widening-change.ts';
+import { widens } from '../../rules/clients/widening-change.ts';
 import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
 
 /** Whether a new document needs no approval. */

@@ -10,7 +10,7 @@ import type { Client } from '../../repositories/clients/clients.ts';
 import { maxUndecided, type ReadDocument } from '../../repositories/client-documents/client-documents.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
-import { registrableApiScopes } from '../api-scopes.ts';
+import { registrableApiScopes } from '../resources/api-scopes.ts';
 import { documentChange, isTrusted } from './document-change.ts';
 
 /** The signed-in user who asks for a client. */

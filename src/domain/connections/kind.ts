@@ -1,6 +1,6 @@
 // Declares a kind of connection: what its settings are, and, if users sign in at another site, where the browser goes and what its answer says.
 import type { z } from 'zod';
-import type { AnsweredAddress, Claims } from '../../oauth/connection-answer.ts';
+import type { AnsweredAddress, Claims } from '../../rules/connections/connection-answer.ts';
 import type { Connection, ConnectionMembers } from '../../repositories/connections/connections.ts';
 
 /** Why a sign-in by a connection ends without an identity. Its words are `connection.problem.{reason}`; what the other side said is only logged. */

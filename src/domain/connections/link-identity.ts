@@ -1,11 +1,11 @@
 // Finds, links or makes the user whom a verified identity is: the one routine that links, for every kind of connection (federation 4).
 import type { Config } from '../../config.ts';
 import { isUniqueViolation } from '../../database/database.ts';
-import { ownName, userName } from '../../oauth/administration.ts';
-import { type Claims, mappedClaims, valueAt, vouching } from '../../oauth/connection-answer.ts';
-import { enforcingOf, routeOf } from '../../oauth/connection-route.ts';
-import { loginKey } from '../../oauth/login-key.ts';
-import { decideLink, type LinkRefusal } from '../../oauth/linking.ts';
+import { ownName, userName } from '../../rules/users/administration.ts';
+import { type Claims, mappedClaims, valueAt, vouching } from '../../rules/connections/connection-answer.ts';
+import { enforcingOf, routeOf } from '../../rules/connections/connection-route.ts';
+import { loginKey } from '../../rules/users/login-key.ts';
+import { decideLink, type LinkRefusal } from '../../rules/connections/linking.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';

@@ -1,7 +1,7 @@
 // Sends the requests of this service to the other side of a connection, as the client that it is there.
 import { associatedDataOf } from '../../repositories/keys/sealed-values.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
-import type { Claims } from '../../oauth/connection-answer.ts';
+import type { Claims } from '../../rules/connections/connection-answer.ts';
 import { type ExchangeAnswer, FetchRefused, type GuardedExchange } from '../../outbound/guarded-fetch.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import { signClientAssertion } from '../../tokens/upstream-client.ts';

@@ -1,8 +1,8 @@
 // Takes over what a connection says of a linked user: claims by its rules, groups by its rules, and an address that it owns (federation 4).
 import { isDeepStrictEqual } from 'node:util';
 import { conflict } from '../../oauth/errors.ts';
-import { isOfAttribute, mappedClaims, mappedGroups, valueAt } from '../../oauth/connection-answer.ts';
-import { domainOf, isOfDomains } from '../../oauth/mail-domain.ts';
+import { isOfAttribute, mappedClaims, mappedGroups, valueAt } from '../../rules/connections/connection-answer.ts';
+import { domainOf, isOfDomains } from '../../rules/connections/mail-domain.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import type { Repositories } from '../../repositories/store.ts';
 import type { User, UserChange } from '../../repositories/users/users.ts';

@@ -6,7 +6,7 @@ import { digest } from '../../crypto/secrets.ts';
 import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/authorization-flow.ts';
 import { continueOrExpire } from '../../interaction/repeated-form.ts';
 import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
-import { mayUse, wayOf } from '../../oauth/access.ts';
+import { mayUse, wayOf } from '../../rules/access/access.ts';
 import { text } from '../../oauth/text.ts';
 import { notAdmitted, refusedReason } from '../../pages/access-reason.ts';
 import { accountView, clientView, type PageResponses } from '../../pages/page-response.ts';

@@ -7,7 +7,7 @@ import { onlyNavigation } from '../../browser/session.ts';
 import { ConnectionFailure, type Wishes } from '../../domain/connections/kind.ts';
 import { shownRequest } from '../../interaction/pending-request-view.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
-import { domainOf, isOfDomains } from '../../oauth/mail-domain.ts';
+import { domainOf, isOfDomains } from '../../rules/connections/mail-domain.ts';
 import { returnToOf } from '../../pages/return-to.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';

@@ -13,7 +13,7 @@ import { accountView, clientView } from '../../pages/page-response.ts';
 import { singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
-import { namedClaims } from '../../oauth/claims.ts';
+import { namedClaims } from '../../rules/claims/claims.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { claimsOfScopes } from '../../oauth/scope.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';

@@ -9,7 +9,7 @@ import { admitsUsers } from '../../interaction/redirect-check.ts';
 import { decide, type NextStep } from '../../interaction/next-step.ts';
 import type { SecondStep } from '../../interaction/second-step.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
-import { type AccessRefusal, mayUse, wayOf } from '../../oauth/access.ts';
+import { type AccessRefusal, mayUse, wayOf } from '../../rules/access/access.ts';
 import { redirectHost } from '../../oauth/client-metadata.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { notAdmitted, refusedReason } from '../../pages/access-reason.ts';

@@ -1,6 +1,6 @@
 // Serves the assets of the pages, and the page to which clients may send browsers: /error.
 import type { FastifyInstance } from 'fastify';
-import { type AppearanceService, brandPath } from '../../domain/appearance.ts';
+import { type AppearanceService, brandPath } from '../../domain/appearance/appearance.ts';
 import { notFound } from '../../oauth/errors.ts';
 import { text } from '../../oauth/text.ts';
 import { previewStylesheet } from '../../pages/preview.ts';

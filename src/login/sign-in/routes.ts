@@ -12,7 +12,7 @@ import { continueOrExpire } from '../../interaction/repeated-form.ts';
 import type { RememberedRequests } from '../../interaction/remembered-request.ts';
 import { continuationPath, requiredPath, type SignIn, signInPath } from '../../interaction/sign-in.ts';
 import { digest } from '../../crypto/secrets.ts';
-import { consoleClientId } from '../../oauth/console-client.ts';
+import { consoleClientId } from '../../rules/clients/console-client.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import { isOwnPage, returnToOf, secondFactors } from '../../pages/return-to.ts';

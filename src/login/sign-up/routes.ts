@@ -6,21 +6,26 @@ import { onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { onlyWhere } from '../../server/switched-off.ts';
 import { countLinkRequest, findLink, linkGone, linkPath, type OpenLink } from '../../interaction/mailed-link.ts';
-import { createPasswordChoice } from '../../domain/password-choice.ts';
+import { createPasswordChoice } from '../../domain/passwords/password-choice.ts';
 import { languagesOf } from '../../server/accept-language.ts';
 import { readParameters, singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
 import type { RememberedRequest, RememberedRequests } from '../../interaction/remembered-request.ts';
 import type { Pages } from '../../pages/views/index.ts';
-import { enforcingOf } from '../../oauth/connection-route.ts';
-import { email as mailAddress, maxOwnNameLength, maxPasswordLength, ownName } from '../../oauth/administration.ts';
+import { enforcingOf } from '../../rules/connections/connection-route.ts';
+import {
+  email as mailAddress,
+  maxOwnNameLength,
+  maxPasswordLength,
+  ownName,
+} from '../../rules/users/administration.ts';
 import type { LinkPurpose } from '../../repositories/mailed-links/mailed-links.ts';
 import type { User } from '../../repositories/users/users.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { PasswordQueue } from '../../domain/rate-limits/password-queue.ts';
-import type { PasswordPolicy } from '../../domain/password-policy.ts';
+import type { PasswordPolicy } from '../../domain/passwords/password-policy.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuditTrail } from '../../server/audit.ts';

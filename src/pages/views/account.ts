@@ -1,5 +1,5 @@
 // Declares what the pages of the user's account show.
-import type { ProfileFault, ProfileField } from '../../oauth/own-profile.ts';
+import type { ProfileFault, ProfileField } from '../../rules/users/own-profile.ts';
 import type { AttributeField } from './console-definitions.ts';
 import type { AccountView, ApiView, ClaimText, Footer, FormView } from './parts.ts';
 

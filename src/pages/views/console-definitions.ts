@@ -1,5 +1,5 @@
 // Declares what the console's pages about definitions show: attributes of users, and whatever else an operator names and describes.
-import type { AttributeFault } from '../../oauth/attributes.ts';
+import type { AttributeFault } from '../../rules/claims/attributes.ts';
 import type { ConsoleFrame } from './console.ts';
 import type { FormView, RefusedView } from './parts.ts';
 

@@ -2,7 +2,7 @@
 import { acrValues } from '../../oauth/acr.ts';
 import { parseClaimsRequest, singleClaims } from '../../oauth/claims-request.ts';
 import { isPublicClient } from '../../oauth/client-metadata.ts';
-import { consoleClientId } from '../../oauth/console-client.ts';
+import { consoleClientId } from '../../rules/clients/console-client.ts';
 import { type ErrorCode, OAuthError, profileMissing } from '../../oauth/errors.ts';
 import { follows } from '../../oauth/fapi2.ts';
 import { isCodeChallenge } from '../../oauth/pkce.ts';

@@ -10,7 +10,7 @@ import {
   type NextStep,
   wantsPasskey,
 } from '../../interaction/next-step.ts';
-import { mayUse, wayOf } from '../../oauth/access.ts';
+import { mayUse, wayOf } from '../../rules/access/access.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { sectorIdentifier } from '../../oauth/subject-type.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';

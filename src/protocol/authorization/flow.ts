@@ -11,7 +11,7 @@ import type { NextStep } from '../../interaction/next-step.ts';
 import { shownRequest } from '../../interaction/pending-request-view.ts';
 import type { SecondStep } from '../../interaction/second-step.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
-import { consoleClientId } from '../../oauth/console-client.ts';
+import { consoleClientId } from '../../rules/clients/console-client.ts';
 import { AuthorizationError, invalidRequest, OAuthError, type ResponseTarget } from '../../oauth/errors.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
 import type { PageResponses } from '../../pages/page-response.ts';

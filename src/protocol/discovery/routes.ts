@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
 import { dpopAlgorithms } from '../../oauth/dpop-proof.ts';
 import type { AuthenticationMethod } from '../../oauth/registrable-values.ts';
-import type { PublicResources } from '../../domain/public-resources.ts';
+import type { PublicResources } from '../../domain/resources/public-resources.ts';
 import { jsonErrors } from '../../server/errors.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 

@@ -8,7 +8,13 @@ import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { acrOf, authTimeClaim } from '../../oauth/acr.ts';
 import { type Binding, tokenTypeOf } from '../../oauth/binding.ts';
-import { introspectionClaims, needsRoles, plainClient, releasedClaims, type Subject } from '../../oauth/claims.ts';
+import {
+  introspectionClaims,
+  needsRoles,
+  plainClient,
+  releasedClaims,
+  type Subject,
+} from '../../rules/claims/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { isServiceScope, splitScope } from '../../oauth/scope.ts';

@@ -7,7 +7,7 @@ import { addressesOf, withoutWaiting, withWaiting } from '../../oauth/client-add
 import { invalidRedirectUri, invalidRequest } from '../../oauth/errors.ts';
 import { redirectRefusal } from '../../oauth/redirect-uri.ts';
 import { isAdministratorScope, splitScope } from '../../oauth/scope.ts';
-import { widens } from '../../oauth/widening-change.ts';
+import { widens } from '../../rules/clients/widening-change.ts';
 import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
 import {
   demandingMetadata,

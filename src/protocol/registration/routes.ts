@@ -17,7 +17,7 @@ import {
 import { withoutWaiting } from '../../oauth/client-addresses.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../oauth/client-metadata.ts';
 import { conflict, invalidClientMetadata, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
-import { registrableApiScopes } from '../../domain/api-scopes.ts';
+import { registrableApiScopes } from '../../domain/resources/api-scopes.ts';
 import { standardScopes } from '../../oauth/scope.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import { clientEvent } from '../../repositories/audit/audit-diff.ts';
@@ -37,7 +37,7 @@ import type { Config } from '../../config.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
-import type { CheckSector } from '../../domain/sector-check.ts';
+import type { CheckSector } from '../../domain/client-documents/sector-check.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 

@@ -63,7 +63,7 @@ export interface GrantType<Parameters = unknown> {
   /** Whether a public client may use it. */
   readonly allowsPublic: boolean;
   /**
-   * Whether the client acts for the user at some later time, and so from a network of the client (src/oauth/access.ts). A code is redeemed within
+   * Whether the client acts for the user at some later time, and so from a network of the client (src/rules/access/access.ts). A code is redeemed within
    * a minute of the browser's request, and often by a server elsewhere.
    */
   readonly asksNetwork: boolean;

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Config } from '../../config.ts';
-import { mayUse } from '../../oauth/access.ts';
+import { mayUse } from '../../rules/access/access.ts';
 import { type Binding, isBoundFor } from '../../oauth/binding.ts';
 import {
   clientDisabled,

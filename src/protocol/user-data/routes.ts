@@ -6,7 +6,7 @@ import { withResourceMetadata } from '../../server/resource-challenge.ts';
 import { addFormParser, addJsonParser } from '../../server/form-body.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
-import { releasedClaims } from '../../oauth/claims.ts';
+import { releasedClaims } from '../../rules/claims/claims.ts';
 import { insufficientScope, invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { upstreamTokenRoute, type UpstreamTokenDependencies } from './upstream-token.ts';
 import { type Access, access, type UserAccessDependencies } from './user-access.ts';

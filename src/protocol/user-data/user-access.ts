@@ -13,8 +13,8 @@ import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { AccessToken } from '../../repositories/tokens/access-tokens.ts';
 import { accessDenied, insufficientScope, invalidRequest } from '../../oauth/errors.ts';
-import type { Subject } from '../../oauth/claims.ts';
-import { mayUse } from '../../oauth/access.ts';
+import type { Subject } from '../../rules/claims/claims.ts';
+import { mayUse } from '../../rules/access/access.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
 

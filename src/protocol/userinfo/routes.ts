@@ -11,7 +11,7 @@ import { withResourceMetadata } from '../../server/resource-challenge.ts';
 import { addFormParser } from '../../server/form-body.ts';
 import { singleValued } from '../../server/parameters.ts';
 import { insufficientScope, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
-import { plainClient, userinfoClaims } from '../../oauth/claims.ts';
+import { plainClient, userinfoClaims } from '../../rules/claims/claims.ts';
 import { isServiceScope, splitScope } from '../../oauth/scope.ts';
 import type { Config } from '../../config.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';

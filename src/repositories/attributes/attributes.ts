@@ -1,6 +1,6 @@
 // Reads and writes the table attributes, and keeps the values of unique attributes apart.
 import { isUniqueViolation, type Sql, statement } from '../../database/database.ts';
-import type { Attribute } from '../../oauth/attributes.ts';
+import type { Attribute } from '../../rules/claims/attributes.ts';
 
 interface Row {
   name: string;

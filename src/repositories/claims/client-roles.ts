@@ -1,6 +1,6 @@
 // Reads and writes the roles of clients, and who has them: groups and users.
 import { type Sql, statement } from '../../database/database.ts';
-import type { Subject } from '../../oauth/claims.ts';
+import type { Subject } from '../../rules/claims/claims.ts';
 
 export interface ClientRole {
   name: string;

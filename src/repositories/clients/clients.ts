@@ -1,9 +1,9 @@
 // Reads and writes the table clients: relying parties, their registration and their approval.
 import { type Sql, statement } from '../../database/database.ts';
-import type { AccessRule } from '../../oauth/access.ts';
-import type { ClaimRule } from '../../oauth/claim-rules.ts';
+import type { AccessRule } from '../../rules/access/access.ts';
+import type { ClaimRule } from '../../rules/claims/claim-rules.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
-import { type ClientRules, rulesOf } from '../../oauth/client-rules.ts';
+import { type ClientRules, rulesOf } from '../../rules/clients/client-rules.ts';
 import { methodsWithoutSecret } from '../../oauth/registrable-values.ts';
 import type { OwnScopes } from '../../oauth/scope.ts';
 import { abandonedClients } from './abandoned-clients.ts';
@@ -36,7 +36,7 @@ export interface Client {
   introspect: 'own' | 'any';
   /** The authentication level that the client's users must reach; undefined for any. */
   requiredAcr: string | undefined;
-  /** Who may use the client (src/oauth/access.ts). */
+  /** Who may use the client (src/rules/access/access.ts). */
   access: AccessRule;
   accessGroups: string[];
   /** The connections by which users may sign in to the client; empty for every way to sign in. */
@@ -49,7 +49,7 @@ export interface Client {
   startUri: string | undefined;
   /** Whether the start page leaves the client out. */
   startHidden: boolean;
-  /** Rules that make claims for the client (src/oauth/claim-rules.ts). */
+  /** Rules that make claims for the client (src/rules/claims/claim-rules.ts). */
   claimRules: readonly ClaimRule[];
   /** The scopes of operators for which the client is registered; known after it was found. */
   ownScopes: OwnScopes;

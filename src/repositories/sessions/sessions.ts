@@ -1,7 +1,7 @@
 // Reads and writes the table sessions: the single sign-on sessions of browsers.
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
-import type { SignInRefusal } from '../../oauth/sign-in-decision.ts';
+import type { SignInRefusal } from '../../rules/access/sign-in-decision.ts';
 import type { Page } from '../clients/client-listing.ts';
 import { batchedSelect } from '../batched-select.ts';
 import { remaining } from '../second-factors/second-factors.ts';

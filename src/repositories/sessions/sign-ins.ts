@@ -1,7 +1,7 @@
 // Signs a user in with one atomic statement: the session, the device cookie, the security notification and the event.
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
-import type { SignInRefusal } from '../../oauth/sign-in-decision.ts';
+import type { SignInRefusal } from '../../rules/access/sign-in-decision.ts';
 import { type AuditEvent, type AuditLog, eventMembers, type EventListener } from '../audit/audit-events.ts';
 import { batchedCall } from '../batched-call.ts';
 import { maxBrowsers, rememberBrowser } from './device-cookies.ts';

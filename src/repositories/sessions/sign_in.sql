@@ -1,6 +1,6 @@
 -- Signs a user in: the session, the device cookie, the mail about a new browser, and the event. The oldest live sessions beyond `max_sessions` end,
 -- unless that is 0. `refusal` is NULL if the user is signed in, and `ended_sids` names the sessions that ended. A test compares it with
--- decideSignIn() in src/oauth/sign-in-decision.ts.
+-- decideSignIn() in src/rules/access/sign-in-decision.ts.
 --   expected: as for store_session, and max_sessions
 --   issue: session (as for store_session), browser (token_hash, previous_token_hash in hex, lifetime_seconds, max_browsers), mail, event (each as its
 --     row), reset_failures (the account whose failures are deleted in hex, or null)

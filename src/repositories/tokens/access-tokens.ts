@@ -1,7 +1,7 @@
 // Reads and writes the table access_tokens: small rows, which every request for a resource reads.
 import { batchedStatement, type Sql, statement } from '../../database/database.ts';
 import type { Binding } from '../../oauth/binding.ts';
-import type { Subject } from '../../oauth/claims.ts';
+import type { Subject } from '../../rules/claims/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { type Audience, isForeign } from '../../oauth/own-resource.ts';
 import { splitScope, withoutAdministration } from '../../oauth/scope.ts';

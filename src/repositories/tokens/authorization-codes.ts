@@ -3,7 +3,7 @@ import type { Binding } from '../../oauth/binding.ts';
 import { isForeignKeyViolation, type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { ResponseRefusal } from '../../oauth/authorization-response.ts';
-import type { Subject } from '../../oauth/claims.ts';
+import type { Subject } from '../../rules/claims/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import type { Audience } from '../../oauth/own-resource.ts';
 import type { RedemptionFailure, RedemptionRequest } from '../../oauth/code-redemption.ts';

@@ -1,6 +1,6 @@
 -- The check before issuing (security R133): returns one row with the facts if something may be issued, and none otherwise. Each statement that stores a code
 -- or a token asks it in the transaction that stores, so that a fact which changed since the decision issues nothing. PostgreSQL inlines it. A test compares
--- it with mayIssue() in src/oauth/may-issue.ts.
+-- it with mayIssue() in src/rules/access/may-issue.ts.
 --   of_user: whose tokens they are; null for a token of the client itself, which needs neither consent nor session
 --   at_epoch: the epoch of the client in what is exchanged; null for a new authorization
 --   in_session, is_offline: the session, which must live unless the authorization outlives it

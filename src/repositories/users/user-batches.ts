@@ -1,6 +1,6 @@
 // Stores and reads users by the hundred, for imports and exports.
 import { type Sql, statement } from '../../database/database.ts';
-import { otherForm } from '../../oauth/mail-domain.ts';
+import { otherForm } from '../../rules/connections/mail-domain.ts';
 import { asksAnything, type NamePlace, type UserFilter } from './user-search.ts';
 import { ambiguousUser, type Confirmation, toUser, type User, type UserRow } from './users.ts';
 

@@ -1,8 +1,8 @@
 // Reads and writes the table users: the users with their password hashes and claims.
 import { type Sql, statement } from '../../database/database.ts';
 import { conflict } from '../../oauth/errors.ts';
-import type { Subject } from '../../oauth/claims.ts';
-import { otherForm } from '../../oauth/mail-domain.ts';
+import type { Subject } from '../../rules/claims/claims.ts';
+import { otherForm } from '../../rules/connections/mail-domain.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import { batchedSelect } from '../batched-select.ts';
 

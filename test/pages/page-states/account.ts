@@ -3,7 +3,7 @@ import { accountNotices, type AccountPages } from '../../../src/pages/views/acco
 import { examples } from '../../../templates/examples/index.ts';
 import type { AccountView } from '../../../src/pages/views/parts.ts';
 import type { PageName } from '../../../src/pages/views/index.ts';
-import type { ProfileFault } from '../../../src/oauth/own-profile.ts';
+import type { ProfileFault } from '../../../src/rules/users/own-profile.ts';
 import { signIn } from './common.ts';
 import type { View } from './state.ts';
 

@@ -1,5 +1,5 @@
 // Lists states of the console's user pages, beside the examples.
-import { importNotes, importReasons } from '../../../src/oauth/import-reasons.ts';
+import { importNotes, importReasons } from '../../../src/rules/users/import-reasons.ts';
 import { examples } from '../../../templates/examples/index.ts';
 import { ownRefusals, type View } from './state.ts';
 

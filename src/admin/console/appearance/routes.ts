@@ -5,7 +5,7 @@ import { isColor } from '../../../config/accent-color.ts';
 import { type Appearance, appearanceSettings } from '../../../config/appearance-types.ts';
 import { imageTypeOf } from '../../../config/image.ts';
 import { appearanceMembers } from '../../../domain/administration/appearance.ts';
-import type { AppearanceService } from '../../../domain/appearance.ts';
+import type { AppearanceService } from '../../../domain/appearance/appearance.ts';
 import { faultOf } from '../../../oauth/refusals.ts';
 import { text } from '../../../oauth/text.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';

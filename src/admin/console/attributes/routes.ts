@@ -1,6 +1,6 @@
 // Serves the console's pages about attributes: what an operator stores about users beside the standard claims.
 import type { FastifyInstance } from 'fastify';
-import { type Attribute, attributeTypes, personRights } from '../../../oauth/attributes.ts';
+import { type Attribute, attributeTypes, personRights } from '../../../rules/claims/attributes.ts';
 import { notFound } from '../../../oauth/errors.ts';
 import type { DefinitionField } from '../../../pages/views/console-definitions.ts';
 import type { Store } from '../../../repositories/store.ts';

@@ -2,8 +2,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { displayName } from '../../../oauth/client-metadata.ts';
-import type { ClaimRule } from '../../../oauth/claim-rules.ts';
-import { idTokenClaims, introspectionClaims, userinfoClaims } from '../../../oauth/claims.ts';
+import type { ClaimRule } from '../../../rules/claims/claim-rules.ts';
+import { idTokenClaims, introspectionClaims, userinfoClaims } from '../../../rules/claims/claims.ts';
 import { splitScope } from '../../../oauth/scope.ts';
 import { text } from '../../../oauth/text.ts';
 import type { ConsoleClaimsPages } from '../../../pages/views/console-claims.ts';

@@ -2,7 +2,7 @@
 import { maxClientId } from '../../../oauth/client-document.ts';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { readCursor } from '../../../domain/paging.ts';
+import { readCursor } from '../../../domain/administration/paging.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { text } from '../../../oauth/text.ts';
 import type { FormView, Pages } from '../../../pages/views/index.ts';

@@ -1,5 +1,5 @@
 // Maps client metadata to the fields of the console's form, and the typed values back to metadata.
-import { accessRules } from '../../../oauth/access.ts';
+import { accessRules } from '../../../rules/access/access.ts';
 import type { ClientField } from '../../../pages/views/console-clients.ts';
 import type { FaultView } from '../../../pages/views/parts.ts';
 import {
@@ -8,7 +8,7 @@ import {
   idTokenSigningAlgorithms,
   jwtResponses,
 } from '../../../oauth/client-metadata.ts';
-import { clientAccessShape } from '../../../oauth/administration.ts';
+import { clientAccessShape } from '../../../rules/users/administration.ts';
 import { fapi2Profiles } from '../../../oauth/fapi2.ts';
 import { faultOf } from '../../../oauth/refusals.ts';
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from '../../../oauth/response-encryption.ts';

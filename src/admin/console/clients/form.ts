@@ -1,6 +1,6 @@
 // Validates the form of a client, and turns a refusal into the faults that the form shows.
 import type { Config } from '../../../config.ts';
-import { registrableApiScopes } from '../../../domain/api-scopes.ts';
+import { registrableApiScopes } from '../../../domain/resources/api-scopes.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../../oauth/client-metadata.ts';
 import { OAuthError } from '../../../oauth/errors.ts';
 import type { FaultView } from '../../../pages/views/parts.ts';

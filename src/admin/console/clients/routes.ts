@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Console } from '../admin-session.ts';
 import { queryOf } from '../links.ts';
-import { cursorOf, readCursor } from '../../../domain/paging.ts';
+import { cursorOf, readCursor } from '../../../domain/administration/paging.ts';
 import { readParameters } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';

@@ -14,7 +14,7 @@ import {
 } from '../../client-review.ts';
 import { eventRows, linkedNames } from '../linked-names.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
-import { entries, metadataDifference } from '../../../oauth/metadata-difference.ts';
+import { entries, metadataDifference } from '../../../rules/clients/metadata-difference.ts';
 import type { ClientFigures, Origin } from '../../../repositories/clients/client-review.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import type { Store } from '../../../repositories/store.ts';

@@ -5,7 +5,7 @@ import { eventRows } from '../linked-names.ts';
 import { unlessSeveral } from '../named-user.ts';
 import { refusedView } from '../refused.ts';
 import { isTypedName } from '../typed-name.ts';
-import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
+import { readUserCursor, userCursorOf } from '../../../domain/administration/paging.ts';
 import type { Refusal } from '../../../oauth/refusals.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';

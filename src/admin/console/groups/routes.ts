@@ -1,7 +1,7 @@
 // Serves the console's list of groups and the form that creates one, and registers the pages of one group.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { AdminSession, Console } from '../admin-session.ts';
-import { readTextCursor, textCursorOf } from '../../../domain/paging.ts';
+import { readTextCursor, textCursorOf } from '../../../domain/administration/paging.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';
 import { createGroup } from '../../operations/groups.ts';

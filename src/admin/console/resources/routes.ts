@@ -1,6 +1,6 @@
 // Serves the console's pages about resources: the list, one resource, and the forms that create, change and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { cursorOf, readCursor } from '../../../domain/paging.ts';
+import { cursorOf, readCursor } from '../../../domain/administration/paging.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import type { ConsoleResourcesPages, TypedResource } from '../../../pages/views/console-resources.ts';
 import type { Resource } from '../../../entities/resources.ts';

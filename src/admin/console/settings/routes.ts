@@ -5,7 +5,7 @@ import type { Config } from '../../../config.ts';
 import { type Appearance, appearanceSettings } from '../../../config/appearance-types.ts';
 import { type SettingDescription, settingGroups } from '../../../config/setting-descriptions.ts';
 import { hidden } from '../../../config/shown-settings.ts';
-import type { AppearanceService } from '../../../domain/appearance.ts';
+import type { AppearanceService } from '../../../domain/appearance/appearance.ts';
 import { OAuthError } from '../../../oauth/errors.ts';
 import { text } from '../../../oauth/text.ts';
 import type { MailTransport } from '../../../outbound/mail-transport.ts';

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { UserField } from '../../../pages/views/console-users.ts';
 import type { FaultView } from '../../../pages/views/parts.ts';
-import { claimRules, email, userName } from '../../../oauth/administration.ts';
+import { claimRules, email, userName } from '../../../rules/users/administration.ts';
 import { faultOf } from '../../../oauth/refusals.ts';
 import type { User, UserChange } from '../../../repositories/users/users.ts';
 

@@ -2,11 +2,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AdminSession, Console } from '../admin-session.ts';
-import { createPasswordChoice } from '../../../domain/password-choice.ts';
+import { createPasswordChoice } from '../../../domain/passwords/password-choice.ts';
 import { readParameters } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
-import { maxPasswordLength } from '../../../oauth/administration.ts';
+import { maxPasswordLength } from '../../../rules/users/administration.ts';
 import { invalidRequest } from '../../../oauth/errors.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { createRecoveryLink } from '../../operations/sign-in-help.ts';
@@ -17,7 +17,7 @@ import { listPath, pathOf } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { PasswordQueue } from '../../../domain/rate-limits/password-queue.ts';
-import type { PasswordPolicy } from '../../../domain/password-policy.ts';
+import type { PasswordPolicy } from '../../../domain/passwords/password-policy.ts';
 
 const bySub = z.object({ sub: text(255) });
 const sent = z.object({

@@ -1,7 +1,7 @@
 // Reads users of a directory: where they are, who an entry is, and what it says.
-import { addressOf, type Claims } from '../../../oauth/connection-answer.ts';
-import { isSubject } from '../../../oauth/connection-answer.ts';
-import { directoryId } from '../../../oauth/directory-id.ts';
+import { addressOf, type Claims } from '../../../rules/connections/connection-answer.ts';
+import { isSubject } from '../../../rules/connections/connection-answer.ts';
+import { directoryId } from '../../../rules/connections/directory-id.ts';
 import type {
   DirectoryAddress,
   DirectoryConnection,

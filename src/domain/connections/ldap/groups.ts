@@ -1,5 +1,5 @@
 // Reads the groups of a directory's users: those of one user at a sign-in, or all of them for an import (federation 6).
-import { isWithin, keyOfName, nameKey, ownValue, readName } from '../../../oauth/distinguished-name.ts';
+import { isWithin, keyOfName, nameKey, ownValue, readName } from '../../../rules/connections/distinguished-name.ts';
 import type { DirectoryConnection, DirectoryEntry, DirectoryFilter } from '../../../outbound/directory-address.ts';
 import { type LdapSettings } from './settings.ts';
 import { type DirectoryGroups, isByUid, isOfUser } from './entries.ts';

@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { associatedDataOf } from '../../../repositories/keys/sealed-values.ts';
 import type { SecretBox } from '../../../crypto/secret-box.ts';
-import { isHeld } from '../../../oauth/import-rules.ts';
+import { isHeld } from '../../../rules/connections/import-rules.ts';
 import { DirectoryUnavailable } from '../../../outbound/directory-address.ts';
 import type { Directories } from '../../../outbound/directories.ts';
 import { userEvent } from '../../../repositories/audit/audit-diff.ts';

@@ -1,6 +1,6 @@
 // Declares connections to directories: users type their password here, and the directory verifies it (federation 6).
 import { OAuthError } from '../../../oauth/errors.ts';
-import { readName } from '../../../oauth/distinguished-name.ts';
+import { readName } from '../../../rules/connections/distinguished-name.ts';
 import { refusal } from '../../../oauth/refusals.ts';
 import { type Directories } from '../../../outbound/directories.ts';
 import { addressProblem } from '../../../outbound/directory-address.ts';

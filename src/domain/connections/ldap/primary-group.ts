@@ -1,5 +1,5 @@
 // Finds the primary group of a user, which no list of members names: that of Active Directory, and that of POSIX accounts (RFC 2307).
-import { readName } from '../../../oauth/distinguished-name.ts';
+import { readName } from '../../../rules/connections/distinguished-name.ts';
 import type { DirectoryConnection, DirectoryEntry, DirectoryFilter } from '../../../outbound/directory-address.ts';
 import { isByUid, sidAttribute } from './entries.ts';
 import type { LdapSettings } from './settings.ts';

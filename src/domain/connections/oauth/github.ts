@@ -1,6 +1,6 @@
 // Signs users in with GitHub accounts: by their number, with the primary verified address, and with the teams of named organizations (federation 5).
 import { z } from 'zod';
-import { addressOf, type AnsweredAddress } from '../../../oauth/connection-answer.ts';
+import { addressOf, type AnsweredAddress } from '../../../rules/connections/connection-answer.ts';
 import { text } from '../../../oauth/text.ts';
 import { isOutwardAddress } from '../../../outbound/outward-address.ts';
 import { ConnectionFailure, type ConnectionVariant, variantOf } from '../kind.ts';

@@ -1,5 +1,5 @@
 // Signs users in by OAuth 2.0 at a service without OpenID Connect: the code flow with PKCE and state, and the user whom the service names (federation 5).
-import type { Claims } from '../../../oauth/connection-answer.ts';
+import type { Claims } from '../../../rules/connections/connection-answer.ts';
 import { codeChallenge } from '../../../oauth/pkce.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
 import { keptTokens, tokensOf } from '../given-tokens.ts';

@@ -1,6 +1,12 @@
 // Declares the settings of a connection by OAuth 2.0 and what follows from them: for any service with three addresses, and as the base of each preset.
 import { z } from 'zod';
-import { addressOf, type AnsweredAddress, type Claims, isSubject, valueAt } from '../../../oauth/connection-answer.ts';
+import {
+  addressOf,
+  type AnsweredAddress,
+  type Claims,
+  isSubject,
+  valueAt,
+} from '../../../rules/connections/connection-answer.ts';
 import { rule } from '../../../oauth/refusals.ts';
 import { text } from '../../../oauth/text.ts';
 import { ConnectionFailure, type ConnectionProfile, type ConnectionVariant, variantOf } from '../kind.ts';

@@ -1,6 +1,6 @@
 // Signs users in with Apple accounts: the answer is posted, and the client secret is made anew for each request (federation 5).
 import { z } from 'zod';
-import { addressOf, type Claims } from '../../../oauth/connection-answer.ts';
+import { addressOf, type Claims } from '../../../rules/connections/connection-answer.ts';
 import { text } from '../../../oauth/text.ts';
 import { isAppleKey, signAppleSecret } from '../../../tokens/upstream-client.ts';
 import { type ConnectionVariant, variantOf } from '../kind.ts';

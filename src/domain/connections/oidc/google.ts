@@ -1,7 +1,7 @@
 // Signs users in with Google accounts: those of one organization where domains are named (federation 5).
 import { z } from 'zod';
-import { addressOf } from '../../../oauth/connection-answer.ts';
-import { domainLabel, domainOf, isOfDomains } from '../../../oauth/mail-domain.ts';
+import { addressOf } from '../../../rules/connections/connection-answer.ts';
+import { domainLabel, domainOf, isOfDomains } from '../../../rules/connections/mail-domain.ts';
 import { ConnectionFailure, type ConnectionVariant, variantOf } from '../kind.ts';
 import { clientId, originOf, scopeSetting } from '../settings.ts';
 import { type OidcProfile, profileOf } from './profile.ts';

@@ -1,6 +1,6 @@
 // Signs users in with accounts of Microsoft Entra ID, of one tenant or of several (federation 5).
 import { z } from 'zod';
-import { addressOf, type Claims, isSubject } from '../../../oauth/connection-answer.ts';
+import { addressOf, type Claims, isSubject } from '../../../rules/connections/connection-answer.ts';
 import { rule } from '../../../oauth/refusals.ts';
 import { ConnectionFailure, type ConnectionVariant, variantOf } from '../kind.ts';
 import { objectOf } from '../provider-client.ts';

@@ -5,7 +5,7 @@ import {
   isSessionName,
   joinedClaims,
   methodsOf,
-} from '../../../oauth/connection-answer.ts';
+} from '../../../rules/connections/connection-answer.ts';
 import { codeChallenge } from '../../../oauth/pkce.ts';
 import { FetchRefused, type GuardedFetch } from '../../../outbound/guarded-fetch.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';

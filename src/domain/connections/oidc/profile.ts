@@ -1,5 +1,5 @@
 // Declares what follows from the settings of a connection by OpenID Connect: for a provider without a preset here, and as the base of each preset.
-import { addressOf, type AnsweredAddress, type Claims } from '../../../oauth/connection-answer.ts';
+import { addressOf, type AnsweredAddress, type Claims } from '../../../rules/connections/connection-answer.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
 import { upstreamAlgorithms } from '../../../tokens/upstream-id-token.ts';
 import { type ConnectionProfile, variantOf, type Wishes } from '../kind.ts';

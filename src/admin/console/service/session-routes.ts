@@ -1,0 +1,134 @@
+// Serves GET|POST /admin/sessions and GET|POST /admin/sessions/end: lists sessions, ends one, or ends all of one user.
+import { isIP } from 'node:net';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { z } from 'zod';
+import { browserName } from '../../../domain/sessions/browser-name.ts';
+import { clientLink, userLink } from '../linked-names.ts';
+import { cursorOf, isNumber, readCursor } from '../../../domain/administration/paging.ts';
+import { readParameters, singleValued } from '../../../server/parameters.ts';
+import { text } from '../../../oauth/text.ts';
+import { unlessGone } from '../../../pages/refused-operations.ts';
+import type { LinkedName } from '../../../pages/views/console-operations.ts';
+import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
+import { endSession, endSessions } from '../../operations/sessions.ts';
+import type { OperationContext } from '../../operations/operation.ts';
+import { findUser } from '../../operations/users.ts';
+import { queryOf } from '../links.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
+import { userNamed } from '../named-user.ts';
+import { isTypedName } from '../typed-name.ts';
+
+const limit = 50;
+/** The maximum to which the sessions of a user are counted. */
+const maxCounted = 1000;
+const endOne = z.object({ csrf: text(100), end: text(255), user: text(320).optional(), address: text(64).optional() });
+const endAll = z.object({ csrf: text(100), sub: text(255), typed: text(320).optional() });
+
+interface SessionRoutesDependencies {
+  store: Store;
+  console: Console;
+  operationContext: OperationContext;
+}
+
+export async function sessionRoutes(
+  app: FastifyInstance,
+  { console, store, operationContext }: SessionRoutesDependencies,
+): Promise<void> {
+  const list = '/admin/sessions';
+  const confirmation = '/admin/sessions/end';
+  const section = 'sessions';
+
+  const withSub = async (sub: string) => (sub.includes('\0') ? undefined : await store.users.find(sub)) ?? 'unknown';
+
+  console.page(app, list, async (admin, request) => {
+    const { sub, user: typedUser = '', address: typedAddress = '', cursor } = singleValued(request.query);
+    const typed = { user: typedUser.trim().slice(0, 320), address: typedAddress.trim().slice(0, 64) };
+    // a link names a user by sub alone: no name is read there (security R153)
+    const filter = {
+      sub,
+      user: sub === undefined ? typed.user || undefined : undefined,
+      address: typed.address || undefined,
+    };
+    const after = readCursor(cursor, isNumber);
+    const named = sub === undefined ? filter.user && (await userNamed(store, filter.user)) : await withSub(sub);
+    const person = typeof named === 'object' ? named : undefined;
+    const isNoAddress = filter.address !== undefined && isIP(filter.address) === 0;
+    const fault: Pages['console-sessions']['fault'] =
+      named === 'unknown' ? 'user' : named === 'several' ? named : isNoAddress ? 'address' : undefined;
+    const found = fault
+      ? []
+      : await store.sessions.list({ sub: person?.sub, address: filter.address }, { limit, after });
+    const last = found.length === limit ? found.at(-1) : undefined;
+    const data: Omit<Pages['console-sessions'], keyof ConsoleFrame> = {
+      sessions: found.map((session) => ({
+        id: session.sid,
+        user: userLink(session.sub, session.username),
+        signedInAt: session.authTime,
+        usedAt: session.usedAt,
+        own: session.sid === admin.session.sid,
+        clients: session.clients.map(({ clientId, clientName }): LinkedName => clientLink(clientId, clientName)),
+        ...(session.address !== undefined && { address: session.address }),
+        ...optional('browser', browserName(session.userAgent)),
+      })),
+      form: admin.form(list),
+      ...optional('user', sub === undefined ? filter.user : (person?.username ?? sub)),
+      ...optional('address', filter.address),
+      ...(fault && { fault }),
+      ...(after && { firstUri: list + queryOf(filter) }),
+      ...(last && { nextUri: list + queryOf({ ...filter, cursor: cursorOf({ at: last.createdAt, id: last.id }) }) }),
+      ...(person && found.length > 0 && { endAllUri: confirmation + queryOf({ sub: person.sub }) }),
+    };
+    return admin.send('console-sessions', data, { section, status: fault ? 400 : 200 });
+  });
+
+  // an operation that only ends a session must never wait for a new sign-in
+  app.post(list, async (request, reply) => {
+    const { csrf, end, user, address } = readParameters(endOne, request.body);
+    const admin = await console.submitted(request, reply, { csrf, action: list, back: list });
+    if (!admin) return reply;
+    // the session may have ended already
+    const call = { params: { id: end }, input: {}, actor: admin.by };
+    await endSession.handler(operationContext, call).catch(unlessGone);
+    return admin.done(list + queryOf({ user: user || undefined, address: address || undefined }), 'session-ended');
+  });
+
+  console.page(app, confirmation, (admin, request) => confirm(admin, singleValued(request.query)['sub'] ?? ''));
+
+  async function confirm(admin: AdminSession, sub: string, typed?: string): Promise<FastifyReply> {
+    const person = await findUser(store, sub);
+    const found = await store.sessions.list({ sub }, { limit: maxCounted + 1, after: undefined });
+    return admin.send(
+      'console-sessions-end',
+      {
+        user: userLink(sub, person.username),
+        sessions: Math.min(found.length, maxCounted),
+        more: found.length > maxCounted,
+        own: sub === admin.session.user.sub,
+        form: withField(admin.form(confirmation, sub), 'sub', sub),
+        backUri: list + queryOf({ sub }),
+        ...(typed !== undefined && { typed, problem: 'typed' as const }),
+      },
+      { section, status: typed === undefined ? 200 : 400 },
+    );
+  }
+
+  app.post(confirmation, async (request, reply) => {
+    const { csrf, sub, typed = '' } = readParameters(endAll, request.body);
+    const back = confirmation + queryOf({ sub });
+    const admin = await console.submitted(request, reply, { csrf, action: confirmation, shown: sub, back });
+    if (!admin) return reply;
+    // a name, and no new sign-in, for which ending sessions must never wait
+    if (!isTypedName(typed, (await findUser(store, sub)).username)) return confirm(admin, sub, typed);
+    await endSessions.handler(operationContext, { params: { sub }, input: {}, actor: admin.by });
+    return admin.done(list, 'sessions-ended');
+  });
+}
+
+function withField<F extends { hidden: Record<string, string> }>(form: F, name: string, value: string): F {
+  return { ...form, hidden: { ...form.hidden, [name]: value } };
+}
+
+function optional<N extends string, V>(name: N, value: V | undefined): Partial<Record<N, V>> {
+  return (value === undefined ? {} : { [name]: value }) as Partial<Record<N, V>>;
+}

@@ -1,0 +1,191 @@
+// Writes users, clients and other objects as administrators see them: in snake_case, without secrets.
+import { acrOf } from '../../oauth/acr.ts';
+import { type Attribute, attributesOf, standardClaimsOf } from '../../rules/claims/attributes.ts';
+import type { ViewedEvent } from '../../repositories/audit/audit-view.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
+import type { ListedGrant } from '../../repositories/clients/grants.ts';
+import type { Connection } from '../../repositories/connections/connections.ts';
+import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
+import type { Group } from '../../repositories/groups/groups.ts';
+import type { LogoutDeliverySummary } from '../../repositories/logout-deliveries/logout-deliveries.ts';
+import type { Passkey } from '../../repositories/second-factors/passkeys.ts';
+import type { SecondFactor } from '../../repositories/second-factors/second-factors.ts';
+import type { SessionSummary } from '../../repositories/sessions/sessions.ts';
+import type { User } from '../../repositories/users/users.ts';
+import type { KeyRing } from '../../tokens/key-ring.ts';
+import { browserName } from '../sessions/browser-name.ts';
+
+/** Returns the members under their names in snake_case, with times in the form of RFC 3339. */
+const shown = <T extends object>(entity: T, ...members: readonly (keyof T & string)[]): Record<string, unknown> =>
+  Object.fromEntries(
+    members.map((member) => {
+      const value: unknown = entity[member];
+      const name = member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      return [name, value instanceof Date ? value.toISOString() : value];
+    }),
+  );
+
+export function clientView(client: Client): Record<string, unknown> {
+  return {
+    client_id: client.clientId,
+    status: client.status,
+    version: client.version,
+    ...client.metadata,
+    pending_changes: client.pendingMetadata,
+    first_party: client.firstParty,
+    self_managed: client.selfManaged,
+    self_registered: client.selfRegistered,
+    origin: client.origin,
+    document_gone: client.documentGone || undefined,
+    introspect: client.introspect,
+    required_acr: client.requiredAcr,
+    access: client.access,
+    access_groups: client.accessGroups,
+    connections: client.connections,
+    upstream_tokens: client.upstreamTokens,
+    networks: client.networks,
+    start_uri: client.startUri,
+    start_hidden: client.startHidden,
+    ...(client.claimRules.length > 0 && { claim_rules: client.claimRules }),
+    approved_by: client.approvedBy,
+    awaits_collection: client.uncollected || undefined,
+    refusal_reason: client.refusalReason,
+    authorization_code_lifetime: client.lifetimes.authorizationCode,
+    access_token_lifetime: client.lifetimes.accessToken,
+    refresh_token_lifetime: client.lifetimes.refreshToken,
+    id_token_lifetime: client.lifetimes.idToken,
+    created_at: client.createdAt.toISOString(),
+    updated_at: client.updatedAt.toISOString(),
+  };
+}
+
+export function userView(user: User): Record<string, unknown> {
+  const attributes = attributesOf(user.claims);
+  return {
+    sub: user.sub,
+    username: user.username,
+    email: user.email,
+    email_verified: user.email === undefined ? undefined : user.emailVerified,
+    email_confirmed_by: user.email === undefined ? undefined : user.confirmedBy,
+    status: user.status,
+    admin: user.admin,
+    groups: user.groups,
+    claims: standardClaimsOf(user.claims),
+    ...(Object.keys(attributes).length > 0 && { attributes }),
+    has_password: user.passwordHash !== undefined,
+    created_at: user.createdAt.toISOString(),
+    updated_at: user.updatedAt.toISOString(),
+  };
+}
+
+export const passkeyView = (passkey: Passkey) =>
+  shown(passkey, 'id', 'name', 'aaguid', 'backupEligible', 'backedUp', 'createdAt', 'usedAt');
+
+export function sessionView(session: SessionSummary): Record<string, unknown> {
+  return {
+    id: session.sid,
+    sub: session.sub,
+    username: session.username,
+    created_at: session.createdAt.toISOString(),
+    signed_in_at: session.authTime.toISOString(),
+    used_at: session.usedAt.toISOString(),
+    expires_at: session.expiresAt.toISOString(),
+    acr: acrOf(session.amr),
+    amr: session.amr,
+    address: session.address,
+    browser: browserName(session.userAgent),
+    user_agent: session.userAgent,
+    clients: session.clients.map(({ clientId, clientName }) => ({ client_id: clientId, client_name: clientName })),
+  };
+}
+
+export const logoutDeliveryView = (delivery: LogoutDeliverySummary) =>
+  shown(
+    delivery,
+    'id',
+    'clientId',
+    'sub',
+    'sid',
+    'status',
+    'attempts',
+    'lastFailure',
+    'createdAt',
+    'nextAttemptAt',
+    'finishedAt',
+  );
+
+export function grantView(grant: ListedGrant): Record<string, unknown> {
+  return {
+    client_id: grant.clientId,
+    client_name: grant.clientName,
+    scope: grant.scope.join(' '),
+    claims: grant.claims,
+    resources:
+      grant.apis.length > 0
+        ? grant.apis.map(({ resource, name, scope }) => ({ resource, name, scope: scope.join(' ') }))
+        : undefined,
+    created_at: grant.createdAt.toISOString(),
+  };
+}
+
+/** @param group.guarded whether only administrators change the members */
+export const groupView = (group: Group & { guarded?: boolean }) => ({
+  ...shown(group, 'name', 'description', 'members', 'createdAt'),
+  ...(group.guarded && { guarded: true }),
+  ...(group.guardedSources.length > 0 && { guarded_sources: group.guardedSources }),
+});
+
+export const attributeView = (attribute: Attribute) =>
+  shown(attribute, 'name', 'type', 'label', 'choices', 'max', 'person', 'unique');
+
+/** Without the secret: only whether it is set, and since when. */
+export const connectionView = ({ claimRules, groupRules, secretSince, keySince, ...connection }: Connection) => ({
+  ...shown(
+    connection,
+    'id',
+    'kind',
+    'preset',
+    'displayName',
+    'status',
+    'position',
+    'hidden',
+    'domains',
+    'subdomains',
+    'enforced',
+    'authoritativeDomains',
+    'linking',
+    'provisioning',
+    'usernameFrom',
+    'usernameLocalPart',
+    'usernameSuffix',
+    'defaultGroups',
+    'sync',
+    'trustEmail',
+    'trustMfa',
+    'mfaValues',
+    'sessionLifetime',
+    'logout',
+    'storeTokens',
+    'settings',
+    'discoveredAt',
+    'version',
+    'createdAt',
+    'updatedAt',
+  ),
+  claim_rules: claimRules,
+  group_rules: groupRules,
+  secret: secretSince ? { set: true, since: secretSince.toISOString() } : { set: false },
+  ...(keySince && { key: { since: keySince.toISOString() } }),
+});
+
+export const connectionLinkView = ({ connectionId, ...link }: LinkedIdentity) => ({
+  connection: connectionId,
+  ...shown(link, 'issuer', 'subject', 'how', 'createdAt', 'lastUsedAt'),
+});
+
+export const secondFactorView = (factor: SecondFactor) => shown(factor, 'id', 'kind', 'name', 'createdAt', 'usedAt');
+
+export const keyView = (key: KeyRing['keys'][number]) => shown(key, 'kid', 'alg', 'state', 'activeAt', 'expiresAt');
+
+export const auditEventView = (event: ViewedEvent) =>
+  shown(event, 'id', 'at', 'type', 'outcome', 'actor', 'clientId', 'sub', 'address', 'detail');

@@ -1,0 +1,37 @@
+// Keeps in memory what the metadata of the service says of resources and connections: the public resources (RFC 9728 4), and whether tokens are kept.
+import { isDeepStrictEqual } from 'node:util';
+import type { Store } from '../../repositories/store.ts';
+
+export interface PublicResources {
+  /** The URIs of the resources. */
+  resources: readonly string[];
+  /** The scope values of all of them, each once. */
+  scopes: readonly string[];
+  /** Whether a connection keeps tokens, which clients can read. */
+  keepsTokens: boolean;
+}
+
+export type PublicResourcesService = ReturnType<typeof createPublicResources>;
+
+export function createPublicResources({ resources, connections }: Pick<Store, 'resources' | 'connections'>) {
+  let current: PublicResources = { resources: [], scopes: [], keepsTokens: false };
+  let [reads, newest] = [0, 0];
+  return {
+    /** Reads the resources again; until the first time there is none. */
+    async refresh(): Promise<void> {
+      const turn = ++reads;
+      const [found, keepsTokens] = await Promise.all([resources.listPublic(), connections.keepTokens()]);
+      // a read that began later has found at least as much
+      if (turn < newest) return;
+      newest = turn;
+      const next = {
+        resources: found.map(({ resource }) => resource),
+        scopes: [...new Set(found.flatMap(({ scopes }) => Object.keys(scopes)))],
+        keepsTokens,
+      };
+      // the documents are written again when the object changes
+      if (!isDeepStrictEqual(next, current)) current = next;
+    },
+    current: (): PublicResources => current,
+  };
+}
