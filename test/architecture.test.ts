@@ -94,6 +94,8 @@ function violations(sources: readonly Source[]): string[] {
       found.push(`${file} reads or prints by itself: a command gets its terminal`);
     if (/Promise<(?:FastifyReply \||[^<>]*\| FastifyReply\b)/.test(text) || awaitedReply.test(text))
       found.push(`${file} awaits a reply: it is a promise of the end of the response, and brings no value`);
+    if (/^(admin|command-line)\//.test(file) && !file.startsWith('admin/operations/') && /\.handler\(/.test(text))
+      found.push(`${file} calls a handler: run() asks for the permission of the operation first`);
     if (/\bdeclare module\b/.test(text)) found.push(`${file} extends the types of another module`);
     if (!/^(\/\/|#!)/.test(text)) found.push(`${file} does not say in its first line what it is for`);
     if (
@@ -312,6 +314,7 @@ test.each([
   ['login/a.ts', `await pages.send(request, reply, 'login', data);`, 'awaits a reply'],
   ['tokens/key-ring.ts', `const key = process.env['SECRET_KEY'];`, 'process.env'],
   ['command-line/users.ts', `const given = await text(process.stdin);`, 'terminal'],
+  ['admin/console/groups/routes.ts', `await deleteGroup.handler(context, call);`, 'the permission'],
   ['protocol/token/routes.ts', 'const text = `SELECT * FROM clients WHERE client_id = 1`;', 'holds SQL'],
 ])('a planted fault in %s is found: %s (architecture, directions)', (file, line, reason) => {
   expect(violations([{ file, text: `// A planted fault.\n${line}\n` }]).join('\n')).toContain(reason);

@@ -1,7 +1,7 @@
 // Runs an operation for a form of a page, which shows why the operation refuses.
 import { firstRefusal, type Refusal } from '../oauth/refusals.ts';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';
-import { checkInput, type Operation, type OperationCall, type OperationContext } from './operations/operation.ts';
+import { checkInput, type Operation, type OperationCall, type OperationContext, run } from './operations/operation.ts';
 
 /** A refusal, or the operation's name for it if the operation has names for refusals: its forms then have sentences for these. */
 export type Refused<F extends Record<string, string>> = [keyof F] extends [never] ? Refusal : F[keyof F];
@@ -27,7 +27,7 @@ export async function perform<P, I, R, F extends Record<string, string>>(
     return { refused: refused as Refused<F> };
   }
   try {
-    return { done: await operation.handler(context, { ...call, input: checked.input as I }) };
+    return { done: await run(operation, context, { ...call, input: checked.input as I }) };
   } catch (error) {
     const { refusal, code } = error instanceof OAuthError ? error : {};
     const refused = hasNames ? (named(refusal?.code) ?? named(code)) : refusal;

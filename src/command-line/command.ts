@@ -55,7 +55,7 @@ export interface Context extends Encryption {
   administration: Administration;
 }
 
-export const by = { actor: 'command line' };
+export const by = { actor: 'command line', kind: 'administrator' };
 
 /** Opens the database of a service, brings its schema up to date, runs the work of a command, and closes the database. */
 export async function withDatabase<T>(

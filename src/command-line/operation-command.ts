@@ -6,6 +6,7 @@ import {
   type OperationCall,
   type OperationCommand,
   type OperationContext,
+  run,
   type TextAnswer,
 } from '../admin/operations/operation.ts';
 import type { Config } from '../config.ts';
@@ -77,7 +78,7 @@ export function renderCommand(operation: Operation, command: OperationCommand): 
         if (values['user'] !== undefined) given['sub'] = (await findUser(store, String(values['user']))).sub;
         const params = { ...typed, ...(inPath.includes('sub') && { sub: (await findUser(store, typed['sub']!)).sub }) };
         const call: OperationCall = { params, input: inputOf(operation, command, given, config), actor: by };
-        const result = await operation.handler(contextOf(context, terminal), call);
+        const result = await run(operation, contextOf(context, terminal), call);
         if (isFile) await writeText(terminal, file, (result as TextAnswer).text);
         const shown = { ...call, typed, config };
         const text = command.text(result, shown);

@@ -1,5 +1,6 @@
 // Defines an entity: a noun that administrators manage, declared once by its table and its members, and what follows from that.
 import { z } from 'zod';
+import type { Permission } from './permission.ts';
 
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
@@ -47,6 +48,8 @@ export type EntityOf<E> = MembersOf<E> & {
 } & { id: string; createdAt: Date };
 
 export interface Entity {
+  /** What administrators need to read one, and to change one. */
+  permission: Permission;
   /** The table, the path below /admin/api, and the key of the list. */
   table: string;
   /** The noun of one, with which events, commands and path parameters begin. */

@@ -36,6 +36,7 @@ const byValue = {
 export const resources = entity({
   table: 'resources',
   one: 'resource',
+  permission: 'resources',
   find: 'id = $1 OR resource_key(resource) = resource_key($1)',
   marks: 'registered = false',
   notifies: true,

@@ -227,6 +227,7 @@ function errorKind(refusal: OAuthError): Pages['error']['kind'] {
   if (refusal.code === 'not_found') return 'not-found';
   if (refusal.code === 'conflict') return 'answered';
   if (refusal.code === 'access_denied') return 'tampered';
+  if (refusal.code === 'insufficient_scope') return 'permission';
   switch (refusal.status) {
     case 403:
       return 'navigation';

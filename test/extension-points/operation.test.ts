@@ -13,6 +13,7 @@ import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 const greetGroup = operation({
+  permission: 'groups',
   method: 'POST',
   path: '/admin/api/groups/:name/greeting',
   tag: 'greetings',
@@ -51,6 +52,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
+const ada = { actor: 'ada', kind: 'administrator' };
 const greet = (body: object, bearer: string | undefined = token) =>
   call(`${service.issuer}/admin/api/groups/crew/greeting`, { body, ...(bearer !== undefined && { token: bearer }) });
 
@@ -91,7 +93,7 @@ test('the command line has the planted operation with options, help and JSON (ar
 test('a form of the console shows the refusals of the planted operation by their names (architecture, extension points)', async () => {
   const context = { config: loadConfig({}), store: service.store } as OperationContext;
   const submit = (words: string) =>
-    perform(greetGroup, context, { params: { name: 'crew' }, input: { words }, actor: { actor: 'ada' } });
+    perform(greetGroup, context, { params: { name: 'crew' }, input: { words }, actor: ada });
   expect(await submit('a greeting that is much too long')).toEqual({ refused: 'long' });
   expect(await submit('anything')).toEqual({ refused: 'deaf' });
   expect(await submit('Ahoy')).toMatchObject({ done: { group: { name: 'crew' } } });
@@ -99,7 +101,7 @@ test('a form of the console shows the refusals of the planted operation by their
   const unnamed = await perform({ ...greetGroup, refusals: {} }, context, {
     params: { name: 'crew' },
     input: { words: 'a greeting that is much too long' },
-    actor: { actor: 'ada' },
+    actor: ada,
   });
   expect(unnamed).toMatchObject({ refused: { member: 'words', code: expect.any(String) as string } });
 });

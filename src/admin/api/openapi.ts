@@ -16,6 +16,7 @@ type Json = Record<string, unknown>;
 /** Makes the operation that returns the document of `others` and of itself. */
 export function openapiOperation(others: readonly Operation[]): Operation {
   const document: Operation = operation({
+    permission: 'overview',
     method: 'GET',
     path: '/admin/api/openapi.json',
     tag: 'document',

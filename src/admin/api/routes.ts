@@ -2,7 +2,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { OAuthError } from '../../oauth/errors.ts';
-import type { Actor } from '../../repositories/audit/actor.ts';
 import { noStore, resourceErrors } from '../../server/errors.ts';
 import { withResourceMetadata } from '../../server/resource-challenge.ts';
 import { onlyJson } from '../../server/form-body.ts';
@@ -11,9 +10,12 @@ import { readParameters } from '../../server/parameters.ts';
 import { type AdministratorAccess, requireAdministrator } from '../access.ts';
 import { operations } from '../operations/index.ts';
 import {
+  type Administrator,
+  demandPermission,
   type Operation,
   type OperationContext,
   readBody,
+  run,
   takesBody,
   type TextAnswer,
 } from '../operations/operation.ts';
@@ -36,24 +38,25 @@ export async function adminEndpoint(
 ): Promise<void> {
   const { config } = context;
   const routes = adminRoutes();
-  // lists the exceptions: a route that is not in this list needs a recent sign-in
-  const withoutRecentSignIn = new Set(
-    routes.filter((route) => !route.needsRecentSignIn).map(({ method, path }) => `${method} ${config.basePath}${path}`),
-  );
+  const known = new Map(routes.map((route) => [`${route.method} ${config.basePath}${route.path}`, route]));
   onlyJson(app);
   app.setErrorHandler(withResourceMetadata(resourceErrors, `${config.issuer}/admin/api`, () => 'admin'));
-  const actors = new WeakMap<FastifyRequest, Actor>();
-  const actorOf = (request: FastifyRequest): Actor => actors.get(request)!;
+  const actors = new WeakMap<FastifyRequest, Administrator>();
+  const actorOf = (request: FastifyRequest): Administrator => actors.get(request)!;
 
   // the hook covers every route that is registered here, whatever its path is (security R89)
   app.addHook('onRequest', async (request, reply) => {
     noStore(reply);
-    const recent = !withoutRecentSignIn.has(`${request.method} ${request.routeOptions.url}`);
+    const route = known.get(`${request.method} ${request.routeOptions.url}`);
+    // a route that is not in the list needs a recent sign-in
+    const recent = route?.needsRecentSignIn ?? true;
     const actor = await requireAdministrator(request, reply, access, ['admin'], recent);
-    actors.set(request, { actor, address: clientAddress(request) });
+    actors.set(request, { actor, address: clientAddress(request), kind: 'administrator' });
+    // before the body is read: a change compares it with what is stored
+    if (route) demandPermission(route, actorOf(request));
   });
-  const run = (route: Operation, request: FastifyRequest, input: unknown) =>
-    route.handler(context, {
+  const runRoute = (route: Operation, request: FastifyRequest, input: unknown) =>
+    run(route, context, {
       params: route.params && readParameters(route.params, request.params),
       input,
       actor: actorOf(request),
@@ -64,7 +67,7 @@ export async function adminEndpoint(
     const show = routes.find(({ method, path }) => method === 'GET' && path === route.path);
     return async () => {
       if (route.shown) return (await route.shown(context, readParameters(route.params!, request.params))) ?? {};
-      return show ? (show.view(await run(show, request, {})) as object) : {};
+      return show ? (show.view(await runRoute(show, request, {})) as object) : {};
     };
   };
   for (const route of routes.filter(({ media }) => !media)) {
@@ -79,7 +82,7 @@ export async function adminEndpoint(
       url: route.path,
       ...(route.bodyLimit !== undefined && { bodyLimit: route.bodyLimit }),
       handler: async (request, reply) => {
-        const result = await run(route, request, await read(request));
+        const result = await runRoute(route, request, await read(request));
         reply.code(route.status);
         return route.answer === undefined ? reply.send() : route.view(result);
       },
@@ -101,7 +104,7 @@ export async function adminEndpoint(
           if (route.media!.body.length > 0 && !route.media!.body.some((type) => file.type.startsWith(type)))
             throw new OAuthError('invalid_request', `the body must be ${route.media!.body.join(' or ')}`, 415);
           const query = readParameters(route.input!(config), request.query) as object;
-          const answer = (await run(
+          const answer = (await runRoute(
             route,
             request,
             route.media!.body.length > 0 ? { ...query, file } : query,

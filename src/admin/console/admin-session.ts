@@ -29,7 +29,7 @@ import type { Store } from '../../repositories/store.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import { createKeptForms } from './kept-forms.ts';
-import type { Actor } from '../../repositories/audit/actor.ts';
+import type { Administrator } from '../operations/operation.ts';
 
 export { consoleClientId };
 export const consoleCallback = '/admin/callback';
@@ -48,7 +48,7 @@ interface PageOptions {
 /** A request of a signed-in administrator to a page of the console, with the functions that answer it. */
 export interface AdminSession {
   session: Session;
-  by: Actor;
+  by: Administrator;
   request: FastifyRequest;
   reply: FastifyReply;
   /** Makes a form. @param shown the state that the page shows, such as a version: the form is valid for that state only */
@@ -256,7 +256,10 @@ export function createConsole(options: ConsoleDependencies) {
     });
     return {
       session,
-      by: { actor: session.user.sub, address: clientAddress(request), languages: languagesOf(request) },
+      by: {
+        ...{ actor: session.user.sub, kind: 'administrator' },
+        ...{ address: clientAddress(request), languages: languagesOf(request) },
+      },
       request,
       reply,
       form,

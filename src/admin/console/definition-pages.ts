@@ -1,7 +1,7 @@
 // Serves the console's pages about one kind of definitions: the list, and the forms that create, change and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Refusal } from '../../oauth/refusals.ts';
-import type { Actor } from '../../repositories/audit/actor.ts';
+import type { Administrator } from '../operations/operation.ts';
 import { singleValued } from '../../server/parameters.ts';
 import type {
   ConsoleDefinitionsPages,
@@ -27,9 +27,9 @@ export interface Definitions<T extends { name: string }> {
   row(one: T): Row;
   /** The fields of the form. @param one the definition that it changes @param typed what a refused form shows again */
   fields(one: T | undefined, typed?: Typed): DefinitionField[];
-  create(by: Actor, typed: Typed): Promise<Outcome>;
-  change(by: Actor, one: T, typed: Typed): Promise<Outcome>;
-  remove(by: Actor, one: T): Promise<Outcome>;
+  create(by: Administrator, typed: Typed): Promise<Outcome>;
+  change(by: Administrator, one: T, typed: Typed): Promise<Outcome>;
+  remove(by: Administrator, one: T): Promise<Outcome>;
   /** @throws OAuthError not_found */
   find(name: string): Promise<T>;
 }

@@ -16,7 +16,7 @@ import { rule } from '../../oauth/refusals.ts';
 import type { Config } from '../../config.ts';
 import { operation } from './operation.ts';
 
-const tag = 'appearance';
+const section = { permission: 'appearance', tag: 'appearance' } as const;
 const path = '/admin/api/appearance';
 /** Bytes: three images in base64, and percent-encoded in a form. */
 export const appearanceLimit = 3 * 1024 * 1024;
@@ -99,7 +99,7 @@ const text = (shown: Shown): string => {
 const showAppearance = operation({
   method: 'GET',
   path,
-  tag,
+  ...section,
   summary: 'Shows the appearance of the pages: the name, the logos, the icon, the accent color and the support link',
   answer: 'Appearance',
   handler: async ({ appearance, config }) => ({ state: (await appearance()).current(), config }),
@@ -110,7 +110,7 @@ const showAppearance = operation({
 export const changeAppearance = operation({
   method: 'PATCH',
   path,
-  tag,
+  ...section,
   summary: 'Changes the appearance of all pages and mails; what the environment sets cannot be changed',
   input: () => change,
   bodyLimit: appearanceLimit,

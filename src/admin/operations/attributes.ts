@@ -7,14 +7,14 @@ import { operation } from './operation.ts';
 import { facts, table } from './text-table.ts';
 
 const path = '/admin/api/attributes';
-const tag = 'attributes';
+const section = { permission: 'claims', tag: 'attributes' } as const;
 const byAttribute = z.object({ attribute: text(50).describe('The name of the attribute.') });
 const options = { label: 'label', choice: 'choices', max: 'max', person: 'person', unique: 'unique' };
 
 const listAttributes = operation({
   method: 'GET',
   path,
-  tag,
+  ...section,
   summary: 'Lists all attributes by name; there are at most 100',
   answer: 'Attributes',
   handler: ({ store }) => store.attributes.list(),
@@ -36,7 +36,7 @@ const listAttributes = operation({
 export const createAttribute = operation({
   method: 'POST',
   path,
-  tag,
+  ...section,
   summary: 'Defines an attribute, which users can then have',
   input: () => newAttributeShape,
   status: 201,
@@ -54,7 +54,7 @@ export const createAttribute = operation({
 export const changeAttribute = operation({
   method: 'PATCH',
   path: `${path}/:attribute`,
-  tag,
+  ...section,
   summary: 'Changes an attribute; its name, its type and the stored values stay',
   params: byAttribute,
   input: () => attributeChangeShape,
@@ -72,7 +72,7 @@ export const changeAttribute = operation({
 export const deleteAttribute = operation({
   method: 'DELETE',
   path: `${path}/:attribute`,
-  tag,
+  ...section,
   summary: 'Deletes an attribute with the values of all users',
   params: byAttribute,
   handler: ({ administration }, { params: { attribute }, actor }) => administration.deleteAttribute(actor, attribute),

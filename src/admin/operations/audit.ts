@@ -13,7 +13,7 @@ import { isEventId, viewedTypes } from '../../repositories/audit/audit-view.ts';
 import { fileFormat, operation } from './operation.ts';
 import { table } from './text-table.ts';
 
-const tag = 'audit';
+const section = { permission: 'audit', tag: 'audit' } as const;
 const path = '/admin/api/audit';
 const time = z.iso.datetime({ offset: true }).optional();
 const oneOf = <const T extends readonly string[]>(types: T) =>
@@ -46,7 +46,7 @@ const filterOptions = {
 const listEvents = operation({
   method: 'GET',
   path,
-  tag,
+  ...section,
   summary: 'Lists the events of the audit trail, with the issued tokens that are still stored, newest first',
   input: () => pageShape.extend({ type: oneOf(viewedTypes), ...filter.shape }),
   internalInput: z.object({
@@ -78,7 +78,7 @@ const listEvents = operation({
 const exportTrail = operation({
   method: 'GET',
   path: `${path}/export`,
-  tag,
+  ...section,
   summary: 'Exports all events of the audit trail that match a filter, newest first, and records that as an event',
   // the file contains the operations of all users
   needsRecentSignIn: true,

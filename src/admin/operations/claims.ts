@@ -14,6 +14,7 @@ const scopeView = ({ name, text, claims }: ClaimScope) => ({ name, text, claims 
 const scopeOptions = { text: 'text', claim: 'claims' };
 
 const listScopes = operation({
+  permission: 'claims',
   method: 'GET',
   path,
   tag: 'scopes',
@@ -33,6 +34,7 @@ const listScopes = operation({
 });
 
 export const createScope = operation({
+  permission: 'claims',
   method: 'POST',
   path,
   tag: 'scopes',
@@ -51,6 +53,7 @@ export const createScope = operation({
 });
 
 export const changeScope = operation({
+  permission: 'claims',
   method: 'PATCH',
   path: `${path}/:scope`,
   tag: 'scopes',
@@ -69,6 +72,7 @@ export const changeScope = operation({
 });
 
 export const deleteScope = operation({
+  permission: 'claims',
   method: 'DELETE',
   path: `${path}/:scope`,
   tag: 'scopes',
@@ -89,6 +93,7 @@ const roleView = ({ name, description, groups, users }: ClientRole) => ({ name, 
 const counted = ({ count }: { count: number }) => ({ count });
 
 const listRoles = operation({
+  permission: 'clients',
   method: 'GET',
   path: rolesPath,
   tag: 'roles',
@@ -112,6 +117,7 @@ const listRoles = operation({
 });
 
 export const createRole = operation({
+  permission: 'clients',
   method: 'POST',
   path: rolesPath,
   tag: 'roles',
@@ -132,6 +138,7 @@ export const createRole = operation({
 
 const holders = (name: 'give' | 'take', summary: string) =>
   operation({
+    permission: 'clients',
     method: 'POST',
     path: `${rolesPath}/:role/${name}`,
     tag: 'roles',
@@ -153,6 +160,7 @@ export const giveRole = holders('give', 'Gives a role of a client to groups and 
 export const takeRole = holders('take', 'Takes a role of a client from groups and users');
 
 export const deleteRole = operation({
+  permission: 'clients',
   method: 'DELETE',
   path: `${rolesPath}/:role`,
   tag: 'roles',

@@ -7,7 +7,7 @@ import { text } from '../../oauth/text.ts';
 import { path } from './clients.ts';
 import { byId, operation } from './operation.ts';
 
-const tag = 'clients';
+const section = { permission: 'clients', tag: 'clients' } as const;
 const approval = z.strictObject({
   version: z
     .int()
@@ -18,7 +18,7 @@ const approval = z.strictObject({
 export const approveClient = operation({
   method: 'POST',
   path: `${path}/:id/approve`,
-  tag,
+  ...section,
   summary:
     'Enables a disabled client, whose pending change stays pending, or approves the pending change of an enabled one, if the client still has the reviewed version',
   params: byId,
@@ -36,7 +36,7 @@ export const approveClient = operation({
 export const refuseClient = operation({
   method: 'POST',
   path: `${path}/:id/refuse`,
-  tag,
+  ...section,
   summary: 'Refuses a pending registration or change, with a reason that the registrant can read',
   params: byId,
   input: () => approval.extend({ reason: text(1000).min(1) }),
@@ -53,7 +53,7 @@ export const refuseClient = operation({
 export const decideClients = operation({
   method: 'POST',
   path: `${path}/decide`,
-  tag,
+  ...section,
   summary:
     'Approves or refuses the pending registrations or changes of several clients, each independently of the others',
   input: () =>
@@ -89,7 +89,7 @@ export const decideClients = operation({
 export const dismissLookAlike = operation({
   method: 'POST',
   path: `${path}/:id/look-alikes/:other/dismiss`,
-  tag,
+  ...section,
   summary: 'Dismisses the warning that two clients have similar names, while both keep their names',
   params: byId.extend({ other: text(maxClientId) }),
   input: () =>

@@ -35,7 +35,7 @@ import { clientSettingCommands, settingsOf } from './client-settings.ts';
 import { byId, operation, type OperationContext } from './operation.ts';
 import { facts, table } from './text-table.ts';
 
-const tag = 'clients';
+const section = { permission: 'clients', tag: 'clients' } as const;
 export const path = '/admin/api/clients';
 
 /** @throws OAuthError not_found */
@@ -48,7 +48,7 @@ export async function findClient({ clients }: Pick<Store, 'clients'>, clientId: 
 const listClients = operation({
   method: 'GET',
   path,
-  tag,
+  ...section,
   summary:
     'Lists clients, newest first; with waiting=true those that are pending approval, with q those that match a search',
   input: () =>
@@ -131,7 +131,7 @@ const newClientShape = () => {
 const createClient = operation({
   method: 'POST',
   path,
-  tag,
+  ...section,
   summary: 'Creates a client, enabled by default, and shows its secrets once',
   input: newClientShape,
   documentedInput: z.strictObject({ ...clientMetadataShape.shape, ...newClientShape().shape }),
@@ -210,7 +210,7 @@ const linesOf = ({ clientId }: Client, shown: Partial<ShownCredentials>): string
 const showClient = operation({
   method: 'GET',
   path: `${path}/:id`,
-  tag,
+  ...section,
   summary: 'Shows a client',
   params: byId,
   answer: 'Client',
@@ -272,7 +272,7 @@ const metadataChange = Object.fromEntries(
 export const changeClient = operation({
   method: 'PATCH',
   path: `${path}/:id`,
-  tag,
+  ...section,
   summary: 'Changes the given members of a client and no others; null removes a member',
   params: byId,
   input: () => clientChangeShape,
@@ -304,7 +304,7 @@ export const changeClient = operation({
 export const disableClient = operation({
   method: 'POST',
   path: `${path}/:id/disable`,
-  tag,
+  ...section,
   summary: 'Disables a client and ends all its sessions and tokens',
   params: byId,
   answer: 'Client',
@@ -326,7 +326,7 @@ export const disableClient = operation({
 export const deleteClient = operation({
   method: 'DELETE',
   path: `${path}/:id`,
-  tag,
+  ...section,
   summary: 'Deletes a client and everything that was issued to it',
   params: byId,
   async handler({ administration, clients }, { params: { id }, actor }) {
@@ -343,7 +343,7 @@ export const deleteClient = operation({
 export const renewSecrets = operation({
   method: 'POST',
   path: `${path}/:id/secrets`,
-  tag,
+  ...section,
   summary: 'Renews the secrets of a client and shows the new ones once; the old ones stop working immediately',
   params: byId,
   input: () =>

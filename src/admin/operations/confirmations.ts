@@ -7,7 +7,7 @@ import { operation } from './operation.ts';
 import { table } from './text-table.ts';
 
 const path = '/admin/api/connections/:id/word-confirmations';
-const tag = 'connections';
+const section = { permission: 'connections', tag: 'connections' } as const;
 const byConnection = z.object({ id: text(40) });
 
 /** How many accounts one answer lists. */
@@ -16,7 +16,7 @@ const mostListed = 500;
 export const listWordConfirmations = operation({
   method: 'GET',
   path,
-  tag,
+  ...section,
   summary:
     'Lists the accounts with an address in a domain that the connection owns, which only another system confirmed',
   params: byConnection,
@@ -37,7 +37,7 @@ export const listWordConfirmations = operation({
 export const takeBackConfirmations = operation({
   method: 'DELETE',
   path,
-  tag,
+  ...section,
   summary: 'Takes back the confirmations by other systems in the domains that the connection owns',
   params: byConnection,
   status: 200,

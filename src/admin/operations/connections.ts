@@ -14,7 +14,7 @@ import { operation } from './operation.ts';
 import { facts, table } from './text-table.ts';
 
 const path = '/admin/api/connections';
-const tag = 'connections';
+const section = { permission: 'connections', tag: 'connections' } as const;
 const byConnection = z.object({ id: text(40) });
 const ofUser = z.object({ sub: text(255) });
 const oneOfUser = z.object({ sub: text(255), connection: text(40) });
@@ -65,7 +65,7 @@ const prepare = ({ group_rules: rules, ...given }: Record<string, unknown>) => (
 const listConnections = operation({
   method: 'GET',
   path,
-  tag,
+  ...section,
   summary: 'Lists connections in the order of the sign-in page',
   answer: 'ConnectionList',
   handler: ({ store }) => store.connections.list(),
@@ -84,7 +84,7 @@ const listConnections = operation({
 export const createConnection = operation({
   method: 'POST',
   path,
-  tag,
+  ...section,
   summary: 'Creates a connection, disabled unless the status says otherwise',
   input: () => newConnectionShape,
   status: 201,
@@ -108,7 +108,7 @@ export const createConnection = operation({
 const showConnection = operation({
   method: 'GET',
   path: `${path}/:id`,
-  tag,
+  ...section,
   summary: 'Shows a connection, without its secret',
   params: byConnection,
   answer: 'Connection',
@@ -129,7 +129,7 @@ const showConnection = operation({
 export const changeConnection = operation({
   method: 'PATCH',
   path: `${path}/:id`,
-  tag,
+  ...section,
   summary: 'Changes a connection; its id and its kind stay',
   params: byConnection,
   input: () => connectionChangeShape,
@@ -150,7 +150,7 @@ export const changeConnection = operation({
 export const deleteConnection = operation({
   method: 'DELETE',
   path: `${path}/:id`,
-  tag,
+  ...section,
   summary: 'Deletes a connection with its links, its memberships and the sessions that came by it',
   params: byConnection,
   answer: 'DeletedConnection',
@@ -166,6 +166,7 @@ export const deleteConnection = operation({
 const listLinks = operation({
   method: 'GET',
   path: '/admin/api/users/:sub/connections',
+  permission: 'users',
   tag: 'users',
   summary: 'Lists the links of a user to connections',
   params: ofUser,
@@ -190,6 +191,7 @@ const listLinks = operation({
 const linkUser = operation({
   method: 'POST',
   path: '/admin/api/users/:sub/connections',
+  permission: 'users',
   tag: 'users',
   summary: 'Links an identity of a connection to a user, by its subject there',
   params: ofUser,
@@ -228,6 +230,7 @@ const linkUser = operation({
 export const unlinkUser = operation({
   method: 'DELETE',
   path: '/admin/api/users/:sub/connections/:connection',
+  permission: 'users',
   tag: 'users',
   summary: 'Removes the link of a user to a connection, and ends the sessions that came by it',
   params: oneOfUser,
@@ -245,6 +248,7 @@ export const unlinkUser = operation({
 export const keepLink = operation({
   method: 'POST',
   path: '/admin/api/users/:sub/connections/:connection/keep',
+  permission: 'users',
   tag: 'users',
   summary: 'Keeps a link that was made automatically, so that the user can become an administrator',
   params: oneOfUser,
@@ -260,6 +264,7 @@ export const keepLink = operation({
 export const markBreakGlass = operation({
   method: 'POST',
   path: '/admin/api/users/:sub/break-glass',
+  permission: 'users',
   tag: 'users',
   summary:
     'Decides whether a user may sign in here although the domain of the address is enforced, as a way in for emergencies',

@@ -11,7 +11,7 @@ import { operation } from './operation.ts';
 import { facts, harmless } from './text-table.ts';
 
 const path = '/admin/api/connections/:id';
-const tag = 'connections';
+const section = { permission: 'connections', tag: 'connections' } as const;
 const byConnection = z.object({ id: text(40) });
 
 /** @throws OAuthError not_found, or conflict for a connection of another kind */
@@ -24,7 +24,7 @@ async function findDirectory(store: Pick<Store, 'connections'>, id: string): Pro
 export const testConnection = operation({
   method: 'POST',
   path: `${path}/test`,
-  tag,
+  ...section,
   summary:
     'Tests a connection to a directory: whether it answers, admits the service account, and has users and groups',
   params: byConnection,
@@ -68,7 +68,7 @@ export async function findImport(
 const showImport = operation({
   method: 'GET',
   path: `${path}/import`,
-  tag,
+  ...section,
   summary: 'Shows what the last import of a directory did, and whether one waits for an approval',
   params: byConnection,
   answer: 'DirectoryImport',
@@ -84,7 +84,7 @@ const showImport = operation({
 export const startImport = operation({
   method: 'POST',
   path: `${path}/import`,
-  tag,
+  ...section,
   summary: 'Starts an import of a directory now, on one of the running instances',
   params: byConnection,
   input: () =>
@@ -106,7 +106,7 @@ export const startImport = operation({
 export const approveImport = operation({
   method: 'POST',
   path: `${path}/import/approve`,
-  tag,
+  ...section,
   summary: 'Lets a held import disable as many users as it said, and no more',
   params: byConnection,
   input: () =>

@@ -43,7 +43,7 @@ export interface EntityOperations<E extends Entity> {
 
 export function entityOperations<E extends Entity>(of: E, how: EntityOperations<E>) {
   type One = EntityOf<E>;
-  const { table: tag, one: noun } = of;
+  const { table: tag, one: noun, permission } = of;
   const path = `/admin/api/${tag}`;
   const params = z.object({ [noun]: text(2000).describe(how.named) });
   const nameIn = (given: Record<string, unknown>) => String(given[noun]);
@@ -67,6 +67,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
   }
 
   const list = operation({
+    permission,
     method: 'GET',
     path,
     tag,
@@ -88,6 +89,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     },
   });
   const create = operation({
+    permission,
     method: 'POST',
     path,
     tag,
@@ -104,6 +106,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     command: { name: `${noun} create`, arguments: [first], ...command, text: how.done.create },
   });
   const show = operation({
+    permission,
     method: 'GET',
     path: `${path}/:${noun}`,
     tag,
@@ -115,6 +118,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     command: { name: `${noun} show`, text: (one) => facts(shown(one)) },
   });
   const change = operation({
+    permission,
     method: 'PATCH',
     path: `${path}/:${noun}`,
     tag,
@@ -128,6 +132,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     command: { name: `${noun} change`, ...command, text: how.done.change },
   });
   const remove = operation({
+    permission,
     method: 'DELETE',
     path: `${path}/:${noun}`,
     tag,

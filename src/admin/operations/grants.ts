@@ -8,12 +8,12 @@ import { table } from './text-table.ts';
 import { findUser } from './users.ts';
 
 const path = '/admin/api/users/:sub/grants';
-const tag = 'grants';
+const section = { permission: 'users', tag: 'grants' } as const;
 
 const listGrants = operation({
   method: 'GET',
   path,
-  tag,
+  ...section,
   summary: 'Lists the grants of a user to clients, newest first',
   params: bySub,
   input: () => pageShape,
@@ -38,7 +38,7 @@ const listGrants = operation({
 export const withdrawGrant = operation({
   method: 'DELETE',
   path: `${path}/:client_id`,
-  tag,
+  ...section,
   summary: 'Revokes the grant of a user to a client and ends everything that was issued for it',
   params: bySub.extend({ client_id: text(maxClientId) }),
   needsRecentSignIn: false,

@@ -14,7 +14,7 @@ import { operation } from './operation.ts';
 import { table } from './text-table.ts';
 
 const path = '/admin/api/groups';
-const tag = 'groups';
+const section = { permission: 'groups', tag: 'groups' } as const;
 const byName = z.object({ name: text(255) });
 const subs = z.array(text(255)).max(maxAtOnce).optional();
 
@@ -37,7 +37,7 @@ const withGuard = (config: Pick<Config, 'secondFactor'>, group: Group) => ({
 const listGroups = operation({
   method: 'GET',
   path,
-  tag,
+  ...section,
   summary: 'Lists groups by name, with the number of members',
   input: () =>
     pageShape.extend({
@@ -68,7 +68,7 @@ const listGroups = operation({
 export const createGroup = operation({
   method: 'POST',
   path,
-  tag,
+  ...section,
   summary: 'Creates a group',
   input: () => newGroupShape,
   status: 201,
@@ -86,7 +86,7 @@ export const createGroup = operation({
 const showGroup = operation({
   method: 'GET',
   path: `${path}/:name`,
-  tag,
+  ...section,
   summary: 'Shows a group; the list of users with the parameter group shows its members',
   params: byName,
   answer: 'Group',
@@ -97,7 +97,7 @@ const showGroup = operation({
 export const changeGroup = operation({
   method: 'PATCH',
   path: `${path}/:name`,
-  tag,
+  ...section,
   summary: `Renames or describes a group, or names the connections that may change a guarded one; only the command line renames one with more than ${maxAtOnce} members`,
   params: byName,
   input: () => groupChangeShape,
@@ -144,7 +144,7 @@ export const changeGroup = operation({
 export const deleteGroup = operation({
   method: 'DELETE',
   path: `${path}/:name`,
-  tag,
+  ...section,
   summary: `Deletes a group; only the command line deletes one with more than ${maxAtOnce} members`,
   params: byName,
   internalInput: inSteps,
@@ -165,7 +165,7 @@ export const deleteGroup = operation({
 export const changeMembers = operation({
   method: 'POST',
   path: `${path}/:name/members`,
-  tag,
+  ...section,
   summary: 'Adds users to a group and removes others, by their subs',
   params: byName,
   input: () => z.strictObject({ add: subs, remove: subs }),

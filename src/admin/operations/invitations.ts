@@ -3,13 +3,13 @@ import { newInvitation } from '../../domain/administration/invitations.ts';
 import { bySub, operation } from './operation.ts';
 import { findUser, invitationView } from './users.ts';
 
-const tag = 'users';
+const section = { permission: 'users', tag: 'users' } as const;
 const path = '/admin/api/users/:sub/invitation';
 
 export const inviteUser = operation({
   method: 'POST',
   path,
-  tag,
+  ...section,
   summary:
     'Invites a user without password and second factor, by mail or by a link in the answer; older invitations end',
   params: bySub,
@@ -26,7 +26,7 @@ export const inviteUser = operation({
 export const revokeInvitation = operation({
   method: 'DELETE',
   path,
-  tag,
+  ...section,
   summary: 'Revokes the invitation of a user, whose link no longer works',
   params: bySub,
   needsRecentSignIn: false,

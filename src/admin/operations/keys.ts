@@ -7,7 +7,7 @@ import { newOpaqueToken } from '../../tokens/opaque-token.ts';
 import { operation } from './operation.ts';
 import { table } from './text-table.ts';
 
-const tag = 'keys';
+const section = { permission: 'keys', tag: 'keys' } as const;
 const path = '/admin/api/keys';
 
 type Keys = KeyRing['keys'];
@@ -29,7 +29,7 @@ const listKeys = operation({
   ...keys,
   method: 'GET',
   path,
-  tag,
+  ...section,
   summary: 'Lists the signing keys, without their private parts',
   answer: 'Keys',
   handler: (context) => context.keyRing(),
@@ -40,7 +40,7 @@ export const rotateKeys = operation({
   ...keys,
   method: 'POST',
   path,
-  tag,
+  ...section,
   summary:
     'Creates a new signing key for each algorithm, or for the given ones; it becomes active after its publication time, or after two seconds with immediate, and its state is waiting until then',
   input: () =>
@@ -73,7 +73,7 @@ export const rotateKeys = operation({
 export const withdrawKey = operation({
   method: 'DELETE',
   path: `${path}/:kid`,
-  tag,
+  ...section,
   summary:
     'Revokes a signing key immediately, for example because it leaked; tokens that it signed are no longer accepted',
   params: z.object({ kid: text(64) }),
@@ -93,6 +93,7 @@ export const withdrawKey = operation({
 const createRegistrationToken = operation({
   method: 'POST',
   path: '/admin/api/registration-tokens',
+  permission: 'clients',
   tag: 'registration tokens',
   summary: 'Creates an initial access token, shown once; a client that registers with it is enabled immediately',
   input: () =>

@@ -34,6 +34,7 @@ export class TestMailFailed extends OAuthError {
 }
 
 export const sendTestMail = operation({
+  permission: 'settings',
   method: 'POST',
   path: '/admin/api/mail/test',
   tag: 'mail',

@@ -11,8 +11,9 @@ import type { PasswordPolicy } from '../../domain/passwords/password-policy.ts';
 import { transferFormats } from '../../domain/users/user-records.ts';
 import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
 import type { CheckSector } from '../../domain/client-documents/sector-check.ts';
+import { type Act, isPermitted, type Permission } from '../../entities/permission.ts';
 import { firstRefusal } from '../../oauth/refusals.ts';
-import { invalidRequest } from '../../oauth/errors.ts';
+import { insufficientScope, invalidRequest } from '../../oauth/errors.ts';
 import { text } from '../../oauth/text.ts';
 import type { Directories } from '../../outbound/directories.ts';
 import type { Letter, MailTransport } from '../../outbound/mail-transport.ts';
@@ -44,11 +45,16 @@ export interface OperationContext {
   composeTestMail?(languages: string | undefined): Omit<Letter, 'id' | 'to'>;
 }
 
+/** Who runs an operation. @param kind is a key of `administratorKinds`, and decides what the operation may be */
+export interface Administrator extends Actor {
+  kind: string;
+}
+
 /** One call of an operation: the parameters of its path, its input, and its actor. */
 export interface OperationCall<P = unknown, I = unknown> {
   params: P;
   input: I;
-  actor: Actor;
+  actor: Administrator;
 }
 
 /** A command of the command line that runs an operation. Path parameters are its arguments; `sub` is typed as a user name. */
@@ -78,6 +84,9 @@ export interface OperationCommand<P = unknown, I = unknown, R = unknown> {
 }
 
 export interface Operation<P = unknown, I = unknown, R = unknown> {
+  permission: Permission;
+  /** To read for a GET, else to change: a test of a connection changes nothing, but sends its password to another server. */
+  act: Act;
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Below the issuer, with parameters as `:name`. */
   path: string;
@@ -135,7 +144,7 @@ export function operation<
   C extends z.ZodObject = z.ZodObject<Record<never, never>>,
   const F extends Record<string, string> = Record<never, never>,
 >(
-  definition: Pick<Operation, 'method' | 'path' | 'tag' | 'summary'> &
+  definition: Pick<Operation, 'permission' | 'method' | 'path' | 'tag' | 'summary'> &
     Partial<Pick<Operation, 'needsRecentSignIn' | 'documentedInput' | 'bodyLimit' | 'status' | 'answer' | 'media'>> & {
       params?: P;
       input?: (config: Pick<Config, 'passwordMinLength'>) => I;
@@ -150,6 +159,7 @@ export function operation<
   const { command = [], answer, media } = definition;
   return {
     ...definition,
+    act: definition.method === 'GET' ? 'read' : 'change',
     needsRecentSignIn: definition.needsRecentSignIn ?? definition.method !== 'GET',
     params: definition.params,
     input: definition.input,
@@ -163,6 +173,22 @@ export function operation<
     commands: [command].flat(),
     view: definition.view ?? ((result) => result),
   };
+}
+
+/** Refuses an administrator who lacks the permission. @throws OAuthError insufficient_scope */
+export function demandPermission(of: Pick<Operation, 'permission' | 'act'>, { kind }: Administrator): void {
+  if (!isPermitted(kind, of.permission, of.act))
+    throw insufficientScope(`this administrator may not ${of.act} the section ${of.permission}`);
+}
+
+/** Runs an operation: the one function that does, for the API, commands and the console. @throws OAuthError */
+export async function run<P, I, R>(
+  operation: Pick<Operation<P, I, R>, 'permission' | 'act' | 'handler'>,
+  context: OperationContext,
+  call: OperationCall<P, I>,
+): Promise<R> {
+  demandPermission(operation, call.actor);
+  return operation.handler(context, call);
 }
 
 /** Whether the input is a JSON body; otherwise it is the query. */

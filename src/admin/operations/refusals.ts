@@ -20,6 +20,7 @@ const viewOf = ({ reference, refusedAt, facts: known }: KeptRefusal) => ({
 });
 
 const readRefusal = operation({
+  permission: 'audit',
   method: 'GET',
   path: '/admin/api/refusals/:reference',
   tag: 'audit',

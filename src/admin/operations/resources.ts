@@ -71,6 +71,7 @@ export const metadataOf = (issuer: string, { resource, name, scopes, binding }: 
 });
 
 const showMetadata = operation({
+  permission: 'resources',
   method: 'GET',
   path: '/admin/api/resources/:resource/metadata',
   tag: 'resources',

@@ -9,12 +9,12 @@ import { logoutDeliveryStatuses } from '../../repositories/logout-deliveries/log
 import { byId, bySub, operation } from './operation.ts';
 import { table } from './text-table.ts';
 
-const tag = 'sessions';
+const section = { permission: 'sessions', tag: 'sessions' } as const;
 
 const listSessions = operation({
   method: 'GET',
   path: '/admin/api/sessions',
-  tag,
+  ...section,
   summary: 'Lists the active sessions of browsers, newest first',
   input: () => pageShape.extend({ sub: text(255).optional().describe('Only sessions of this user.') }),
   answer: 'SessionPage',
@@ -46,7 +46,7 @@ const listSessions = operation({
 export const endSession = operation({
   method: 'DELETE',
   path: '/admin/api/sessions/:id',
-  tag,
+  ...section,
   summary: 'Ends a session and everything that was issued in it, also refresh tokens with offline_access',
   params: byId,
   needsRecentSignIn: false,
@@ -61,7 +61,7 @@ export const endSession = operation({
 export const endSessions = operation({
   method: 'DELETE',
   path: '/admin/api/users/:sub/sessions',
-  tag,
+  ...section,
   summary:
     'Ends all sessions of a user and everything that was issued in them, also refresh tokens with offline_access',
   params: bySub,
@@ -79,7 +79,7 @@ export const endSessions = operation({
 const listLogoutDeliveries = operation({
   method: 'GET',
   path: '/admin/api/logout-deliveries',
-  tag,
+  ...section,
   summary: 'Lists the notifications to clients about ended sessions (back-channel logout), newest first',
   input: () =>
     pageShape.extend({

@@ -9,13 +9,13 @@ import { bySub, operation } from './operation.ts';
 import { table } from './text-table.ts';
 import { findUser } from './users.ts';
 
-const tag = 'users';
+const section = { permission: 'users', tag: 'users' } as const;
 const path = '/admin/api/users/:sub';
 
 const listFactors = operation({
   method: 'GET',
   path: `${path}/second-factors`,
-  tag,
+  ...section,
   summary: 'Lists the second factors of a user, and the number of recovery codes left',
   params: bySub,
   answer: 'SecondFactors',
@@ -41,7 +41,7 @@ const listFactors = operation({
 
 const removal = {
   method: 'DELETE',
-  tag,
+  ...section,
   view: (removed: SecondFactor[]) => ({ removed: removed.map(secondFactorView) }),
 } as const;
 
@@ -74,7 +74,7 @@ const removeFactor = operation({
 export const createRecoveryLink = operation({
   method: 'POST',
   path: `${path}/recovery-link`,
-  tag,
+  ...section,
   summary: 'Creates a link, shown once, that lets a user set a new password; second factors are still required',
   params: bySub,
   input: () =>

@@ -16,6 +16,7 @@ const flag = z.enum(['true', 'false']).optional();
 const path = '/admin/api/users';
 
 const importUsers = operation({
+  permission: 'users',
   method: 'POST',
   path: `${path}/import`,
   tag: 'users',
@@ -48,6 +49,7 @@ const importUsers = operation({
 });
 
 const exportAll = operation({
+  permission: 'users',
   method: 'GET',
   path: `${path}/export`,
   tag: 'users',

@@ -14,7 +14,7 @@ import type { User } from '../../repositories/users/users.ts';
 import { bySub, operation, type OperationCommand } from './operation.ts';
 import { facts, table } from './text-table.ts';
 
-const tag = 'users';
+const section = { permission: 'users', tag: 'users' } as const;
 const path = '/admin/api/users';
 
 /** The filter of a list or an export of users. */
@@ -35,7 +35,7 @@ export async function findUser({ users }: Pick<Store, 'users'>, sub: string): Pr
 const listUsers = operation({
   method: 'GET',
   path,
-  tag,
+  ...section,
   summary: 'Lists users, newest first or by name, optionally only those that match words, a group or a status',
   input: () =>
     pageShape.extend({
@@ -91,7 +91,7 @@ const newUserOptions = { email: 'email', claim: 'claims', attribute: 'attributes
 const createUser = operation({
   method: 'POST',
   path,
-  tag,
+  ...section,
   summary:
     'Creates a user, and invites the user if asked to; without an invitation or a password the user cannot sign in',
   input: ({ passwordMinLength }) =>
@@ -166,7 +166,7 @@ const createUser = operation({
 const showUser = operation({
   method: 'GET',
   path: `${path}/:sub`,
-  tag,
+  ...section,
   summary: 'Shows a user',
   params: bySub,
   answer: 'User',
@@ -196,7 +196,7 @@ const setStatus = (
 export const changeUser = operation({
   method: 'PATCH',
   path: `${path}/:sub`,
-  tag,
+  ...section,
   summary: 'Changes the given members of a user and no others; null removes the email or a claim',
   params: bySub,
   input: ({ passwordMinLength }) => userChangeShape(passwordMinLength),
@@ -257,7 +257,7 @@ export const changeUser = operation({
 export const deleteUser = operation({
   method: 'DELETE',
   path: `${path}/:sub`,
-  tag,
+  ...section,
   summary: 'Deletes a user and everything that was issued for the user',
   params: bySub,
   handler: ({ administration }, { params: { sub }, actor }) => administration.deleteUser(actor, sub),
@@ -271,7 +271,7 @@ export const deleteUser = operation({
 const forgetFailures = operation({
   method: 'DELETE',
   path: `${path}/:sub/sign-in-failures`,
-  tag,
+  ...section,
   summary: 'Resets the failed sign-ins of a user, who can then sign in without waiting',
   params: bySub,
   handler: ({ administration }, { params: { sub }, actor }) => administration.forgetFailures(actor, sub),

@@ -93,7 +93,8 @@ export async function registrationApprovalEndpoint(
     if (waiting?.client.clientId !== clientId) {
       return ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
     }
-    const call = { params: { id: clientId }, actor: { actor: session.user.sub, address: clientAddress(request) } };
+    const actor = { actor: session.user.sub, address: clientAddress(request), kind: 'administrator' };
+    const call = { params: { id: clientId }, actor };
     const reason = form.reason?.trim() ?? '';
     const input = { version, reason: reason === '' ? withoutReason : reason };
     const result =

@@ -128,7 +128,8 @@ export interface SignInPages {
       | 'navigation'
       | 'too-large'
       | 'method'
-      | 'administrators';
+      | 'administrators'
+      | 'permission';
     reference: string;
     client?: ClientView;
   };

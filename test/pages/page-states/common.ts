@@ -38,6 +38,7 @@ const errorKinds: Record<Pages['error']['kind'], true> = {
   'too-large': true,
   method: true,
   administrators: true,
+  permission: true,
 };
 const scopes = [
   'openid',

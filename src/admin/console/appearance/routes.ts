@@ -15,7 +15,7 @@ import type { AppearanceFault, ConsoleSettingsPages } from '../../../pages/views
 import type { BrowserSessions } from '../../../browser/session.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { appearanceLimit, changeAppearance } from '../../operations/appearance.ts';
-import { checkInput, type OperationContext } from '../../operations/operation.ts';
+import { checkInput, type OperationContext, run } from '../../operations/operation.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 
 const path = '/admin/appearance';
@@ -58,7 +58,7 @@ export async function appearanceRoutes(
     if (act === 'preview') return show(admin, typed);
     // the schema has checked the input, and knows its type
     const call = { params: {}, input: checked.input as never, actor: admin.by };
-    await changeAppearance.handler(operationContext, call);
+    await run(changeAppearance, operationContext, call);
     return admin.done(path, 'appearance-saved');
   });
 

@@ -12,7 +12,7 @@ import type { Store } from '../../../repositories/store.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { decideClients, dismissLookAlike } from '../../operations/client-decisions.ts';
 import { findClient } from '../../operations/clients.ts';
-import type { OperationContext } from '../../operations/operation.ts';
+import { type OperationContext, run } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
 import { around } from './routes.ts';
@@ -100,7 +100,7 @@ export async function clientDecisionRoutes(
       return showWaiting(admin, { ...typed, problem: 'reason', status: 400 });
     }
     const input = { decision: form.decision, clients: picked, ...(refuses && { reason }) };
-    const outcomes = await decideClients.handler(operationContext, { params: {}, input, actor: admin.by });
+    const outcomes = await run(decideClients, operationContext, { params: {}, input, actor: admin.by });
     const changed = outcomes.filter(({ outcome }) => outcome === 'changed');
     const gone = outcomes.filter(({ outcome }) => outcome === 'gone').length;
     const held = outcomes.filter(({ outcome }) => outcome === 'held');

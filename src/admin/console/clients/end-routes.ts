@@ -8,7 +8,7 @@ import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { deleteClient, disableClient, findClient, renewSecrets } from '../../operations/clients.ts';
-import type { OperationContext } from '../../operations/operation.ts';
+import { type OperationContext, run } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import { clientSecrets, secretsOf, type ShownCredentials } from '../../../tokens/client-credentials.ts';
@@ -83,8 +83,8 @@ export async function clientEndRoutes(
       if (asksName(operation, id) && !isTypedName(typed, displayName(id, client.metadata), id))
         return confirm(admin, operation, client, typed);
       const call = { params: { id }, input: {}, actor: admin.by };
-      if (operation === 'disable') await disableClient.handler(operationContext, call);
-      else await deleteClient.handler(operationContext, call);
+      if (operation === 'disable') await run(disableClient, operationContext, call);
+      else await run(deleteClient, operationContext, call);
       return operation === 'disable'
         ? admin.done(clientPath(id), 'client-disabled')
         : admin.done(listPath, 'client-deleted');

@@ -6,7 +6,7 @@ import type { Store } from '../../../repositories/store.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { takeBackConfirmations } from '../../operations/confirmations.ts';
 import { findConnection } from '../../operations/connections.ts';
-import type { OperationContext } from '../../operations/operation.ts';
+import { type OperationContext, run } from '../../operations/operation.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 
 const path = '/admin/connections';
@@ -63,7 +63,7 @@ export async function consoleConfirmationsEndpoint(
     const body = singleValued(request.body);
     const admin = await console.submitted(request, reply, { csrf: body['csrf'], action, back: action, fresh: true });
     if (!admin) return reply;
-    await takeBackConfirmations.handler(operationContext, { params: { id }, input: {}, actor: admin.by });
+    await run(takeBackConfirmations, operationContext, { params: { id }, input: {}, actor: admin.by });
     return admin.done(`${path}/${id}`, 'confirmations-taken-back');
   });
 }

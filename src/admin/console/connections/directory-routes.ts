@@ -8,7 +8,7 @@ import type { Store } from '../../../repositories/store.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { changeConnection, createConnection, findConnection } from '../../operations/connections.ts';
 import { approveImport, findImport, startImport, testConnection } from '../../operations/directories.ts';
-import type { OperationContext } from '../../operations/operation.ts';
+import { type OperationContext, run } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { refusedView } from '../refused.ts';
@@ -134,7 +134,7 @@ export async function consoleDirectoriesEndpoint(
     if (!sent) return reply;
     const login = (sent.body['login'] ?? '').replaceAll('\0', '').trim().slice(0, 320);
     const call = { params: { id }, input: login === '' ? {} : { login }, actor: sent.admin.by };
-    const { problem, groups } = await testConnection.handler(operationContext, call);
+    const { problem, groups } = await run(testConnection, operationContext, call);
     return show(sent.admin, id, { login, ...(problem ? { problem } : groups && { groups }) });
   });
 

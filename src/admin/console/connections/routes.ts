@@ -8,7 +8,7 @@ import type { Connection } from '../../../repositories/connections/connections.t
 import type { Store } from '../../../repositories/store.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { changeConnection, createConnection, deleteConnection, findConnection } from '../../operations/connections.ts';
-import type { OperationContext } from '../../operations/operation.ts';
+import { type OperationContext, run } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { refusedView } from '../refused.ts';
@@ -203,7 +203,7 @@ export async function consoleConnectionsEndpoint(
     if (!sent) return reply;
     const { admin, body } = sent;
     if (!isTypedName(body['typed'], id)) return showDeletion(admin, connection, body['typed'] ?? '');
-    await deleteConnection.handler(operationContext, { params: { id }, input: {}, actor: admin.by });
+    await run(deleteConnection, operationContext, { params: { id }, input: {}, actor: admin.by });
     return admin.done(path, 'connection-deleted');
   });
 }

@@ -7,7 +7,7 @@ import type { Resource } from '../../../entities/resources.ts';
 import type { Store } from '../../../repositories/store.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { clientPath, resourcePath } from '../../client-review.ts';
-import type { OperationContext } from '../../operations/operation.ts';
+import { type OperationContext, run } from '../../operations/operation.ts';
 import {
   changeResource,
   createResource,
@@ -170,7 +170,7 @@ export async function consoleResourcesEndpoint(
     if (!sent) return reply;
     const { admin, body } = sent;
     if (!isTypedName(body['typed'], resource.name)) return showDeletion(admin, resource, body['typed'] ?? '');
-    await deleteResource.handler(operationContext, { params: { resource: resource.id }, input: {}, actor: admin.by });
+    await run(deleteResource, operationContext, { params: { resource: resource.id }, input: {}, actor: admin.by });
     return admin.done(path, 'resource-deleted');
   });
 }

@@ -7,7 +7,7 @@ import { text } from '../../../oauth/text.ts';
 import { conflict, notFound } from '../../../oauth/errors.ts';
 import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from '../../../tokens/key-ring.ts';
 import { rotateKeys, withdrawKey } from '../../operations/keys.ts';
-import type { OperationContext } from '../../operations/operation.ts';
+import { type OperationContext, run } from '../../operations/operation.ts';
 import { isTypedName } from '../typed-name.ts';
 import type { Pages } from '../../../pages/views/index.ts';
 import { queryOf } from '../links.ts';
@@ -94,7 +94,7 @@ export async function keyRoutes(
     // until they fetch the keys again, applications refuse tokens of a key that signs at once
     if (immediate && !isTypedName(form.typed, serviceName)) return askRotation(admin, { ...given, fault: 'typed' });
     const input = { immediate, algorithms };
-    await rotateKeys.handler(operationContext, { params: {}, input, actor: admin.by });
+    await run(rotateKeys, operationContext, { params: {}, input, actor: admin.by });
     return admin.done(list, 'keys-rotated');
   });
 
@@ -123,7 +123,7 @@ export async function keyRoutes(
     const admin = await console.submitted(request, reply, { csrf, action: withdrawal, shown: kid, back, fresh: true });
     if (!admin) return reply;
     if (typed.trim() !== kid.slice(0, beginningLength)) return askWithdrawal(admin, kid, typed);
-    await withdrawKey.handler(operationContext, { params: { kid }, input: {}, actor: admin.by });
+    await run(withdrawKey, operationContext, { params: { kid }, input: {}, actor: admin.by });
     return admin.done(list, 'key-withdrawn');
   });
 

@@ -11,7 +11,7 @@ import { unlessGone } from '../../../pages/refused-operations.ts';
 import type { LinkedName } from '../../../pages/views/console-operations.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
 import { endSession, endSessions } from '../../operations/sessions.ts';
-import type { OperationContext } from '../../operations/operation.ts';
+import { type OperationContext, run } from '../../operations/operation.ts';
 import { findUser } from '../../operations/users.ts';
 import { queryOf } from '../links.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -89,7 +89,7 @@ export async function sessionRoutes(
     if (!admin) return reply;
     // the session may have ended already
     const call = { params: { id: end }, input: {}, actor: admin.by };
-    await endSession.handler(operationContext, call).catch(unlessGone);
+    await run(endSession, operationContext, call).catch(unlessGone);
     return admin.done(list + queryOf({ user: user || undefined, address: address || undefined }), 'session-ended');
   });
 
@@ -120,7 +120,7 @@ export async function sessionRoutes(
     if (!admin) return reply;
     // a name, and no new sign-in, for which ending sessions must never wait
     if (!isTypedName(typed, (await findUser(store, sub)).username)) return confirm(admin, sub, typed);
-    await endSessions.handler(operationContext, { params: { sub }, input: {}, actor: admin.by });
+    await run(endSessions, operationContext, { params: { sub }, input: {}, actor: admin.by });
     return admin.done(list, 'sessions-ended');
   });
 }

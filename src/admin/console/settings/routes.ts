@@ -12,7 +12,7 @@ import type { MailTransport } from '../../../outbound/mail-transport.ts';
 import type { ConsoleSettingsPages, SettingView } from '../../../pages/views/console-settings.ts';
 import { readParameters } from '../../../server/parameters.ts';
 import { sendTestMail, TestMailFailed } from '../../operations/mail.ts';
-import type { OperationContext } from '../../operations/operation.ts';
+import { type OperationContext, run } from '../../operations/operation.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 
 const path = '/admin/settings';
@@ -48,7 +48,7 @@ export async function settingsRoutes(
     const admin = await console.submitted(request, reply, { csrf, action: testMailPath, back: path, fresh: true });
     if (!admin) return reply;
     try {
-      await sendTestMail.handler(operationContext, { params: {}, input: {}, actor: admin.by });
+      await run(sendTestMail, operationContext, { params: {}, input: {}, actor: admin.by });
     } catch (error) {
       if (error instanceof TestMailFailed) return show(admin, { failure: error.failure, reason: error.reason });
       const wait = error instanceof OAuthError && error.status === 429 ? Number(error.headers['retry-after']) : 0;

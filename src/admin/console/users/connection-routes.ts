@@ -7,7 +7,7 @@ import { isUnasked } from '../../../repositories/connections/linked-identities.t
 import type { Store } from '../../../repositories/store.ts';
 import { readParameters } from '../../../server/parameters.ts';
 import { keepLink, markBreakGlass, unlinkUser } from '../../operations/connections.ts';
-import type { OperationContext } from '../../operations/operation.ts';
+import { type OperationContext, run } from '../../operations/operation.ts';
 import { findUser } from '../../operations/users.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { listPath, pathOf } from './view.ts';
@@ -42,11 +42,10 @@ export async function userConnectionRoutes(
     const admin = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
     if (!admin) return reply;
     const { by: actor } = admin;
-    if (act === 'remove') await unlinkUser.handler(operationContext, { params: { sub, connection }, input: {}, actor });
-    else if (act === 'keep')
-      await keepLink.handler(operationContext, { params: { sub, connection }, input: {}, actor });
+    if (act === 'remove') await run(unlinkUser, operationContext, { params: { sub, connection }, input: {}, actor });
+    else if (act === 'keep') await run(keepLink, operationContext, { params: { sub, connection }, input: {}, actor });
     else if (act !== undefined)
-      await markBreakGlass.handler(operationContext, { params: { sub }, input: { marked: act === 'mark' }, actor });
+      await run(markBreakGlass, operationContext, { params: { sub }, input: { marked: act === 'mark' }, actor });
     else throw invalidRequest('there is no such action');
     return admin.done(action, act === 'remove' ? 'user-link-removed' : 'user-saved');
   });

@@ -16,7 +16,7 @@ import { withdrawGrant } from '../../operations/grants.ts';
 import { changeMembers } from '../../operations/groups.ts';
 import { inviteUser, revokeInvitation } from '../../operations/invitations.ts';
 import { changeUser, findUser } from '../../operations/users.ts';
-import type { OperationContext } from '../../operations/operation.ts';
+import { type OperationContext, run } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import { faultOf, type Refusal } from '../../../oauth/refusals.ts';
 import type { RefusedView } from '../../../pages/views/parts.ts';
@@ -177,19 +177,19 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
       return answerInvitation(config, admin, user, invited, false);
     }
     if (act === 'revoke-invitation') {
-      await revokeInvitation.handler(operationContext, { params: { sub }, input: {}, actor });
+      await run(revokeInvitation, operationContext, { params: { sub }, input: {}, actor });
       return admin.done(path, 'invitation-revoked');
     }
     if (act === 'withdraw') {
       const params = { sub, client_id: body['client_id'] ?? '' };
-      await withdrawGrant.handler(operationContext, { params, input: {}, actor });
+      await run(withdrawGrant, operationContext, { params, input: {}, actor });
     } else if (act === 'leave')
-      await changeMembers.handler(operationContext, { params: group, input: { remove: [sub] }, actor });
+      await run(changeMembers, operationContext, { params: group, input: { remove: [sub] }, actor });
     else if (act === 'join') {
       const refused = await join(actor, sub, body['group'] ?? '');
       if (refused) return show(admin, { refused, typedGroup: body['group'] ?? '' });
     } else if (act === 'enable')
-      await changeUser.handler(operationContext, { params: { sub }, input: { status: 'enabled' }, actor });
+      await run(changeUser, operationContext, { params: { sub }, input: { status: 'enabled' }, actor });
     else throw invalidRequest('there is no such action');
     return admin.done(path, 'user-saved');
   });
