@@ -21,7 +21,7 @@ import { consoleGroupsEndpoint } from './console/groups/routes.ts';
 import { consoleConnectionsEndpoint } from './console/connections/routes.ts';
 import { consoleConfirmationsEndpoint } from './console/connections/confirmation-routes.ts';
 import { consoleDirectoriesEndpoint } from './console/connections/directory-routes.ts';
-import { consoleResourcesEndpoint } from './console/resources/routes.ts';
+import { resourcePages } from './console/resources/pages.ts';
 import { consoleScopesEndpoint } from './console/scopes/routes.ts';
 import { auditRoutes } from './console/service/audit-routes.ts';
 import { keyRoutes } from './console/service/key-routes.ts';
@@ -58,7 +58,7 @@ const pages = [
   ...[consoleUsersEndpoint, userConfirmRoutes, userEditRoutes, userPasswordRoutes, userFactorRoutes],
   userConnectionRoutes,
   ...[userExportRoutes, userImportRoutes],
-  ...[consoleGroupsEndpoint, groupPageRoutes, consoleResourcesEndpoint, consoleConnectionsEndpoint],
+  ...[consoleGroupsEndpoint, groupPageRoutes, resourcePages, consoleConnectionsEndpoint],
   ...[consoleDirectoriesEndpoint, consoleConfirmationsEndpoint],
   ...[consoleAttributesEndpoint, consoleScopesEndpoint],
   ...[sessionRoutes, keyRoutes, auditRoutes],

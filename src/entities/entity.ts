@@ -1,5 +1,6 @@
 // Defines an entity: a noun that administrators manage, declared once by its table and its members, and what follows from that.
 import { z } from 'zod';
+import type { Field, FieldKind, FormMember } from './field.ts';
 import type { Permission } from './permission.ts';
 
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
@@ -22,6 +23,14 @@ export interface Member {
   convert?: { read(api: never): unknown; show(value: never): unknown };
   /** The name of its option in commands; by default its name with hyphens. */
   option?: string;
+  /** The field of the form of the console, or its kind; a member without one is not in the form. */
+  form?: FieldKind | Field;
+  /** Its group in the form. */
+  group?: string;
+  /** The values for which the form asks for it. */
+  when?(values: Input): boolean;
+  /** A column of the list, a tag among the properties of a row, or the text of a column. */
+  list?: true | 'tag' | ((value: never) => string);
 }
 
 /** A column that no administrator sets. @param answer its schema in the API's answers */
@@ -60,6 +69,13 @@ export interface Entity {
   marks?: string;
   /** Whether all instances are told of each change. */
   notifies?: true;
+  /** The section of the console. */
+  section?: string;
+  /** The member by which pages call one, and name its address if its id does not. */
+  called?: string;
+  address?: string;
+  /** The order of the form, if it is not that of the members. */
+  order?: readonly string[];
   members: Record<string, Member>;
   /** The columns that no administrator sets, beside `id` and `created_at`. */
   row?: Record<string, { answer: z.ZodType }>;
@@ -115,6 +131,25 @@ export const answerOf = (of: Entity): z.ZodObject =>
     ...Object.fromEntries(Object.entries({ ...of.row, ...commonColumns }).map(([name, { answer }]) => [name, answer])),
   });
 
+/** The form of the console. @param values as the API shows them, of the entity that the form changes; undefined for a new one */
+export const formOf = ({ members, order = Object.keys(members) }: Entity, values?: Input): FormMember[] =>
+  order.flatMap((name): FormMember[] => {
+    const { form, rule, required, fixed, start, group, when } = members[name]!;
+    if (form === undefined || (when && !when(values ?? {}))) return [];
+    const field: Field = typeof form === 'string' ? { kind: form } : form;
+    return [
+      {
+        ...(rule instanceof z.ZodEnum && { choices: rule.options.map(String) }),
+        ...(required && { required }),
+        ...field,
+        name,
+        removable: !required && start === undefined,
+        ...(fixed && values && { fixed }),
+        ...(group !== undefined && { group }),
+      },
+    ];
+  });
+
 /** The values of the members before a new entity has any. */
 export const starts = (of: Entity): Record<string, unknown> =>
   Object.fromEntries(membersOf(of).map(([name, { start }]) => [camel(name), start]));
@@ -135,7 +170,8 @@ export function view(of: Entity, one: object): Record<string, unknown> {
   const shown = ([column, name]: readonly [string, string]) => {
     const value: unknown = (one as Record<string, unknown>)[name];
     const { convert } = of.members[column] ?? {};
-    return [column, value instanceof Date ? value.toISOString() : convert ? convert.show(value as never) : value];
+    if (value instanceof Date) return [column, value.toISOString()];
+    return [column, convert && value !== undefined ? convert.show(value as never) : value];
   };
   return Object.fromEntries(namesOf(of).map(shown));
 }

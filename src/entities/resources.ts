@@ -10,6 +10,7 @@ import { rule } from '../oauth/refusals.ts';
 import { isScope, isServiceScope } from '../oauth/scope.ts';
 import { text } from '../oauth/text.ts';
 import { column, entity, type EntityOf, member } from './entity.ts';
+import { type Typing, words } from './field.ts';
 
 /** Characters; a token request with a longer resource would be of no use to most clients. */
 const maxUri = 512;
@@ -33,10 +34,48 @@ const byValue = {
   show: (scopes: ResourceScopes) => Object.entries(scopes).map(([value, description]) => ({ value, description })),
 };
 
+/** A scope on each line: its value, a language in brackets for another one than English, and the description. */
+const scopeLines: Typing = {
+  write: (scopes: z.infer<typeof scope>[]) =>
+    scopes
+      .flatMap(({ value, description = {} }) => {
+        const texts = Object.entries(description);
+        if (texts.length === 0) return [value];
+        return texts.map(([language, text]) =>
+          language === 'en' ? `${value} ${text}` : `${value} [${language}] ${text}`,
+        );
+      })
+      .join('\n'),
+  read(text) {
+    const scopes = new Map<string, Record<string, string>>();
+    for (const line of text.split(/\r?\n/).map((one) => one.trim())) {
+      const [, value, language = 'en', said = ''] = /^(\S+)(?:\s+\[([^\]]*)\])?(?:\s+(.*))?$/.exec(line) ?? [];
+      if (value === undefined) continue;
+      const texts = scopes.get(value) ?? {};
+      scopes.set(value, said === '' ? texts : { ...texts, [language]: said });
+    }
+    return [...scopes].map(([value, description]) => ({ value, description }));
+  },
+};
+
 export const resources = entity({
   table: 'resources',
   one: 'resource',
   permission: 'resources',
+  section: 'resources',
+  called: 'name',
+  order: [
+    'name',
+    'resource',
+    'scopes',
+    'clients',
+    'client_id',
+    'access_token_format',
+    'binding',
+    'access_token_lifetime',
+    'token_claims',
+    'public',
+  ],
   find: 'id = $1 OR resource_key(resource) = resource_key($1)',
   marks: 'registered = false',
   notifies: true,
@@ -44,13 +83,15 @@ export const resources = entity({
     resource: member(
       'The URI that clients name as resource, and the audience of the tokens.',
       z.string(rule('string')).refine((uri) => uri.length <= maxUri && isResourceUri(uri), rule('resource-uri')),
-      { required: true, fixed: true },
+      { required: true, fixed: true, form: { kind: 'address', most: maxUri }, list: true },
     ),
-    name: member('The name that users see.', displayText, { required: true }),
+    name: member('The name that users see.', displayText, {
+      ...{ required: true, form: { kind: 'text', most: 100, writing: 'auto' }, list: true },
+    }),
     client_id: member(
       'The client that introspects the tokens of the resource. A resource without one cannot introspect.',
       text(255),
-      { option: 'client' },
+      { option: 'client', form: 'text' },
     ),
     scopes: member(
       'The scopes of the resource.',
@@ -58,17 +99,23 @@ export const resources = entity({
         .array(scope)
         .max(maxScopes, rule('entries', { most: String(maxScopes) }))
         .refine((all) => new Set(all.map(({ value }) => value)).size === all.length, rule('scope-twice')),
-      { start: {}, convert: byValue, option: 'scope' },
+      {
+        start: {},
+        convert: byValue,
+        option: 'scope',
+        form: { kind: 'lines', lines: 5, writing: 'auto', typing: scopeLines },
+        list: (scopes: z.infer<typeof scope>[]) => scopes.map(({ value }) => value).join(' '),
+      },
     ),
     clients: member(
       'Who may request tokens: clients that are registered for one of the scopes (listed), or every enabled client (approved).',
       z.enum(['listed', 'approved']),
-      { start: 'listed' },
+      { start: 'listed', form: 'radio' },
     ),
     access_token_format: member(
       'The format of access tokens: the resource introspects opaque ones, and verifies JWTs with the published keys (RFC 9068).',
       z.enum(['opaque', 'jwt']),
-      { start: 'opaque' },
+      { start: 'opaque', form: 'radio' },
     ),
     access_token_signing_alg: member(
       'The algorithm that signs JWT access tokens.',
@@ -78,6 +125,7 @@ export const resources = entity({
     access_token_lifetime: member(
       'The maximum lifetime of tokens for the resource, in seconds. For JWTs the default is 300, and the maximum 3600.',
       z.int().min(1).max(maxLifetime),
+      { form: 'number' },
     ),
     required_acr: member(
       'The level of authentication (acr) that users must reach before a client gets tokens for the resource.',
@@ -86,19 +134,19 @@ export const resources = entity({
     binding: member(
       'Whether tokens must be bound to a key of the client: not (none), by any means (any), or by DPoP proofs (dpop).',
       z.enum(resourceBindings),
-      { start: 'none' },
+      { start: 'none', form: { kind: 'radio', choices: ['none', 'dpop', 'any'] } },
     ),
     token_claims: member(
       'The claims of users that JWT access tokens contain. A token has those that its scope releases: groups, for example, with the scope groups.',
       z
         .array(z.enum(releasableClaims, rule('token-claim')))
         .refine((all) => new Set(all).size === all.length, rule('token-claim')),
-      { start: [], option: 'token-claim' },
+      { start: [], option: 'token-claim', form: { kind: 'text', typing: words, most: 1000 } },
     ),
     public: member(
       'Whether the metadata of the service name the resource and its scopes, for everyone to see (RFC 9728 4).',
       z.boolean(),
-      { start: false },
+      { start: false, form: 'check' },
     ),
   },
   row: {

@@ -236,12 +236,14 @@ const storedRules = {
   'client.changed': 'the client has changed since you reviewed it: review the current version, then decide',
   'role.exists': 'the client has a role of this name, or {most} roles',
   'role.unknown': 'the client has no such role',
+  'resource.taken': 'a resource with this URI, or an equal one, exists already',
   'group.exists': 'a group with this name already exists',
   'group.large':
     'the group has more than {most} members: rename or delete it with the command line, which does so in steps',
   'scope.most': 'there are {most} scopes: there can be no more',
   'scope.taken': 'an API has a scope of this name, or a client is registered for it already',
   'scope.exists': 'there is a scope of this name',
+  'scope.of-claims': '{scope} is a scope for claims: choose another word',
   'scope.in-use': 'clients are registered for this scope: remove it from them first',
   // another client holds a resource that this client claims (decisions section 2); the trigger has the sentence, since plain SQL gets it too
   'resource-held': '{sentence}',

@@ -9,6 +9,7 @@ import { consoleClientCreateExamples } from './console-client-create.ts';
 import { consoleClientExamples } from './console-clients.ts';
 import { consoleClaimsExamples } from './console-claims.ts';
 import { consoleDefinitionsExamples } from './console-definitions.ts';
+import { consoleEntitiesExamples } from './console-entities.ts';
 import { consoleGroupsExamples } from './console-groups.ts';
 import { consoleResourcesExamples } from './console-resources.ts';
 import { operationsExamples } from './console-operations.ts';
@@ -34,6 +35,7 @@ export const examples: Examples<Pages> = {
   ...consoleClientCreateExamples,
   ...consoleClaimsExamples,
   ...consoleDefinitionsExamples,
+  ...consoleEntitiesExamples,
   ...consoleGroupsExamples,
   ...consoleResourcesExamples,
   ...operationsExamples,

@@ -144,6 +144,21 @@ const forms: Record<string, Form> = {
       login_attributes: 'not one',
     },
   },
+  'new API': {
+    path: '/admin/resources/new',
+    right: { name: 'Notes', resource: 'https://notes.example' },
+    wrong: {
+      name: ['', 'x'.repeat(101), 'a\u202eb'],
+      resource: ['', '/v1', '{issuer}/userinfo', 'https://held.example/'],
+      scopes: ['openid', 'read [not a language] Read', 'crew'],
+      clients: tampered,
+      client_id: 'no-such-client',
+      access_token_format: tampered,
+      binding: tampered,
+      access_token_lifetime: ['0', 'soon', '99999999'],
+      token_claims: ['shoe_size', 'email email'],
+    },
+  },
   'new attribute': {
     path: '/admin/attributes/new',
     right: { name: 'shoe_size', type: 'number' },
@@ -205,7 +220,8 @@ describe.each(Object.entries(forms))(
       const cases = Object.entries(wrong).flatMap(([field, typed]) =>
         [typed].flat().map((one) => [field, one] as const),
       );
-      for (const [field, typed] of cases) {
+      for (const [field, given] of cases) {
+        const typed = typeof given === 'string' ? given.replace('{issuer}', service.issuer) : given;
         const page = await send(
           path,
           { ...right, ...(typeof typed === 'string' ? { [field]: typed } : typed) },
@@ -274,6 +290,7 @@ const prepare = () =>
       }),
       await send('/admin/attributes/new', { name: 'flag', type: 'boolean' }),
       await send('/admin/scopes/new', { name: 'crew', claims: 'flag' }),
+      await send('/admin/resources/new', { name: 'Held', resource: 'https://held.example' }),
       await send('/admin/groups', { name: 'ops' }),
       await send('/admin/groups', { name: 'crew' }),
     ];

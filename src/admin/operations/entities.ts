@@ -35,8 +35,6 @@ export interface EntityOperations<E extends Entity> {
   administration(context: OperationContext): ReturnType<typeof entityAdministration<E>>;
   /** Refuses a new one for what only the service knows. @throws OAuthError */
   before?(context: OperationContext, input: Input): void;
-  /** Refusals that no member has, by their codes. */
-  refusals?: Record<string, string>;
   /** Completes the values that a command was given. */
   prepare?(given: Input): Input;
 }
@@ -54,10 +52,6 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
       .filter(([name, { fixed }]) => name !== first && !fixed)
       .map(([name, { option = name.replaceAll('_', '-') }]) => [option, name]),
   );
-  const refusals: Record<string, string> = {
-    ...Object.fromEntries(Object.keys(of.members).map((name) => [name, name])),
-    ...how.refusals,
-  };
   const command = { options, ...(how.prepare && { prepare: how.prepare }) };
 
   async function find(context: OperationContext, name: string): Promise<One> {
@@ -96,7 +90,6 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     summary: how.says.create,
     input: () => newShape(of),
     status: 201,
-    refusals,
     answer: how.answers.one,
     async handler(context, { input, actor }) {
       how.before?.(context, input);
@@ -125,7 +118,6 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     summary: how.says.change,
     params,
     input: () => changeShape(of),
-    refusals,
     answer: how.answers.one,
     handler: (context, call) => how.administration(context).change(call.actor, nameIn(call.params), call.input),
     view: shown,

@@ -24,14 +24,7 @@ function scopesOfPairs({ scopes, ...given }: Record<string, unknown>): Record<st
   };
 }
 
-export const {
-  find: findResource,
-  list: listResources,
-  create: createResource,
-  show: showResource,
-  change: changeResource,
-  remove: deleteResource,
-} = entityOperations(resources, {
+export const resourceActs = entityOperations(resources, {
   says: {
     list: 'Lists resources, newest first',
     create: 'Creates a resource: an API for which clients request tokens',
@@ -60,7 +53,6 @@ export const {
   before({ config }, { resource }) {
     if (isAtIssuer(config.issuer, String(resource))) throw invalidRequest(refusal('own-resource', 'resource'));
   },
-  refusals: { conflict: 'conflict', 'own-resource': 'own', unknown: 'client_id' },
   prepare: scopesOfPairs,
 });
 
@@ -79,7 +71,7 @@ const showMetadata = operation({
   params: z.object({ resource: text(2000).describe(named) }),
   answer: 'ResourceMetadata',
   handler: async (context, { params: { resource } }) =>
-    metadataOf(context.config.issuer, await findResource(context, resource)),
+    metadataOf(context.config.issuer, await resourceActs.find(context, resource)),
   view: ({ uri, document }) => ({ ...(uri !== undefined && { metadata_uri: uri }), document }),
   command: {
     name: 'resource metadata',
@@ -88,11 +80,5 @@ const showMetadata = operation({
   },
 });
 
-export const resourceOperations = [
-  listResources,
-  createResource,
-  showResource,
-  showMetadata,
-  changeResource,
-  deleteResource,
-];
+const { list, create, show, change, remove } = resourceActs;
+export const resourceOperations = [list, create, show, showMetadata, change, remove];

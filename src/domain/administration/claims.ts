@@ -18,7 +18,7 @@ export async function requireFreeWords({ scopes }: Repositories, words: readonly
   if (words.length === 0) return;
   await scopes.lockWords();
   const [taken] = await scopes.namesAmong(words);
-  if (taken !== undefined) throw conflict(`${taken} is a scope for claims: choose another word`);
+  if (taken !== undefined) throw conflict(refusal('scope.of-claims', 'scopes', { scope: taken }));
 }
 
 export function claimOperations(store: Store) {

@@ -1,6 +1,7 @@
 // Creates, changes and removes an entity, each with its event in one transaction.
 import { changed, type Entity, type EntityOf, type Input, type MembersOf, starts } from '../../entities/entity.ts';
 import { conflict, notFound } from '../../oauth/errors.ts';
+import type { Refusal } from '../../oauth/refusals.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { differing, type entityRepository } from '../../repositories/entities.ts';
@@ -9,8 +10,8 @@ import type { Repositories, Store } from '../../repositories/store.ts';
 /** What is special to an entity. */
 export interface EntityRules<E extends Entity> {
   repository(repositories: Repositories): ReturnType<typeof entityRepository<E>>;
-  /** The sentence of the refusal when there is an equal one. */
-  taken: string;
+  /** The refusal when there is an equal one. */
+  taken: Refusal;
   /** What an event says beside the members that changed. */
   facts(one: EntityOf<E>, what: 'created' | 'changed' | 'deleted'): Pick<AuditEvent, 'clientId' | 'detail'>;
   /** Checks what no rule of a single member can. @param members those that are new or changed @throws OAuthError */

@@ -9,7 +9,7 @@ import { requireFreeWords } from './claims.ts';
 export const resourceAdministration = (store: Store) =>
   entityAdministration(store, resources, {
     repository: (repositories) => repositories.resources,
-    taken: 'a resource with this URI, or an equal one, exists already',
+    taken: refusal('resource.taken', 'resource'),
     facts: ({ resource, name, clientId }, what) => ({
       clientId,
       detail: { resource, ...(what === 'created' && { name }) },

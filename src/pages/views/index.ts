@@ -7,6 +7,7 @@ import type { ConsoleClientCreatePages } from './console-client-create.ts';
 import type { ConsoleClientPages } from './console-clients.ts';
 import type { ConsoleClaimsPages } from './console-claims.ts';
 import type { ConsoleDefinitionsPages } from './console-definitions.ts';
+import type { ConsoleEntitiesPages } from './console-entities.ts';
 import type { ConsoleGroupsPages } from './console-groups.ts';
 import type { ConsoleResourcesPages } from './console-resources.ts';
 import type { ConsoleSettingsPages } from './console-settings.ts';
@@ -55,6 +56,7 @@ export interface Pages
     ConsoleClientCreatePages,
     ConsoleClaimsPages,
     ConsoleDefinitionsPages,
+    ConsoleEntitiesPages,
     ConsoleGroupsPages,
     ConsoleResourcesPages,
     ConsoleSearchPages,

@@ -3,6 +3,7 @@
 // Every path (`action`, and each value of a name in `…Uri` that begins with "/") is relative to the base address: the renderer puts the
 // base path before it.
 
+import type { FieldKind } from '../../entities/field.ts';
 import type { RefusalCode } from '../../oauth/refusals.ts';
 
 /** The client as users see it: untrusted text, and URLs that registration has validated. */
@@ -104,4 +105,21 @@ export interface RefusedView extends FaultView {
   member: string;
   /** Whether the sentence of the code needs no member before it. */
   whole: boolean;
+}
+
+/** A field of a form. Its words are those of its name: the label, and if there are any `.hint`, `.choice.VALUE` and `.refused`. */
+export interface FieldView {
+  /** The id and the name of the control. */
+  name: string;
+  kind: FieldKind;
+  value: string;
+  choices?: readonly string[] | undefined;
+  required?: boolean | undefined;
+  most?: number | undefined;
+  lines?: number | undefined;
+  writing?: 'auto' | 'ltr' | undefined;
+  group?: string | undefined;
+  /** Whether the page only shows the value. */
+  fixed?: boolean | undefined;
+  fault?: FaultView | undefined;
 }

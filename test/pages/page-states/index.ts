@@ -6,6 +6,7 @@ import { commonStates } from './common.ts';
 import { consoleDefinitionsStates } from './console-definitions.ts';
 import { connectionStates } from './connections.ts';
 import { directoryStates } from './directories.ts';
+import { consoleEntitiesStates } from './console-entities.ts';
 import { consoleGroupsStates } from './console-groups.ts';
 import { consoleResourcesStates } from './console-resources.ts';
 import { consoleSearchStates } from './console-search.ts';
@@ -33,6 +34,7 @@ export const everyView: View[] = [
   ...consoleClientStates,
   ...consoleClientCreateStates,
   ...consoleDefinitionsStates,
+  ...consoleEntitiesStates,
   ...consoleGroupsStates,
   ...consoleResourcesStates,
   ...consoleSearchStates,

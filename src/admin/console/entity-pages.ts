@@ -1,0 +1,183 @@
+// Serves the console's pages about an entity, made from its declaration: the list, and the forms that create, change and delete one.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Entity, type EntityOf, formOf, type Input, starts, view } from '../../entities/entity.ts';
+import type { Refusal } from '../../oauth/refusals.ts';
+import type { Cell } from '../../pages/views/console-entities.ts';
+import type { ConsoleSection } from '../../pages/views/console.ts';
+import { singleValued } from '../../server/parameters.ts';
+import type { entityOperations } from '../operations/entities.ts';
+import { type OperationContext, run } from '../operations/operation.ts';
+import { perform } from '../perform.ts';
+import type { AdminSession, Console } from './admin-session.ts';
+import { fieldsOf, inputOf, namesOf, type Typed, typedIn, typedOf } from './form.ts';
+import { refusedView } from './refused.ts';
+import { isTypedName } from './typed-name.ts';
+
+const pageSize = 50;
+
+export interface EntityPagesDependencies {
+  console: Console;
+  operationContext: OperationContext;
+}
+
+/** What the pages of an entity have beside its declaration. */
+export interface EntityPages<One> {
+  /** A page of its own for one; without it the form is at the address of one. @param uris of the forms that change and delete it */
+  show?(
+    admin: AdminSession,
+    one: One,
+    context: OperationContext,
+    uris: { editUri: string; deleteUri: string },
+  ): Promise<FastifyReply>;
+  /** Lists that the list leads to, by the plural of their nouns. */
+  related?: readonly string[];
+  /** What the deletion shows beside the name. */
+  known?(one: One): string;
+}
+
+/** Makes the plugin with the pages of an entity. @param operations those that the pages run */
+export const entityPages =
+  <E extends Entity & { section: ConsoleSection; called: string }>(
+    of: E,
+    operations: ReturnType<typeof entityOperations<E>>,
+    own: EntityPages<EntityOf<E>> = {},
+  ) =>
+  async (app: FastifyInstance, { console, operationContext }: EntityPagesDependencies): Promise<void> => {
+    type One = EntityOf<E>;
+    const { section, table: nouns, one: noun, called, address = 'id' } = of;
+    const listUri = `/admin/${nouns}`;
+    const newUri = `${listUri}/new`;
+    const anyOne = `${listUri}/:${noun}`;
+    const frame = { nouns, noun, listUri };
+    const shown = (one: One) => view(of, one);
+    const nameOf = (one: One) => String(shown(one)[called]);
+    const uriOf = (values: Input) => `${listUri}/${encodeURIComponent(String(values[address]))}`;
+    const pathOf = (one: One) => uriOf(shown(one));
+    const editPath = (one: One) => `${pathOf(one)}${own.show ? '/edit' : ''}`;
+    const keyIn = (request: FastifyRequest) => (request.params as Record<string, string>)[noun]!;
+    const find = (admin: AdminSession, request: FastifyRequest) =>
+      run(operations.show, operationContext, { params: { [noun]: keyIn(request) }, input: {}, actor: admin.by });
+    /** The address to which a form of one posts. */
+    const hereOf = (request: FastifyRequest, end: string) => `${listUri}/${encodeURIComponent(keyIn(request))}${end}`;
+    const call = <I>(admin: AdminSession, input: I, one?: One) => ({
+      ...{ input, actor: admin.by },
+      params: one ? { [noun]: String(shown(one)[address]) } : {},
+    });
+
+    /** Reads a form; undefined after an answer was sent. */
+    async function submitted(request: FastifyRequest, reply: FastifyReply, action: string) {
+      const body = singleValued(request.body);
+      const admin = await console.submitted(request, reply, { csrf: body['csrf'], action, back: action, fresh: true });
+      return admin && { admin, body };
+    }
+
+    function showForm(admin: AdminSession, one?: One, typed?: Typed, refusal?: Refusal): FastifyReply {
+      const values = one ? shown(one) : view(of, starts(of));
+      const form = formOf(of, one && values);
+      const data = {
+        ...{ ...frame, fields: fieldsOf(form, { ...typedOf(form, values), ...typed }) },
+        form: admin.form(one ? editPath(one) : newUri),
+        ...(one && { of: { name: nameOf(one), uri: own.show ? pathOf(one) : listUri } }),
+        ...(one && !own.show && { deleteUri: `${pathOf(one)}/delete` }),
+        ...(refusal && { refused: refusedView(refusal, namesOf(form)) }),
+      };
+      return admin.send('console-entity-form', data, { section, status: refusal ? 400 : 200 });
+    }
+
+    const showDeletion = (admin: AdminSession, one: One, typed?: string, refusal?: Refusal) =>
+      admin.send(
+        'console-entity-delete',
+        {
+          ...{ ...frame, name: nameOf(one), uri: pathOf(one), form: admin.form(`${pathOf(one)}/delete`) },
+          ...(own.known && { known: own.known(one) }),
+          ...(typed !== undefined && { typed: typed.slice(0, 255), problem: 'typed' as const }),
+          ...(refusal && { refused: refusedView(refusal, []) }),
+        },
+        { section, status: typed === undefined && !refusal ? 200 : 400 },
+      );
+
+    console.page(app, listUri, async (admin, request) => {
+      const { cursor } = singleValued(request.query);
+      const input = { limit: pageSize, cursor };
+      const page = operations.list.view(await run(operations.list, operationContext, call(admin, input))) as Input;
+      const next = page['next_cursor'];
+      return admin.send(
+        'console-entities',
+        {
+          ...{
+            ...frame,
+            newUri,
+            related: (own.related ?? []).map((other) => ({ nouns: other, uri: `/admin/${other}` })),
+          },
+          rows: (page[nouns] as Input[]).map((one) => ({ uri: uriOf(one), cells: cellsOf(of, one) })),
+          ...(cursor && { first: listUri }),
+          ...(typeof next === 'string' && { next: `${listUri}?${new URLSearchParams({ cursor: next })}` }),
+        },
+        { section },
+      );
+    });
+    console.page(app, newUri, (admin) => showForm(admin));
+    app.post(newUri, async (request, reply) => {
+      const sent = await submitted(request, reply, newUri);
+      if (!sent) return reply;
+      const { admin, body } = sent;
+      const form = formOf(of);
+      const typed = typedIn(form, body);
+      const made = await perform(operations.create, operationContext, call(admin, inputOf(form, typed)));
+      if ('refused' in made) return showForm(admin, undefined, typed, made.refused);
+      return admin.done(own.show ? pathOf(made.done) : listUri, `${noun}-made`);
+    });
+
+    const { show } = own;
+    if (show)
+      console.page(app, anyOne, async (admin, request) => {
+        const one = await find(admin, request);
+        return show(admin, one, operationContext, { editUri: editPath(one), deleteUri: `${pathOf(one)}/delete` });
+      });
+    const edit = `${anyOne}${show ? '/edit' : ''}`;
+    console.page(app, edit, async (admin, request) => showForm(admin, await find(admin, request)));
+    app.post(edit, async (request, reply) => {
+      const sent = await submitted(request, reply, hereOf(request, show ? '/edit' : ''));
+      if (!sent) return reply;
+      const { admin, body } = sent;
+      const one = await find(admin, request);
+      const form = formOf(of, shown(one));
+      const typed = typedIn(form, body);
+      const changed = await perform(operations.change, operationContext, call(admin, inputOf(form, typed), one));
+      if ('refused' in changed) return showForm(admin, one, typed, changed.refused);
+      return admin.done(show ? pathOf(one) : listUri, `${noun}-changed`);
+    });
+
+    console.page(app, `${anyOne}/delete`, async (admin, request) => showDeletion(admin, await find(admin, request)));
+    app.post(`${anyOne}/delete`, async (request, reply) => {
+      const sent = await submitted(request, reply, hereOf(request, '/delete'));
+      if (!sent) return reply;
+      const { admin, body } = sent;
+      const one = await find(admin, request);
+      if (!isTypedName(body['typed'], nameOf(one))) return showDeletion(admin, one, body['typed'] ?? '');
+      const removed = await perform(operations.remove, operationContext, call(admin, {}, one));
+      if ('refused' in removed) return showDeletion(admin, one, undefined, removed.refused);
+      return admin.done(listUri, `${noun}-deleted`);
+    });
+  };
+
+/** A row of the list: a cell for each column, and one for all properties. */
+function cellsOf({ members, order = Object.keys(members) }: Entity, one: Input): Cell[] {
+  const cells: Cell[] = [];
+  const tags: string[] = [];
+  for (const [name, { list, form, start }] of order.map((each) => [each, members[each]!] as const)) {
+    const value = one[name];
+    if (list === 'tag') {
+      if (Array.isArray(value)) tags.push(...value.map(String));
+      else if (value === true) tags.push(name);
+      else if (value !== start && typeof value === 'string') tags.push(value);
+    } else if (typeof list === 'function') cells.push({ member: name, text: list(value as never), ltr: true });
+    else if (list && typeof value === 'object') cells.push({ member: name, texts: value as Record<string, string> });
+    else if (list) cells.push({ member: name, text: String(value ?? ''), ltr: form !== 'text' && !isText(form) });
+  }
+  const hasTags = Object.values(members).some(({ list }) => list === 'tag');
+  return hasTags ? [...cells, { member: 'properties', tags }] : cells;
+}
+
+const isText = (form: unknown): boolean =>
+  typeof form === 'object' && form !== null && 'writing' in form && form.writing === 'auto';
