@@ -65,7 +65,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
   const countLocally = createInstanceLimit(options.failures);
   const audiences = [issuer, ...options.audiencePaths.map((path) => issuer + path)];
   const methods = authenticationMethods.map((method) => method({ ...options, audiences }));
-  const publicMethod = methods.find(({ name }) => methodOf(name).proves === 'nothing')!;
+  const publicMethods = methods.filter(({ name }) => methodOf(name).proves === 'nothing');
 
   return {
     authenticateClient(request, rules) {
@@ -77,7 +77,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       });
       if (used.some(({ carrier }) => carrier !== used[0]!.carrier))
         throw invalidRequest('use only one client authentication method');
-      const method = used.find(({ isMeant }) => isMeant?.(source) ?? true) ?? publicMethod;
+      const method = used.find(({ isMeant }) => isMeant?.(source) ?? true) ?? publicMethods[0]!;
       return authenticate(request, method, method.read(source), rules);
     },
     /** For addresses without a form: only the header is read. */
@@ -112,7 +112,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       // only a client with the right credentials learns what is wrong (security R37, R39)
       if (!method.accepts(registered)) throw wrongMethod(registered);
       // the client_id alone is the right credential of a public client (security R39), once its registrant has collected it
-      if (methodOf(method.name).proves === 'nothing' && (!allowPublic || client.uncollected))
+      if (publicMethods.includes(method) && (!allowPublic || client.uncollected))
         throw invalidClient('a public client that is not allowed here, or that its registrant does not know yet');
       if (client.status !== 'enabled') throw clientDisabled(disabledStatus);
       const { fapi2 } = options;

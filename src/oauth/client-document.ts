@@ -5,7 +5,14 @@ import { invalidClientMetadata } from './errors.ts';
 import { parseJson } from './json-text.ts';
 import { isLoopbackUri, isWebUri } from './redirect-uri.ts';
 import { refusal } from './refusals.ts';
-import { clientAuthenticationMethods, deviceGrant, inWords } from './registrable-values.ts';
+import {
+  type AuthenticationMethod,
+  clientAuthenticationMethods,
+  grantTypeOf,
+  grantTypes,
+  inWords,
+  namesOf,
+} from './registrable-values.ts';
 import { parseResponseType } from './response-type.ts';
 import { registrableScopes, splitScope } from './scope.ts';
 
@@ -17,9 +24,8 @@ export interface DocumentSettings extends MetadataSettings {
   readonly issuer: string;
 }
 
-const grantTypes = ['authorization_code', 'refresh_token', deviceGrant];
 /** A document is public, and so is no place for a secret. */
-const authenticationMethods = () => clientAuthenticationMethods.filter(({ proves }) => proves !== 'shared secret');
+const isAllowed = ({ proves }: AuthenticationMethod): boolean => proves !== 'shared secret';
 
 /**
  * Whether a client_id is the address of a document (draft-ietf-oauth-client-id-metadata-document 3): https with a path, written as every reader writes it, and of at most 512
@@ -98,16 +104,17 @@ export function documentMetadata(
   settings: DocumentSettings,
 ): ClientMetadata {
   const { token_endpoint_auth_method: method = 'none', jwks_uri: keysAt } = document;
-  if (!authenticationMethods().some(({ name }) => name === method)) {
-    const methods = inWords(authenticationMethods().reverse(), 'disjunction');
+  if (!clientAuthenticationMethods.some((each) => each.name === method && isAllowed(each))) {
+    const methods = inWords(clientAuthenticationMethods.toReversed(), isAllowed, 'disjunction');
     throw invalidClientMetadata(refusal('document.method', 'token_endpoint_auth_method', { methods }));
   }
   const read = Object.entries(document).filter(([member]) => !ignoredMembers.includes(member));
   const given: Record<string, unknown> = { ...Object.fromEntries(read), token_endpoint_auth_method: method };
   if (isStrings(given['grant_types'])) {
-    const known = given['grant_types'].filter((type) => grantTypes.includes(type) || forbiddenGrants.includes(type));
-    if (known.some((type) => forbiddenGrants.includes(type)))
-      throw invalidClientMetadata(refusal('document.grant', 'grant_types'));
+    const known = given['grant_types'].filter((type) => namesOf(grantTypes).includes(type));
+    const grant = known.find((type) => !grantTypeOf(type).inDocuments);
+    const grants = inWords(grantTypes, ({ inDocuments }) => inDocuments, 'conjunction');
+    if (grant !== undefined) throw invalidClientMetadata(refusal('document.grant', 'grant_types', { grants, grant }));
     given['grant_types'] = known;
   }
   if (isStrings(given['response_types']))
@@ -128,9 +135,6 @@ export function documentMetadata(
     given['application_type'] = 'native';
   return parseClientMetadata(given, { apiScopes: [...apiScopes, ...keptScopes], awaitsAdmission: true }, settings);
 }
-
-/** Known here, and not for a client that has neither a secret nor a registration. */
-const forbiddenGrants = ['implicit', 'client_credentials'];
 
 const isStrings = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((entry) => typeof entry === 'string');

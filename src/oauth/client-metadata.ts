@@ -7,7 +7,7 @@ import { applyProfile, fapi2Profiles, follows } from './fapi2.ts';
 import { canVerify, isKnownKey, isPrivateOrSymmetric, isValidKey, maxKeys } from './json-web-key.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { firstRefusal, refusal, rule } from './refusals.ts';
-import { clientAuthenticationMethods, deviceGrant, grantTypes, methodOf, oneOf } from './registrable-values.ts';
+import { clientAuthenticationMethods, grantTypeOf, grantTypes, methodOf, oneOf } from './registrable-values.ts';
 import { neededGrantTypes, parseResponseType, parts, type ResponseType } from './response-type.ts';
 import { administratorScopes, registrableScopes, splitScope } from './scope.ts';
 import { sectorRefusal, subjectTypes } from './subject-type.ts';
@@ -221,8 +221,8 @@ export function parseClientMetadata(
   if (missing !== undefined) {
     throw invalidClientMetadata(refusal('grant', 'grant_types', { grant: missing }));
   }
-  const needsRedirect =
-    metadata.grant_types.includes('authorization_code') || metadata.grant_types.includes('implicit');
+  const used = metadata.grant_types.map(grantTypeOf);
+  const needsRedirect = used.some(({ redirects }) => redirects);
   if (needsRedirect && metadata.redirect_uris.length === 0) {
     throw invalidRedirectUri(refusal('missing.redirect-uri', 'redirect_uris'));
   }
@@ -257,8 +257,8 @@ export function parseClientMetadata(
     if (refused) throw invalidClientMetadata(refused);
   }
   if (method.proves === 'nothing') {
-    if (metadata.grant_types.includes('client_credentials'))
-      throw invalidClientMetadata(refusal('public.grant', 'grant_types'));
+    const confidential = used.find(({ allowsPublic }) => !allowsPublic);
+    if (confidential) throw invalidClientMetadata(refusal('public.grant', 'grant_types', { grant: confidential.name }));
     if (signsWithSecret(metadata))
       throw invalidClientMetadata(refusal('public.signature', 'token_endpoint_auth_method'));
     if (metadata.uma_profile) throw invalidClientMetadata(refusal('public.uma', 'token_endpoint_auth_method'));
@@ -267,7 +267,7 @@ export function parseClientMetadata(
     throw invalidClientMetadata(refusal('secret', 'token_endpoint_auth_method'));
   }
   checkRequestObjects(metadata, options.admin === true || options.unsigned === true);
-  if (metadata.grant_types.includes('refresh_token') && !needsRedirect && !metadata.grant_types.includes(deviceGrant)) {
+  if (metadata.grant_types.includes('refresh_token') && !used.some(({ hasUser }) => hasUser)) {
     throw invalidClientMetadata(refusal('refresh', 'grant_types'));
   }
   return metadata;

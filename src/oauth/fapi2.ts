@@ -1,7 +1,7 @@
 // Defines the FAPI 2.0 profiles that a client can register: what they prescribe in its metadata, and how its requests are treated.
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
 import { refusal } from './refusals.ts';
-import { clientAuthenticationMethods, inWords, methodOf } from './registrable-values.ts';
+import { clientAuthenticationMethods, grantTypeOf, grantTypes, inWords, methodOf } from './registrable-values.ts';
 
 /** The Security Profile, and Message Signing on top of it; each includes those before it. */
 export const fapi2Profiles = ['security', 'message_signing'] as const;
@@ -77,9 +77,6 @@ export const rankOf = (profile: Fapi2Profile | undefined): number =>
 export const follows = ({ fapi2 }: { fapi2?: Fapi2Profile | undefined }, demanded: Fapi2Profile | undefined): boolean =>
   rankOf(fapi2) >= rankOf(demanded);
 
-/** Of the service's grant types, those that the profile describes (5.3.2.1). */
-const grants: readonly string[] = ['authorization_code', 'refresh_token', 'client_credentials'];
-
 const signedMembers = [
   'id_token_signed_response_alg',
   'userinfo_signed_response_alg',
@@ -119,14 +116,13 @@ export function applyProfile(metadata: ProfiledMetadata, given: Readonly<Record<
     metadata.introspection_signed_response_alg ??= 'ES256';
   }
   if (methodOf(metadata.token_endpoint_auth_method).proves !== 'own key') {
-    const methods = inWords(
-      clientAuthenticationMethods.filter(({ proves }) => proves === 'own key'),
-      'disjunction',
-    );
+    const methods = inWords(clientAuthenticationMethods, ({ proves }) => proves === 'own key', 'disjunction');
     throw invalidClientMetadata(refusal('fapi2.method', 'token_endpoint_auth_method', { methods }));
   }
-  if (!metadata.grant_types.every((grantType) => grants.includes(grantType)))
-    throw invalidClientMetadata(refusal('fapi2.grant', 'grant_types'));
+  if (!metadata.grant_types.every((name) => grantTypeOf(name).inFapi2)) {
+    const grants = inWords(grantTypes, ({ inFapi2 }) => inFapi2, 'conjunction');
+    throw invalidClientMetadata(refusal('fapi2.grant', 'grant_types', { grants }));
+  }
   if (metadata.response_types.some((type) => type !== 'code'))
     throw invalidClientMetadata(refusal('fapi2.response', 'response_types'));
   if (metadata.uma_profile) throw invalidClientMetadata(refusal('fapi2.uma', 'uma_profile'));

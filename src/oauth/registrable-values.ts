@@ -5,17 +5,54 @@ import { type Refusal, refusal } from './refusals.ts';
 /** The name of the device authorization grant (RFC 8628 section 3.4). */
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
+/** A grant type, as registrations know it. src/protocol/token/grants serves it. What it does not say here, nobody may do with it. */
+export interface RegistrableGrantType {
+  readonly name: string;
+  /** Whether a user takes part. Only then can there be refresh tokens. */
+  readonly hasUser?: true;
+  /** Whether the client gets responses at a redirect URI. */
+  readonly redirects?: true;
+  /** Whether a public client may use it. */
+  readonly allowsPublic?: true;
+  /** Whether the document of a client may contain it. */
+  readonly inDocuments?: true;
+  /** Whether a client of a FAPI 2.0 profile may use it: whether the profile describes it (FAPI 2.0 Security Profile 5.3.2.1). */
+  readonly inFapi2?: true;
+  /** The settings under which the service offers it; without this always. */
+  readonly isOffered?: (settings: OfferSettings) => boolean;
+  /** The endpoints that serve this grant type only, by their names in discovery. */
+  readonly endpoints?: readonly string[];
+}
+interface OfferSettings {
+  readonly deviceGrant: boolean;
+}
+
 /**
- * Each value is one line here, and its words in every language (`registration.grant.…` in templates/messages). Discovery, registration,
- * the console and the approval page read this list. What serves a value is in protocol/token/grants; `implicit` has no token request.
+ * One value for each, and its words `registration.grant.…` in every language. Registration, documents of clients, discovery, the console and
+ * the approval page read this list. `implicit` has no token request.
  */
-export const grantTypes: string[] = [
-  'authorization_code',
-  'refresh_token',
-  'client_credentials',
-  deviceGrant,
-  'implicit',
+export const grantTypes: RegistrableGrantType[] = [
+  { name: 'authorization_code', hasUser: true, redirects: true, allowsPublic: true, inDocuments: true, inFapi2: true },
+  { name: 'refresh_token', allowsPublic: true, inDocuments: true, inFapi2: true },
+  { name: 'client_credentials', inFapi2: true },
+  {
+    name: deviceGrant,
+    hasUser: true,
+    allowsPublic: true,
+    inDocuments: true,
+    isOffered: (settings) => settings.deviceGrant,
+    endpoints: ['device_authorization_endpoint'],
+  },
+  { name: 'implicit', hasUser: true, redirects: true, allowsPublic: true },
 ];
+
+/** A grant type that this version does not know allows nothing. */
+export const grantTypeOf = (name: string): RegistrableGrantType =>
+  grantTypes.find((grantType) => grantType.name === name) ?? { name };
+
+/** Whether the service offers a grant type under these settings. */
+export const isOffered = (settings: OfferSettings, { isOffered }: RegistrableGrantType): boolean =>
+  isOffered === undefined || isOffered(settings);
 
 /** A method by which clients authenticate, as registrations know it. src/client-authentication serves it. */
 export interface AuthenticationMethod {
@@ -61,18 +98,22 @@ export const methodOf = (name: string): AuthenticationMethod =>
 
 /** The methods without a client_secret: it is removed from a client that is registered for one of them. */
 export const methodsWithoutSecret = (): string[] =>
-  clientAuthenticationMethods.filter(({ needsSecret }) => needsSecret === undefined).map(({ name }) => name);
+  namesOf(clientAuthenticationMethods.filter(({ needsSecret }) => needsSecret === undefined));
 
-type Named = string | { readonly name: string };
-const nameOf = (value: Named): string => (typeof value === 'string' ? value : value.name);
+type Named = { readonly name: string };
 
 /** One value of a list, which JSON Schema names. */
 export const oneOf = (values: readonly Named[], refusal: { error: string }) =>
   z
     .string(refusal)
-    .refine((value) => values.some((each) => nameOf(each) === value), refusal)
-    .meta({ enum: values.map(nameOf) });
+    .refine((value) => values.some(({ name }) => name === value), refusal)
+    .meta({ enum: namesOf(values) });
 
-/** The names of a list as an English sentence has them. */
-export const inWords = (values: readonly Named[], type: 'conjunction' | 'disjunction'): string =>
-  new Intl.ListFormat('en-GB', { type }).format(values.map(nameOf));
+export const namesOf = (values: readonly Named[]): string[] => values.map(({ name }) => name);
+
+/** The names of the values that suit, as an English sentence has them. */
+export const inWords = <Value extends Named>(
+  values: readonly Value[],
+  suits: (value: Value) => boolean | undefined,
+  type: 'conjunction' | 'disjunction',
+): string => new Intl.ListFormat('en-GB', { type }).format(namesOf(values.filter(suits)));

@@ -12,8 +12,10 @@ import { contentEncryptionAlgorithms, keyManagementAlgorithms } from '../oauth/r
 import { responseModes, responseTypes } from '../oauth/response-type.ts';
 import {
   clientAuthenticationMethods,
-  deviceGrant,
+  grantTypeOf,
   grantTypes as registrableGrantTypes,
+  isOffered,
+  namesOf,
 } from '../oauth/registrable-values.ts';
 import { registrableScopes } from '../oauth/scope.ts';
 import { subjectTypes } from '../oauth/subject-type.ts';
@@ -140,7 +142,7 @@ export async function protocolEndpoints(
     ...dependencies,
     grantTypes: grantTypes
       .map((grantType) => grantType(dependencies))
-      .filter(({ name }) => isOffered(dependencies.config, name)),
+      .filter(({ name }) => isOffered(dependencies.config, grantTypeOf(name))),
   });
 }
 
@@ -153,17 +155,16 @@ export async function protocolPages(
   await app.register(checkSessionEndpoint, dependencies);
 }
 
-/** Whether the settings allow an endpoint, by its name in discovery, or a grant type. */
-const isOffered = (config: Pick<Config, 'deviceGrant'>, name: string): boolean =>
-  config.deviceGrant || (name !== 'device_authorization_endpoint' && name !== deviceGrant);
-
 function capabilitiesOf(config: Config, locales: readonly string[]): Capabilities {
+  const offered = registrableGrantTypes.filter((grantType) => isOffered(config, grantType));
+  const others = registrableGrantTypes.filter((grantType) => !offered.includes(grantType));
+  const off = others.flatMap(({ endpoints = [] }) => endpoints);
   return {
-    endpoints: Object.fromEntries(Object.entries(standardEndpoints).filter(([name]) => isOffered(config, name))),
+    endpoints: Object.fromEntries(Object.entries(standardEndpoints).filter(([name]) => !off.includes(name))),
     ownEndpoints,
     responseTypes,
     responseModes,
-    grantTypes: registrableGrantTypes.filter((name) => isOffered(config, name)),
+    grantTypes: namesOf(offered),
     prompts: promptValues(config),
     // roles mean something to the clients that have some, and to no other (federation 7)
     scopes: registrableScopes().filter((scope) => scope !== 'roles'),

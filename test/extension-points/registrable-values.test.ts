@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { clientKinds } from '../../src/admin/operations/client-kinds/kinds.ts';
 import { authenticationMethods } from '../../src/client-authentication/methods.ts';
-import { clientAuthenticationMethods, grantTypes as registrable } from '../../src/oauth/registrable-values.ts';
+import { clientAuthenticationMethods, grantTypes as registrable, namesOf } from '../../src/oauth/registrable-values.ts';
 import { administratorScopes, registrableScopes } from '../../src/oauth/scope.ts';
 import { subjectTypes } from '../../src/oauth/subject-type.ts';
 import { grantTypes } from '../../src/protocol/token/grants/grant-types.ts';
@@ -11,8 +11,8 @@ import { translation } from '../pages/page-states/state.ts';
 
 /** Each list by the key of its words; the names of algorithms and response types are shown as they are. */
 const lists: Record<string, readonly string[]> = {
-  'registration.grant': registrable,
-  'registration.method': clientAuthenticationMethods.map(({ name }) => name),
+  'registration.grant': namesOf(registrable),
+  'registration.method': namesOf(clientAuthenticationMethods),
   'console.option.subject_type': subjectTypes,
   'console.kind': clientKinds.flatMap(({ name }) => [name, `${name}.text`]),
   scope: [...registrableScopes(), ...administratorScopes],
@@ -37,10 +37,8 @@ test('each registrable grant type and authentication method is served, and no ot
   // a grant type and a method can be made without the service, as long as no request uses them
   const served = grantTypes.map((grantType) => grantType({ store: {}, tokens: {} } as never).name);
   // the implicit grant has no token request
-  expect(new Set([...served, 'implicit'])).toEqual(new Set(registrable));
-  expect(authenticationMethods.map((method) => method({} as never).name)).toEqual(
-    clientAuthenticationMethods.map(({ name }) => name),
-  );
+  expect(new Set([...served, 'implicit'])).toEqual(new Set(namesOf(registrable)));
+  expect(authenticationMethods.map((method) => method({} as never).name)).toEqual(namesOf(clientAuthenticationMethods));
 });
 
 test('rules and statements read the properties of an authentication method, and compare no names (architecture, extension points)', () => {

@@ -17,7 +17,7 @@ import { metadataDifference } from '../../rules/clients/metadata-difference.ts';
 import { conflict, invalidClientMetadata, notFound } from '../../oauth/errors.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
-import { oneOf } from '../../oauth/registrable-values.ts';
+import { namesOf, oneOf } from '../../oauth/registrable-values.ts';
 import { text } from '../../oauth/text.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
@@ -121,8 +121,7 @@ export async function makeClient(
 }
 
 const newClientShape = () => {
-  const names = clientKinds.map(({ name }) => name);
-  const kind = oneOf(names, rule('one-of', { values: names.join(', ') }));
+  const kind = oneOf(clientKinds, rule('one-of', { values: namesOf(clientKinds).join(', ') }));
   return clientChangeShape.extend({
     kind: kind.optional().describe('The kind of client. It decides the defaults of all members that are absent.'),
   });

@@ -11,6 +11,7 @@ import type { SecondStep } from '../../interaction/second-step.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
 import { type AccessRefusal, mayUse, wayOf } from '../../rules/access/access.ts';
 import { redirectHost } from '../../oauth/client-metadata.ts';
+import { deviceGrant, grantTypeOf, isOffered } from '../../oauth/registrable-values.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { notAdmitted, refusedReason } from '../../pages/access-reason.ts';
 import { apiView } from '../../pages/api-view.ts';
@@ -62,7 +63,11 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
   const { config, store, sessions, secondStep, pages, limits, secretBox } = options;
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
-  onlyWhere(app, config.deviceGrant, 'this service does not offer the device authorization grant');
+  onlyWhere(
+    app,
+    isOffered(config, grantTypeOf(deviceGrant)),
+    'this service does not offer the device authorization grant',
+  );
   app.addHook('onRequest', async (request) => {
     if (request.method === 'GET') onlyNavigation(request);
   });

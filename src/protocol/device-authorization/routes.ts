@@ -6,7 +6,7 @@ import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import { admitsUsers } from '../../interaction/redirect-check.ts';
 import { invalidScope, OAuthError, proofReused, unauthorizedClient } from '../../oauth/errors.ts';
-import { deviceGrant } from '../../oauth/registrable-values.ts';
+import { deviceGrant, grantTypeOf, isOffered } from '../../oauth/registrable-values.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
 import { text } from '../../oauth/text.ts';
 import type { Store } from '../../repositories/store.ts';
@@ -45,7 +45,11 @@ export async function deviceAuthorizationEndpoint(
 ): Promise<void> {
   await onlyForms(app);
   app.setErrorHandler(jsonErrors);
-  onlyWhere(app, config.deviceGrant, 'this service does not offer the device authorization grant');
+  onlyWhere(
+    app,
+    isOffered(config, grantTypeOf(deviceGrant)),
+    'this service does not offer the device authorization grant',
+  );
 
   app.post('/device_authorization', async (request, reply) => {
     const client = await authenticateClient(request, { allowPublic: true });

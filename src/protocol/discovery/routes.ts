@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
 import { dpopAlgorithms } from '../../oauth/dpop-proof.ts';
-import type { AuthenticationMethod } from '../../oauth/registrable-values.ts';
+import { type AuthenticationMethod, namesOf } from '../../oauth/registrable-values.ts';
 import type { PublicResources } from '../../domain/resources/public-resources.ts';
 import { jsonErrors } from '../../server/errors.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
@@ -110,7 +110,7 @@ function openidConfiguration(
   { config: { issuer, requirePushedRequests, fapi2, clientDocuments }, capabilities }: DiscoveryDependencies,
   { resources, scopes, keepsTokens }: PublicResources,
 ): Readonly<Record<string, unknown>> {
-  const methods = capabilities.clientAuthenticationMethods.map(({ name }) => name);
+  const methods = namesOf(capabilities.clientAuthenticationMethods);
   return {
     issuer,
     ...addresses(issuer, capabilities.endpoints),
@@ -135,9 +135,9 @@ function openidConfiguration(
     token_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
     revocation_endpoint_auth_methods_supported: methods,
     revocation_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
-    introspection_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods
-      .filter(({ proves }) => proves !== 'nothing')
-      .map(({ name }) => name),
+    introspection_endpoint_auth_methods_supported: namesOf(
+      capabilities.clientAuthenticationMethods.filter(({ proves }) => proves !== 'nothing'),
+    ),
     introspection_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
     display_values_supported: ['page', 'touch'],
     claim_types_supported: ['normal'],

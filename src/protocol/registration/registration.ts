@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config.ts';
 import { administratorMembers, type ClientMetadata, serverMembers } from '../../oauth/client-metadata.ts';
 import { invalidClientMetadata } from '../../oauth/errors.ts';
-import { deviceGrant } from '../../oauth/registrable-values.ts';
+import { grantTypeOf, isOffered } from '../../oauth/registrable-values.ts';
 import { isAdministratorScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { ShownCredentials } from '../../tokens/client-credentials.ts';
@@ -13,10 +13,9 @@ import type { ShownCredentials } from '../../tokens/client-credentials.ts';
  * @param metadata of the client, or its pending change
  */
 function inEffect(config: Config, { request_object_signing_alg: alg, ...metadata }: ClientMetadata) {
-  const isOff = (grantType: string) => !config.deviceGrant && grantType === deviceGrant;
   return {
     ...metadata,
-    grant_types: metadata.grant_types.filter((grantType) => !isOff(grantType)),
+    grant_types: metadata.grant_types.filter((name) => isOffered(config, grantTypeOf(name))),
     ...(alg !== undefined && (alg !== 'none' || config.requestObjectUnsigned) && { request_object_signing_alg: alg }),
   };
 }

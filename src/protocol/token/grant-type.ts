@@ -24,8 +24,13 @@ export interface GrantContext {
   prepare(kinds: readonly TokenKind[]): Promise<PreparedAccess>;
 }
 
+interface Response {
+  /** Members of the token response that only this grant type has. */
+  members?: Readonly<Record<string, unknown>> | undefined;
+}
+
 /** Tokens of a user. The grant's database call has decided, and has stored the prepared tokens. */
-export interface UserTokens {
+export interface UserTokens extends Response {
   tokens: PreparedAccess;
   authorization: Authorization;
   /** The database's time. */
@@ -44,7 +49,7 @@ export const bindingRefusals = { unbound: () => proofMissing('resource'), proof:
 export const beyondClient = 'scope exceeds what the client may request without an End-User';
 
 /** An access token of the client itself, which the endpoint makes and stores. */
-export interface ClientToken {
+export interface ClientToken extends Response {
   /** The requested scope; of the scopes of this service those that the client may have. The endpoint checks those of resources. */
   scope: string[];
   /** Whether the request named the scope: then the endpoint drops none of it silently. */
@@ -59,9 +64,8 @@ export interface Refusal {
 
 /** A grant never sees the HTTP request. The endpoint authenticates the client, applies the rules that all grants share, and answers. */
 export interface GrantType<Parameters = unknown> {
+  /** Of its value in oauth/registrable-values.ts, which says what clients may do with it. */
   readonly name: string;
-  /** Whether a public client may use it. */
-  readonly allowsPublic: boolean;
   /**
    * Whether the client acts for the user at some later time, and so from a network of the client (src/rules/access/access.ts). A code is redeemed within
    * a minute of the browser's request, and often by a server elsewhere.

@@ -24,6 +24,7 @@ import { onlyForms } from '../../server/form-body.ts';
 import type { Metrics } from '../../server/metrics.ts';
 import { clientAddress } from '../../server/network.ts';
 import { readParameters } from '../../server/parameters.ts';
+import { grantTypeOf, namesOf } from '../../oauth/registrable-values.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { repeated, text } from '../../oauth/text.ts';
 import { type TokenResponse, withLifetimeOf } from '../../tokens/token-issuer.ts';
@@ -52,6 +53,7 @@ export async function tokenEndpoint(
   { authenticateClient, dpop, config, store, tokens, audit, metrics, ...options }: TokenDependencies,
 ): Promise<void> {
   const grantTypes = new Map(options.grantTypes.map((grantType) => [grantType.name, grantType]));
+  const forPublic = new Set(namesOf(options.grantTypes.filter(({ name }) => grantTypeOf(name).allowsPublic)));
   await onlyForms(app);
   app.setErrorHandler(jsonErrors);
 
@@ -59,7 +61,7 @@ export async function tokenEndpoint(
     const { grant_type: name } = readParameters(grantTypeParameter, request.body);
     const grantType = grantTypes.get(name);
     // authenticate the client
-    const client = await authenticateClient(request, { allowPublic: grantType?.allowsPublic ?? true });
+    const client = await authenticateClient(request, { allowPublic: !grantType || forPublic.has(name) });
     // establish the binding; a missing nonce is asked for before the grant is touched
     const proof =
       request.headers['dpop'] !== undefined
@@ -106,7 +108,7 @@ export async function tokenEndpoint(
     metrics.granted(name);
     if (proof) dpop.renewNonce(proof, reply);
     noStore(reply);
-    return response;
+    return authorized.members ? { ...authorized.members, ...response } : response;
   });
 
   /** The tokens of a user: the grant's database call has applied the policy, and stored them. */

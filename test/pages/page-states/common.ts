@@ -1,5 +1,5 @@
 // Lists states of the pages of sign-in, sign-out, consent and registration, beside the examples.
-import { clientAuthenticationMethods } from '../../../src/oauth/registrable-values.ts';
+import { clientAuthenticationMethods, namesOf } from '../../../src/oauth/registrable-values.ts';
 import type { LoginProblem, Pages } from '../../../src/pages/views/index.ts';
 import { examples } from '../../../templates/examples/index.ts';
 import { translation, type View } from './state.ts';
@@ -108,7 +108,7 @@ export const commonStates: View[] = [
     name: 'registration-code',
     data: { ...examples['registration-code'][1], problem },
   })),
-  ...[...clientAuthenticationMethods.map(({ name }) => name), 'urn:other'].map((authenticationMethod): View => ({
+  ...[...namesOf(clientAuthenticationMethods), 'urn:other'].map((authenticationMethod): View => ({
     name: 'registration-review',
     data: {
       ...registration,

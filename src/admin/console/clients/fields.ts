@@ -12,7 +12,7 @@ import { clientAccessShape } from '../../../rules/users/administration.ts';
 import { fapi2Profiles } from '../../../oauth/fapi2.ts';
 import { faultOf } from '../../../oauth/refusals.ts';
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from '../../../oauth/response-encryption.ts';
-import { clientAuthenticationMethods, grantTypes } from '../../../oauth/registrable-values.ts';
+import { clientAuthenticationMethods, grantTypes, namesOf } from '../../../oauth/registrable-values.ts';
 import { responseTypes } from '../../../oauth/response-type.ts';
 import { administratorScopes, registrableScopes } from '../../../oauth/scope.ts';
 import { subjectTypes } from '../../../oauth/subject-type.ts';
@@ -75,7 +75,7 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
   {
     name: 'rights',
     fields: [
-      choices('grant_types', grantTypes),
+      choices('grant_types', () => namesOf(grantTypes)),
       choices('response_types', responseTypes),
       choices('scope', () => [...registrableScopes(), ...administratorScopes]),
       check('first_party'),
@@ -101,7 +101,7 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
   {
     name: 'authentication',
     fields: [
-      choice('token_endpoint_auth_method', () => clientAuthenticationMethods.map(({ name }) => name)),
+      choice('token_endpoint_auth_method', () => namesOf(clientAuthenticationMethods)),
       choice('token_endpoint_auth_signing_alg', optional(assertionSigningAlgorithms)),
       address('jwks_uri'),
       { name: 'jwks', kind: 'json' },

@@ -45,7 +45,6 @@ export function authorizationCodeGrant({
 }): GrantType<z.infer<typeof parameters>> {
   return {
     name: 'authorization_code',
-    allowsPublic: true,
     asksNetwork: false,
     parameters,
     async authorize(

@@ -10,7 +10,6 @@ const parameters = z.object({ scope: text(1024).optional() });
 export function clientCredentialsGrant(): GrantType<z.infer<typeof parameters>> {
   return {
     name: 'client_credentials',
-    allowsPublic: false,
     asksNetwork: false,
     parameters,
     async authorize({ scope }, { client }) {

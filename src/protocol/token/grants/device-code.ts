@@ -53,7 +53,6 @@ export function deviceCodeGrant({
 }): GrantType<z.infer<typeof parameters>> {
   return {
     name: deviceGrant,
-    allowsPublic: true,
     asksNetwork: true,
     parameters,
     async authorize({ device_code: code }, { client, resource, address, proof, prepare }) {

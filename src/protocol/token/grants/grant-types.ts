@@ -15,7 +15,7 @@ export interface GrantDependencies {
   tokens: TokenService;
 }
 
-/** One line for each. Its name is also among the `grantTypes` that clients register (oauth/registrable-values.ts). */
+/** One line for each. Its value among the `grantTypes` that clients register has the same name (oauth/registrable-values.ts). */
 export const grantTypes: ((dependencies: GrantDependencies) => GrantType)[] = [
   authorizationCodeGrant,
   refreshTokenGrant,

@@ -46,7 +46,6 @@ export function refreshTokenGrant({
 }: RefreshTokenGrantDependencies): GrantType<z.infer<typeof parameters>> {
   return {
     name: 'refresh_token',
-    allowsPublic: true,
     asksNetwork: true,
     parameters,
     async authorize({ refresh_token: presented, scope }, { client, resource, address, proof, prepare }) {
