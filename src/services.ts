@@ -19,7 +19,9 @@ import { createKeepRefusal } from './domain/refusals/kept-refusals.ts';
 import { createPasswordQueue } from './domain/rate-limits/password-queue.ts';
 import { createLimits } from './domain/rate-limits/rate-limits.ts';
 import { createHourlyGrants } from './domain/audit/hourly-grants.ts';
-import { createAuthorizationFlow } from './protocol/authorization/flow.ts';
+import { createInteractionFlow } from './interaction/flow.ts';
+import { createAuthorizationBeginning } from './protocol/authorization/begin.ts';
+import { relyingParties } from './protocol/relying-parties.ts';
 import { createAuditTrail } from './server/audit.ts';
 import { createBrowserSessions } from './browser/session.ts';
 import { createClientAuthentication } from './client-authentication/client-authentication.ts';
@@ -321,12 +323,17 @@ export async function buildServices({
         store.clients.useAssertion(clientId, digest('request-object', jti), expiresAt),
     }),
   };
+  const flow = createInteractionFlow({
+    ...services,
+    relyingParties: relyingParties.map((create) => create(services)),
+  });
   return {
     ...services,
     database,
     renderer,
     stopHeartbeat,
     post: createGuardedPost(config.outboundAllow),
-    flow: createAuthorizationFlow(services),
+    flow,
+    beginAuthorization: createAuthorizationBeginning({ ...services, flow }),
   };
 }

@@ -101,8 +101,11 @@ export interface ResponseTarget {
   readonly state: string | undefined;
 }
 
+/** An error that the client gets as its response, in the terms of its protocol. */
+export abstract class ResponseError extends Error {}
+
 /** An error that the browser takes to the client (RFC 6749 4.1.2.1). It cannot be constructed without a verified redirect URI. */
-export class AuthorizationError extends Error {
+export class AuthorizationError extends ResponseError {
   readonly code: ErrorCode;
   readonly description: string;
   readonly target: ResponseTarget;

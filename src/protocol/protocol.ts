@@ -92,7 +92,7 @@ const clientEndpoints = [
   introspectionEndpoint,
   userDataEndpoint,
 ];
-const browserEndpoints = [authorizationEndpoint, authenticationEndpoint, logoutEndpoint, endSessionEndpoint];
+export const browserEndpoints = [authorizationEndpoint, authenticationEndpoint, logoutEndpoint, endSessionEndpoint];
 
 type Documents = Omit<
   DependenciesOf<[typeof discoveryEndpoint, typeof jwksEndpoint, typeof protectedResourceEndpoint]>,

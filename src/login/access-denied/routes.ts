@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { digest } from '../../crypto/secrets.ts';
-import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/authorization-flow.ts';
+import type { InteractionFlow, ConsentQuestion } from '../../interaction/relying-party.ts';
 import { continueOrExpire } from '../../interaction/repeated-form.ts';
 import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
 import { mayUse, wayOf } from '../../rules/access/access.ts';
@@ -26,7 +26,7 @@ interface AccessDeniedDependencies {
   clients: ClientCache;
   sessions: BrowserSessions;
   pages: PageResponses;
-  flow: AuthorizationFlow;
+  flow: InteractionFlow;
 }
 
 export async function accessDeniedEndpoint(app: FastifyInstance, options: AccessDeniedDependencies): Promise<void> {

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';
-import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/authorization-flow.ts';
+import type { InteractionFlow, ConsentQuestion } from '../../interaction/relying-party.ts';
 import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { apiView } from '../../pages/api-view.ts';
@@ -34,7 +34,7 @@ interface ConsentDependencies {
   store: Pick<Store, 'transaction' | 'authorizationRequests'>;
   sessions: BrowserSessions;
   pages: PageResponses;
-  flow: AuthorizationFlow;
+  flow: InteractionFlow;
 }
 
 export async function consentEndpoint(app: FastifyInstance, options: ConsentDependencies): Promise<void> {

@@ -1,5 +1,5 @@
 // Stores the End-User's decision on the consent page, with the grant and the event, in one transaction.
-import type { ConsentQuestion } from '../../interaction/authorization-flow.ts';
+import type { ConsentQuestion } from '../../interaction/relying-party.ts';
 import type { AuditLog } from '../../repositories/audit/audit-events.ts';
 import type { ConsentDecision } from '../../repositories/authorization-requests/authorization-requests.ts';
 import type { Store } from '../../repositories/store.ts';

@@ -6,7 +6,7 @@ import type { ConnectionRouting } from '../../authenticators/connection/routing.
 import type { DeviceCookies } from '../../browser/device-cookie.ts';
 import { type BrowserSessions, type FormBinding, onlyNavigation } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
-import type { AuthorizationFlow } from '../../interaction/authorization-flow.ts';
+import type { InteractionFlow } from '../../interaction/relying-party.ts';
 import { type PendingRequest, shownRequest } from '../../interaction/pending-request-view.ts';
 import { continueOrExpire } from '../../interaction/repeated-form.ts';
 import type { RememberedRequests } from '../../interaction/remembered-request.ts';
@@ -49,7 +49,7 @@ interface LoginDependencies {
   connectionRouting: ConnectionRouting;
   elsewhere: Elsewhere;
   connections: ConnectionDirectory;
-  flow: AuthorizationFlow;
+  flow: InteractionFlow;
 }
 
 /** The sign-in page of one request: what the browser has, and what it sent. */

@@ -1,5 +1,5 @@
 // Serves GET /authenticate, the short form of an authorization request (specification 4.2, decisions section 3).
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';
@@ -10,7 +10,7 @@ import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Config } from '../../config.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
-import type { AuthorizationFlow } from '../../interaction/authorization-flow.ts';
+import type { InteractionFlow } from '../../interaction/relying-party.ts';
 import { addressFacts, redirectHint, redirectUriAllowed } from '../../interaction/redirect-check.ts';
 import { continuationPath } from '../../interaction/sign-in.ts';
 
@@ -27,11 +27,18 @@ interface AuthenticationDependencies {
   clients: ClientCache;
   sessions: BrowserSessions;
   pages: PageResponses;
-  flow: AuthorizationFlow;
+  beginAuthorization: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    endpoint: 'authentication',
+    parameters: Record<string, string>,
+    confirm?: Parameters<InteractionFlow['begin']>[3],
+  ) => Promise<FastifyReply>;
+  flow: Pick<InteractionFlow, 'errors'>;
 }
 
 export async function authenticationEndpoint(app: FastifyInstance, options: AuthenticationDependencies): Promise<void> {
-  const { config, clients, flow, pages, sessions } = options;
+  const { beginAuthorization, config, clients, flow, pages, sessions } = options;
   await onlyForms(app);
   app.setErrorHandler(flow.errors);
 
@@ -52,7 +59,7 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Auth
     };
     // another site can send a browser to this endpoint: without a challenge the code is bound to no request of the client
     const unasked = isForeign(request) && sent['code_challenge'] === undefined && !client.firstParty;
-    return flow.begin(
+    return beginAuthorization(
       request,
       reply,
       'authentication',

@@ -123,7 +123,7 @@ async function checkScope(
 function checkClaims(request: TrustedRequest, parameters: Record<string, string>): void {
   const asked = parseClaimsRequest(parameters['claims']);
   const { code, idToken, token } = parts(request.responseType);
-  request.subjects = asked.subjects;
+  request.subjects = asked.subjects ? [asked.subjects] : [];
   request.claims = singleClaims(asked, request.scope, splitScope(request.client.metadata.scope), {
     userinfo: code || token,
     idToken: code || idToken,

@@ -13,7 +13,7 @@ import type { AuditTrail } from '../../server/audit.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import { checkPushedRequest, newRequestUri } from './pushed-request.ts';
 import { verificationContext, type VerificationDependencies } from './verification-context.ts';
-import { createStoredRequests, type StoredRequestsDependencies } from './stored-requests.ts';
+import { createStoredRequests, type StoredRequestsDependencies } from '../../interaction/stored-requests.ts';
 
 type PushedAuthorizationRequestDependencies = VerificationDependencies &
   StoredRequestsDependencies & {

@@ -85,7 +85,7 @@ export async function verifyRequest(
     responseType: 'code',
     scope: [],
     claims: { userinfo: [], idToken: [], beside: [] },
-    subjects: undefined,
+    subjects: [],
     acr: { values: [], essential: false },
     nonce: undefined,
     maxAge: undefined,

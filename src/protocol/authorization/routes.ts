@@ -1,11 +1,11 @@
 // Serves GET|POST /authorize, which begins authorization requests and continues them after a sign-in page (OpenID Connect Core 3.1.2).
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { singleValued } from '../../server/parameters.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
-import type { AuthorizationFlow } from '../../interaction/authorization-flow.ts';
+import type { InteractionFlow } from '../../interaction/relying-party.ts';
 
 /** The length of an address to which a form can be redirected. */
 const maxAddress = 8000;
@@ -13,12 +13,18 @@ const maxAddress = 8000;
 interface AuthorizationDependencies {
   pages: PageResponses;
   sessions: Pick<BrowserSessions, 'carriesSession'>;
-  flow: AuthorizationFlow;
+  beginAuthorization: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    endpoint: 'authorization',
+    parameters: Record<string, string>,
+  ) => Promise<FastifyReply>;
+  flow: Pick<InteractionFlow, 'resume' | 'errors'>;
 }
 
 export async function authorizationEndpoint(
   app: FastifyInstance,
-  { flow, pages, sessions }: AuthorizationDependencies,
+  { beginAuthorization, flow, pages, sessions }: AuthorizationDependencies,
 ): Promise<void> {
   await onlyForms(app);
   app.setErrorHandler(flow.errors);
@@ -28,7 +34,7 @@ export async function authorizationEndpoint(
     requireNavigation(request, parameters);
     const { transaction } = parameters;
     return transaction === undefined
-      ? flow.begin(request, reply, 'authorization', parameters)
+      ? beginAuthorization(request, reply, 'authorization', parameters)
       : flow.resume(request, reply, transaction);
   });
 
@@ -42,7 +48,7 @@ export async function authorizationEndpoint(
     // a form of another site lacks the session's cookie (SameSite=Lax); a GET has it
     const address = `/authorize?${new URLSearchParams(parameters).toString()}`;
     if (!sessions.carriesSession(request) && address.length < maxAddress) return pages.redirect(reply, address);
-    return flow.begin(request, reply, 'authorization', parameters);
+    return beginAuthorization(request, reply, 'authorization', parameters);
   });
 }
 

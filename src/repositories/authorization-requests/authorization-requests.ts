@@ -18,7 +18,8 @@ const answeredWithin = 60;
 
 export interface AuthorizationRequestRow {
   clientId: string;
-  endpoint: 'authorization' | 'authentication';
+  /** Where the request arrived, which names its protocol. */
+  endpoint: string;
   /** The effective parameters: with a request object, only those that it contains. */
   parameters: Record<string, string>;
   /** Why the request cannot be served. The client gets the error once the user is signed in. */

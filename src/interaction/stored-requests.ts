@@ -1,16 +1,16 @@
 // Stores authorization requests that wait for a page, within the limits of browser, client and network.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { digest, randomSecret } from '../../crypto/secrets.ts';
-import { OAuthError } from '../../oauth/errors.ts';
-import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
-import type { UsedProof } from '../../repositories/tokens/dpop-proofs.ts';
-import type { Client } from '../../repositories/clients/clients.ts';
-import { isFramed } from '../../browser/cookies.ts';
-import { clientAddress, networkOf } from '../../server/network.ts';
-import type { Config } from '../../config.ts';
-import type { Store } from '../../repositories/store.ts';
-import type { BrowserSessions } from '../../browser/session.ts';
-import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
+import { digest, randomSecret } from '../crypto/secrets.ts';
+import { OAuthError } from '../oauth/errors.ts';
+import type { AuthorizationRequestRow } from '../repositories/authorization-requests/authorization-requests.ts';
+import type { UsedProof } from '../repositories/tokens/dpop-proofs.ts';
+import type { Client } from '../repositories/clients/clients.ts';
+import { isFramed } from '../browser/cookies.ts';
+import { clientAddress, networkOf } from '../server/network.ts';
+import type { Config } from '../config.ts';
+import type { Store } from '../repositories/store.ts';
+import type { BrowserSessions } from '../browser/session.ts';
+import type { Limits } from '../domain/rate-limits/rate-limits.ts';
 
 /** Seconds for which this instance refuses a full network before it asks the database again. */
 const refusedFor = 1;
