@@ -5,14 +5,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { MigrationError } from './migration-error.ts';
 
-const firstMigration = '0001_clients';
-const lastMigration = '0056_refresh_token_lines';
+/** The first migration that a database from before the baseline has: the second one is that of an earlier baseline. */
+const firstMigrations = ['0001_clients', '0101_users'];
+const lastMigration = '0234_sessions_of_unasked_links';
+/** Later migrations run on an adopted database as on any other. */
+const lastOfBaseline = '0128_instances';
 /** Milliseconds within which an older instance opens its listening connection again. */
 const reconnection = 3_000;
-/** The baseline begins after the migrations of before; later migrations run on an adopted database as on any other. */
-const lastOfBaseline = '0125_outbox_triggers';
-/** The files of the baseline that run on an adopted database: it already has the tables of the others. */
-const isRunAtAdoption = /_(triggers|stored_functions|encryption_at_rest|record_event)$/;
 
 interface Adoption {
   directory: string;
@@ -20,24 +19,23 @@ interface Adoption {
   files: string[];
   /** The names of the migrations that have run. */
   known: string[];
-  beforeAdoption: ((client: pg.ClientBase) => Promise<void>) | undefined;
 }
 
 /** @param known the names of the migrations that have run */
 export function isBeforeBaseline(known: string[]): boolean {
-  return known[0] === firstMigration;
+  return firstMigrations.includes(known[0]!) && !known.includes(lastOfBaseline);
 }
 
 /**
- * Called in a transaction that holds the migration lock.
+ * Called in a transaction that holds the migration lock. It changes the tables; the functions follow, as after every migration. The order of columns stays
+ * as it is: an adopted database differs in it from a new one, and in nothing else.
  * @throws MigrationError when the database is at another migration, or an older instance is connected
  */
-export async function adopt(client: pg.ClientBase, adoption: Adoption): Promise<void> {
-  const { directory, files, known, beforeAdoption } = adoption;
+export async function adopt(client: pg.ClientBase, { directory, files, known }: Adoption): Promise<void> {
   const last = known.at(-1)!;
   if (last < lastMigration)
     throw new MigrationError(
-      `The database is at the migration ${last}: first start the version whose last migration is ${lastMigration}, stop it, then start this one.`,
+      `The database is at the migration ${last}: first start the version whose last migration is ${lastMigration} (commit f7be2423), stop it, then start this one.`,
     );
   if (last > lastMigration)
     throw new MigrationError(
@@ -47,13 +45,11 @@ export async function adopt(client: pg.ClientBase, adoption: Adoption): Promise<
   // an instance whose listening connection broke just now opens another one
   await delay(reconnection);
   await refuseOlderInstances(client);
-  await beforeAdoption?.(client);
-  const run = async (file: string) => client.query(await readFile(join(directory, file), 'utf8'));
-  await run('adoption.sql');
-  const baseline = files.filter((name) => name > lastMigration && name <= lastOfBaseline);
-  for (const name of baseline.filter((each) => isRunAtAdoption.test(each))) await run(`${name}.sql`);
+  await client.query(await readFile(join(directory, 'adoption.sql'), 'utf8'));
   await client.query('DELETE FROM migrations');
-  await client.query('INSERT INTO migrations (name, run_on) SELECT unnest($1::text[]), now()', [baseline]);
+  await client.query('INSERT INTO migrations (name, run_on) SELECT unnest($1::text[]), now()', [
+    files.filter((name) => name <= lastOfBaseline),
+  ]);
 }
 
 /** An instance of an older version is recognised by the name of its listening connection, which it holds for as long as it serves. */

@@ -1,10 +1,19 @@
 // Brings the schema up to date with the SQL files of migrations/, under a lock that only one of several instances gets.
 import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { adopt, isBeforeBaseline } from './adoption.ts';
+import { installedVersion } from '../config/version.ts';
 import { MigrationError } from './migration-error.ts';
+import {
+  createMissingFunctions,
+  presentFunctions,
+  readSchemaFunctions,
+  type SchemaFunction,
+  writeSchemaFunctions,
+} from './schema-functions.ts';
 import { refuseStandby } from './standby.ts';
 import { installStoredFunctions } from './stored-functions.ts';
 
@@ -12,13 +21,10 @@ export { MigrationError };
 
 export interface MigrationOptions {
   directory?: string;
-  /**
-   * Runs in the transaction that adopts a database from before the baseline, before the schema changes. The transaction may be retried, so the
-   * function must have no effect but its statements.
-   */
-  beforeAdoption?: ((client: pg.ClientBase) => Promise<void>) | undefined;
   /** Whether it creates the schema in a database without one. */
   create?: boolean;
+  /** The version of this program. */
+  version?: string;
 }
 
 const folder = fileURLToPath(new URL('../../migrations', import.meta.url));
@@ -33,7 +39,7 @@ const lockAttempts = 60;
 const mostNamed = 10;
 
 /**
- * Brings the schema up to date, installs the stored functions, and returns the names of the migrations that ran. Several instances may call
+ * Brings the schema up to date, installs the stored functions, and returns the names of the migrations that ran and of the functions that changed. Several instances may call
  * it at once: one works, and the others wait and find nothing to do. Each file is a transaction. The previous version keeps serving, and
  * none of its requests waits longer than a second (security F19). A database from before the baseline is adopted in one transaction, for
  * which the operator stops all older instances.
@@ -42,7 +48,7 @@ const mostNamed = 10;
  */
 export async function migrate(
   connection: pg.ClientConfig,
-  { directory = folder, beforeAdoption, create = true }: MigrationOptions = {},
+  { directory = folder, create = true, version = installedVersion() }: MigrationOptions = {},
 ): Promise<string[]> {
   const client = new pg.Client({
     ...connection,
@@ -64,10 +70,7 @@ export async function migrate(
     const adopts = isBeforeBaseline(before);
     if (before.length > 0 && !adopts && !before.includes(files[0]!))
       throw foreign('its table migrations is another one');
-    if (adopts)
-      await untilUnlocked(client, () =>
-        adoptInTransaction(client, { directory, files, known: before, beforeAdoption }),
-      );
+    if (adopts) await untilUnlocked(client, () => adoptInTransaction(client, { directory, files, known: before }));
     const known = adopts ? await migrationsOf(client) : before;
     const unknown = known.find((name) => !files.includes(name));
     if (unknown !== undefined) {
@@ -77,10 +80,13 @@ export async function migrate(
     }
     const pending = files.filter((name) => !known.includes(name));
     const isNew = known.length === 0;
+    const functions = await readSchemaFunctions(join(directory, 'functions'));
     if (pending.length > 0) await requireRights(client);
-    if (pending.length > 0) await untilUnlocked(client, () => runPending(client, directory, isNew));
+    if (pending.length > 0) await untilUnlocked(client, () => runPending(client, { directory, functions, isNew }));
+    const written = await writeSchemaFunctions(client, functions, version);
     await installStoredFunctions(client);
-    return [...known.filter((name) => !before.includes(name)), ...pending];
+    const changed = isNew || adopts ? [] : written.map((name) => `functions/${name}`);
+    return [...(adopts ? known : []), ...pending, ...changed];
   } finally {
     await client.end().catch(() => undefined);
   }
@@ -152,14 +158,23 @@ async function adoptInTransaction(...[client, adoption]: Parameters<typeof adopt
   await client.query('COMMIT');
 }
 
-/** @param isNew all files are one transaction, so that nothing is left of a start that fails */
-async function runPending(client: pg.Client, directory: string, isNew: boolean): Promise<void> {
+interface Run {
+  directory: string;
+  functions: readonly SchemaFunction[];
+  /** All files are one transaction, so that nothing is left of a start that fails. */
+  isNew: boolean;
+}
+
+async function runPending(client: pg.Client, { directory, functions, isNew }: Run): Promise<void> {
   // loaded here, since a start without pending migrations does not need it
   const { runner } = await import('node-pg-migrate');
   const { rows } = await client.query<{ schema: string }>('SELECT current_schema() AS schema');
   // the runner begins its transaction only after it has created its table
   if (isNew) await client.query('BEGIN');
   try {
+    const [present] = isNew ? await presentFunctions(client, functions) : [];
+    if (present !== undefined) throw foreign(`function "${present}" already exists`);
+    await createMissingFunctions(client, functions);
     await runner({
       dbClient: client,
       dir: directory,
@@ -174,9 +189,8 @@ async function runPending(client: pg.Client, directory: string, isNew: boolean):
       logger: { info: () => undefined, warn: () => undefined, error: () => undefined, debug: () => undefined },
     });
   } catch (error) {
-    // a table, an index, a function or a type of that name exists
-    if (isNew && error instanceof Error && hasCode(error, '42P07', '42710', '42723'))
-      throw foreign(error.message, error);
+    // a table, an index or a type of that name exists
+    if (isNew && error instanceof Error && hasCode(error, '42P07', '42710')) throw foreign(error.message, error);
     throw error;
   }
 }

@@ -7,7 +7,6 @@ import { holdsDatabase } from '../config/data-dir.ts';
 import { type AddressOptions, optionsOf } from './address.ts';
 import { type Database, isOfServer, openDatabase } from './database.ts';
 import { startEmbeddedPostgres } from './embedded.ts';
-import { carryOverDataKeys } from './data-key-carry-over.ts';
 import { migrate, MigrationError } from './migrations.ts';
 import { keptSecretKeys } from './secret-key-file.ts';
 
@@ -56,7 +55,6 @@ export async function openServiceDatabase(
   // not the error itself, to which the driver attaches its whole client
   const onError = ({ code, message: reason }: NodeJS.ErrnoException) =>
     logger.warn({ code, reason }, 'a database connection was lost');
-  const carryOver = (secretKeys: readonly string[]) => carryOverDataKeys(secretKeys, (line) => logger.info(line));
   if (config.databaseUrl !== undefined) {
     const wait = create ? config.databaseWait * 1000 : 0;
     const connection = await optionsOf(config.databaseUrl, wait, stopped);
@@ -70,7 +68,7 @@ export async function openServiceDatabase(
     return {
       ...{ kind: 'external', options, database, secretKeys },
       migrate: (how) =>
-        migrate(options, { beforeAdoption: carryOver(secretKeys), ...how }).catch((error: unknown) => {
+        migrate(options, how).catch((error: unknown) => {
           throw unusable(setting, error);
         }),
       close: () => database.close(),
@@ -103,7 +101,7 @@ export async function openServiceDatabase(
     options,
     database,
     secretKeys,
-    migrate: (how) => migrate(options, { beforeAdoption: carryOver(secretKeys), ...how }),
+    migrate: (how) => migrate(options, how),
     async close() {
       closing = true;
       await database.close();

@@ -1,54 +1,36 @@
 // A start adopts a database from before the baseline, with all its data.
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { decodeProtectedHeader, SignJWT } from 'jose';
 import { Secret, TOTP } from 'otpauth';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { carryOverDataKeys } from '../../src/database/data-key-carry-over.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { parseSecretKey } from '../../src/crypto/secret-key.ts';
+import { randomSecret } from '../../src/crypto/secrets.ts';
 import { migrate } from '../../src/database/migrations.ts';
 import { catalogueOf } from '../helpers/catalogue.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
-import { execute } from '../helpers/global-setup.ts';
+import { fillFormerDatabase, kept, runFormerMigrations } from '../helpers/former-database.ts';
 import { eventually, obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
 import { LogoutReceiver } from '../helpers/logout-receiver.ts';
 import { MailServer } from '../helpers/mail-server.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
-const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url), 'utf8');
-/** What the clients and users of the dump hold. */
-const kept = JSON.parse(fixture('before-baseline.json')) as {
-  /** The times in the dump are shifted from here to the present. */
-  dumpedAt: string;
-  secretKey: string;
-  user: { username: string; password: string; sub: string };
-  client: Pick<TestClient, 'clientId' | 'basic' | 'redirectUri'>;
-  authenticator: { username: string; password: string; key: string };
-  jwtClient: { clientId: string; clientSecret: string };
-  refreshToken: string;
-  accessToken: string;
-  sid: string;
-};
-
-/** @param receiver the host and port where the clients of the dump listen for logout tokens */
-async function fill(database: TestDatabase, receiver = '127.0.0.1:9'): Promise<void> {
-  const shift = Date.now() - Date.parse(kept.dumpedAt);
-  const dump = fixture('before-baseline.sql')
-    .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00/g, (at) => new Date(Date.parse(at) + shift).toISOString())
-    .replaceAll('http://127.0.0.1:9/', `http://${receiver}/`);
-  await execute(database.connection, dump);
-}
-
 const migrationsOf = async (database: TestDatabase) =>
   (await database.sql<{ name: string }>('SELECT name FROM migrations ORDER BY id')).map(({ name }) => name);
 
+/** The former migrations, without rows: it is cloned. */
+let former: TestDatabase;
 let database: TestDatabase;
-const adopt = () =>
-  migrate(database.connection, { beforeAdoption: carryOverDataKeys([kept.secretKey], () => undefined) });
+const adopt = () => migrate(database.connection);
+beforeAll(async () => {
+  former = await createTestDatabase('template0');
+  await runFormerMigrations(former);
+});
+afterAll(() => former.drop());
 beforeEach(async () => {
-  database = await createTestDatabase('template0');
+  database = await createTestDatabase(former.connection.database);
 });
 
 describe('a database at the last migration before the baseline', () => {
@@ -56,7 +38,7 @@ describe('a database at the last migration before the baseline', () => {
 
   test('a start gives the database the catalogue and the migrations of a fresh one (decisions section 8)', async () => {
     const fresh = await createTestDatabase();
-    await fill(database);
+    await fillFormerDatabase(database);
     const names = await adopt();
     expect(names[0]).toBe('0101_users');
     expect(await migrationsOf(database)).toEqual(await migrationsOf(fresh));
@@ -66,26 +48,26 @@ describe('a database at the last migration before the baseline', () => {
   });
 
   test('exactly one of several instances that start at the same time adopts the database (decisions section 8)', async () => {
-    await fill(database);
+    await fillFormerDatabase(database);
     const all = await Promise.all([1, 2, 3].map(adopt));
     expect(all.filter((names) => names.length > 0)).toHaveLength(1);
   });
 
   test('a start is refused while an older instance is connected, and adopts the database once that instance has stopped (decisions section 8)', async () => {
-    await fill(database);
+    await fillFormerDatabase(database);
     const older = new pg.Client({
       ...database.connection,
       application_name: 'gatehouse listener 0123456789abcdef 1/1',
     });
     await older.connect();
     await expect(adopt()).rejects.toThrow('An instance of the previous version is connected');
-    expect(await database.sql(`SELECT 1 FROM migrations WHERE name LIKE '01%'`)).toEqual([]);
+    expect(await database.sql(`SELECT 1 FROM migrations WHERE name = '0128_instances'`)).toEqual([]);
     await older.end();
     expect(await adopt()).not.toEqual([]);
   });
 
   test('is refused while an older instance only reconnects, whose listening connection had broken (decisions section 8)', async () => {
-    await fill(database);
+    await fillFormerDatabase(database);
     const refused = expect(adopt()).rejects.toThrow('An instance of the previous version is connected');
     const looked = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'gatehouse migrations'
         AND state = 'idle in transaction' AND query LIKE '%listener%'`;
@@ -102,81 +84,92 @@ describe('a database at the last migration before the baseline', () => {
     await older.end();
   });
 
-  test('is not adopted with a value that no SECRET_KEY encrypted: it could never be read again (decisions section 8)', async () => {
-    await fill(database);
-    await expect(migrate(database.connection)).rejects.toThrow('_sealed');
-    expect(await database.sql('SELECT 1 FROM data_keys')).toHaveLength(1);
-  });
+  test.each([
+    ['0233_guarded_groups_by_sql', `DELETE FROM migrations WHERE name > '0234'`],
+    [
+      '0056_refresh_token_lines',
+      `DELETE FROM migrations; INSERT INTO migrations (name, run_on) VALUES ('0001_clients', now()), ('0056_refresh_token_lines', now())`,
+    ],
+  ])(
+    'a start is refused at the earlier migration %s, and says in one sentence which version to start first (decisions section 8)',
+    async (last, sql) => {
+      await database.sql('BEGIN; ' + sql + '; COMMIT');
+      await expect(adopt()).rejects.toThrow(
+        `The database is at the migration ${last}: first start the version whose last migration is 0234_sessions_of_unasked_links (commit f7be2423), stop it, then start this one.`,
+      );
+    },
+  );
 
-  test('a start is refused at an earlier migration, and names the migration to reach first (decisions section 8)', async () => {
-    await fill(database);
-    await database.sql(`DELETE FROM migrations WHERE name = '0056_refresh_token_lines'`);
-    await expect(migrate(database.connection)).rejects.toThrow(
-      /^The database is at the migration 0053_\w+: first start the version whose last migration is 0056_refresh_token_lines, .*\.$/,
+  test('a start is refused at a later migration, which it does not know (decisions section 8)', async () => {
+    await database.sql(`INSERT INTO migrations (name, run_on) VALUES ('0239_other', now())`);
+    await expect(adopt()).rejects.toThrow(
+      'The database has the migration 0239_other, which is unknown to this version',
     );
   });
 
-  test('a failed step before the adoption leaves the database as it was, and the step sees the older tables (decisions section 8)', async () => {
-    await fill(database);
+  test('a failed adoption leaves the database as it was (decisions section 8)', async () => {
+    await fillFormerDatabase(database);
+    // the last statement of the adoption fails
+    await database.sql('CREATE TABLE schema_functions (of_another_program int)');
     const before = await catalogueOf(database);
-    const failing = migrate(database.connection, {
-      async beforeAdoption(client) {
-        await client.query('DELETE FROM users');
-        const { rows } = await client.query('SELECT version FROM data_keys');
-        throw new Error(`found ${rows.length} data key`);
-      },
-    });
-    await expect(failing).rejects.toThrow('found 1 data key');
+    await expect(adopt()).rejects.toThrow('schema_functions');
     expect(await catalogueOf(database)).toEqual(before);
-    expect(await database.sql('SELECT 1 FROM users')).toHaveLength(2);
+    expect((await migrationsOf(database)).at(-1)).toBe('0234_sessions_of_unasked_links');
+    expect(await database.sql('SELECT 1 FROM users')).toHaveLength(kept.rows['users']!.length);
   });
 });
 
 describe('the data of an adopted database', () => {
   const receiver = new LogoutReceiver();
   const mailServer = new MailServer();
-  let service: TestService;
+  let service: TestService | undefined;
   beforeEach(async () => {
     await receiver.start();
     await mailServer.start();
-    await fill(database, receiver.host);
-    const { clientId } = kept.client;
+    await fillFormerDatabase(database, receiver.host);
+    // what the triggers of the former version order: the end of what users have of a client that admits them no longer, and a mail about a refusal
+    await database.sql(`UPDATE clients SET access = 'groups', access_groups = '{none}' WHERE client_id = $1`, [
+      kept.lostClient.clientId,
+    ]);
     await database.sql(
-      `UPDATE clients SET metadata = metadata || '{"contacts": ["desk@example.com"]}' WHERE client_id = $1`,
-      [clientId],
+      `SELECT record_event(jsonb_build_object('type', 'client.refused', 'outcome', 'success', 'client_id', $1::text, 'detail', $2::jsonb))`,
+      [kept.client.clientId, { reason: 'No.' }],
     );
-    // the order that older versions store for the contacts of a client
-    await database.sql(
-      `INSERT INTO mails (name, client_id, data) VALUES ('registration-decided', $1, '{"approved": false, "reason": "No."}')`,
-      [clientId],
+    expect(await database.sql('SELECT channel FROM outbox GROUP BY channel ORDER BY channel')).toEqual(
+      ['access', 'event', 'mail'].map((channel) => ({ channel })),
     );
     // the command does what a start does
     const { code, stdout } = await runCommand({ issuer: 'http://127.0.0.1', database, secretKey: kept.secretKey }, [
       'migrate',
     ]);
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^\d+ migrations applied\.\n$/)]);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^\d+ migrations applied\.\n/)]);
+  });
+  afterEach(async () => {
+    // which drops the database, too
+    await (service ? service.stop() : database.drop());
+    service = undefined;
+    await receiver.stop();
+    await mailServer.stop();
+  });
+
+  test('users, tokens, grants, encrypted secrets and keys still work, and all that waits goes out (decisions section 8)', async () => {
     service = await startTestService({
       database,
       secretKey: kept.secretKey,
       environment: { SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`, OUTBOUND_ALLOW: receiver.host },
     });
-  });
-  afterEach(async () => {
-    await service?.stop();
-    await receiver.stop();
-    await mailServer.stop();
-  });
-
-  test('users, tokens, grants, encrypted secrets and keys still work, and waiting mails and logouts go out (decisions section 8)', async () => {
     const { issuer } = service;
-    expect(await userinfo(issuer, kept.accessToken)).toMatchObject({ status: 200, body: { sub: kept.user.sub } });
+    expect(await userinfo(issuer, kept.accessToken)).toMatchObject({
+      status: 200,
+      body: { sub: kept.user.sub, roles: ['captain'] },
+    });
     const refreshed = await refresh(issuer, kept.client, kept.refreshToken);
     expect(refreshed).toMatchObject({ status: 200 });
 
     // the signing key decrypts: the token is signed with a key of the dump
     const tokens = await obtainTokens(service, kept.client as TestClient, kept.user);
     const { kid } = decodeProtectedHeader(tokens.id_token);
-    expect(fixture('before-baseline.sql')).toContain(kid!);
+    expect(kept.rows['signing_keys']!.map((row) => row['kid'])).toContain(kid);
 
     // a client secret that is an HMAC key decrypts
     const assertion = await new SignJWT({ jti: randomUUID() })
@@ -208,5 +201,35 @@ describe('the data of an adopted database', () => {
       async () => receiver.received.map(({ claims }) => claims['sid']),
       (sids) => sids.includes(kept.sid),
     );
+    await eventually(
+      () => database.sql(`SELECT id FROM client_sessions WHERE client_id = $1`, [kept.lostClient.clientId]),
+      (rows) => rows.length === 0,
+    );
+    await eventually(
+      () => database.sql('SELECT channel, name, last_failure FROM outbox'),
+      (rows) => rows.length === 0,
+    );
+  });
+
+  test('every sealed value of every table decrypts: all are encrypted with another key (decisions section 8)', async () => {
+    const next = randomSecret();
+    const { code, stderr } = await runCommand(
+      { issuer: 'http://127.0.0.1', database, secretKey: `${next},${kept.secretKey}` },
+      ['secret-key', 'reencrypt'],
+    );
+    expect([code, stderr]).toEqual([0, '']);
+    const columns = await database.sql<{ table: string; column: string }>(
+      `SELECT table_name AS table, column_name AS column FROM information_schema.columns
+        WHERE table_schema = 'public' AND column_name LIKE '%\\_encrypted' ORDER BY 1, 2`,
+    );
+    expect(columns.length).toBeGreaterThanOrEqual(10);
+    for (const { table, column } of columns) {
+      const values = await database.sql<{ id: string }>(
+        `SELECT sealed_key_id(${column}) AS id FROM ${table} WHERE ${column} IS NOT NULL`,
+      );
+      const before = kept.rows[table]!.filter((row) => row[column] !== null);
+      expect(before, `${table}.${column}`).not.toEqual([]);
+      expect(values, `${table}.${column}`).toEqual(before.map(() => ({ id: parseSecretKey(next).id })));
+    }
   });
 });

@@ -1,5 +1,5 @@
 // An upgrade carries names, searches, look-alikes and unique values over to one collation, and the database's own locale plays no part then.
-import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
@@ -10,26 +10,24 @@ import { migrate } from '../../src/database/migrations.ts';
 import { startService } from '../../src/start/service.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
+import { runFormerMigrations } from '../helpers/former-database.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
-const migrations = join(import.meta.dirname, '../../migrations');
 const sealed = '\\x030011223344556677ff';
 const metadata = {
   ...{ redirect_uris: [], grant_types: [], response_types: [], scope: '', token_endpoint_auth_method: 'none' },
 };
 
 const secretKey = randomSecret();
-let former: string;
+let dataDir: string;
 let database: TestDatabase;
 beforeAll(async () => {
-  former = mkdtempSync(join(tmpdir(), 'gatehouse-migrations-'));
-  for (const file of readdirSync(migrations).filter((name) => name < '0200' || name === 'adoption.sql'))
-    copyFileSync(join(migrations, file), join(former, file));
+  dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-data-'));
   database = await createTestDatabase('template0', 'C');
-  await migrate(database.connection, { directory: former });
+  await runFormerMigrations(database, { before: '0200' });
 });
 afterAll(async () => {
-  rmSync(former, { recursive: true, force: true });
+  rmSync(dataDir, { recursive: true, force: true });
   await database?.drop();
 });
 
@@ -60,6 +58,7 @@ test('a database with the locale C is carried over: what differs by case alone i
       `INSERT INTO clients (client_id, status, metadata, shared_secret_encrypted) VALUES ($1, 'enabled', $2, $3)`,
       [clientId, { ...metadata, client_name: name }, sealed],
     );
+  await runFormerMigrations(database, { from: '0200' });
   const { stdout, stderr } = await runCommand({ database, issuer: 'http://localhost', secretKey }, ['migrate']);
   expect(stderr).toBe('');
   expect(stdout).toContain('change that of one of the two:\nada and stranger\n');
@@ -94,7 +93,7 @@ test('a database with the locale C is carried over: what differs by case alone i
   await sql('DELETE FROM clients');
   const logged: Record<string, unknown>[] = [];
   const log = pino({}, { write: (line: string) => void logged.push(JSON.parse(line) as Record<string, unknown>) });
-  const settings = { ...{ PORT: '0', DATABASE_URL: database.url, ADMIN_PASSWORD: randomSecret() }, DATA_DIR: former };
+  const settings = { ...{ PORT: '0', DATABASE_URL: database.url, ADMIN_PASSWORD: randomSecret() }, DATA_DIR: dataDir };
   const service = await startService(loadConfig({ ...settings, SECRET_KEY: secretKey }), undefined, undefined, log);
   await service.stop();
   expect(logged.find(({ pairs }) => pairs !== undefined)).toMatchObject({

@@ -12,5 +12,5 @@ test('nothing but record_event() writes to the audit trail (architecture, extens
     )
     .filter((file) => /\.(sql|ts)$/.test(file))
     .filter((file) => /INSERT\s+INTO\s+(public\.)?audit_events/i.test(readFileSync(join(root, file), 'utf8')));
-  expect(writers).toEqual(['migrations/0124_record_event.sql']);
+  expect(writers).toEqual(['migrations/functions/record_event.sql']);
 });

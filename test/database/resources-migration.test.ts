@@ -1,6 +1,6 @@
-// The migration of resources turns the resource_uris of clients into rows, as an approval does from then on.
-import { readFileSync } from 'node:fs';
+// The former migration of resources turned the resource_uris of clients into rows, as an approval does from then on.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { formerMigration } from '../helpers/former-database.ts';
 import { call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
@@ -11,9 +11,7 @@ beforeAll(async () => {
 afterAll(() => service?.stop());
 
 /** The last INSERT of the migration, which runs once where clients exist already. */
-const conversion = /^INSERT INTO resources \(.*?;$/gms.exec(
-  readFileSync(new URL('../../migrations/0132_resources.sql', import.meta.url), 'utf8'),
-)![0];
+const conversion = /^INSERT INTO resources \(.*?;$/gms.exec(formerMigration('0132_resources'))![0];
 const rows = () =>
   service.database.sql('SELECT resource, name, client_id, registered, clients FROM resources ORDER BY resource');
 

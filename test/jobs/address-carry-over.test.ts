@@ -1,30 +1,27 @@
 // An upgrade gives the addresses that were stored before the A-label of their domain, in the background.
 import { randomUUID } from 'node:crypto';
-import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { randomSecret } from '../../src/crypto/secrets.ts';
-import { migrate } from '../../src/database/migrations.ts';
 import { startService } from '../../src/start/service.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
+import { runFormerMigrations } from '../helpers/former-database.ts';
 
-const migrations = join(import.meta.dirname, '../../migrations');
 const secretKey = randomSecret();
-let former: string;
+let dataDir: string;
 let database: TestDatabase;
 beforeAll(async () => {
-  former = mkdtempSync(join(tmpdir(), 'gatehouse-migrations-'));
-  for (const file of readdirSync(migrations).filter((name) => name < '0200' || name === 'adoption.sql'))
-    copyFileSync(join(migrations, file), join(former, file));
+  dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-data-'));
   database = await createTestDatabase('template0');
-  await migrate(database.connection, { directory: former });
+  await runFormerMigrations(database, { before: '0200' });
 });
 afterAll(async () => {
-  rmSync(former, { recursive: true, force: true });
+  rmSync(dataDir, { recursive: true, force: true });
   await database?.drop();
 });
 
@@ -32,7 +29,7 @@ type Line = Record<string, unknown>;
 async function start() {
   const logged: Line[] = [];
   const log = pino({}, { write: (line: string) => void logged.push(JSON.parse(line) as Line) });
-  const settings = { PORT: '0', DATABASE_URL: database.url, ADMIN_PASSWORD: randomSecret(), DATA_DIR: former };
+  const settings = { PORT: '0', DATABASE_URL: database.url, ADMIN_PASSWORD: randomSecret(), DATA_DIR: dataDir };
   const service = await startService(loadConfig({ ...settings, SECRET_KEY: secretKey }), undefined, undefined, log);
   return { service, logged };
 }
@@ -59,6 +56,7 @@ test('addresses of before get the A-label of their domain once, and each that ca
     `INSERT INTO mailed_links (token_hash, purpose, sub, email, expires_at) VALUES (sha256('gero'), 'invitation', 'gero', $1, now() + interval '1 day')`,
     [before.gero],
   );
+  await runFormerMigrations(database, { from: '0200' });
   // an instance that started before the migration and serves
   await sql(
     `INSERT INTO instances (id, secret_key_id, started_at) VALUES ($1, '0123456789abcdef', now() - interval '1 minute')`,

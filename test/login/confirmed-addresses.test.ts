@@ -1,9 +1,9 @@
 // The service remembers who confirmed an address: a word is not enough to join a stranger's account to a person's.
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
 import { addConnection, changeConnection, signInBy } from '../helpers/connections.ts';
 import { formOf, openConsole } from '../helpers/console.ts';
+import { formerMigration } from '../helpers/former-database.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { type Provider, startProvider } from '../helpers/provider.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -135,8 +135,7 @@ describe('who confirmed it', () => {
         `INSERT INTO linked_identities (connection_id, issuer, subject, sub, how) VALUES ($1, 'x', $2, $3, 'person')`,
         [connection, newSubject(), sub],
       );
-    const migration = readFileSync(new URL('../../migrations/0205_confirmed_by.sql', import.meta.url), 'utf8');
-    await service.database.sql(/^UPDATE users .*?;$/ms.exec(migration)![0]);
+    await service.database.sql(/^UPDATE users .*?;$/ms.exec(formerMigration('0205_confirmed_by'))![0]);
     const found = async ({ sub }: { sub: string }) => (await service.store.users.find(sub))!.confirmedBy;
     expect([await found(linked), await found(owned), await found(plain)]).toEqual(['word', 'mail', 'mail']);
   });

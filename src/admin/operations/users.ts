@@ -221,7 +221,7 @@ export const changeUser = operation({
   },
   view: ({ user }) => userView(user),
   command: [
-    // the database's trigger users_are_updated ends them, also after a change by plain SQL (migrations/0126_invitations.sql)
+    // the database's trigger users_are_updated ends them, also after a change by plain SQL (migrations/functions/users_are_updated.sql)
     setStatus(
       'user disable',
       'Disables a user and ends all sessions and tokens of the user',

@@ -1,16 +1,5 @@
--- By which connections users may sign in to a client (federation 7): empty for every way to sign in. An id stays when its connection is deleted, so that
--- a deletion opens no client.
-ALTER TABLE clients ADD COLUMN connections text[] NOT NULL DEFAULT '{}' CHECK (array_position(connections, NULL) IS NULL);
--- The connection by which the user had signed in when the client was authorized: tokens can outlive the session.
-ALTER TABLE client_sessions ADD COLUMN connection_id text;
-UPDATE client_sessions cs SET connection_id = s.connection_id FROM sessions s WHERE s.id = cs.session_id AND s.connection_id IS NOT NULL;
-
--- Whether a sign-in is enough for a client; `by` is null for a sign-in by the service itself. It is asked wherever has_access() is. A test compares it with
--- mayUse() in src/oauth/access.ts.
-CREATE FUNCTION comes_by(connections text[], by text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN connections = '{}' OR coalesce(by, '') = ANY (connections);
-
--- As before, and orders the end of what users have of a client that allows fewer connections.
+-- Ends what must end when a client is disabled or deleted, or admits fewer users or connections; remembers the redirect hosts that an administrator
+-- approved; keeps the client's resources; and tells all instances.
 CREATE OR REPLACE FUNCTION client_effects() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'DELETE' THEN
