@@ -8,7 +8,7 @@ import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import { adminEndpoint } from './api/routes.ts';
 import { type ConsoleDependencies, createConsole } from './console/admin-session.ts';
-import { consoleAttributesEndpoint } from './console/attributes/routes.ts';
+import { attributePages } from './console/attributes/pages.ts';
 import { appearanceRoutes } from './console/appearance/routes.ts';
 import { clientClaimsRoutes } from './console/clients/claims-routes.ts';
 import { clientCreateRoutes } from './console/clients/create-routes.ts';
@@ -22,7 +22,7 @@ import { consoleConnectionsEndpoint } from './console/connections/routes.ts';
 import { consoleConfirmationsEndpoint } from './console/connections/confirmation-routes.ts';
 import { consoleDirectoriesEndpoint } from './console/connections/directory-routes.ts';
 import { resourcePages } from './console/resources/pages.ts';
-import { consoleScopesEndpoint } from './console/scopes/routes.ts';
+import { scopePages } from './console/scopes/pages.ts';
 import { auditRoutes } from './console/service/audit-routes.ts';
 import { keyRoutes } from './console/service/key-routes.ts';
 import { overviewRoutes } from './console/service/overview-routes.ts';
@@ -44,6 +44,8 @@ import type { OperationContext } from './operations/operation.ts';
 import { registrationApprovalEndpoint } from './registration-approval/routes.ts';
 
 const apis = [adminEndpoint, metricsEndpoint];
+/** The pages of each entity. */
+export const entityPlugins = [attributePages, resourcePages, scopePages];
 const pages = [
   consoleEndpoint,
   overviewRoutes,
@@ -58,9 +60,8 @@ const pages = [
   ...[consoleUsersEndpoint, userConfirmRoutes, userEditRoutes, userPasswordRoutes, userFactorRoutes],
   userConnectionRoutes,
   ...[userExportRoutes, userImportRoutes],
-  ...[consoleGroupsEndpoint, groupPageRoutes, resourcePages, consoleConnectionsEndpoint],
+  ...[consoleGroupsEndpoint, groupPageRoutes, consoleConnectionsEndpoint],
   ...[consoleDirectoriesEndpoint, consoleConfirmationsEndpoint],
-  ...[consoleAttributesEndpoint, consoleScopesEndpoint],
   ...[sessionRoutes, keyRoutes, auditRoutes],
   ...[appearanceRoutes, settingsRoutes],
   consoleSearchEndpoint,
@@ -100,5 +101,5 @@ export async function adminPages(
   await servePages(app, services.pages);
   const console = createConsole(services);
   app.addHook('preHandler', console.restoreSecrets);
-  await registerAll(app, pages, { ...services, console, operationContext: contextOf(services) });
+  await registerAll(app, [...pages, ...entityPlugins], { ...services, console, operationContext: contextOf(services) });
 }

@@ -37,6 +37,7 @@ interface Schema {
   items?: Schema;
   anyOf?: Schema[];
   description?: string;
+  writeOnly?: boolean;
   minimum?: number;
   maximum?: number;
 }
@@ -92,7 +93,7 @@ function fieldOf(name: string, rule: z.ZodType, option: string | undefined): Omi
     option,
     kind: isFlag
       ? 'flag'
-      : name === 'password' || name === 'secret'
+      : name === 'password' || name === 'secret' || whole.writeOnly
         ? 'input'
         : item.format === 'date-time'
           ? 'time'

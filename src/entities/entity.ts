@@ -23,6 +23,18 @@ export interface Member {
   convert?: { read(api: never): unknown; show(value: never): unknown };
   /** The name of its option in commands; by default its name with hyphens. */
   option?: string;
+  /** Its column, if that has another name. */
+  column?: string;
+  /** A list whose column is jsonb. */
+  json?: true;
+  /** It is sealed at rest in the column NAME_encrypted, since the time in NAME_since. It is written, and never shown (security R29). */
+  secret?: true;
+  /** Why it is no secret, although its name looks like that of one. */
+  noSecret?: string;
+  /** It moves what the service trusts: the event has the old and the new value. */
+  trust?: true;
+  /** The repository of the noun that its value names: what does not exist is refused. */
+  refers?: string;
   /** The field of the form of the console, or its kind; a member without one is not in the form. */
   form?: FieldKind | Field;
   /** Its group in the form. */
@@ -45,16 +57,20 @@ type ValueOf<M> = M extends { convert: { read(api: never): infer Value } }
     : never;
 type Kept<M> = M extends { required: true } | { start: unknown } ? ValueOf<M> : ValueOf<M> | undefined;
 type ColumnOf<C> = C extends { value?: infer Value } ? Exclude<Value, undefined> : never;
-type Columns<E> = typeof commonColumns & (E extends { row: infer Row } ? Row : unknown);
+type Columns<E> = Omit<typeof commonColumns, E extends { key: string } ? 'id' : never> &
+  (E extends { row: infer Row } ? Row : unknown);
+type Secrets<All> = { [Name in keyof All]: All[Name] extends { secret: true } ? Name : never }[keyof All] & string;
 
 /** The values of the members in the service. */
 export type MembersOf<E> = E extends { members: infer All }
-  ? { [Name in keyof All & string as Camel<Name>]: Kept<All[Name]> }
+  ? { [Name in Exclude<keyof All & string, Secrets<All>> as Camel<Name>]: Kept<All[Name]> } & {
+      [Name in Secrets<All> as Camel<`${Name}_encrypted`>]: Buffer | undefined;
+    } & { [Name in Secrets<All> as Camel<`${Name}_since`>]: Date | undefined }
   : never;
 /** One entity, as the service uses it. */
 export type EntityOf<E> = MembersOf<E> & {
   [Name in keyof Columns<E> & string as Camel<Name>]: ColumnOf<Columns<E>[Name]>;
-} & { id: string; createdAt: Date };
+} & { createdAt: Date };
 
 export interface Entity {
   /** What administrators need to read one, and to change one. */
@@ -63,17 +79,22 @@ export interface Entity {
   table: string;
   /** The noun of one, with which events, commands and path parameters begin. */
   one: string;
-  /** The condition by which $1 names one. */
-  find: string;
+  /** The condition by which $1 names one, if it is not that of the key. */
+  find?: string;
+  /** The member that identifies one; without it one has an id, and lists have pages. With it the API shows no column of the row. */
+  key?: string;
+  /** The most that there can be. */
+  most?: number;
+  /** A version that each change increases, and that a change can name: a newer one is a conflict. */
+  versioned?: true;
   /** Assignments of every change, such as a mark that an administrator made one. */
   marks?: string;
   /** Whether all instances are told of each change. */
   notifies?: true;
   /** The section of the console. */
   section?: string;
-  /** The member by which pages call one, and name its address if its id does not. */
+  /** The member by which pages call one. */
   called?: string;
-  address?: string;
   /** The order of the form, if it is not that of the members. */
   order?: readonly string[];
   members: Record<string, Member>;
@@ -93,12 +114,38 @@ export const member = <R extends z.ZodType, const O extends Options = object>(
 
 export const membersOf = (of: Entity): [string, Member][] => Object.entries(of.members);
 
-/** The columns of the table, and the names of their values in the service. */
-export const namesOf = ({ members, row }: Entity): (readonly [column: string, name: string])[] =>
-  ['id', ...Object.keys(members), ...Object.keys(row ?? {}), 'created_at'].map((name) => [name, camel(name)]);
+/** A column of the table, and the name of its value in the service. */
+export interface Stored {
+  column: string;
+  name: string;
+  fixed?: boolean | undefined;
+  json?: boolean | undefined;
+}
+const sealedIn = (name: string) => [`${name}_encrypted`, `${name}_since`] as const;
 
-export const valuesOf = (names: readonly string[], given: object): unknown[] =>
-  names.map((name) => (given as Record<string, unknown>)[camel(name)]);
+/** The columns of a member: a secret has two. */
+export const storedOf = (name: string, { secret, column = name, fixed, json }: Member): Stored[] =>
+  secret
+    ? sealedIn(name).map((each) => ({ column: each, name: camel(each), fixed }))
+    : [{ column, name: camel(name), fixed, json }];
+
+/** The columns that no administrator sets. */
+export const rowOf = ({ row, key, versioned }: Entity): string[] => [
+  ...(key === undefined ? ['id'] : []),
+  ...Object.keys(row ?? {}),
+  ...(versioned ? ['version'] : []),
+  'created_at',
+];
+
+/** Every column of the table. */
+export const columnsOf = (of: Entity): Stored[] => [
+  ...membersOf(of).flatMap(([name, declared]) => storedOf(name, declared)),
+  ...rowOf(of).map((column) => ({ column, name: camel(column) })),
+];
+
+/** What identifies one. */
+export const keyOf = ({ key = 'id' }: Entity, one: object): string =>
+  String((one as Record<string, unknown>)[camel(key)]);
 
 /** What a request gives, by the names of the members: their rules have checked it. */
 export type Input = Record<string, unknown>;
@@ -107,29 +154,41 @@ export type Input = Record<string, unknown>;
 export const newShape = (of: Entity): z.ZodObject => z.strictObject(inputsOf(of, true));
 
 /** The schema of a change: a member that is not given stays, and null removes a member without a default. */
-export const changeShape = (of: Entity): z.ZodObject => z.strictObject(inputsOf(of, false));
+export const changeShape = (of: Entity): z.ZodObject =>
+  z.strictObject({
+    ...inputsOf(of, false),
+    ...(of.versioned && {
+      version: z.int().optional().describe('The version that the change is for: a newer one is a conflict.'),
+    }),
+  });
 
 const inputsOf = (of: Entity, isNew: boolean) =>
   Object.fromEntries(
     membersOf(of)
       .filter(([, { fixed }]) => isNew || !fixed)
-      .map(([name, { says, rule, required, start }]) => {
+      .map(([name, { says, rule, required, start, secret }]) => {
         const removable = required || start !== undefined ? rule : rule.nullable();
-        return [name, (required && isNew ? removable : removable.optional()).describe(says)];
+        // a command reads a secret from standard input, and no option has it
+        const meta = { description: says, ...(secret && { writeOnly: true }) };
+        return [name, (required && isNew ? removable : removable.optional()).meta(meta)];
       }),
   );
 
+const shownSecret = z.strictObject({ set: z.boolean(), since: z.iso.datetime().optional() });
+
 /** The schema of an answer: a member without a default may be absent. */
-export const answerOf = (of: Entity): z.ZodObject =>
-  z.strictObject({
+export const answerOf = (of: Entity): z.ZodObject => {
+  const own = { ...of.row, ...(of.versioned && { version: column<number>(z.int()) }), ...commonColumns };
+  return z.strictObject({
     ...Object.fromEntries(
-      membersOf(of).map(([name, { says, rule, required, start }]) => [
+      membersOf(of).map(([name, { says, rule, required, start, secret }]) => [
         name,
-        (required || start !== undefined ? rule : rule.optional()).describe(says),
+        (secret ? shownSecret : required || start !== undefined ? rule : rule.optional()).describe(says),
       ]),
     ),
-    ...Object.fromEntries(Object.entries({ ...of.row, ...commonColumns }).map(([name, { answer }]) => [name, answer])),
+    ...(of.key === undefined && Object.fromEntries(Object.entries(own).map(([name, { answer }]) => [name, answer]))),
   });
+};
 
 /** The form of the console. @param values as the API shows them, of the entity that the form changes; undefined for a new one */
 export const formOf = ({ members, order = Object.keys(members) }: Entity, values?: Input): FormMember[] =>
@@ -154,24 +213,42 @@ export const formOf = ({ members, order = Object.keys(members) }: Entity, values
 export const starts = (of: Entity): Record<string, unknown> =>
   Object.fromEntries(membersOf(of).map(([name, { start }]) => [camel(name), start]));
 
-/** The values of the members after a change. */
-export function changed<Values extends object>(of: Entity, before: Values, change: Input): Values {
+/** The values of the members after a change. @param seal encrypts the value of a secret for its column */
+export function changed<Values extends object>(
+  of: Entity,
+  before: Values,
+  change: Input,
+  seal?: (value: string, column: string) => Buffer,
+): Values {
   const after = { ...before } as Record<string, unknown>;
-  for (const [name, { convert }] of membersOf(of)) {
+  for (const [name, { convert, secret }] of membersOf(of)) {
     const given = change[name];
     if (given === undefined) continue;
-    after[camel(name)] = given === null ? undefined : convert ? convert.read(given as never) : given;
+    if (secret) {
+      const [sealed, since] = sealedIn(name);
+      // without a key the service could only store it as it is: it fails instead
+      after[camel(sealed)] = given === null ? undefined : seal!(String(given), sealed);
+      after[camel(since)] = given === null ? undefined : new Date();
+    } else after[camel(name)] = given === null ? undefined : convert ? convert.read(given as never) : given;
   }
   return after as Values;
 }
 
 /** One entity as the API and the commands show it. */
 export function view(of: Entity, one: object): Record<string, unknown> {
-  const shown = ([column, name]: readonly [string, string]) => {
-    const value: unknown = (one as Record<string, unknown>)[name];
-    const { convert } = of.members[column] ?? {};
-    if (value instanceof Date) return [column, value.toISOString()];
-    return [column, convert && value !== undefined ? convert.show(value as never) : value];
+  const values = one as Record<string, unknown>;
+  const plain = (value: unknown) => (value instanceof Date ? value.toISOString() : value);
+  const shown = ([name, { secret, convert }]: [string, Member]) => {
+    if (secret) {
+      const [sealed, since] = sealedIn(name).map((each) => values[camel(each)]);
+      return [name, { set: sealed !== undefined, ...(since !== undefined && { since: plain(since) }) }];
+    }
+    const value = values[camel(name)];
+    return [name, convert && value !== undefined ? convert.show(value as never) : plain(value)];
   };
-  return Object.fromEntries(namesOf(of).map(shown));
+  return Object.fromEntries([
+    ...(of.key === undefined ? [['id', values['id']]] : []),
+    ...membersOf(of).map(shown),
+    ...(of.key === undefined ? rowOf(of).slice(1) : []).map((name) => [name, plain(values[camel(name)])]),
+  ]);
 }

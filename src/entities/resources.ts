@@ -7,7 +7,7 @@ import { displayText } from '../oauth/client-metadata.ts';
 import { languageTag } from '../oauth/language-tag.ts';
 import { isResourceUri } from '../oauth/redirect-uri.ts';
 import { rule } from '../oauth/refusals.ts';
-import { isScope, isServiceScope } from '../oauth/scope.ts';
+import { scopeWord } from '../rules/claims/claim-shapes.ts';
 import { text } from '../oauth/text.ts';
 import { column, entity, type EntityOf, member } from './entity.ts';
 import { type Typing, words } from './field.ts';
@@ -15,13 +15,11 @@ import { type Typing, words } from './field.ts';
 /** Characters; a token request with a longer resource would be of no use to most clients. */
 const maxUri = 512;
 const maxScopes = 100;
+const ofTokens = 'It says how tokens are made.';
 const maxLifetime = 366 * 86_400; // seconds
 
 const scope = z.strictObject({
-  value: z
-    .string(rule('string'))
-    .refine((value) => value.length <= 100 && !value.includes(' ') && isScope(value), rule('scope-value'))
-    .refine((value) => !isServiceScope(value), rule('service-scope')),
+  value: scopeWord,
   description: z.record(languageTag, displayText).optional().describe('What the scope allows, by language.'),
 });
 
@@ -91,7 +89,7 @@ export const resources = entity({
     client_id: member(
       'The client that introspects the tokens of the resource. A resource without one cannot introspect.',
       text(255),
-      { option: 'client', form: 'text' },
+      { option: 'client', refers: 'clients', form: 'text' },
     ),
     scopes: member(
       'The scopes of the resource.',
@@ -115,17 +113,17 @@ export const resources = entity({
     access_token_format: member(
       'The format of access tokens: the resource introspects opaque ones, and verifies JWTs with the published keys (RFC 9068).',
       z.enum(['opaque', 'jwt']),
-      { start: 'opaque', form: 'radio' },
+      { start: 'opaque', form: 'radio', noSecret: ofTokens },
     ),
     access_token_signing_alg: member(
       'The algorithm that signs JWT access tokens.',
       z.enum(['RS256', 'PS256', 'ES256', 'EdDSA']),
-      { start: 'RS256' },
+      { start: 'RS256', noSecret: ofTokens },
     ),
     access_token_lifetime: member(
       'The maximum lifetime of tokens for the resource, in seconds. For JWTs the default is 300, and the maximum 3600.',
       z.int().min(1).max(maxLifetime),
-      { form: 'number' },
+      { form: 'number', noSecret: ofTokens },
     ),
     required_acr: member(
       'The level of authentication (acr) that users must reach before a client gets tokens for the resource.',
@@ -141,7 +139,7 @@ export const resources = entity({
       z
         .array(z.enum(releasableClaims, rule('token-claim')))
         .refine((all) => new Set(all).size === all.length, rule('token-claim')),
-      { start: [], option: 'token-claim', form: { kind: 'text', typing: words, most: 1000 } },
+      { start: [], option: 'token-claim', noSecret: ofTokens, form: { kind: 'text', typing: words, most: 1000 } },
     ),
     public: member(
       'Whether the metadata of the service name the resource and its scopes, for everyone to see (RFC 9728 4).',

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type AttributeFaults, type AttributeValues, checkValues } from '../domain/users/attributes.ts';
 import { type Attribute, textOfAttribute } from '../rules/claims/attributes.ts';
-import type { AttributeField } from './views/console-definitions.ts';
+import type { AttributeField } from './views/attribute-field.ts';
 
 type Typed = Readonly<Record<string, string | undefined>>;
 

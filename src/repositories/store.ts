@@ -37,6 +37,8 @@ import { passwordKindsRepository } from './users/password-kinds.ts';
 import { passkeysRepository } from './second-factors/passkeys.ts';
 import { rateLimitsRepository } from './rate-limits/rate-limits.ts';
 import { recoveryCodesRepository } from './second-factors/recovery-codes.ts';
+import type { Entity } from '../entities/entity.ts';
+import { entityRepository, type entityTable } from './entities.ts';
 import { refreshTokensRepository } from './tokens/refresh-tokens.ts';
 import { refusalsRepository } from './refusals/refusals.ts';
 import { registrationTokensRepository } from './registrations/registration-tokens.ts';
@@ -143,7 +145,10 @@ const factories = {
 };
 
 type Factories = typeof factories;
-export type Repositories = { readonly [Name in keyof Factories]: ReturnType<Factories[Name]> };
+export type Repositories = { readonly [Name in keyof Factories]: ReturnType<Factories[Name]> } & {
+  /** The repository of an entity that has no statements of its own. */
+  entity<E extends Entity>(table: ReturnType<typeof entityTable<E>>): ReturnType<typeof entityRepository<E>>;
+};
 
 export interface Store extends Repositories {
   /** Runs `work` in one transaction. It is retried after a deadlock, so it must have no effect but its statements. */
@@ -159,6 +164,10 @@ class LazyRepositories {
   constructor(sql: Sql, onEvent: EventListener) {
     this.#sql = sql;
     this.#onEvent = onEvent;
+  }
+
+  entity<E extends Entity>(table: ReturnType<typeof entityTable<E>>): ReturnType<typeof entityRepository<E>> {
+    return entityRepository(table, this.#sql);
   }
 
   static {

@@ -16,7 +16,7 @@ const cellsOf = (name: string, address: string, scopes: string) => [
 
 export const consoleEntitiesExamples: Examples<ConsoleEntitiesPages> = {
   'console-entities': [
-    { ...of, rows: [], newUri: `${listUri}/new`, related: [] },
+    { ...of, rows: [], newUri: `${listUri}/new`, byKey: false, related: [] },
     {
       ...of,
       rows: [
@@ -24,6 +24,7 @@ export const consoleEntitiesExamples: Examples<ConsoleEntitiesPages> = {
         { uri: `${listUri}/6a1d`, cells: cellsOf('Tides', 'urn:example:tides', '') },
       ],
       newUri: `${listUri}/new`,
+      byKey: false,
       related: [],
       first: listUri,
       next: `${listUri}?cursor=x`,

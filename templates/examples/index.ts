@@ -8,7 +8,6 @@ import { directoryExamples } from './directories.ts';
 import { consoleClientCreateExamples } from './console-client-create.ts';
 import { consoleClientExamples } from './console-clients.ts';
 import { consoleClaimsExamples } from './console-claims.ts';
-import { consoleDefinitionsExamples } from './console-definitions.ts';
 import { consoleEntitiesExamples } from './console-entities.ts';
 import { consoleGroupsExamples } from './console-groups.ts';
 import { consoleResourcesExamples } from './console-resources.ts';
@@ -34,7 +33,6 @@ export const examples: Examples<Pages> = {
   ...consoleClientExamples,
   ...consoleClientCreateExamples,
   ...consoleClaimsExamples,
-  ...consoleDefinitionsExamples,
   ...consoleEntitiesExamples,
   ...consoleGroupsExamples,
   ...consoleResourcesExamples,

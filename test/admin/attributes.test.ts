@@ -215,7 +215,7 @@ describe('other doors', () => {
     const made = await send('/admin/attributes/new', {
       ...{ name: 'shift', type: 'string', label: 'Shift\r\n[de] Schicht', choices: 'day\r\nnight', person: 'none' },
     });
-    expect(made.url).toContain('/admin/attributes?done=definition-saved');
+    expect(made.url).toContain('/admin/attributes?done=attribute-made');
     expect(made.body).toContain('Shift');
     const refused = await send('/admin/attributes/new', { name: 'email', type: 'string' });
     expect([refused.status, refused.body]).toEqual([400, expect.stringContaining('Standard claims')]);
@@ -229,7 +229,7 @@ describe('other doors', () => {
     expect(await claimsOf(user)).toEqual({ shift: 'night', shoe_size: 44 });
     expect((await agent.get(`/admin/users/${user.sub}`)).body).toContain('night');
     const gone = await send('/admin/attributes/shift/delete', { typed: 'shift' });
-    expect(gone.url).toContain('definition-deleted');
+    expect(gone.url).toContain('attribute-deleted');
     expect(await claimsOf(user)).toEqual({ shoe_size: 44 });
   });
 

@@ -1,21 +1,17 @@
 // Compares the table of each entity with its declaration: its columns are the members and the row's own, with types that suit the rules.
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { z } from 'zod';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerOf, column, type Entity, member, membersOf, namesOf } from '../../src/entities/entity.ts';
+import {
+  answerOf,
+  column,
+  columnsOf as declaredColumns,
+  type Entity,
+  member,
+  membersOf,
+  storedOf,
+} from '../../src/entities/entity.ts';
+import { declaredEntities } from '../helpers/entities.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
-
-const folder = join(import.meta.dirname, '../../src/entities');
-
-/** Every entity that a file of the folder declares. */
-const entities = async (): Promise<Entity[]> => {
-  const files = readdirSync(folder).filter((file) => file !== 'entity.ts');
-  const modules = await Promise.all(files.map((file) => import(join(folder, file)) as Promise<object>));
-  return modules
-    .flatMap((all) => Object.values(all) as unknown[])
-    .filter((one): one is Entity => typeof one === 'object' && one !== null && 'table' in one && 'members' in one);
-};
 
 interface Column {
   name: string;
@@ -41,17 +37,25 @@ function typesFor({ type, format, items }: { type?: string; format?: string; ite
 function differences(of: Entity, columns: readonly Column[]): string[] {
   const found: string[] = [];
   const answers = answerOf(of).shape as Record<string, z.ZodType>;
-  const names = new Set(namesOf(of).map(([name]) => name));
+  const names = new Set(declaredColumns(of).map(({ column: name }) => name));
   for (const { name } of columns) if (!names.has(name)) found.push(`${of.table}.${name} is not declared`);
-  const members = new Map(membersOf(of));
+  const members = new Map(
+    membersOf(of).flatMap(([name, declared]) =>
+      storedOf(name, declared).map(({ column: stored }) => [stored, { name, declared }] as const),
+    ),
+  );
   for (const name of names) {
     const stored = columns.find((one) => one.name === name);
     if (!stored) {
       found.push(`${of.table} has no column ${name}`);
       continue;
     }
-    const declared = members.get(name);
-    const types = declared?.convert ? ['jsonb'] : typesFor(z.toJSONSchema(answers[name]!, { io: 'input' }) as object);
+    const { name: ofMember, declared } = members.get(name) ?? { name };
+    const types = declared?.secret
+      ? [name.endsWith('_since') ? 'timestamp with time zone' : 'bytea']
+      : declared?.convert || declared?.json
+        ? ['jsonb']
+        : typesFor(z.toJSONSchema(answers[ofMember] ?? z.iso.datetime(), { io: 'input' }) as object);
     if (!types.includes(stored.type)) found.push(`${of.table}.${name} is ${stored.type}, not ${types.join(' or ')}`);
     const nullable = declared !== undefined && declared.required === undefined && declared.start === undefined;
     if (stored.nullable !== nullable)
@@ -74,13 +78,13 @@ const columnsOf = (table: string): Promise<Column[]> =>
   );
 
 test('the columns of each entity are its members and those of its row, with types that suit them (architecture, entities)', async () => {
-  const all = await entities();
+  const all = await declaredEntities();
   expect(all.length).toBeGreaterThan(0);
   for (const one of all) expect(differences(one, await columnsOf(one.table))).toEqual([]);
 });
 
 test('a member without a column, a column without a member, another type and another default are each found (architecture, entities)', async () => {
-  const [resources] = (await entities()).filter(({ table }) => table === 'resources') as [Entity];
+  const [resources] = (await declaredEntities()).filter(({ table }) => table === 'resources') as [Entity];
   const { clients, ...members } = resources.members;
   expect(clients).toBeDefined();
   const wrong: Entity = {

@@ -270,13 +270,13 @@ export const routes: Record<string, Route> = {
   },
   'GET /admin/attributes': { cookies: byAdministrator, statuses: [200, 303, 403] },
   'GET /admin/attributes/new': { cookies: byAdministrator, statuses: [200, 303, 403] },
-  'GET /admin/attributes/:name': {
-    path: { name: ['department'] },
+  'GET /admin/attributes/:attribute': {
+    path: { attribute: ['department'] },
     cookies: byAdministrator,
     statuses: [200, 303, 403, 404],
   },
-  'GET /admin/attributes/:name/delete': {
-    path: { name: ['department'] },
+  'GET /admin/attributes/:attribute/delete': {
+    path: { attribute: ['department'] },
     cookies: byAdministrator,
     statuses: [200, 303, 403, 404],
   },
@@ -285,14 +285,14 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [303, 403],
   },
-  'POST /admin/attributes/:name': {
-    path: { name: ['department'] },
+  'POST /admin/attributes/:attribute': {
+    path: { attribute: ['department'] },
     form: { 'label?': ['Department'], 'choices?': ['a\nb'], 'max?': ['3'], 'unique?': ['true'] },
     cookies: byAdministrator,
     statuses: [303, 403, 404],
   },
-  'POST /admin/attributes/:name/delete': {
-    path: { name: ['department'] },
+  'POST /admin/attributes/:attribute/delete': {
+    path: { attribute: ['department'] },
     form: { typed: ['department'] },
     cookies: byAdministrator,
     statuses: [303, 403, 404],
@@ -456,13 +456,13 @@ export const routes: Record<string, Route> = {
   },
   'GET /admin/scopes': { cookies: byAdministrator, statuses: [200, 303, 403] },
   'GET /admin/scopes/new': { cookies: byAdministrator, statuses: [200, 303, 403] },
-  'GET /admin/scopes/:name': {
-    path: { name: ['staff'] },
+  'GET /admin/scopes/:scope': {
+    path: { scope: ['staff'] },
     cookies: byAdministrator,
     statuses: [200, 303, 403, 404],
   },
-  'GET /admin/scopes/:name/delete': {
-    path: { name: ['staff'] },
+  'GET /admin/scopes/:scope/delete': {
+    path: { scope: ['staff'] },
     cookies: byAdministrator,
     statuses: [200, 303, 403, 404],
   },
@@ -471,14 +471,14 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [303, 403],
   },
-  'POST /admin/scopes/:name': {
-    path: { name: ['staff'] },
+  'POST /admin/scopes/:scope': {
+    path: { scope: ['staff'] },
     form: { 'text?': ['Department'], claims: ['groups'] },
     cookies: byAdministrator,
     statuses: [303, 403, 404],
   },
-  'POST /admin/scopes/:name/delete': {
-    path: { name: ['staff'] },
+  'POST /admin/scopes/:scope/delete': {
+    path: { scope: ['staff'] },
     form: { typed: ['staff'] },
     cookies: byAdministrator,
     statuses: [303, 403, 404],

@@ -18,7 +18,7 @@ import {
 import { createAdministration } from '../../domain/administration/administration.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { attributeFields, readAttributeForm } from '../../pages/attribute-fields.ts';
-import type { AttributeField } from '../../pages/views/console-definitions.ts';
+import type { AttributeField } from '../../pages/views/attribute-field.ts';
 import { legible } from '../../pages/claim-text.ts';
 import { unlessConflict } from '../../pages/refused-operations.ts';
 import type { Attribute } from '../../rules/claims/attributes.ts';

@@ -1,8 +1,9 @@
 // Serves the console's pages about an entity, made from its declaration: the list, and the forms that create, change and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Entity, type EntityOf, formOf, type Input, starts, view } from '../../entities/entity.ts';
+import { type Entity, type EntityOf, formOf, type Input, keyOf, starts, view } from '../../entities/entity.ts';
 import type { Refusal } from '../../oauth/refusals.ts';
 import type { Cell } from '../../pages/views/console-entities.ts';
+import type { FormView } from '../../pages/views/parts.ts';
 import type { ConsoleSection } from '../../pages/views/console.ts';
 import { singleValued } from '../../server/parameters.ts';
 import type { entityOperations } from '../operations/entities.ts';
@@ -44,16 +45,15 @@ export const entityPages =
   ) =>
   async (app: FastifyInstance, { console, operationContext }: EntityPagesDependencies): Promise<void> => {
     type One = EntityOf<E>;
-    const { section, table: nouns, one: noun, called, address = 'id' } = of;
+    const { section, table: nouns, one: noun, called } = of;
     const listUri = `/admin/${nouns}`;
     const newUri = `${listUri}/new`;
     const anyOne = `${listUri}/:${noun}`;
     const frame = { nouns, noun, listUri };
     const shown = (one: One) => view(of, one);
     const nameOf = (one: One) => String(shown(one)[called]);
-    const uriOf = (values: Input) => `${listUri}/${encodeURIComponent(String(values[address]))}`;
-    const pathOf = (one: One) => uriOf(shown(one));
-    const editPath = (one: One) => `${pathOf(one)}${own.show ? '/edit' : ''}`;
+    const uriOf = (one: object) => `${listUri}/${encodeURIComponent(keyOf(of, one))}`;
+    const editPath = (one: One) => `${uriOf(one)}${own.show ? '/edit' : ''}`;
     const keyIn = (request: FastifyRequest) => (request.params as Record<string, string>)[noun]!;
     const find = (admin: AdminSession, request: FastifyRequest) =>
       run(operations.show, operationContext, { params: { [noun]: keyIn(request) }, input: {}, actor: admin.by });
@@ -61,7 +61,7 @@ export const entityPages =
     const hereOf = (request: FastifyRequest, end: string) => `${listUri}/${encodeURIComponent(keyIn(request))}${end}`;
     const call = <I>(admin: AdminSession, input: I, one?: One) => ({
       ...{ input, actor: admin.by },
-      params: one ? { [noun]: String(shown(one)[address]) } : {},
+      params: one ? { [noun]: keyOf(of, one) } : {},
     });
 
     /** Reads a form; undefined after an answer was sent. */
@@ -71,14 +71,20 @@ export const entityPages =
       return admin && { admin, body };
     }
 
+    /** A form that changes a version carries it, so that it changes no newer one. */
+    function formFor(admin: AdminSession, action: string, { version }: Input): FormView {
+      const form = admin.form(action);
+      return of.versioned ? { ...form, hidden: { ...form.hidden, version: String(version) } } : form;
+    }
+
     function showForm(admin: AdminSession, one?: One, typed?: Typed, refusal?: Refusal): FastifyReply {
       const values = one ? shown(one) : view(of, starts(of));
       const form = formOf(of, one && values);
       const data = {
         ...{ ...frame, fields: fieldsOf(form, { ...typedOf(form, values), ...typed }) },
-        form: admin.form(one ? editPath(one) : newUri),
-        ...(one && { of: { name: nameOf(one), uri: own.show ? pathOf(one) : listUri } }),
-        ...(one && !own.show && { deleteUri: `${pathOf(one)}/delete` }),
+        form: formFor(admin, one ? editPath(one) : newUri, values),
+        ...(one && { of: { name: nameOf(one), uri: own.show ? uriOf(one) : listUri } }),
+        ...(one && !own.show && { deleteUri: `${uriOf(one)}/delete` }),
         ...(refusal && { refused: refusedView(refusal, namesOf(form)) }),
       };
       return admin.send('console-entity-form', data, { section, status: refusal ? 400 : 200 });
@@ -88,7 +94,7 @@ export const entityPages =
       admin.send(
         'console-entity-delete',
         {
-          ...{ ...frame, name: nameOf(one), uri: pathOf(one), form: admin.form(`${pathOf(one)}/delete`) },
+          ...{ ...frame, name: nameOf(one), uri: uriOf(one), form: admin.form(`${uriOf(one)}/delete`) },
           ...(own.known && { known: own.known(one) }),
           ...(typed !== undefined && { typed: typed.slice(0, 255), problem: 'typed' as const }),
           ...(refusal && { refused: refusedView(refusal, []) }),
@@ -107,6 +113,7 @@ export const entityPages =
           ...{
             ...frame,
             newUri,
+            byKey: of.key !== undefined,
             related: (own.related ?? []).map((other) => ({ nouns: other, uri: `/admin/${other}` })),
           },
           rows: (page[nouns] as Input[]).map((one) => ({ uri: uriOf(one), cells: cellsOf(of, one) })),
@@ -125,14 +132,14 @@ export const entityPages =
       const typed = typedIn(form, body);
       const made = await perform(operations.create, operationContext, call(admin, inputOf(form, typed)));
       if ('refused' in made) return showForm(admin, undefined, typed, made.refused);
-      return admin.done(own.show ? pathOf(made.done) : listUri, `${noun}-made`);
+      return admin.done(own.show ? uriOf(made.done) : listUri, `${noun}-made`);
     });
 
     const { show } = own;
     if (show)
       console.page(app, anyOne, async (admin, request) => {
         const one = await find(admin, request);
-        return show(admin, one, operationContext, { editUri: editPath(one), deleteUri: `${pathOf(one)}/delete` });
+        return show(admin, one, operationContext, { editUri: editPath(one), deleteUri: `${uriOf(one)}/delete` });
       });
     const edit = `${anyOne}${show ? '/edit' : ''}`;
     console.page(app, edit, async (admin, request) => showForm(admin, await find(admin, request)));
@@ -143,9 +150,10 @@ export const entityPages =
       const one = await find(admin, request);
       const form = formOf(of, shown(one));
       const typed = typedIn(form, body);
-      const changed = await perform(operations.change, operationContext, call(admin, inputOf(form, typed), one));
+      const input = { ...inputOf(form, typed), ...(of.versioned && { version: Number(body['version']) }) };
+      const changed = await perform(operations.change, operationContext, call(admin, input, one));
       if ('refused' in changed) return showForm(admin, one, typed, changed.refused);
-      return admin.done(show ? pathOf(one) : listUri, `${noun}-changed`);
+      return admin.done(show ? uriOf(one) : listUri, `${noun}-changed`);
     });
 
     console.page(app, `${anyOne}/delete`, async (admin, request) => showDeletion(admin, await find(admin, request)));
@@ -169,8 +177,8 @@ function cellsOf({ members, order = Object.keys(members) }: Entity, one: Input):
     const value = one[name];
     if (list === 'tag') {
       if (Array.isArray(value)) tags.push(...value.map(String));
-      else if (value === true) tags.push(name);
-      else if (value !== start && typeof value === 'string') tags.push(value);
+      else if (value === true) tags.push(`${name}.tag`);
+      else if (value !== start && typeof value === 'string') tags.push(`${name}.choice.${value}`);
     } else if (typeof list === 'function') cells.push({ member: name, text: list(value as never), ltr: true });
     else if (list && typeof value === 'object') cells.push({ member: name, texts: value as Record<string, string> });
     else if (list) cells.push({ member: name, text: String(value ?? ''), ltr: form !== 'text' && !isText(form) });

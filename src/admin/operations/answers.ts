@@ -2,13 +2,13 @@
 import { z } from 'zod';
 import { clientMetadataShape } from '../../oauth/client-metadata.ts';
 import { accessRules } from '../../rules/access/access.ts';
-import { newScopeShape } from '../../rules/claims/claim-shapes.ts';
 import { claimRulesShape } from '../../rules/claims/claim-rules.ts';
 import { claimsShape } from '../../rules/users/administration.ts';
-import { newAttributeShape } from '../../rules/claims/attributes.ts';
 import { newConnectionShape } from '../../rules/connections/connection-shape.ts';
-import { answerOf } from '../../entities/entity.ts';
+import { attributes } from '../../entities/attributes.ts';
+import { answerOf, newShape } from '../../entities/entity.ts';
 import { resources } from '../../entities/resources.ts';
+import { scopes } from '../../entities/scopes.ts';
 import { errorCodes } from '../../oauth/errors.ts';
 import { auditEventTypes } from '../../repositories/audit/audit-events.ts';
 import { tokenIssued } from '../../repositories/audit/audit-view.ts';
@@ -109,9 +109,10 @@ const group = z.object({
   guarded_sources: z.array(z.string()).optional().describe('The connections that may change its members nevertheless.'),
   created_at: time,
 });
-const attribute = newAttributeShape
+const attribute = newShape(attributes)
   .required({ label: true, person: true, unique: true })
   .extend({ choices: z.array(z.string()).optional(), max: z.int().optional() });
+const scope = newShape(scopes);
 const role = z.object({
   name: z.string(),
   description: z.string(),
@@ -285,8 +286,8 @@ export const answers = {
   GroupPage: page('groups', group),
   Attribute: attribute,
   Attributes: z.object({ attributes: z.array(attribute) }),
-  Scope: newScopeShape,
-  Scopes: z.object({ scopes: z.array(newScopeShape) }),
+  Scope: scope,
+  Scopes: z.object({ scopes: z.array(scope) }),
   Role: role,
   Roles: z.object({ roles: z.array(role) }),
   HoldersChange: z.object({ count: z.int().describe('How many groups and users got or lost the role.') }),

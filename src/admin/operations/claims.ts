@@ -1,90 +1,11 @@
-// Declares the operations on scopes for claims, and on the roles of clients.
+// Declares the operations on the roles of clients.
 import { z } from 'zod';
-import { newRoleShape, newScopeShape, roleHoldersShape, scopeChangeShape } from '../../rules/claims/claim-shapes.ts';
+import { newRoleShape, roleHoldersShape } from '../../rules/claims/claim-shapes.ts';
 import { text } from '../../oauth/text.ts';
 import type { ClientRole } from '../../repositories/claims/client-roles.ts';
-import type { ClaimScope } from '../../repositories/claims/scopes.ts';
 import { findClient } from './clients.ts';
 import { operation } from './operation.ts';
 import { table } from './text-table.ts';
-
-const path = '/admin/api/scopes';
-const byScope = z.object({ scope: text(100).describe('The name of the scope.') });
-const scopeView = ({ name, text, claims }: ClaimScope) => ({ name, text, claims });
-const scopeOptions = { text: 'text', claim: 'claims' };
-
-const listScopes = operation({
-  permission: 'claims',
-  method: 'GET',
-  path,
-  tag: 'scopes',
-  summary: 'Lists all scopes for claims by name; there are at most 100',
-  answer: 'Scopes',
-  handler: ({ store }) => store.scopes.list(),
-  view: (scopes) => ({ scopes: scopes.map(scopeView) }),
-  command: {
-    name: 'scope list',
-    text: (scopes) =>
-      table(
-        ['NAME', 'CLAIMS'],
-        scopes.map(({ name, claims }) => [name, claims.join(' ')]),
-      ),
-    json: (scopes) => scopes.map(scopeView),
-  },
-});
-
-export const createScope = operation({
-  permission: 'claims',
-  method: 'POST',
-  path,
-  tag: 'scopes',
-  summary: 'Defines a scope that releases claims; administrators give it to clients in their scope',
-  input: () => newScopeShape,
-  status: 201,
-  answer: 'Scope',
-  handler: ({ administration }, { input, actor }) => administration.createScope(actor, input as ClaimScope),
-  view: scopeView,
-  command: {
-    name: 'scope create',
-    arguments: ['name'],
-    options: scopeOptions,
-    text: ({ name }) => `Defined the scope ${name}. Give it to clients in their scope.`,
-  },
-});
-
-export const changeScope = operation({
-  permission: 'claims',
-  method: 'PATCH',
-  path: `${path}/:scope`,
-  tag: 'scopes',
-  summary: 'Changes what a scope releases, or what users read',
-  params: byScope,
-  input: () => scopeChangeShape,
-  answer: 'Scope',
-  handler: ({ administration }, { params: { scope }, input, actor }) =>
-    administration.changeScope(actor, scope, input as Partial<ClaimScope>),
-  view: scopeView,
-  async shown({ store }, { scope }) {
-    const found = (await store.scopes.list()).find(({ name }) => name === scope);
-    return found && scopeView(found);
-  },
-  command: { name: 'scope change', options: scopeOptions, text: ({ name }) => `Changed the scope ${name}.` },
-});
-
-export const deleteScope = operation({
-  permission: 'claims',
-  method: 'DELETE',
-  path: `${path}/:scope`,
-  tag: 'scopes',
-  summary: 'Deletes a scope for which no client is registered',
-  params: byScope,
-  handler: ({ administration }, { params: { scope }, actor }) => administration.deleteScope(actor, scope),
-  command: {
-    name: 'scope delete',
-    text: ({ name }) => `Deleted the scope ${name}.`,
-    json: ({ name }) => ({ scope: name }),
-  },
-});
 
 const rolesPath = '/admin/api/clients/:id/roles';
 const byClient = z.object({ id: text(255).describe('The client_id.') });
@@ -174,7 +95,4 @@ export const deleteRole = operation({
   },
 });
 
-export const claimOperations = [
-  ...[listScopes, createScope, changeScope, deleteScope],
-  ...[listRoles, createRole, giveRole, takeRole, deleteRole],
-];
+export const claimOperations = [listRoles, createRole, giveRole, takeRole, deleteRole];

@@ -7,6 +7,7 @@ import {
   type Entity,
   type EntityOf,
   type Input,
+  keyOf,
   membersOf,
   newShape,
   view,
@@ -22,10 +23,11 @@ type Act = 'list' | 'create' | 'show' | 'change' | 'delete';
 
 /** The words of an entity, and where it is read and changed. */
 export interface EntityOperations<E extends Entity> {
-  /** The summaries, which are also the help of the commands. */
-  says: Record<Act, string>;
-  /** What the argument of a command and the parameter of a path may be. */
+  /** The summaries, which are also the help of the commands. One that is not shown alone has no route for it. */
+  says: Record<Exclude<Act, 'show'>, string> & { show?: string };
+  /** What the argument of a command and the parameter of a path may be, and its characters. */
   named: string;
+  most?: number;
   answers: { one: AnswerName; page: AnswerName };
   /** The columns of the command that lists. */
   columns: Record<string, (one: EntityOf<E>) => string>;
@@ -33,6 +35,8 @@ export interface EntityOperations<E extends Entity> {
   done: Record<'create' | 'change' | 'delete', (one: EntityOf<E>) => string>;
   repository(context: OperationContext): Pick<ReturnType<typeof entityRepository<E>>, 'find' | 'list'>;
   administration(context: OperationContext): ReturnType<typeof entityAdministration<E>>;
+  /** Computes further members of the answer. */
+  answer?(one: EntityOf<E>): Record<string, unknown>;
   /** Refuses a new one for what only the service knows. @throws OAuthError */
   before?(context: OperationContext, input: Input): void;
   /** Completes the values that a command was given. */
@@ -42,17 +46,20 @@ export interface EntityOperations<E extends Entity> {
 export function entityOperations<E extends Entity>(of: E, how: EntityOperations<E>) {
   type One = EntityOf<E>;
   const { table: tag, one: noun, permission } = of;
+  const isPaged = of.key === undefined;
   const path = `/admin/api/${tag}`;
-  const params = z.object({ [noun]: text(2000).describe(how.named) });
+  const params = z.object({ [noun]: text(how.most ?? 2000).describe(how.named) });
   const nameIn = (given: Record<string, unknown>) => String(given[noun]);
-  const shown = (one: One) => view(of, one);
+  const shown = (one: One) => ({ ...view(of, one), ...how.answer?.(one) });
   const [first] = Object.keys(of.members) as [string];
-  const options = Object.fromEntries(
-    membersOf(of)
-      .filter(([name, { fixed }]) => name !== first && !fixed)
-      .map(([name, { option = name.replaceAll('_', '-') }]) => [option, name]),
-  );
-  const command = { options, ...(how.prepare && { prepare: how.prepare }) };
+  const optionsOf = (isNew: boolean) =>
+    Object.fromEntries([
+      ...membersOf(of)
+        .filter(([name, { fixed }]) => name !== first && (isNew || !fixed))
+        .map(([name, { option = name.replaceAll('_', '-') }]) => [option, name]),
+      ...(of.versioned && !isNew ? [['version', 'version']] : []),
+    ]) as Record<string, string>;
+  const prepare = how.prepare && { prepare: how.prepare };
 
   async function find(context: OperationContext, name: string): Promise<One> {
     const found = name.includes('\0') ? undefined : await how.repository(context).find(name);
@@ -66,12 +73,16 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     path,
     tag,
     summary: how.says.list,
-    input: () => pageShape,
+    ...(isPaged && { input: () => pageShape }),
     answer: how.answers.page,
     async handler(context, { input: { limit, cursor } }) {
-      return { limit, all: await how.repository(context).list({ limit, after: readCursor(cursor) }) };
+      const all = await how.repository(context).list(isPaged ? { limit, after: readCursor(cursor) } : undefined);
+      return { limit, all };
     },
-    view: ({ limit, all }) => pageOf(tag, all, limit, shown, ({ id, createdAt }) => ({ at: createdAt, id })),
+    view: ({ limit, all }) =>
+      isPaged
+        ? pageOf(tag, all, limit, shown, (one) => ({ at: one.createdAt, id: keyOf(of, one) }))
+        : { [tag]: all.map(shown) },
     command: {
       name: `${noun} list`,
       text: ({ all }) =>
@@ -96,14 +107,20 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
       return how.administration(context).create(actor, input);
     },
     view: shown,
-    command: { name: `${noun} create`, arguments: [first], ...command, text: how.done.create },
+    command: {
+      name: `${noun} create`,
+      arguments: [first],
+      options: optionsOf(true),
+      ...prepare,
+      text: how.done.create,
+    },
   });
   const show = operation({
     permission,
     method: 'GET',
     path: `${path}/:${noun}`,
     tag,
-    summary: how.says.show,
+    summary: how.says.show ?? '',
     params,
     answer: how.answers.one,
     handler: (context, call) => find(context, nameIn(call.params)),
@@ -121,7 +138,13 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     answer: how.answers.one,
     handler: (context, call) => how.administration(context).change(call.actor, nameIn(call.params), call.input),
     view: shown,
-    command: { name: `${noun} change`, ...command, text: how.done.change },
+    ...(how.says.show === undefined && {
+      async shown(context: OperationContext, given: Record<string, unknown>) {
+        const found = await how.repository(context).find(nameIn(given));
+        return found && shown(found);
+      },
+    }),
+    command: { name: `${noun} change`, options: optionsOf(false), ...prepare, text: how.done.change },
   });
   const remove = operation({
     permission,
@@ -133,5 +156,6 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     handler: (context, call) => how.administration(context).remove(call.actor, nameIn(call.params)),
     command: { name: `${noun} delete`, text: how.done.delete, json: (one) => ({ [noun]: shown(one)[first] }) },
   });
-  return { find, list, create, show, change, remove };
+  const all = [list, create, ...(how.says.show === undefined ? [] : [show]), change, remove];
+  return { find, list, create, show, change, remove, all };
 }

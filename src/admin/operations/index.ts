@@ -1,6 +1,6 @@
 // Lists every administrative operation.
 import { appearanceOperations } from './appearance.ts';
-import { attributeOperations } from './attributes.ts';
+import { attributeActs } from './attributes.ts';
 import { auditOperations } from './audit.ts';
 import { claimOperations } from './claims.ts';
 import { clientDecisionOperations } from './client-decisions.ts';
@@ -16,6 +16,7 @@ import { directoryOperations } from './directories.ts';
 import type { Operation } from './operation.ts';
 import { refusalOperations } from './refusals.ts';
 import { resourceOperations } from './resources.ts';
+import { scopeActs } from './scopes.ts';
 import { sessionOperations } from './sessions.ts';
 import { signInHelpOperations } from './sign-in-help.ts';
 import { transferOperations } from './transfer.ts';
@@ -31,10 +32,11 @@ export const operations: Operation[] = [
   ...transferOperations,
   ...groupOperations,
   ...resourceOperations,
-  ...attributeOperations,
+  ...attributeActs.all,
   ...connectionOperations,
   ...confirmationOperations,
   ...directoryOperations,
+  ...scopeActs.all,
   ...claimOperations,
   ...grantOperations,
   ...auditOperations,

@@ -9,13 +9,14 @@ import { requireConnections, requireGroups } from './client-access.ts';
 import { type AttributeValues, checkedAttributes, isEmpty, keepUnique, withoutNulls } from '../users/attributes.ts';
 import type { DecisionOutcome } from './decision-outcome.ts';
 import { appearanceOperations } from './appearance.ts';
-import { attributeOperations } from './attributes.ts';
+import { attributeAdministration } from './attributes.ts';
 import { confirmationOperations } from './confirmations.ts';
 import { connectionOperations } from './connections.ts';
 import { directoryImportOperations } from './directory-imports.ts';
 import { claimOperations } from './claims.ts';
 import { groupOperations } from './groups.ts';
 import { resourceAdministration } from './resources.ts';
+import { scopeAdministration } from './scopes.ts';
 import { invitationOperations, invite, type InvitationDelivery } from './invitations.ts';
 import { refuseTaken } from './taken-texts.ts';
 import { givesPower, requireDecidedLinks } from './power.ts';
@@ -106,10 +107,11 @@ export function createAdministration(store: Store) {
 
   return {
     ...appearanceOperations(store),
-    ...attributeOperations(store),
     ...claimOperations(store),
     ...groupOperations(store),
+    attributes: attributeAdministration(store),
     resources: resourceAdministration(store),
+    scopes: scopeAdministration(store),
     ...confirmationOperations(store),
     ...connectionOperations(store),
     ...directoryImportOperations(store),

@@ -1,6 +1,6 @@
 // Writes users, clients and other objects as administrators see them: in snake_case, without secrets.
 import { acrOf } from '../../oauth/acr.ts';
-import { type Attribute, attributesOf, standardClaimsOf } from '../../rules/claims/attributes.ts';
+import { attributesOf, standardClaimsOf } from '../../rules/claims/attributes.ts';
 import type { ViewedEvent } from '../../repositories/audit/audit-view.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { ListedGrant } from '../../repositories/clients/grants.ts';
@@ -134,9 +134,6 @@ export const groupView = (group: Group & { guarded?: boolean }) => ({
   ...(group.guarded && { guarded: true }),
   ...(group.guardedSources.length > 0 && { guarded_sources: group.guardedSources }),
 });
-
-export const attributeView = (attribute: Attribute) =>
-  shown(attribute, 'name', 'type', 'label', 'choices', 'max', 'person', 'unique');
 
 /** Without the secret: only whether it is set, and since when. */
 export const connectionView = ({ claimRules, groupRules, secretSince, keySince, ...connection }: Connection) => ({

@@ -1,10 +1,8 @@
-// Creates, changes and deletes scopes for claims and the roles of clients, a part of administration.ts.
-import { isDeepStrictEqual } from 'node:util';
-import { maxRoles, maxScopes } from '../../rules/claims/claim-shapes.ts';
+// Creates and deletes the roles of clients, gives them and takes them, a part of administration.ts.
+import { maxRoles } from '../../rules/claims/claim-shapes.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
-import type { ClaimScope } from '../../repositories/claims/scopes.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 
 /** Who gets or loses a role: groups by name, users by sub, user name or email. */
@@ -13,21 +11,7 @@ export interface RoleHolders {
   users?: string[] | undefined;
 }
 
-/** Refuses the words of an API that are scopes for claims. In a transaction. @throws OAuthError conflict */
-export async function requireFreeWords({ scopes }: Repositories, words: readonly string[]): Promise<void> {
-  if (words.length === 0) return;
-  await scopes.lockWords();
-  const [taken] = await scopes.namesAmong(words);
-  if (taken !== undefined) throw conflict(refusal('scope.of-claims', 'scopes', { scope: taken }));
-}
-
 export function claimOperations(store: Store) {
-  const locked = async ({ scopes }: Repositories, name: string): Promise<ClaimScope> => {
-    await scopes.lockWords();
-    const found = (await scopes.list()).find((one) => one.name === name);
-    if (!found) throw notFound('there is no such scope');
-    return found;
-  };
   const requireClient = async ({ clients }: Repositories, clientId: string) => {
     if (!(await clients.lock(clientId))) throw notFound('there is no such client');
   };
@@ -56,41 +40,6 @@ export function claimOperations(store: Store) {
       });
 
   return {
-    /** @throws OAuthError conflict if the word has another meaning, or a client is registered for it already */
-    createScope: (by: Actor, given: Pick<ClaimScope, 'name' | 'claims'> & Partial<ClaimScope>): Promise<ClaimScope> =>
-      store.transaction(async ({ scopes, auditEvents }) => {
-        await scopes.lockWords();
-        const { name, claims, text = {} } = given;
-        if ((await scopes.list()).length >= maxScopes)
-          throw conflict(refusal('scope.most', 'name', { most: String(maxScopes) }));
-        if (await scopes.isTaken(name)) throw conflict(refusal('scope.taken', 'name'));
-        const made = await scopes.insert({ name, claims, text });
-        if (!made) throw conflict(refusal('scope.exists', 'name'));
-        await auditEvents.insert({ ...by, type: 'scope.created', outcome: 'success', detail: { scope: name, claims } });
-        return made;
-      }),
-    /** @throws OAuthError not_found */
-    changeScope: (by: Actor, name: string, change: Partial<Omit<ClaimScope, 'name'>>): Promise<ClaimScope> =>
-      store.transaction(async (repositories) => {
-        const before = await locked(repositories, name);
-        const after = (await repositories.scopes.update(name, change))!;
-        const members = (['text', 'claims'] as const).filter((one) => !isDeepStrictEqual(before[one], after[one]));
-        const detail = { scope: name, members, ...(members.includes('claims') && { claims: after.claims }) };
-        if (members.length > 0)
-          await repositories.auditEvents.insert({ ...by, type: 'scope.changed', outcome: 'success', detail });
-        return after;
-      }),
-    /** @throws OAuthError not_found, or conflict while a client is registered for the scope */
-    deleteScope: (by: Actor, name: string): Promise<ClaimScope> =>
-      store.transaction(async (repositories) => {
-        const { scopes, auditEvents } = repositories;
-        const found = await locked(repositories, name);
-        // the word could become a scope of an API, which no administrator gave these clients
-        if (await scopes.isTaken(name)) throw conflict(refusal('scope.in-use', 'scope'));
-        await scopes.delete(name);
-        await auditEvents.insert({ ...by, type: 'scope.deleted', outcome: 'success', detail: { scope: name } });
-        return found;
-      }),
     /** @throws OAuthError not_found, conflict */
     createRole: (
       by: Actor,

@@ -1,71 +1,137 @@
 // Creates, changes and removes an entity, each with its event in one transaction.
-import { changed, type Entity, type EntityOf, type Input, type MembersOf, starts } from '../../entities/entity.ts';
-import { conflict, notFound } from '../../oauth/errors.ts';
-import type { Refusal } from '../../oauth/refusals.ts';
+import { randomUUID } from 'node:crypto';
+import type { SecretBox } from '../../crypto/secret-box.ts';
+import {
+  changed,
+  type Entity,
+  type EntityOf,
+  type Input,
+  keyOf,
+  type MembersOf,
+  starts,
+  view,
+} from '../../entities/entity.ts';
+import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import { type Refusal, refusal } from '../../oauth/refusals.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { differing, type entityRepository } from '../../repositories/entities.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 
-/** What is special to an entity. */
+type Act = 'created' | 'changed' | 'deleted';
+
+/** What is special to an entity. One that needs more than five of these and of the operations' own is no entity: write it out. */
 export interface EntityRules<E extends Entity> {
   repository(repositories: Repositories): ReturnType<typeof entityRepository<E>>;
-  /** The refusal when there is an equal one. */
+  /** The refusal when there is an equal one; and when there are as many as there can be, if it is another one. */
   taken: Refusal;
-  /** What an event says beside the members that changed. */
-  facts(one: EntityOf<E>, what: 'created' | 'changed' | 'deleted'): Pick<AuditEvent, 'clientId' | 'detail'>;
+  full?: Refusal;
+  /** What an event says beside the members that changed. @param members those that are new or changed */
+  facts(one: EntityOf<E>, act: Act, members: readonly string[]): Pick<AuditEvent, 'clientId' | 'detail'>;
   /** Checks what no rule of a single member can. @param members those that are new or changed @throws OAuthError */
-  check?(repositories: Repositories, after: MembersOf<E>, members: readonly string[]): Promise<void>;
+  check?(repositories: Repositories, after: MembersOf<E>, members: readonly string[], isNew: boolean): Promise<void>;
+  /** Stores what belongs to it, in the same transaction. @throws OAuthError */
+  stored?(repositories: Repositories, one: EntityOf<E>, members: readonly string[]): Promise<void>;
+  /** Refuses the removal, or removes what belongs to it. @throws OAuthError */
+  removing?(repositories: Repositories, one: EntityOf<E>): Promise<void>;
 }
 
-export function entityAdministration<E extends Entity>(store: Store, of: E, rules: EntityRules<E>) {
+/** @param secretBox seals the secrets of an entity that has any */
+export function entityAdministration<E extends Entity>(
+  store: Store,
+  of: E,
+  rules: EntityRules<E>,
+  secretBox?: Pick<SecretBox, 'seal'>,
+) {
   type One = EntityOf<E>;
-  const { repository, check } = rules;
+  const { repository } = rules;
+  /** The associated data names table, column and row, so that a value that is copied to another row does not decrypt. */
+  const seal = (id: string) => (value: string, column: string) => secretBox!.seal(value, `${of.table}.${column}.${id}`);
+
   async function record(
     { auditEvents }: Repositories,
     by: Actor,
-    what: 'created' | 'changed' | 'deleted',
+    act: Act,
     one: One,
+    members: readonly string[],
     further: AuditEvent['detail'] = {},
   ): Promise<void> {
-    const { detail, ...facts } = rules.facts(one, what);
-    const type = `${of.one}.${what}` as AuditEvent['type'];
+    const { detail, ...facts } = rules.facts(one, act, members);
+    const type = `${of.one}.${act}` as AuditEvent['type'];
     await auditEvents.insert({ ...by, ...facts, type, outcome: 'success', detail: { ...detail, ...further } });
   }
   async function locked(repositories: Repositories, name: string): Promise<One> {
-    const found = await repository(repositories).lock(name);
+    const found = name.includes('\0') ? undefined : await repository(repositories).lock(name);
     if (!found) throw notFound(`there is no such ${of.one}`);
     return found;
   }
+  async function requireReferences(
+    repositories: Repositories,
+    after: object,
+    members: readonly string[],
+  ): Promise<void> {
+    for (const name of members) {
+      const { refers } = of.members[name]!;
+      const value = view(of, after)[name];
+      if (refers === undefined || value === undefined) continue;
+      // the declaration names a repository of the store, which lies above it
+      const { find } = repositories[refers as 'clients'];
+      for (const each of [value].flat() as string[])
+        if (!(await find(each))) throw invalidRequest(refusal('unknown', name));
+    }
+  }
+  /** The old and the new values of what moves the service's trust, for the event: no secret is one of them. */
+  const trusted = (before: One, after: One, members: readonly string[]) =>
+    Object.fromEntries(
+      members
+        .filter((name) => of.members[name]!.trust)
+        .flatMap((name) =>
+          [before, after].map((one, index) => [
+            `${name}_${index === 0 ? 'before' : 'after'}`,
+            String(view(of, one)[name] ?? ''),
+          ]),
+        ),
+    );
+
   return {
     /** @throws OAuthError conflict */
     create: (by: Actor, input: Input): Promise<One> =>
       store.transaction(async (repositories) => {
-        const wanted = changed(of, starts(of), input) as MembersOf<E> & object;
-        await check?.(repositories, wanted, Object.keys(of.members));
+        const id = randomUUID();
+        const wanted = { ...changed(of, starts(of), input, seal(id)), id } as unknown as MembersOf<E> & object;
+        const members = Object.keys(of.members);
+        if (await repository(repositories).isFull()) throw conflict(rules.full ?? rules.taken);
+        await requireReferences(repositories, wanted, members);
+        await rules.check?.(repositories, wanted, members, true);
         const made = await repository(repositories).insert(wanted);
         if (!made) throw conflict(rules.taken);
-        await record(repositories, by, 'created', made);
+        await rules.stored?.(repositories, made, members);
+        await record(repositories, by, 'created', made, members);
         return made;
       }),
-    /** @param name anything that names one @throws OAuthError not_found */
-    change: (by: Actor, name: string, change: Input): Promise<One> =>
+    /** @param name anything that names one @throws OAuthError not_found, or conflict if the change names an older version */
+    change: (by: Actor, name: string, { version, ...change }: Input): Promise<One> =>
       store.transaction(async (repositories) => {
         const before = await locked(repositories, name);
-        const after = changed(of, before, change);
+        if (version !== undefined && version !== (before as { version?: number }).version)
+          throw conflict(refusal('entity.version', 'version'));
+        const after = changed(of, before, change, seal(keyOf(of, before)));
         const members = differing(of, before, after);
         if (members.length === 0) return before;
-        await check?.(repositories, after, members);
-        const made = (await repository(repositories).update(before.id, after))!;
-        await record(repositories, by, 'changed', made, { members });
+        await requireReferences(repositories, after, members);
+        await rules.check?.(repositories, after, members, false);
+        const made = (await repository(repositories).update(after))!;
+        await rules.stored?.(repositories, made, members);
+        await record(repositories, by, 'changed', made, members, { members, ...trusted(before, made, members) });
         return made;
       }),
     /** @param name anything that names one @throws OAuthError not_found */
     remove: (by: Actor, name: string): Promise<One> =>
       store.transaction(async (repositories) => {
         const found = await locked(repositories, name);
-        await repository(repositories).delete(found.id);
-        await record(repositories, by, 'deleted', found);
+        await rules.removing?.(repositories, found);
+        await repository(repositories).delete(found);
+        await record(repositories, by, 'deleted', found, []);
         return found;
       }),
   };

@@ -1,10 +1,9 @@
 // Holds what is special to resources when they are created, changed and deleted.
 import { resources } from '../../entities/resources.ts';
-import { invalidRequest } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import type { Store } from '../../repositories/store.ts';
 import { entityAdministration } from './entities.ts';
-import { requireFreeWords } from './claims.ts';
+import { requireFreeWords } from './scopes.ts';
 
 export const resourceAdministration = (store: Store) =>
   entityAdministration(store, resources, {
@@ -14,9 +13,7 @@ export const resourceAdministration = (store: Store) =>
       clientId,
       detail: { resource, ...(what === 'created' && { name }) },
     }),
-    async check(repositories, { clientId, scopes }, members) {
-      if (members.includes('client_id') && clientId !== undefined && !(await repositories.clients.find(clientId)))
-        throw invalidRequest(refusal('unknown', 'client_id'));
+    async check(repositories, { scopes }, members) {
       if (members.includes('scopes')) await requireFreeWords(repositories, Object.keys(scopes));
     },
   });

@@ -1,6 +1,6 @@
 // Declares what the pages of the user's account show.
 import type { ProfileFault, ProfileField } from '../../rules/users/own-profile.ts';
-import type { AttributeField } from './console-definitions.ts';
+import type { AttributeField } from './attribute-field.ts';
 import type { AccountView, ApiView, ClaimText, Footer, FormView } from './parts.ts';
 
 /** What a page of the account reports as done: keys of the catalogue under `account.done.`. */

@@ -22,6 +22,8 @@ export interface ConsoleEntitiesPages {
   'console-entities': OfEntity & {
     /** The first cell of a row leads to its page. */
     rows: { uri: string; cells: Cell[] }[];
+    /** Whether the list is sorted by the first cell; otherwise the newest is the first. */
+    byKey: boolean;
     newUri: string;
     /** Other lists beside this one, by the plural of their nouns. */
     related: { nouns: string; uri: string }[];

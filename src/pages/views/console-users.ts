@@ -1,7 +1,7 @@
 // Declares what the console's pages about users show.
 import type { ConsoleFrame, SortView } from './console.ts';
 import type { AuditEventRow } from './console-operations.ts';
-import type { AttributeField } from './console-definitions.ts';
+import type { AttributeField } from './attribute-field.ts';
 import type { ClaimText, FaultView, FormView, RefusedView } from './parts.ts';
 
 /** A user as a line of a list. */

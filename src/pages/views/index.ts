@@ -6,7 +6,6 @@ import type { DirectoryPages } from './directories.ts';
 import type { ConsoleClientCreatePages } from './console-client-create.ts';
 import type { ConsoleClientPages } from './console-clients.ts';
 import type { ConsoleClaimsPages } from './console-claims.ts';
-import type { ConsoleDefinitionsPages } from './console-definitions.ts';
 import type { ConsoleEntitiesPages } from './console-entities.ts';
 import type { ConsoleGroupsPages } from './console-groups.ts';
 import type { ConsoleResourcesPages } from './console-resources.ts';
@@ -55,7 +54,6 @@ export interface Pages
     ConsoleClientPages,
     ConsoleClientCreatePages,
     ConsoleClaimsPages,
-    ConsoleDefinitionsPages,
     ConsoleEntitiesPages,
     ConsoleGroupsPages,
     ConsoleResourcesPages,

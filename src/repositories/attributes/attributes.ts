@@ -1,34 +1,11 @@
-// Reads and writes the table attributes, and keeps the values of unique attributes apart.
+// Keeps the values of attributes in step with their definitions, beside what every entity reads and writes.
 import { isUniqueViolation, type Sql, statement } from '../../database/database.ts';
+import { attributes } from '../../entities/attributes.ts';
 import type { Attribute } from '../../rules/claims/attributes.ts';
+import { entityRepository, entityTable } from '../entities.ts';
 
-interface Row {
-  name: string;
-  type: Attribute['type'];
-  label: Record<string, string>;
-  choices: string[] | null;
-  max: number | null;
-  person: Attribute['person'];
-  is_unique: boolean;
-}
-
-const columns = 'name, type, label, choices, max, person, is_unique';
-const list = statement('attributes.list', `SELECT ${columns} FROM attributes ORDER BY name`);
 // the definitions stay as they are until the values are stored
-const listForUse = statement('attributes.list_for_use', `SELECT ${columns} FROM attributes ORDER BY name FOR SHARE`);
-const lock = statement('attributes.lock', `SELECT ${columns} FROM attributes WHERE name = $1 FOR UPDATE`);
-// one at a time, and in a statement of its own: the next one sees what this one stored. An arbitrary constant identifies this advisory lock.
-const lockCount = statement('attributes.lock_count', 'SELECT pg_advisory_xact_lock(7106347)');
-const insert = statement(
-  'attributes.insert',
-  `INSERT INTO attributes (${columns}) SELECT $1, $2, $3, $4, $5, $6, $7 WHERE (SELECT count(*) FROM attributes) < $8
-   ON CONFLICT DO NOTHING RETURNING ${columns}`,
-);
-const update = statement(
-  'attributes.update',
-  `UPDATE attributes SET label = $2, choices = $3, max = $4, person = $5, is_unique = $6 WHERE name = $1 RETURNING ${columns}`,
-);
-const remove = statement('attributes.delete', 'DELETE FROM attributes WHERE name = $1');
+const listForUse = statement('attributes.list_for_use', 'SELECT * FROM attributes ORDER BY name FOR SHARE');
 const removeValues = statement(
   'attributes.remove_values',
   'UPDATE users SET claims = claims - $1, updated_at = now() WHERE claims ? $1',
@@ -57,31 +34,17 @@ const heldByOthers = statement(
     WHERE v.sub <> $1 AND said.key = ANY ($3) ORDER BY v.name`,
 );
 
+const table = entityTable(attributes);
+
 export function attributesRepository(sql: Sql) {
-  const one = async (rows: Promise<Row[]>): Promise<Attribute | undefined> => {
-    const [row] = await rows;
-    return row && toAttribute(row);
-  };
-  const values = ({ label, choices, max, person, unique }: Omit<Attribute, 'name' | 'type'>): unknown[] => [
-    ...[label, choices && JSON.stringify(choices), max, person, unique],
-  ];
   return {
-    /** By name. */
-    list: async (): Promise<Attribute[]> => (await sql.query<Row>(list)).map(toAttribute),
+    ...entityRepository(table, sql),
     /** In a transaction that stores values: no definition changes until it ends. */
-    listForUse: async (): Promise<Attribute[]> => (await sql.query<Row>(listForUse)).map(toAttribute),
-    lock: (name: string): Promise<Attribute | undefined> => one(sql.query<Row>(lock, [name])),
-    /** In a transaction: undefined if there is one of this name, or if there are `most` already. */
-    async insert({ name, type, ...members }: Attribute, most: number): Promise<Attribute | undefined> {
-      await sql.query(lockCount);
-      return one(sql.query<Row>(insert, [name, type, ...values(members), most]));
-    },
-    update: (name: string, members: Omit<Attribute, 'name' | 'type'>): Promise<Attribute | undefined> =>
-      one(sql.query<Row>(update, [name, ...values(members)])),
-    /** In a transaction: deletes the definition with the values of all users. */
-    async delete(name: string): Promise<void> {
+    listForUse: async (): Promise<Attribute[]> =>
+      (await sql.query<Record<string, unknown>>(listForUse)).map(table.toOne),
+    /** In a transaction: deletes the values of all users. */
+    async deleteValues(name: string): Promise<void> {
       await sql.query(removeValues, [name]);
-      await sql.query(remove, [name]);
     },
     /** In a transaction that has locked the attribute: false if two users have the same value. */
     async makeUnique(name: string, unique: boolean): Promise<boolean> {
@@ -107,10 +70,3 @@ const refusedAs =
     if (isUniqueViolation(error)) return answer;
     throw error;
   };
-
-const toAttribute = ({ choices, max, is_unique, ...row }: Row): Attribute => ({
-  ...row,
-  choices: choices ?? undefined,
-  max: max ?? undefined,
-  unique: is_unique,
-});

@@ -1,15 +1,8 @@
-// Reads and writes the table scopes: scopes of an operator that release claims.
+// Reads whether a word is a scope already, beside what every entity reads and writes: scopes of an operator that release claims.
 import { type Sql, statement } from '../../database/database.ts';
+import { scopes } from '../../entities/scopes.ts';
+import { entityRepository, entityTable } from '../entities.ts';
 
-export interface ClaimScope {
-  name: string;
-  /** What users read on the consent page, by language. */
-  text: Record<string, string>;
-  claims: string[];
-}
-
-const columns = 'name, text, claims';
-const list = statement('scopes.list', `SELECT ${columns} FROM scopes ORDER BY name`);
 const namesAmong = statement('scopes.names_among', 'SELECT name FROM scopes WHERE name = ANY ($1)');
 // makes a scope and an API with the same word see each other; the number is arbitrary
 const lockWords = statement('scopes.lock_words', 'SELECT pg_advisory_xact_lock(7106346)');
@@ -20,19 +13,11 @@ const isTaken = statement(
      SELECT FROM clients WHERE $1 = ANY (string_to_array(metadata ->> 'scope', ' '))
         OR $1 = ANY (string_to_array(pending_metadata ->> 'scope', ' '))) AS taken`,
 );
-const insert = statement(
-  'scopes.insert',
-  `INSERT INTO scopes (${columns}) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING ${columns}`,
-);
-const update = statement(
-  'scopes.update',
-  `UPDATE scopes SET text = coalesce($2, text), claims = coalesce($3, claims) WHERE name = $1 RETURNING ${columns}`,
-);
-const remove = statement('scopes.delete', 'DELETE FROM scopes WHERE name = $1');
+const table = entityTable(scopes);
 
 export function scopesRepository(sql: Sql) {
   return {
-    list: (): Promise<ClaimScope[]> => sql.query<ClaimScope>(list),
+    ...entityRepository(table, sql),
     /** Those of the words that are scopes of an operator. */
     async namesAmong(words: readonly string[]): Promise<string[]> {
       return (await sql.query<{ name: string }>(namesAmong, [words])).map(({ name }) => name);
@@ -44,15 +29,6 @@ export function scopesRepository(sql: Sql) {
     /** Whether an API has the word as a scope, or a client is registered for it. */
     async isTaken(name: string): Promise<boolean> {
       return (await sql.query<{ taken: boolean }>(isTaken, [name]))[0]!.taken;
-    },
-    async insert({ name, text, claims }: ClaimScope): Promise<ClaimScope | undefined> {
-      return (await sql.query<ClaimScope>(insert, [name, text, claims]))[0];
-    },
-    async update(name: string, change: Partial<Omit<ClaimScope, 'name'>>): Promise<ClaimScope | undefined> {
-      return (await sql.query<ClaimScope>(update, [name, change.text, change.claims]))[0];
-    },
-    async delete(name: string): Promise<void> {
-      await sql.query(remove, [name]);
     },
   };
 }

@@ -1,9 +1,5 @@
 // Holds the rules for attributes: which definitions there can be, and which values each takes (federation 7).
-import { z } from 'zod';
 import { storableClaims, supportedClaims } from '../../oauth/claim-names.ts';
-import { displayText } from '../../oauth/client-metadata.ts';
-import { languageTag } from '../../oauth/language-tag.ts';
-import { rule } from '../../oauth/refusals.ts';
 import { mayMakeClaim } from './reserved-claims.ts';
 
 export const attributeTypes = ['string', 'number', 'boolean', 'date', 'string_list'] as const;
@@ -119,45 +115,9 @@ export const attributesOf = (claims: Record<string, unknown>): Record<string, un
 export const standardClaimsOf = (claims: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(claims).filter(([name]) => storableClaims.some((claim) => claim === name)));
 
-const members = {
-  label: z.record(languageTag, displayText).optional().describe('What the attribute is called, by language.'),
-  choices: z
-    .array(z.string(rule('string')).refine((one) => isText(one) && [...one].length <= 255, rule('text')))
-    .min(1, rule('empty'))
-    .max(200, rule('entries', { most: '200' }))
-    .nullable()
-    .optional()
-    .describe('The only values that are allowed, for texts, numbers and lists.'),
-  max: z
-    .int(rule('whole-number'))
-    .min(1, rule('positive'))
-    .max(2_147_483_647, rule('positive'))
-    .nullable()
-    .optional()
-    .describe('The most characters of a text, entries of a list, or the largest number.'),
-  person: z
-    .enum(personRights)
-    .optional()
-    .describe('What users may do with their own value on the account pages: none, read or write.'),
-  unique: z.boolean().optional().describe('Whether no two users may have the same value, for texts and numbers.'),
-};
-
-const fits = ({ type, choices, unique }: { type?: string; choices?: unknown; unique?: boolean | undefined }) =>
-  !(unique && !['string', 'number'].includes(type ?? 'string')) &&
-  !(choices && ['boolean', 'date'].includes(type ?? 'string'));
-
 /** Whether choices and uniqueness suit the type. */
-export const fitsType = (attribute: Pick<Attribute, 'type' | 'choices' | 'unique'>): boolean => fits(attribute);
+export const fitsType = ({ type, choices, unique }: Pick<Attribute, 'type' | 'choices' | 'unique'>): boolean =>
+  !(unique && !['string', 'number'].includes(type)) && !(choices && ['boolean', 'date'].includes(type));
 
-export const newAttributeShape = z.strictObject({
-  name: z
-    .string(rule('string'))
-    .refine(isAttributeName, rule('attribute-name'))
-    .describe('Lower-case letters, digits and underscores; not the name of a standard or reserved claim.'),
-  type: z.enum(attributeTypes).describe('The type of the values; it stays.'),
-  ...members,
-});
-
-/** Name and type stay: values of users are stored under them. */
-export const attributeChangeShape = z.strictObject(members);
-export type AttributeMembers = z.infer<typeof attributeChangeShape>;
+/** A value that can be chosen: short text. */
+export const isChoice = (value: string): boolean => isText(value) && [...value].length <= 255;

@@ -1,41 +1,24 @@
-// Holds the rules for scopes of an operator and for the roles of clients, for the admin API, the console and the command line.
+// Holds the rules for claims that scopes release, and for the roles of clients, for the admin API, the console and the command line.
 import { z } from 'zod';
 import { groupName } from '../users/administration.ts';
 import { supportedClaims } from '../../oauth/claim-names.ts';
-import { displayText } from '../../oauth/client-metadata.ts';
 import { mayMakeClaim } from './reserved-claims.ts';
-import { languageTag } from '../../oauth/language-tag.ts';
 import { rule } from '../../oauth/refusals.ts';
 import { isScope, isServiceScope } from '../../oauth/scope.ts';
 import { text } from '../../oauth/text.ts';
 
-/** The most scopes of an operator, and the most claims of each. */
-export const maxScopes = 100;
 /** The most roles of a client. */
 export const maxRoles = 200;
 
 /** Whether a scope may release the claim: a standard one but `sub`, or one by which an attribute can be called. */
-const isReleasable = (claim: string): boolean =>
+export const isReleasable = (claim: string): boolean =>
   claim !== 'sub' && (supportedClaims.includes(claim) || (/^[a-z][a-z0-9_]{0,49}$/.test(claim) && mayMakeClaim(claim)));
 
-const members = {
-  text: z.record(languageTag, displayText).optional().describe('What users read on the consent page, by language.'),
-  claims: z
-    .array(z.string(rule('string')).refine(isReleasable, rule('claims-known')))
-    .min(1, rule('empty'))
-    .max(50, rule('entries', { most: '50' }))
-    .refine((all) => new Set(all).size === all.length, rule('scope-twice'))
-    .describe('The claims that the scope releases: attributes and standard claims.'),
-};
-
-export const newScopeShape = z.strictObject({
-  name: z
-    .string(rule('string'))
-    .refine((value) => value.length <= 100 && !value.includes(' ') && isScope(value), rule('scope-value'))
-    .refine((value) => !isServiceScope(value), rule('service-scope')),
-  ...members,
-});
-export const scopeChangeShape = z.strictObject({ text: members.text, claims: members.claims.optional() });
+/** A word that is a scope of an API or for claims: no scope of the service. */
+export const scopeWord = z
+  .string(rule('string'))
+  .refine((value) => value.length <= 100 && !value.includes(' ') && isScope(value), rule('scope-value'))
+  .refine((value) => !isServiceScope(value), rule('service-scope'));
 
 /** Commas separate roles in some tables and claims. */
 const roleName = z

@@ -1,10 +1,8 @@
-// Lists states of the console's pages about definitions and of the fields for values of attributes, beside the examples.
-import type { AttributeField } from '../../../src/pages/views/console-definitions.ts';
+// Lists states of the page of claims and of the fields for values of attributes, beside the examples.
+import type { AttributeField } from '../../../src/pages/views/attribute-field.ts';
 import { examples } from '../../../templates/examples/index.ts';
 import { ownRefusals, type View } from './state.ts';
 
-const list = examples['console-definitions'];
-const form = examples['console-definition-form'];
 const text = { type: 'string', value: 'x' } as const;
 const faults = ['unknown', 'type', 'date', 'text', 'long', 'many', 'large', 'choice', 'taken'] as const;
 const attributes: AttributeField[] = [
@@ -17,17 +15,6 @@ const attributes: AttributeField[] = [
 ];
 
 const claims = examples['console-client-claims'];
-const scopes = {
-  ...form[0],
-  kind: 'scopes' as const,
-  listUri: '/admin/scopes',
-  fields: [
-    { name: 'name', words: 'scope', kind: 'text' as const, value: '', required: true },
-    { name: 'text', kind: 'lines' as const, value: '' },
-    { name: 'claims', kind: 'lines' as const, value: 'department' },
-  ],
-};
-
 export const consoleDefinitionsStates: View[] = [
   { name: 'console-client-claims', data: { ...claims[1], done: 'claims-saved' } },
   ...ownRefusals('console.claims').map((refused): View => {
@@ -43,19 +30,6 @@ export const consoleDefinitionsStates: View[] = [
   },
   { name: 'console-client-claims', data: { ...claims[0], preview: { typed: 'nobody', fault: 'unknown' } } },
   { name: 'console-client-claims', data: { ...claims[0], preview: { typed: 'two', fault: 'several' } } },
-  { name: 'console-definitions', data: { ...list[0], kind: 'scopes' } },
-  ...ownRefusals('console.definitions').map((refused): View => {
-    const data = scopes.fields.some(({ name }) => name === refused.field) ? scopes : form[0];
-    return { name: 'console-definition-form', data: { ...data, refused } };
-  }),
-  {
-    name: 'console-definition-form',
-    data: { ...scopes, name: 'staff', deleteUri: '/admin/scopes/staff/delete' },
-  },
-  {
-    name: 'console-definition-delete',
-    data: { ...examples['console-definition-delete'][0], kind: 'scopes', name: 'staff', listUri: '/admin/scopes' },
-  },
   { name: 'account-start', data: { ...examples['account-start'][1], tiles: [] } },
   {
     name: 'consent',
@@ -66,12 +40,6 @@ export const consoleDefinitionsStates: View[] = [
         { scope: 'roles', claims: [] },
       ],
     },
-  },
-  { name: 'console-definitions', data: { ...list[0], done: 'definition-saved' } },
-  { name: 'console-definitions', data: { ...list[1], done: 'definition-deleted' } },
-  {
-    name: 'console-definitions',
-    data: { ...list[1], rows: [{ ...list[1].rows[0]!, facts: ['number', 'boolean', 'date', 'write', 'none'] }] },
   },
   { name: 'console-user-edit', data: { ...examples['console-user-edit'][1], attributes } },
   { name: 'account-profile-edit', data: { ...examples['account-profile-edit'][1], attributes } },

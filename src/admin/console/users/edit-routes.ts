@@ -17,7 +17,7 @@ import type { User } from '../../../repositories/users/users.ts';
 import { allUserFields, newUserFields, readUserForm, userFields, type UserFaults } from './fields.ts';
 import { answerInvitation, type Invited } from './invitation.ts';
 import { attributeFields, readAttributeForm } from '../../../pages/attribute-fields.ts';
-import type { AttributeField } from '../../../pages/views/console-definitions.ts';
+import type { AttributeField } from '../../../pages/views/attribute-field.ts';
 import { listPath, pathOf } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';

@@ -1,0 +1,60 @@
+// Declares attributes: what an operator stores about users beside the standard claims (federation 7).
+import { z } from 'zod';
+import { displayText } from '../oauth/client-metadata.ts';
+import { languageTag } from '../oauth/language-tag.ts';
+import { rule } from '../oauth/refusals.ts';
+import { attributeTypes, isAttributeName, isChoice, maxAttributes, personRights } from '../rules/claims/attributes.ts';
+import { entity, member } from './entity.ts';
+import { textByLanguage } from './field.ts';
+
+export const attributes = entity({
+  table: 'attributes',
+  one: 'attribute',
+  permission: 'claims',
+  section: 'attributes',
+  key: 'name',
+  called: 'name',
+  most: maxAttributes,
+  members: {
+    name: member(
+      'Lower-case letters, digits and underscores; not the name of a standard or reserved claim.',
+      z.string(rule('string')).refine(isAttributeName, rule('attribute-name')),
+      { required: true, fixed: true, form: 'text', list: true },
+    ),
+    type: member('The type of the values; it stays.', z.enum(attributeTypes), {
+      required: true,
+      fixed: true,
+      form: 'select',
+      list: 'tag',
+    }),
+    label: member('What the attribute is called, by language.', z.record(languageTag, displayText), {
+      start: {},
+      form: { kind: 'lines', lines: 4, typing: textByLanguage },
+      list: true,
+    }),
+    choices: member(
+      'The only values that are allowed, for texts, numbers and lists.',
+      z
+        .array(z.string(rule('string')).refine(isChoice, rule('text')))
+        .min(1, rule('empty'))
+        .max(200, rule('entries', { most: '200' })),
+      { json: true, option: 'choice', form: { kind: 'lines', lines: 4 } },
+    ),
+    max: member(
+      'The most characters of a text, entries of a list, or the largest number.',
+      z.int(rule('whole-number')).min(1, rule('positive')).max(2_147_483_647, rule('positive')),
+      { form: 'number' },
+    ),
+    person: member(
+      'What users may do with their own value on the account pages: none, read or write.',
+      z.enum(personRights),
+      { start: 'none', form: 'select', list: 'tag' },
+    ),
+    unique: member('Whether no two users may have the same value, for texts and numbers.', z.boolean(), {
+      start: false,
+      column: 'is_unique',
+      form: 'check',
+      list: 'tag',
+    }),
+  },
+});

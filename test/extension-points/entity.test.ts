@@ -1,0 +1,281 @@
+// Plants an entity: its declaration becomes a repository, routes, an entry of the OpenAPI document, commands, pages of the console, and events; and each rule for declarations finds a planted fault.
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { entityPlugins } from '../../src/admin/admin.ts';
+import { entityPages } from '../../src/admin/console/entity-pages.ts';
+import { answers } from '../../src/admin/operations/answers.ts';
+import { entityOperations } from '../../src/admin/operations/entities.ts';
+import { operations } from '../../src/admin/operations/index.ts';
+import type { Operation } from '../../src/admin/operations/operation.ts';
+import { type EntityRules, entityAdministration } from '../../src/domain/administration/entities.ts';
+import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
+import { answerOf, type Entity, entity, member, membersOf } from '../../src/entities/entity.ts';
+import { displayText } from '../../src/oauth/client-metadata.ts';
+import { refusal } from '../../src/oauth/refusals.ts';
+import { entityTable } from '../../src/repositories/entities.ts';
+import { runCommand } from '../helpers/command-line.ts';
+import { formOf, openConsole } from '../helpers/console.ts';
+import { declaredEntities } from '../helpers/entities.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import type { UserAgent } from '../helpers/user-agent.ts';
+
+const beacons = entity({
+  table: 'beacons',
+  one: 'beacon',
+  permission: 'resources',
+  section: 'resources',
+  called: 'name',
+  find: 'id::text = $1 OR name = $1',
+  versioned: true,
+  members: {
+    name: member('What people call it.', displayText, { required: true, fixed: true, form: 'text', list: true }),
+    color: member('Its color.', z.enum(['red', 'green']), { start: 'red', form: 'radio', list: 'tag' }),
+    range: member('How far it is seen, in miles.', z.int().min(1).max(40), { form: 'number', group: 'more' }),
+    keeper: member('The client that keeps it.', z.string(), { refers: 'clients', form: 'text', group: 'more' }),
+    issuer: member('Whose statements it believes.', z.string(), { trust: true, form: 'address', group: 'more' }),
+    unlock_key: member('What switches it on.', z.string().min(4), { secret: true, form: 'secret' }),
+  },
+});
+const table = entityTable(beacons);
+const rules: EntityRules<typeof beacons> = {
+  repository: (repositories) => repositories.entity(table),
+  taken: refusal('group.exists', 'name'),
+  facts: ({ name }) => ({ detail: { beacon: name } }),
+};
+const acts = entityOperations(beacons, {
+  says: {
+    ...{ list: 'Lists beacons', create: 'Creates a beacon', show: 'Shows a beacon' },
+    ...{ change: 'Changes a beacon', delete: 'Deletes a beacon' },
+  },
+  named: 'The id, or the name.',
+  answers: { one: 'Beacon' as 'Group', page: 'BeaconPage' as 'GroupPage' },
+  columns: { NAME: ({ name }) => name, COLOR: ({ color }) => color },
+  done: {
+    create: ({ name }) => `Created ${name}.`,
+    change: ({ name }) => `Changed ${name}.`,
+    delete: ({ name }) => `Deleted ${name}.`,
+  },
+  repository: ({ store }) => store.entity(table),
+  administration: ({ store, secretBox }) => entityAdministration(store, beacons, rules, secretBox),
+});
+const words = {
+  'console.beacons.title': 'Beacons',
+  'console.beacons.new': 'Create beacon',
+  'console.beacons.empty': 'No beacons yet.',
+  'console.beacons.empty.hint': 'Ships see beacons.',
+  'console.beacons.delete': 'Delete beacon',
+  'console.beacons.delete.lead': 'Ships no longer see it.',
+  'console.beacon.name': 'Name of the beacon',
+  'console.beacon.color': 'Color',
+  'console.beacon.color.choice.red': 'Red light',
+  'console.beacon.color.choice.green': 'Green light',
+  'console.beacon.range': 'Range',
+  'console.beacon.range.refused': 'Enter 1 to 40 miles',
+  'console.beacon.keeper': 'Keeper',
+  'console.beacon.issuer': 'Issuer',
+  'console.beacon.unlock_key': 'Unlock key',
+  'console.done.beacon-made': 'Beacon created.',
+  'console.done.beacon-changed': 'Beacon saved.',
+  'console.done.beacon-deleted': 'Beacon deleted.',
+};
+
+let service: TestService;
+let token: string;
+let agent: UserAgent;
+beforeAll(async () => {
+  operations.push(...(acts.all as unknown as Operation[]));
+  Object.assign(answers, { Beacon: answerOf(beacons), BeaconPage: z.object({ beacons: z.array(answerOf(beacons)) }) });
+  entityPlugins.push(entityPages(beacons, acts));
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-planted-'));
+  mkdirSync(join(folder, 'messages'));
+  writeFileSync(join(folder, 'messages', 'en.beacons.json'), JSON.stringify(words));
+  service = await startTestService({ environment: { ...withoutLimits, TEMPLATES_DIR: folder } });
+  await service.database.sql(`CREATE TABLE beacons (
+    id uuid PRIMARY KEY DEFAULT gen_random_uuid(), name text NOT NULL UNIQUE, color text NOT NULL, range integer,
+    keeper text, issuer text, unlock_key_encrypted bytea, unlock_key_since timestamptz, version integer NOT NULL DEFAULT 1,
+    created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', now()))`);
+  token = await adminToken(service);
+  const admin = await service.createUser({ username: 'root', admin: true });
+  ({ agent } = await openConsole(service, admin));
+});
+afterAll(async () => {
+  // other test files share the lists
+  operations.splice(operations.indexOf(acts.list as unknown as Operation), acts.all.length);
+  entityPlugins.pop();
+  await service?.stop();
+});
+
+const api = (method: string, path: string, body?: object) =>
+  call(`${service.issuer}/admin/api/beacons${path}`, { token, method, ...(body && { body }) });
+
+test('a planted entity is made, listed, shown, changed and deleted by the API, each with its event (architecture, entities)', async () => {
+  const made = await api('POST', '', { name: 'Pharos', issuer: 'https://old.example' });
+  expect(made).toMatchObject({
+    status: 201,
+    body: { name: 'Pharos', color: 'red', version: 1, unlock_key: { set: false } },
+  });
+  expect(await api('POST', '', { name: 'Pharos' })).toMatchObject({ status: 409 });
+  expect(await api('POST', '', { name: 'x', keeper: 'none' })).toMatchObject({ status: 400 });
+  expect(await api('POST', '', { name: 'x', color: 'blue' })).toMatchObject({ status: 400 });
+  const { id } = made.body as { id: string };
+  const change = { version: 1, color: 'green', issuer: 'https://new.example' };
+  expect(await api('PATCH', `/${id}`, change)).toMatchObject({ status: 200, body: { color: 'green', version: 2 } });
+  // another administrator looked at the version before
+  expect(await api('PATCH', '/Pharos', change)).toMatchObject({ status: 409 });
+  expect(await api('GET', '/Pharos')).toMatchObject({ status: 200, body: { id, issuer: 'https://new.example' } });
+  expect((await api('GET', '')).body).toMatchObject({ beacons: [{ id }] });
+  expect(await api('DELETE', '/Pharos')).toMatchObject({ status: 204 });
+  expect(await api('GET', '/Pharos')).toMatchObject({ status: 404 });
+  const events = await service.database.sql<{ type: string; detail: object }>(
+    `SELECT type, detail FROM audit_events WHERE type LIKE 'beacon.%' ORDER BY id`,
+  );
+  expect(events).toEqual([
+    { type: 'beacon.created', detail: { beacon: 'Pharos' } },
+    {
+      type: 'beacon.changed',
+      detail: {
+        ...{ beacon: 'Pharos', members: ['color', 'issuer'] },
+        ...{ issuer_before: 'https://old.example', issuer_after: 'https://new.example' },
+      },
+    },
+    { type: 'beacon.deleted', detail: { beacon: 'Pharos' } },
+  ]);
+});
+
+test('a secret of an entity is sealed for its row, and neither an answer nor an event has it (security R29)', async () => {
+  const made = await api('POST', '', { name: 'Sealed', unlock_key: 'open sesame' });
+  expect(made.body).toMatchObject({ unlock_key: { set: true, since: expect.any(String) as string } });
+  const [row] = await service.database.sql<{ id: string; unlock_key_encrypted: Buffer }>(
+    `SELECT id, unlock_key_encrypted FROM beacons WHERE name = 'Sealed'`,
+  );
+  expect(row!.unlock_key_encrypted.includes('sesame')).toBe(false);
+  const { secretBox } = await openEncryption(service.store, [service.secretKey]);
+  const opened = (id: string) =>
+    secretBox.open(row!.unlock_key_encrypted, `beacons.unlock_key_encrypted.${id}`).toString();
+  expect(opened(row!.id)).toBe('open sesame');
+  expect(() => opened('another row')).toThrow();
+  const changed = await api('PATCH', '/Sealed', { unlock_key: 'open barley' });
+  const texts = JSON.stringify([
+    ...[made.body, changed.body, (await api('GET', '')).body],
+    await service.database.sql('SELECT detail FROM audit_events'),
+  ]);
+  expect(texts).not.toMatch(/sesame|barley/);
+  expect((await api('PATCH', '/Sealed', { unlock_key: null })).body).toMatchObject({ unlock_key: { set: false } });
+});
+
+test('the OpenAPI document and the command line have the planted entity (architecture, entities)', async () => {
+  const { body } = await call(`${service.issuer}/admin/api/openapi.json`, { token });
+  expect(Object.keys(body['paths'] as object)).toEqual(
+    expect.arrayContaining(['/admin/api/beacons', '/admin/api/beacons/{beacon}']),
+  );
+  const run = (...args: string[]) => runCommand(service, ['beacon', ...args]);
+  expect(await run('create', 'Skerry', '--color', 'green')).toEqual({
+    code: 0,
+    stdout: 'Created Skerry.\n',
+    stderr: '',
+  });
+  const typed = await run('create', 'Typed', '--unlock-key', 'open sesame');
+  expect(typed).toMatchObject({ code: 1, stdout: '' });
+  const { stdout } = await run('list');
+  expect([stdout.includes('Skerry'), stdout.includes('Typed')]).toEqual([true, false]);
+  expect(await run('change', 'Skerry', '--range', '12')).toMatchObject({ code: 0, stdout: 'Changed Skerry.\n' });
+  expect(await run('delete', 'Skerry')).toMatchObject({ code: 0, stdout: 'Deleted Skerry.\n' });
+});
+
+test('the console lists, creates, changes and deletes the planted entity, and marks the member that is refused (architecture, entities; pages, forms)', async () => {
+  const send = async (path: string, typed: Record<string, string>) => {
+    const page = await agent.get(path);
+    return agent.follow(await agent.post(path, { ...formOf(page, path), ...typed }));
+  };
+  const wrong = await send('/admin/beacons/new', { name: 'Lantern', range: '41' });
+  expect(wrong.status).toBe(400);
+  expect(wrong.body).toMatch(/<p class="fault" id="range-fault">Enter 1 to 40 miles<\/p>/);
+  const made = await send('/admin/beacons/new', { name: 'Lantern', range: '40', unlock_key: 'open sesame' });
+  expect(made.body).toContain('Beacon created.');
+  expect(made.body).not.toContain('sesame');
+  const path = /href="(\/admin\/beacons\/[\w-]{36})"/.exec(made.body)![1]!;
+  const old = await agent.get(path);
+  expect(old.body).toContain('Name of the beacon: <strong><bdi>Lantern');
+  expect(old.body).not.toContain('sesame');
+  expect((await send(path, { color: 'green', range: '' })).body).toContain('Beacon saved.');
+  const [row] = await service.database.sql('SELECT color, range, unlock_key_since FROM beacons WHERE name = $1', [
+    'Lantern',
+  ]);
+  // an empty field removes the range, and keeps the secret
+  expect(row).toMatchObject({ color: 'green', range: null, unlock_key_since: expect.any(Date) as Date });
+  expect((await agent.get('/admin/beacons')).body).toContain('Green light');
+  // another administrator looked at the version before
+  const late = await agent.post(path, { ...formOf(old, path), color: 'red' });
+  expect(late.status).toBe(400);
+  expect(late.body).toContain('id="problem"');
+  expect((await send(`${path}/delete`, { typed: 'Lamp' })).status).toBe(400);
+  expect((await send(`${path}/delete`, { typed: 'Lantern' })).body).toContain('Beacon deleted.');
+});
+
+/** Words of a member's name that demand an answer: is it a secret, and does it move what the service trusts? */
+const secretWords = /secret|password|token|key/;
+const trustWords = /trust|authoritative|issuer|jwks/;
+const faultsOf = (of: Entity): string[] =>
+  membersOf(of).flatMap(([name, { secret, noSecret, trust }]) => [
+    ...(secretWords.test(name) && !secret && !noSecret ? [`${of.table}.${name} is no secret`] : []),
+    ...(trustWords.test(name) && !trust ? [`${of.table}.${name} moves no trust`] : []),
+  ]);
+
+test('a member whose name is that of a secret, or of what is trusted, says so (architecture, entities)', async () => {
+  const all = await declaredEntities();
+  expect(all.length).toBeGreaterThan(2);
+  expect([...all, beacons].flatMap(faultsOf)).toEqual([]);
+  const careless = {
+    ...beacons,
+    members: { api_key: member('A key.', z.string()), trust_email: member('Whether.', z.boolean()) },
+  };
+  expect(faultsOf(careless)).toEqual(['beacons.api_key is no secret', 'beacons.trust_email moves no trust']);
+});
+
+test('the type of a declaration demands the permission (architecture, entities)', () => {
+  const { permission, ...rest } = beacons;
+  // @ts-expect-error an entity without a permission is none
+  expect(entity(rest)).not.toHaveProperty('permission', permission);
+});
+
+const root = join(import.meta.dirname, '../../src');
+const kernel = [
+  'entities/entity.ts',
+  'repositories/entities.ts',
+  'domain/administration/entities.ts',
+  'admin/operations/entities.ts',
+];
+const textOf = (file: string) => readFileSync(join(root, file), 'utf8');
+const hooks = ['check', 'before', 'stored', 'removing', 'facts', 'answer'];
+/** The files that use more hooks than an entity may, or that make statements within a function. */
+const misuses = (files: readonly { file: string; text: string }[]): string[] =>
+  files.flatMap(({ file, text }) => [
+    ...(/entityAdministration\(|entityOperations\(/.test(text) &&
+    hooks.filter((hook) => new RegExp(`^ +(async )?${hook}[(:]`, 'm').test(text)).length > 5
+      ? [`${file} has too many hooks`]
+      : []),
+    ...(/^(?!const \w+ = |export const \w+ = )[^/*\n]*\bentityTable\((?!\))/m.test(text) && !kernel.includes(file)
+      ? [`${file} makes statements more than once`]
+      : []),
+  ]);
+
+test('the kernel of entities is small, an entity has at most five hooks, and its statements are made once (architecture, entities)', () => {
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => ({ file, text: textOf(file) }));
+  const lines = kernel.map((file) => textOf(file).trimEnd().split('\n').length);
+  expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(700);
+  expect(misuses(files)).toEqual([]);
+  const greedy = `entityAdministration(store, x, {\n${hooks.map((hook) => `  ${hook}() {},\n`).join('')}})`;
+  const wasteful = 'export function repository(sql) {\n  const table = entityTable(x);\n}';
+  expect(
+    misuses([
+      { file: 'a.ts', text: greedy },
+      { file: 'b.ts', text: wasteful },
+    ]),
+  ).toEqual(['a.ts has too many hooks', 'b.ts makes statements more than once']);
+});
