@@ -1,6 +1,6 @@
 // Gives example data of the console's group pages.
 import type { ConsoleGroupsPages } from '../../src/pages/views/console-groups.ts';
-import type { Examples } from '../../src/pages/views/parts.ts';
+import type { Examples, FieldView } from '../../src/pages/views/parts.ts';
 import { consoleFrame } from './console.ts';
 import { form } from './parts.ts';
 
@@ -13,15 +13,20 @@ const uris = {
 };
 const since = new Date('2026-03-14T09:26:53Z');
 
+const fields = (name: string, description: string): FieldView[] => [
+  { name: 'name', kind: 'text', value: name, required: true, writing: 'auto' },
+  { name: 'description', kind: 'text', value: description, most: 1000, writing: 'auto' },
+];
+
 export const consoleGroupsExamples: Examples<ConsoleGroupsPages> = {
   'console-groups': [
-    { ...groups, groups: [], form: form('/admin') },
+    { ...groups, groups: [], fields: fields('', ''), form: form('/admin') },
     {
       ...groups,
       q: 'eng',
       groups: [{ name: 'engineers', description: 'Who builds it', members: 1234, uri: '/admin/groups/engineers' }],
       form: form('/admin'),
-      typed: { name: 'engineers', description: 'Again' },
+      fields: fields('engineers', 'Again'),
       refused: { field: 'name', member: 'name', code: 'group.exists', whole: true },
       first: '/admin/groups',
       next: '/admin/groups?cursor=x',
@@ -92,7 +97,7 @@ export const consoleGroupsExamples: Examples<ConsoleGroupsPages> = {
       groupUri: '/admin/groups/x',
       members: 0,
       most: 1000,
-      typed: { name: 'x', description: '' },
+      fields: fields('x', ''),
       form: form('/admin'),
     },
     {
@@ -101,7 +106,7 @@ export const consoleGroupsExamples: Examples<ConsoleGroupsPages> = {
       groupUri: uris.groupUri,
       members: 1234,
       most: 1000,
-      typed: { name: 'staff', description: 'Who builds it', guarded_sources: 'corporate' },
+      fields: [...fields('staff', 'Who builds it'), { name: 'guarded_sources', kind: 'lines', value: 'corporate' }],
       form: form('/admin'),
       refused: { field: 'name', member: 'name', code: 'group.exists', whole: true },
     },

@@ -12,7 +12,7 @@ import { operations } from '../../src/admin/operations/index.ts';
 import type { Operation } from '../../src/admin/operations/operation.ts';
 import { type EntityRules, entityAdministration } from '../../src/domain/administration/entities.ts';
 import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
-import { answerOf, type Entity, entity, member, membersOf } from '../../src/entities/entity.ts';
+import { answerOf, columnsOf, type Entity, entity, member, membersOf } from '../../src/entities/entity.ts';
 import { displayText } from '../../src/oauth/client-metadata.ts';
 import { refusal } from '../../src/oauth/refusals.ts';
 import { entityTable } from '../../src/repositories/entities.ts';
@@ -224,6 +224,18 @@ const faultsOf = (of: Entity): string[] =>
     ...(secretWords.test(name) && !secret && !noSecret ? [`${of.table}.${name} is no secret`] : []),
     ...(trustWords.test(name) && !trust ? [`${of.table}.${name} moves no trust`] : []),
   ]);
+
+/** The sealed columns that the command `secret-key reencrypt` would leave as they are. */
+const forgotten = (all: readonly Entity[], known: readonly string[]): string[] =>
+  all
+    .flatMap((of) => columnsOf(of).map(({ column }) => `${of.table}.${column}`))
+    .filter((name) => name.endsWith('_encrypted') && !known.includes(name));
+
+test('the secrets of each entity are encrypted anew with the others (security R29)', async () => {
+  const { names } = service.store.sealedValues;
+  expect(forgotten(await declaredEntities(), names)).toEqual([]);
+  expect(forgotten([beacons], names)).toEqual(['beacons.unlock_key_encrypted']);
+});
 
 test('a member whose name is that of a secret, or of what is trusted, says so (architecture, entities)', async () => {
   const all = await declaredEntities();

@@ -1,7 +1,7 @@
 // Declares what the console's pages about groups show.
 import type { AuditEventRow } from './console-operations.ts';
 import type { ConsoleFrame } from './console.ts';
-import type { FormView, RefusedView } from './parts.ts';
+import type { FieldView, FormView, RefusedView } from './parts.ts';
 
 /** A member as a line of a group's list. */
 export interface MemberLine {
@@ -21,7 +21,7 @@ export interface ConsoleGroupsPages {
     q?: string;
     groups: { name: string; description: string; members: number; uri: string }[];
     form: FormView;
-    typed?: { name: string; description: string };
+    fields: FieldView[];
     refused?: RefusedView;
     first?: string;
     next?: string;
@@ -57,8 +57,8 @@ export interface ConsoleGroupsPages {
     members: number;
     /** With more members a group cannot be renamed here. */
     most: number;
-    /** `guarded_sources` are the connections that a guarded group lets in, one on each line. */
-    typed: { name: string; description: string; guarded_sources?: string };
+    /** A guarded group has `guarded_sources`, the connections that it lets in. */
+    fields: FieldView[];
     form: FormView;
     refused?: RefusedView;
   };

@@ -3,8 +3,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { eventRows } from '../linked-names.ts';
 import { unlessSeveral } from '../named-user.ts';
+import { fieldsOf, inputOf, namesOf, type Typed, typedIn, typedOf } from '../form.ts';
 import { refusedView } from '../refused.ts';
 import { isTypedName } from '../typed-name.ts';
+import { groupForm } from './form.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/administration/paging.ts';
 import type { Refusal } from '../../../oauth/refusals.ts';
 import { singleValued } from '../../../server/parameters.ts';
@@ -150,13 +152,9 @@ export async function groupPageRoutes(
     return admin.done(uri, 'members-added');
   });
 
-  async function showEdit(
-    admin: AdminSession,
-    group: Group,
-    typed: { name: string; description: string; guarded_sources?: string },
-    refusal?: Refusal,
-  ): Promise<FastifyReply> {
+  async function showEdit(admin: AdminSession, group: Group, typed?: Typed, refusal?: Refusal): Promise<FastifyReply> {
     const uri = groupUri(group.name);
+    const form = groupForm(isGuarded(group));
     return admin.send(
       'console-group-edit',
       {
@@ -164,13 +162,9 @@ export async function groupPageRoutes(
         groupUri: uri,
         members: group.members,
         most: maxAtOnce,
-        typed: {
-          ...{ name: typed.name, description: typed.description },
-          // only a guarded group has sources that are let in
-          ...(isGuarded(group) && { guarded_sources: typed.guarded_sources ?? group.guardedSources.join('\n') }),
-        },
+        fields: fieldsOf(form, typed ?? typedOf(form, { ...group, guarded_sources: group.guardedSources })),
         form: admin.form(`${uri}/edit`),
-        ...(refusal && { refused: refusedView(refusal, ['name', 'description', 'guarded_sources']) }),
+        ...(refusal && { refused: refusedView(refusal, namesOf(form)) }),
       },
       { section: 'groups', status: refusal ? 400 : 200 },
     );
@@ -178,21 +172,18 @@ export async function groupPageRoutes(
 
   console.page(app, `${path}/:name/edit`, async (admin, request) => {
     const group = await find(nameOf(request));
-    return showEdit(admin, group, group);
+    return showEdit(admin, group);
   });
 
   app.post(`${path}/:name/edit`, async (request, reply) => {
     const sent = await submitted(request, reply, 'edit');
     if (!sent) return reply;
     const { admin, body, group } = sent;
-    const { name = '', description = '', guarded_sources = '' } = body;
-    const typed = { name, description, guarded_sources };
-    const sources = guarded_sources.split(/\s+/).filter((source) => source !== '');
+    const form = groupForm(isGuarded(group));
+    const typed = typedIn(form, body);
+    const { name, ...change } = inputOf(form, typed);
     // an import may have created a group whose name this form refuses: an unchanged name is not checked
-    const input = {
-      ...{ description, ...(name !== group.name && { name }) },
-      ...(isGuarded(group) && { guarded_sources: sources }),
-    };
+    const input = { ...change, ...(name !== group.name && { name: String(name) }) };
     const params = { name: group.name };
     const changed = await perform(changeGroup, operationContext, { params, input, actor: admin.by });
     if ('done' in changed) return admin.done(groupUri(changed.done.group.name), 'group-changed');
