@@ -4,12 +4,12 @@ import type { Connection } from '../../repositories/connections/connections.ts';
 import type { GivenTokens } from './kind.ts';
 import { isToken } from './provider-client.ts';
 
-/** A provider that says a longer life is not believed. In seconds. */
+/** The longest lifetime of an access token that the service accepts from a provider, in seconds. */
 const longest = 90 * 86_400;
 
 const tokenOf = (value: unknown): string | undefined => (isToken(value) ? value : undefined);
 
-/** The tokens of an answer; members of another form are left out. */
+/** The tokens of an answer. Members that are malformed are left out. */
 export function tokensOf(answer: Claims, now: Date): GivenTokens {
   const { expires_in: life, scope, id_token: idToken } = answer;
   const seconds = typeof life === 'number' || (typeof life === 'string' && /^\d{1,9}$/.test(life)) ? Number(life) : NaN;
@@ -22,7 +22,7 @@ export function tokensOf(answer: Claims, now: Date): GivenTokens {
   };
 }
 
-/** Undefined if the connection keeps none. */
+/** The tokens of an answer that the connection keeps; undefined if it keeps none. */
 export function keptTokens({ logout, storeTokens }: Connection, answer: Claims, now: Date): GivenTokens | undefined {
   return storeTokens || logout === 'propagate' ? tokensOf(answer, now) : undefined;
 }

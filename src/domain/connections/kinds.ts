@@ -7,7 +7,7 @@ import { createOidcKind, type OidcOptions } from './oidc/oidc.ts';
 
 export type ConnectionKindOptions = OidcOptions & LdapOptions;
 
-/** One line for each. */
+/** One line for each kind. */
 const makers: ((options: ConnectionKindOptions) => ConnectionKind)[] = [
   createOidcKind,
   createOAuthKind,
@@ -27,7 +27,7 @@ export const variantOfConnection = (
   { kind, preset }: Pick<Kept, 'kind' | 'preset'>,
 ): ConnectionVariant | undefined => kinds.get(kind)?.variant(preset);
 
-/** What follows from a connection's settings; undefined also if another version stored them, and they do not fit. */
+/** The profile of a connection; undefined also if another version stored settings that do not fit. */
 export function profileOfConnection(kinds: ConnectionKinds, connection: Kept): ConnectionProfile | undefined {
   try {
     return variantOfConnection(kinds, connection)?.profile(connection.settings);

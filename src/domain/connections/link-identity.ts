@@ -1,4 +1,4 @@
-// Finds, links or makes the user whom a verified identity is: the one routine that links, for every kind of connection (federation 4).
+// Finds, links or makes the user of a verified identity. Every kind of connection links by this routine alone (federation 4).
 import type { Config } from '../../config.ts';
 import { isUniqueViolation } from '../../database/database.ts';
 import { ownName, userName } from '../../rules/users/administration.ts';
@@ -16,19 +16,19 @@ import { type ConnectionKinds, profileOfConnection } from './kinds.ts';
 import type { VerifiedIdentity } from './kind.ts';
 import { syncUser } from './sync-user.ts';
 
-/** Where the identity arrived, and for whom. */
+/** The request in which an identity arrived. */
 export interface LinkRequest {
-  /** `link` if a signed-in user began it to link the account. */
+  /** `link` if a signed-in user began the request to link the account. */
   purpose: 'sign-in' | 'link';
   /** The session in this browser, for the purpose `link`. */
   session?: { sub: string; recent: boolean } | undefined;
   /** The user name that the user chose for a new account. */
   username?: string | undefined;
-  /** The account that the user has just proven, or whose page the user has just confirmed. */
+  /** The account that the user has just proven, or has just confirmed on its page. */
   agreed?: string | undefined;
-  /** An import of a directory found the identity: no user is there to be asked, and a refusal is no event. */
+  /** An import of a directory found the identity: it cannot ask a user, and a refusal records no event. */
   imported?: true | undefined;
-  /** Where the request comes from, for the events. */
+  /** The origin of the request, for the events. */
   by: Partial<Pick<Actor, 'address' | 'languages'>>;
 }
 
@@ -36,7 +36,7 @@ export type LinkOutcome =
   | { outcome: 'sign-in'; sub: string }
   | { outcome: 'prove'; sub: string; address: string }
   | { outcome: 'confirm'; sub: string }
-  /** A name for the new account is missing; `taken` if another account has it. */
+  /** The new account needs a name; `taken` if another account has the suggested one. */
   | { outcome: 'name'; suggested: string | undefined; taken: boolean }
   /** `leadsTo` is the connection with authority over the domain. */
   | { outcome: 'refused'; reason: LinkRefusal | 'closed'; leadsTo?: string | undefined };
@@ -59,7 +59,7 @@ export function createLinkIdentity({
       try {
         return await store.transaction((repositories) => resolve(repositories, id, identity, request));
       } catch (error) {
-        // another request took the name or the address meanwhile: the next look finds it
+        // another request took the name or the address meanwhile: the next attempt finds it
         if (!isUniqueViolation(error) || tries === 2) throw error;
       }
     }
@@ -133,7 +133,7 @@ export function createLinkIdentity({
         { ...key, sub, how, emailThen: vouched },
         request.purpose === 'sign-in' && !request.imported,
       );
-      // two identities of one connection at once (federation F9)
+      // another identity of this connection was linked to the user at the same time (federation F9)
       if (!made) return refuse('linked-otherwise');
       await repositories.auditEvents.insert({
         ...{ type: 'identity.linked', outcome: 'success', sub, ...request.by },
@@ -197,7 +197,8 @@ export function createLinkIdentity({
   }
 
   /**
-   * Reads what the rule needs, after its user is locked; the account with the address only if the connection vouches for it (federation FR2).
+   * Locks the linked user, then reads the facts for the rule. It reads the account with the address only if the connection vouches for that
+   * address (federation FR2).
    */
   async function factsOf(
     { linkedIdentities, users }: Repositories,
@@ -215,10 +216,10 @@ export function createLinkIdentity({
     const found = await linkedIdentities.find({ connectionId: id, issuer, subject });
     const linkedUser = found && (await users.lock(found.sub));
     const wordCounts = profileOfConnection(kinds, connection)?.wordCounts ?? false;
-    // of two connections with authority over a domain and one above it, the nearest one owns it
+    // if one connection has authority over a domain and another over the domain above, the first one owns it
     const owning = all.map((one) => ({ id: one.id, domains: one.authoritativeDomains, subdomains: one.subdomains }));
     const owner = address && routeOf(address.value, owning);
-    // a new user could not sign in by this connection either (security R158)
+    // a connection that enforces the domain owns it, too: a new user could not sign in by this one (security R158)
     const enforcing = address && enforcingOf(address.value, all);
     const isElsewhere = (other: { id: string } | undefined) => other !== undefined && other.id !== id;
     const ownedElsewhere = isElsewhere(owner) || isElsewhere(enforcing);
@@ -250,7 +251,7 @@ export function createLinkIdentity({
   }
 }
 
-/** The user name that the answer gives a new user. */
+/** The user name of a new user, as the answer states it. */
 function nameIn(claims: Claims, connection: Pick<Connection, 'usernameFrom' | 'usernameLocalPart'>) {
   const said = valueAt(claims, connection.usernameFrom);
   if (typeof said !== 'string') return undefined;
@@ -258,10 +259,10 @@ function nameIn(claims: Claims, connection: Pick<Connection, 'usernameFrom' | 'u
   return name.trim();
 }
 
-/** The most numbers that are tried: a name that so many users have is asked for. */
+/** The largest number that is added to a name. If all are taken, the page asks the user for a name. */
 const mostSuffixes = 100;
 
-/** The name with the first number that makes it free. */
+/** The name with the lowest number that makes it free. */
 async function freeName(name: string, isTaken: (name: string) => Promise<boolean>): Promise<string | undefined> {
   const start = [...name].slice(0, 60).join('');
   for (let number = 2; number <= mostSuffixes; number++)
@@ -270,8 +271,8 @@ async function freeName(name: string, isTaken: (name: string) => Promise<boolean
 }
 
 /**
- * Whether a user or a connection can choose this name for a new user (security R154). An address, which may be a name of that user alone,
- * gets the same answer whether it has an account or not.
+ * Whether a user or a connection can choose this name for a new user (security R154). An address can be the name of its own user only: another
+ * address gets the same answer whether it has an account or not.
  * @param owned the address of the user, if the connection has authority over it
  */
 function isUsable(name: string, owned: string | undefined): boolean {

@@ -1,12 +1,12 @@
-// Decides what becomes of the secret of a connection whose address is changed: no other site gets it (security R162).
+// Decides whether a connection keeps its secret when its address changes: no other site gets the secret (security R162).
 import { invalidRequest } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import type { Connection, ConnectionMembers } from '../../repositories/connections/connections.ts';
 import type { ConnectionVariant } from './kind.ts';
 
 /**
- * What becomes of the secret: one that was given to the other side of an address never goes to another one (security R162).
- * @throws OAuthError invalid_request if it has to be entered again
+ * Decides about the secret. The service never sends a secret that one site issued to another site (security R162).
+ * @throws OAuthError invalid_request if the administrator must enter the secret again
  */
 export function secretAt(
   variant: ConnectionVariant,
@@ -16,12 +16,12 @@ export function secretAt(
   isMoved: boolean,
 ): string | null | undefined {
   if (!isMoved || secret !== undefined || !secretEncrypted) return secret;
-  // one that is not in use now must not be used there later
+  // the new site must not get an unused secret later either
   if (variant.profile(settings).credential !== 'secret') return null;
   throw invalidRequest(refusal('connection.secret-moved', 'secret'));
 }
 
-/** Whether an address among the settings leads to another origin than before. */
+/** Whether an address among the settings has another origin than before. */
 export function hasMoved(variant: ConnectionVariant, before: ConnectionMembers, after: ConnectionMembers): boolean {
   // an older version may have stored no defaults
   const stored = variant.settings.safeParse(before.settings).data ?? before.settings;

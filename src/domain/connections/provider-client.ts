@@ -1,4 +1,4 @@
-// Sends the requests of this service to the other side of a connection, as the client that it is there.
+// Sends requests to the provider of a connection, at which this service is a client.
 import { associatedDataOf } from '../../repositories/keys/sealed-values.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { Claims } from '../../rules/connections/connection-answer.ts';
@@ -7,13 +7,13 @@ import type { Connection } from '../../repositories/connections/connections.ts';
 import { signClientAssertion } from '../../tokens/upstream-client.ts';
 import { ConnectionFailure } from './kind.ts';
 
-/** How this service authenticates there. */
+/** How this service authenticates at the provider. */
 export interface ClientAuthentication {
   clientId: string;
   method: 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt';
   /** The `aud` of an assertion. */
   audience?: string;
-  /** Makes the secret of one request out of the stored one. */
+  /** Makes the secret for one request from the stored secret. */
   secretFrom?: ((stored: string, now: Date) => Promise<string>) | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface ProviderClientOptions {
 
 export type ProviderClient = ReturnType<typeof createProviderClient>;
 
-/** Errors of a token endpoint that only an administrator can end. The last two are GitHub's. */
+/** Errors of a token endpoint that only an administrator can correct. The last two are GitHub's. */
 const ours = [
   ...['invalid_client', 'unauthorized_client', 'invalid_scope', 'invalid_request'],
   ...['incorrect_client_credentials', 'redirect_uri_mismatch'],
@@ -51,7 +51,7 @@ export function createProviderClient({ secretBox, exchange, now }: ProviderClien
     return secretBox.open(keyEncrypted, associatedDataOf('connections.key_encrypted', id)).toString();
   }
 
-  /** What authenticates a form: members of the form, or headers. */
+  /** Authenticates a form: returns members of the form, or headers. */
   async function proof(
     connection: Connection,
     { clientId: id, method, audience, secretFrom }: ClientAuthentication,
@@ -75,7 +75,7 @@ export function createProviderClient({ secretBox, exchange, now }: ProviderClien
   }
 
   return {
-    /** Sends a form as this client. @throws ConnectionFailure */
+    /** Sends a form with the authentication of this client. @throws ConnectionFailure */
     async send(
       connection: Connection,
       authentication: ClientAuthentication,
@@ -87,7 +87,7 @@ export function createProviderClient({ secretBox, exchange, now }: ProviderClien
       if (answer.status >= 500 || answer.status === 429)
         throw new ConnectionFailure('unreachable', `${url} answered ${answer.status}`);
       const body = objectOf(answer.body);
-      // GitHub answers 200 to a code that it refuses
+      // GitHub refuses a code with status 200
       if ((answer.status === 200 || answer.status === 201) && body['error'] === undefined) return body;
       const code = codeOf(body['error']);
       throw new ConnectionFailure(
@@ -95,7 +95,7 @@ export function createProviderClient({ secretBox, exchange, now }: ProviderClien
         `${url} answered ${answer.status} ${code}`,
       );
     },
-    /** Asks with an access token. @throws ConnectionFailure if there is no answer, or no such token */
+    /** Sends a request with an access token. @throws ConnectionFailure if there is no answer, or the token has no valid form */
     async read(
       url: string,
       token: unknown,
@@ -113,11 +113,11 @@ export function createProviderClient({ secretBox, exchange, now }: ProviderClien
 export const isToken = (value: unknown): value is string =>
   typeof value === 'string' && /^[\x21-\x7e]{1,16384}$/.test(value);
 
-/** The error code of an answer, from a closed list of forms: it is all that is logged of it (security R99). */
+/** The error code of an answer, if it has the form of one. The service logs nothing else of the answer (security R99). */
 const codeOf = (error: unknown): string =>
   typeof error === 'string' && /^[a-z_]{1,40}$/.test(error) ? error : 'no error code';
 
-/** What an error in the browser's answer means here; its words are neither shown nor logged (federation FR13). */
+/** The failure for an error that the browser brings. The service neither shows nor logs the provider's text (federation FR13). */
 export function failureOf(error: string | undefined): ConnectionFailure {
   const known = codeOf(error);
   // the last one is Apple's
@@ -131,7 +131,7 @@ export function failureOf(error: string | undefined): ConnectionFailure {
   return new ConnectionFailure('settings', `the answer is ${known}`);
 }
 
-/** The JSON of an answer; anything else counts as an answer that is not to be believed. @throws ConnectionFailure */
+/** Parses the JSON of an answer. @throws ConnectionFailure `answer` for anything else */
 export function jsonOf(body: string): unknown {
   try {
     return JSON.parse(body);
@@ -141,7 +141,7 @@ export function jsonOf(body: string): unknown {
   }
 }
 
-/** The same, and an object. @throws ConnectionFailure */
+/** Parses an answer that must be a JSON object. @throws ConnectionFailure */
 export function objectOf(body: string): Claims {
   const value = jsonOf(body);
   if (typeof value !== 'object' || value === null || Array.isArray(value))

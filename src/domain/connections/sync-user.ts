@@ -1,4 +1,4 @@
-// Takes over what a connection says of a linked user: claims by its rules, groups by its rules, and an address that it owns (federation 4).
+// Stores what a connection states about a linked user: claims and groups by its rules, and an address that it owns (federation 4).
 import { isDeepStrictEqual } from 'node:util';
 import { conflict } from '../../oauth/errors.ts';
 import { isOfAttribute, mappedClaims, mappedGroups, valueAt } from '../../rules/connections/connection-answer.ts';
@@ -11,7 +11,7 @@ import type { VerifiedIdentity } from './kind.ts';
 export interface Sync {
   connection: Connection;
   identity: Pick<VerifiedIdentity, 'claims' | 'address' | 'unsignedNames'>;
-  /** Locked. */
+  /** The transaction holds the user's row. */
   user: User;
   /** Whether the identity has just been linked. */
   first: boolean;
@@ -29,14 +29,14 @@ export async function syncUser(repositories: Repositories, sync: Sync): Promise<
 
 const nameClaims = ['name', 'given_name', 'family_name'];
 
-/** Without rules of its own, a connection gives claims to the users that it makes, and changes none later. */
+/** Stores claims and the address. A connection without claim rules sets the claims of users whom it makes, and changes none later. */
 async function syncMembers(repositories: Repositories, sync: Sync): Promise<void> {
   const { users, attributes, auditEvents } = repositories;
   const { connection, identity, user, first } = sync;
   const change: UserChange = {};
   const members: string[] = [];
   const { claims: ruled, unique } = await ruledClaims(repositories, sync);
-  // names that nothing signed fill an empty name at the first sign-in
+  // unsigned names fill an empty name at the first sign-in
   const isNameless = nameClaims.every((name) => user.claims[name] === undefined);
   const said = {
     ...(first && isNameless && identity.unsignedNames && mappedClaims([], identity.unsignedNames)),
@@ -64,7 +64,7 @@ async function syncMembers(repositories: Repositories, sync: Sync): Promise<void
   });
 }
 
-/** The claims by the rules of the connection, and the unique attributes among them. A value that another user has is left out. */
+/** The claims by the rules of the connection, and the unique attributes among them. It leaves out a value that another user has. */
 async function ruledClaims(
   { attributes }: Repositories,
   { connection: { claimRules }, identity, user }: Sync,
@@ -83,7 +83,7 @@ async function ruledClaims(
   };
 }
 
-/** Records that the other side has another address of the user, which is not taken over. */
+/** Records that the provider states another address of the user, which the service does not store. */
 async function noteMoved({ linkedIdentities, auditEvents }: Repositories, sync: Sync): Promise<void> {
   const { connection, identity, user, vouches } = sync;
   const address = identity.address?.value;
@@ -95,7 +95,10 @@ async function noteMoved({ linkedIdentities, auditEvents }: Repositories, sync: 
   });
 }
 
-/** The address to store as confirmed: only by authority, only in place of one of the same domains, and never that of another account. */
+/**
+ * The address to store as confirmed. The connection must have authority over it. It replaces only an address in the domains of the connection,
+ * and is never the address of another account.
+ */
 async function ownedAddress(users: Repositories['users'], sync: Sync): Promise<string | undefined> {
   const { connection, identity, user, vouches } = sync;
   const address = identity.address?.value;
@@ -119,7 +122,7 @@ async function syncGroups({ memberships, auditEvents }: Repositories, sync: Sync
       ? []
       : mappedGroups(groupRules, valueAt(identity.claims, path), identity.claims['group_dns']);
   const event = { outcome: 'success', actor: `connection:${id}`, sub: user.sub } as const;
-  // an answer that says nothing of groups takes none away (federation FR15)
+  // an answer without groups removes no membership (federation FR15)
   if (said === undefined) {
     await auditEvents.insert({ ...event, type: 'groups.unknown', detail: { connection: id } });
     return;

@@ -1,4 +1,4 @@
-// Keeps the tokens that a connection gave, encrypted, and renews an access token that expires (federation 4, FR17).
+// Keeps the tokens that a provider issued, encrypted, and renews an access token that expires (federation 4, FR17).
 import { randomUUID } from 'node:crypto';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
@@ -10,21 +10,21 @@ import type { ConnectionKinds } from './kinds.ts';
 
 /** The sealed content of a row. */
 interface Kept extends GivenTokens {
-  /** The session there in which they were given. */
+  /** The provider's session in which the tokens were issued. */
   sid?: string | undefined;
 }
 
-/** An access token of the other side that is good for a while. */
+/** An access token of the provider that is still valid. */
 export interface UpstreamAccess {
   accessToken: string;
   scope: string | undefined;
-  /** In seconds since 1970; undefined if the other side did not say. */
+  /** In seconds since 1970; undefined if the provider did not say. */
   expiresAt: number | undefined;
 }
 
-/** In seconds: a client must be able to use what it reads. */
+/** The least remaining lifetime of a token, in seconds: a client must be able to use the token that it reads. */
 const least = 30;
-/** Refreshes at a time of this instance, each of which holds a connection to the database for as long as the other side takes. */
+/** Concurrent refreshes of this instance. Each holds a connection to the database until the provider answers. */
 const mostRefreshes = 4;
 
 export type UpstreamTokens = ReturnType<typeof createUpstreamTokens>;
@@ -40,7 +40,7 @@ export function createUpstreamTokens({
   kinds: ConnectionKinds;
   now: () => Date;
 }) {
-  /** What is being refreshed now: further callers get the same answer. */
+  /** The refreshes that run now. Further callers get the same answer. */
   const refreshes = new Map<string, Promise<UpstreamAccess | undefined>>();
   const dataOf = (id: string) => associatedDataOf('upstream_tokens.sealed_encrypted', id);
 
@@ -58,14 +58,14 @@ export function createUpstreamTokens({
     return isOver ? undefined : { accessToken, scope, expiresAt };
   }
 
-  /** Whether clients get tokens of the connection now, whatever it kept before. */
+  /** Whether clients may get tokens of the connection now. Tokens that it kept before do not matter. */
   const isGiving = ({ status, storeTokens }: Connection) => storeTokens && status !== 'disabled';
 
   async function refreshed(connectionId: string, sub: string): Promise<UpstreamAccess | undefined> {
     return store.transaction(async (repositories) => {
       const row = await repositories.upstreamTokens.lock(connectionId, sub);
       const kept = row && open(row);
-      // another instance may have refreshed it while this one waited for the row
+      // another instance may have refreshed the token while this one waited for the row
       const found = kept && usable(kept);
       if (!kept || found) return found;
       const connection = await repositories.connections.find(connectionId);
@@ -77,9 +77,9 @@ export function createUpstreamTokens({
       });
       const { sid, idToken, refreshToken, scope } = kept;
       const { accessToken, expiresAt } = given ?? {};
-      // an answer without a scope or another refresh token keeps both (RFC 6749 5.1, 6); without an expiry nothing is known of it
+      // without a scope or a refresh token in the answer, both stay (RFC 6749 5.1, 6); without an expiry, the expiry is unknown
       const renewed = { accessToken, expiresAt, refreshToken: given?.refreshToken ?? refreshToken };
-      // a dead refresh token is not asked for again: the user has to sign in there
+      // the service does not send a refused refresh token again: the user must sign in at the provider
       const next: Kept = given ? { sid, idToken, ...renewed, scope: given.scope ?? scope } : { sid, idToken };
       await write(repositories, connectionId, sub, next);
       return usable(next);
@@ -87,7 +87,7 @@ export function createUpstreamTokens({
   }
 
   return {
-    /** Keeps what the settings of the connection ask for. */
+    /** Keeps the tokens that the settings of the connection ask for. */
     async keep(connection: Connection, sub: string, { sid, tokens }: VerifiedIdentity): Promise<void> {
       const { logout, storeTokens, id } = connection;
       const idToken = logout === 'propagate' ? tokens?.idToken : undefined;
@@ -99,14 +99,14 @@ export function createUpstreamTokens({
         ...(storeTokens && { accessToken, refreshToken, scope, expiresAt }),
       });
     },
-    /** The ID Token of a session: none if the user has signed in there again since. */
+    /** The ID Token of a session; undefined if the user has signed in at the provider again since. */
     async idTokenOf(sub: string, { connectionId, sid }: UpstreamSession): Promise<string | undefined> {
       const row = await store.upstreamTokens.find(connectionId, sub);
       const kept = row && open(row);
       return kept && kept.sid === sid ? kept.idToken : undefined;
     },
     /**
-     * An access token of the other side; undefined if there is none, or if it expired and cannot be refreshed.
+     * An access token of the provider; undefined if there is none, or if it expired and cannot be refreshed.
      * @throws ConnectionFailure with `unreachable`
      */
     async accessOf(connectionId: string, sub: string): Promise<UpstreamAccess | undefined> {

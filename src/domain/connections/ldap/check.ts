@@ -1,4 +1,4 @@
-// Tests a connection to a directory, and names the first thing that is wrong.
+// Tests a connection to a directory, and names the first problem.
 import { associatedDataOf } from '../../../repositories/keys/sealed-values.ts';
 import type { SecretBox } from '../../../crypto/secret-box.ts';
 import {
@@ -12,7 +12,7 @@ import { addressIn, findEntry, searchOf, subjectOf } from './entries.ts';
 import { groupsOf, seesGroups } from './groups.ts';
 import { type LdapSettings, settingsOf } from './settings.ts';
 
-/** What is wrong, each with the sentence for commands and programs; the console has its own words, `console.directory.check.{problem}`. */
+/** The problems of a connection, each with its sentence for commands and the API. The console shows `console.directory.check.{problem}`. */
 export const checkProblems = {
   secret: 'the service account has no password: set the secret',
   'not-allowed': 'the directory is not in CONNECTIONS_ALLOW: an operator must name its host and port there',
@@ -34,22 +34,22 @@ export type CheckProblem = keyof typeof checkProblems;
 
 export interface CheckResult {
   problem: CheckProblem | undefined;
-  /** How many users were looked at. */
+  /** The number of users that the test read. */
   users: number;
-  /** The groups of the user who was named, as rules see them; undefined if the directory did not say. */
+  /** The groups of the named user, as the group rules get them; undefined if the directory did not say. */
   groups?: string[] | undefined;
 }
 
-/** What is wrong where the directory gives no usable answer. */
+/** The problem for each failure of a directory that gives no usable answer. */
 const problemOf: Record<DirectoryFailure, CheckProblem> = {
   ...{ address: 'not-allowed', connection: 'unreachable', tls: 'certificate', credentials: 'credentials' },
   ...{ search: 'base', limit: 'base' },
 };
 
-/** How many users are looked at. */
+/** The number of users that the test reads. */
 const looked = 20;
 
-/** A refused step of the test. */
+/** A step of the test failed. */
 class Wrong extends Error {
   readonly problem: CheckProblem;
   constructor(problem: CheckProblem, cause?: unknown) {
@@ -58,7 +58,7 @@ class Wrong extends Error {
   }
 }
 
-/** @param name of a user whose groups are read, too */
+/** @param name the name of a user whose groups the test reads, too */
 export async function checkDirectory(
   connection: Connection,
   { directories, secretBox }: { directories: Directories; secretBox: SecretBox },

@@ -1,4 +1,4 @@
-// Reads users of a directory: where they are, who an entry is, and what it says.
+// Reads users of a directory: searches for their entries, and reads the identity and the claims of an entry.
 import { addressOf, type Claims } from '../../../rules/connections/connection-answer.ts';
 import { isSubject } from '../../../rules/connections/connection-answer.ts';
 import { directoryId } from '../../../rules/connections/directory-id.ts';
@@ -18,7 +18,7 @@ export const addressIn = ({ url, starttls, ca, bind_dn }: LdapSettings, password
   ...{ url, startTls: starttls, ca, bindDn: bind_dn, bindPassword: password },
 });
 
-/** The claims of an entry that are read without rules, by the attributes that say them; the first one that is there counts. */
+/** The claims that need no rule, with their attributes. The first attribute with a value counts. */
 const usual: Readonly<Record<string, readonly string[]>> = {
   name: ['displayName', 'cn'],
   given_name: ['givenName'],
@@ -29,12 +29,12 @@ const usual: Readonly<Record<string, readonly string[]>> = {
 
 /** The bit of userAccountControl that disables an account of Active Directory (MS-ADTS 2.2.16). */
 const disabledBit = 2;
-/** What marks an entry that stands for another one. */
+/** The object classes of entries that point to another entry. */
 const pointers = ['alias', 'referral'];
 
 const isAttribute = (name: string) => /^[a-z][a-z0-9-]{0,62}$/i.test(name);
 
-/** What a search for users asks for. @param more further attributes */
+/** The search for users with its filter and attributes. @param more further attributes */
 export function searchOf(
   connection: Connection,
   filter: DirectoryFilter,
@@ -49,22 +49,22 @@ export function searchOf(
   return { base, filter, attributes, binary: isActiveDirectory ? [id, sidAttribute] : [] };
 }
 
-/** The identity of an entry of Active Directory in its domain. */
+/** The security identifier of an entry of Active Directory. */
 export const sidAttribute = 'objectSid';
 const primaryAttributes = ['primaryGroupID', sidAttribute];
 
-/** Whether groups name their members by the name that users type (RFC 2307). */
+/** Whether groups list their members by the name that users type (RFC 2307). */
 export const isByUid = (memberAttribute: string): boolean => memberAttribute.toLowerCase() === 'memberuid';
 
-/** Whether the attribute for memberships is one of the user: memberOf. */
+/** Whether memberships are an attribute of the user: memberOf. */
 export const isOfUser = (memberAttribute: string): boolean => memberAttribute.toLowerCase() === 'memberof';
 
-/** A user whose name is the typed one. The value is compared by the directory, and never part of a text (federation FR31). */
+/** The filter for users with the typed name. The directory compares the value, which is never pasted into the text of a filter (federation FR31). */
 const filterOf = (connection: Connection, attribute: string, value: string): DirectoryFilter => ({
   all: [{ text: settingsOf(connection).user_filter }, { attribute, value }],
 });
 
-/** What the directory calls the user for ever; undefined if the entry has none, or only stands for another entry (federation F52). */
+/** The permanent id of the user in the directory. Undefined if the entry has none, or only points to another entry (federation F52). */
 export function subjectOf(connection: Connection, entry: DirectoryEntry): string | undefined {
   const id = settingsOf(connection).id_attribute.toLowerCase();
   const classes = (entry.attributes.get('objectclass') ?? []).map((one) => one.toLowerCase());
@@ -75,7 +75,7 @@ export function subjectOf(connection: Connection, entry: DirectoryEntry): string
   return isSubject(subject) ? subject : undefined;
 }
 
-/** Whether Active Directory lets the user not sign in: the account is disabled, or has expired. */
+/** Whether Active Directory refuses the user's sign-in: the account is disabled, or has expired. */
 export function isDisabled(entry: DirectoryEntry, now: Date): boolean {
   const control = entry.attributes.get('useraccountcontrol')?.[0];
   if (control !== undefined && (Number(control) & disabledBit) !== 0) return true;
@@ -83,7 +83,7 @@ export function isDisabled(entry: DirectoryEntry, now: Date): boolean {
   return end !== undefined && /^\d{1,19}$/.test(end) && hasPassed(BigInt(end), now);
 }
 
-/** Intervals of 100 nanoseconds from 1601 on; 0 and the greatest number mean never (MS-ADA1 2.1). */
+/** Whether an account has expired. `end` counts intervals of 100 nanoseconds since 1601; 0 and the greatest number mean never (MS-ADA1 2.1). */
 function hasPassed(end: bigint, now: Date): boolean {
   const until = end / 10_000n - 11_644_473_600_000n;
   return end !== 0n && until <= BigInt(now.getTime());
@@ -105,7 +105,7 @@ export function identityOf(
 ): VerifiedIdentity {
   const claims = claimsOf(connection, entry, groups);
   return {
-    // a directory has no issuer: the connection is one
+    // a directory has no issuer, so the id of the connection is the issuer
     ...{ issuer: connection.id, subject, claims, address: addressOf(claims) },
     ...{ authTime, amr: ['fed'], sid: undefined },
   };
@@ -128,8 +128,8 @@ function claimsOf(connection: Connection, entry: DirectoryEntry, groups: Directo
 }
 
 /**
- * The entry with a typed name: of the login attributes the first by which there is exactly one entry counts, so that a value of a later one,
- * such as an address, takes no user's name (security R163). All are asked at once, so that an unknown name costs what a known one does.
+ * Finds the entry with a typed name. The first login attribute by which there is exactly one entry counts: a user whose address is another
+ * user's name does not get that user's name (security R163). All attributes are searched at once, so an unknown name costs as much as a known one.
  * @throws DirectoryUnavailable
  */
 export async function findEntry(
@@ -145,13 +145,13 @@ export async function findEntry(
   return { entry, ambiguous: found.includes('many') };
 }
 
-/** The one entry that fits; `many` if there are several. */
+/** The only entry that matches; `many` if there are several. */
 async function findOne(
   directory: DirectoryConnection,
   connection: Connection,
   filter: DirectoryFilter,
 ): Promise<DirectoryEntry | 'many' | undefined> {
-  // two are enough to know; a directory with more says so by its limit
+  // two entries show that there are several; a directory with more reports that its limit is exceeded
   const found = await directory.search({ ...searchOf(connection, filter), limit: 2 }).catch((error: unknown) => {
     if ((error as { failure?: unknown }).failure === 'limit') return 'many' as const;
     throw error;

@@ -1,16 +1,16 @@
-// Reads the groups of a directory's users: those of one user at a sign-in, or all of them for an import (federation 6).
+// Reads the groups of a directory's users: the groups of one user at a sign-in, or all groups for an import (federation 6).
 import { isWithin, keyOfName, nameKey, ownValue, readName } from '../../../rules/connections/distinguished-name.ts';
 import type { DirectoryConnection, DirectoryEntry, DirectoryFilter } from '../../../outbound/directory-address.ts';
 import { type LdapSettings } from './settings.ts';
 import { type DirectoryGroups, isByUid, isOfUser } from './entries.ts';
 import { isItself, primaryGroup, rememberedPrimaryGroup } from './primary-group.ts';
 
-/** The rule by which Active Directory itself follows groups in groups. */
+/** The matching rule with which Active Directory itself follows nested groups. */
 const inChain = '1.2.840.113556.1.4.1941';
-/** The most groups of a user, and of a directory. */
+/** The most groups of a user, and the most of a directory. */
 const maxOfUser = 5_000;
 const maxGroups = 100_000;
-/** How deep groups in groups are followed. */
+/** The most levels of nested groups that the service follows. */
 const maxDepth = 50;
 
 interface Group {
@@ -19,7 +19,10 @@ interface Group {
   dn: string;
 }
 
-/** A group by its entry; undefined if it is outside the base, or its name cannot be read: that never means all groups (keycloak#41842). */
+/**
+ * The group of an entry; undefined if the entry is outside the base, or if a name cannot be read. An unreadable base never admits all groups
+ * (keycloak#41842).
+ */
 function groupOf(settings: LdapSettings, dn: string): Group | undefined {
   const base = readName(settings.group_base ?? '');
   const name = readName(dn);
@@ -28,15 +31,15 @@ function groupOf(settings: LdapSettings, dn: string): Group | undefined {
 
 const isActiveDirectory = ({ id_attribute: id }: LdapSettings) => id === 'objectGUID';
 
-/** What a group's member attribute calls an entry. */
+/** The value by which a group's member attribute names an entry. */
 function calledIn({ member_attribute: member, login_attributes: logins }: LdapSettings, entry: DirectoryEntry): string {
   // posixGroup names its members by their uid (RFC 2307)
   return isByUid(member) ? (entry.attributes.get(logins[0]!.toLowerCase())?.[0] ?? '') : entry.dn;
 }
 
 /**
- * A user's groups. Undefined if the directory did not say: no base is set, a search failed, or no group can be seen at all.
- * None is an empty list, which is another outcome (federation FR15).
+ * Reads a user's groups. Undefined if they are unknown: no base is set, a search failed, or the service account sees no group at all.
+ * A user without groups has an empty list, which is another outcome (federation FR15).
  */
 export async function groupsOf(
   directory: DirectoryConnection,
@@ -95,7 +98,7 @@ async function readGroups(
       add(await search({ attribute: member, rule: inChain, value }));
   } else {
     let level = [...ofPrimary, ...add(await search({ attribute: member, value: called }))];
-    // groups that contain each other are found once (federation F57)
+    // groups that contain each other count once (federation F57)
     for (let depth = 0; nested && level.length > 0 && depth < maxDepth; depth++) {
       const next: DirectoryEntry[] = [];
       for (const { dn } of level) next.push(...add(await search({ attribute: member, value: dn })));
@@ -106,7 +109,7 @@ async function readGroups(
   return found.size > 0 || (await seesGroups(directory, settings)) ? groupsIn(found) : undefined;
 }
 
-/** The entries and, level by level, the groups that contain them, by an attribute such as memberOf. */
+/** The given groups, and level by level the groups that contain them, by an attribute such as memberOf. */
 async function withParents(directory: DirectoryConnection, member: string, own: readonly string[]): Promise<string[]> {
   const known = new Map(own.map((dn) => [nameKey(dn), dn]));
   for (const dn of known.values()) {
@@ -119,15 +122,15 @@ async function withParents(directory: DirectoryConnection, member: string, own: 
   return [...known.values()];
 }
 
-/** A group that the service account cannot see is in no group that counts. */
+/** If the service account cannot see a group, the groups that contain it do not count. */
 function unlessUnseen(error: unknown): DirectoryEntry[] {
   if ((error as { failure?: unknown }).failure !== 'search') throw error;
   return [];
 }
 
 /**
- * Whether the service account sees any group that names members: without, a user without groups is not known to be in none. Groups of
- * another class than the attribute's name none.
+ * Whether the service account sees any group with members. If it sees none, a user without groups may still be in a group. Groups of a class
+ * that does not have the member attribute have no members.
  */
 export async function seesGroups(directory: DirectoryConnection, settings: LdapSettings): Promise<boolean> {
   const { group_base: base, group_filter: text, member_attribute: member } = settings;
@@ -146,11 +149,11 @@ function groupsIn(found: ReadonlyMap<string, Group>): DirectoryGroups {
   return { names: [...new Set(groups.map(({ name }) => name))].sort(), dns: groups.map(({ dn }) => dn).sort() };
 }
 
-/** The groups of every user, by what an import has read of the user. */
+/** Returns the groups of a user whose entry an import has read. */
 export type GroupsOfEntry = (entry: DirectoryEntry) => Promise<DirectoryGroups | undefined>;
 
 /**
- * Reads all groups with their members, a page at a time, so that an import asks no question for each user.
+ * Reads all groups with their members, a page at a time, so that an import needs no search for each user.
  * @param alive called for each page
  * @throws DirectoryUnavailable
  */
@@ -168,7 +171,7 @@ export async function readAllGroups(
     return byUid ? value : name && keyOfName(name);
   };
   const groups = new Map<string, Group>();
-  /** The groups in which a member is, by the member's key. */
+  /** The groups of each member, by the member's key. */
   const containing = new Map<string, string[]>();
   for await (const page of directory.pages({ base, filter: { text }, attributes: ['cn', member] }, size)) {
     await alive();
@@ -185,10 +188,10 @@ export async function readAllGroups(
     }
   }
   const parentsOf = (key: string) => containing.get(key) ?? [];
-  // most users have the same one
+  // most users have the same primary group
   const primaryOf = rememberedPrimaryGroup(directory, settings);
   return async (entry) => {
-    // without any member, the attribute is not that of the groups
+    // if no group has a member, the member attribute is not the one that these groups use
     if (containing.size === 0 || groups.size > maxGroups) return undefined;
     const own = keyOf(calledIn(settings, entry));
     const found = new Set(own === undefined ? [] : parentsOf(own));

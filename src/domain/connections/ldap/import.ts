@@ -20,12 +20,12 @@ import { addressIn } from './entries.ts';
 import { type DirectoryContents, ImportRefused, readDirectory } from './read-directory.ts';
 import { settingsOf } from './settings.ts';
 
-/** Everything is read once a day. */
+/** Milliseconds between two imports that read everything: a day. */
 const fullInterval = 24 * 3_600_000;
-/** After how many users a run keeps its lease. */
+/** The number of users after which a run extends its lease. */
 const step = 50;
 
-/** Another instance has the run, or this one stops. */
+/** Another instance has taken over the run, or this one stops. */
 class RunEnded extends Error {}
 
 export interface DirectoryImportOptions {
@@ -66,7 +66,7 @@ export function createDirectoryImports(options: DirectoryImportOptions) {
       if (result.state === 'failed' && (due.state !== 'failed' || due.problem !== result.problem))
         await record('import.failed', id, { reason: result.problem });
     } catch (error) {
-      // the next instance begins it anew
+      // another instance starts the run again
       await store.directoryImports.release(id, holder);
       if (!(error instanceof RunEnded)) throw error;
     }
@@ -117,7 +117,7 @@ export function createDirectoryImports(options: DirectoryImportOptions) {
     const { id } = connection;
     const [linked, seen] = await Promise.all([store.directoryImports.linked(id), store.directoryImports.seen(id)]);
     const enabled = linked.filter((one) => one.enabled);
-    // what an administrator has done about a user who is gone already stays
+    // if an earlier run found a user gone, the administrator's later decision about the user stays
     const leaving = enabled.filter(
       ({ subject }) => present.get(subject) !== true && (seen.get(subject)?.present ?? true),
     );
@@ -126,7 +126,7 @@ export function createDirectoryImports(options: DirectoryImportOptions) {
     };
     if (isHeld(leaving.length, enabled.length, approved))
       return { state: 'held', counts: { found: present.size, disabled: leaving.length }, full: false };
-    // an administrator has enabled a user who is gone: if the user is disabled again, that is the administrator's decision
+    // an administrator has enabled a user who is gone: if an administrator disables the user again, no later import enables the user
     for (const { subject } of enabled) {
       const before = seen.get(subject);
       if (before?.disabled && present.get(subject) !== true)
@@ -145,7 +145,7 @@ export function createDirectoryImports(options: DirectoryImportOptions) {
     return { state: 'done', counts, mark, full: isDaily };
   }
 
-  /** Links, makes, enables or changes one user by the one routine that links. */
+  /** Links, makes, enables or changes one user by the routine that links identities. */
   async function takeOver(
     connection: Connection,
     identity: VerifiedIdentity,
@@ -162,12 +162,12 @@ export function createDirectoryImports(options: DirectoryImportOptions) {
     if (!isTaken) counts.skipped++;
     else if (!known.has(identity.subject)) counts.created++;
     else if (!isSame) counts.changed++;
-    // an entry that no user took is tried again the next day
+    // the next daily import tries an entry again that no user took
     const entry = { digest: isTaken ? digest : Buffer.alloc(0), present: true, disabled: false };
     await store.directoryImports.note(id, identity.subject, entry);
   }
 
-  /** Enables a user whom an import disabled; what an administrator disabled stays so. */
+  /** Enables a user whom an import disabled. A user whom an administrator disabled stays disabled. */
   async function enable({ id }: Connection, { subject }: VerifiedIdentity, counts: ImportCounts): Promise<void> {
     const isEnabled = await store.transaction(async ({ linkedIdentities, users, auditEvents, directoryImports }) => {
       const link = await linkedIdentities.find({ connectionId: id, issuer: id, subject });
@@ -182,7 +182,10 @@ export function createDirectoryImports(options: DirectoryImportOptions) {
     if (isEnabled) counts.enabled++;
   }
 
-  /** Disables a user who is gone, with all sessions and tokens (security R54, federation FR37). An administrator only loses the sessions that came this way. */
+  /**
+   * Disables a user who is gone, and ends all sessions and tokens (security R54, federation FR37). An administrator stays enabled, and loses only
+   * the sessions that came by this connection.
+   */
   async function leave({ id }: Connection, subject: string, sub: string, counts: ImportCounts): Promise<void> {
     const left = await store.transaction(async ({ users, connections, auditEvents, directoryImports }) => {
       const user = await users.lock(sub);
@@ -206,7 +209,7 @@ export function createDirectoryImports(options: DirectoryImportOptions) {
   }
 }
 
-/** Of all that decides what is taken over. */
+/** The digest of the settings and of the claims that the import stores. */
 const digestOf = ({ version }: Connection, { claims, address }: VerifiedIdentity): Buffer =>
   createHash('sha256')
     .update(JSON.stringify([version, claims, address]))

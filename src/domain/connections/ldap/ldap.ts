@@ -17,20 +17,20 @@ type Code = `connection.directory-${'address' | 'plain' | 'not-allowed' | 'filte
 const refused = (code: Code, member: string) => new OAuthError('invalid_request', refusal(code, `settings.${member}`));
 
 const variant: ConnectionVariant = {
-  // a variant of any kind has settings of its own shape
+  // each kind has its own shape of settings, which the common type does not know
   settings: ldapSettings as unknown as ConnectionVariant['settings'],
   trusted: [
     ...['url', 'starttls', 'ca', 'bind_dn', 'base', 'user_filter', 'login_attributes', 'id_attribute'],
     ...['group_base', 'group_filter', 'member_attribute', 'nested'],
   ],
-  // the connection itself is the issuer; few directories say whether an address is verified (federation 4)
+  // the id of the connection is the issuer; few directories state whether an address is verified (federation 4)
   profile: () => ({ issuer: undefined, credential: 'secret', wordCounts: false, isPosted: false }),
 };
 
 export const createLdapKind = ({ directories, directoriesAllowed }: LdapOptions): ConnectionKind => ({
   kind: 'ldap',
   variant: (preset) => (preset === undefined ? variant : undefined),
-  /** Checks what needs no network: saving opens no connection (federation F59). */
+  /** Checks the settings without the network: saving opens no connection (federation F59). */
   async discover({ settings: given }) {
     const { url, starttls, user_filter, group_filter, base, bind_dn, group_base } = settingsOf({ settings: given });
     const problem = addressProblem({ url, startTls: starttls }, directoriesAllowed);

@@ -1,10 +1,10 @@
-// Finds the primary group of a user, which no list of members names: that of Active Directory, and that of POSIX accounts (RFC 2307).
+// Finds the primary group of a user in Active Directory or of a POSIX account (RFC 2307). The group's list of members does not name the user.
 import { readName } from '../../../rules/connections/distinguished-name.ts';
 import type { DirectoryConnection, DirectoryEntry, DirectoryFilter } from '../../../outbound/directory-address.ts';
 import { isByUid, sidAttribute } from './entries.ts';
 import type { LdapSettings } from './settings.ts';
 
-/** The entry of this name, in a search for groups. Active Directory compares names with this attribute. */
+/** The filter for the entry with this name, in a search for groups. Active Directory compares names with distinguishedName. */
 export const isItself = (dn: string): DirectoryFilter => ({
   any: ['distinguishedName', 'entryDN'].map((attribute) => ({ attribute, value: dn })),
 });
@@ -19,7 +19,7 @@ export async function primaryGroup(
   return sought && readPrimaryGroup(directory, settings, entry, sought);
 }
 
-/** The same for many users: each group is read once. */
+/** Finds the primary groups of many users, and reads each group once. */
 export function rememberedPrimaryGroup(directory: DirectoryConnection, settings: LdapSettings) {
   const known = new Map<string, Promise<string | undefined>>();
   return async (entry: DirectoryEntry): Promise<string | undefined> => {
@@ -37,7 +37,7 @@ interface Sought {
   value: Buffer;
 }
 
-/** By what the group is found. In Active Directory its identity is that of the user with another last number (MS-DTYP 2.4.2). */
+/** The attribute and value that find the group. In Active Directory, its SID is the user's SID with another last number (MS-DTYP 2.4.2). */
 function soughtGroup(settings: LdapSettings, entry: DirectoryEntry): Sought | undefined {
   if (isByUid(settings.member_attribute)) {
     const gid = entry.attributes.get('gidnumber')?.[0];
@@ -52,7 +52,7 @@ function soughtGroup(settings: LdapSettings, entry: DirectoryEntry): Sought | un
   return { attribute: sidAttribute, value };
 }
 
-/** In Active Directory it may be outside the base of the groups, and be in groups that are within. */
+/** Searches for the group. In Active Directory it may be outside the base of the groups, and a member of groups below the base. */
 async function readPrimaryGroup(
   directory: DirectoryConnection,
   settings: LdapSettings,
@@ -69,7 +69,7 @@ async function readPrimaryGroup(
   return found.length === 1 ? found[0]!.dn : undefined;
 }
 
-/** The name of the domain in which an entry of Active Directory is. */
+/** The name of the domain of an entry of Active Directory. */
 function domainOf(dn: string): string | undefined {
   const name = readName(dn);
   if (!name) return undefined;

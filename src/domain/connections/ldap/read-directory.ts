@@ -1,4 +1,4 @@
-// Reads what an import needs from a directory before anything is changed: who is there, who is disabled, and what has changed (federation 6).
+// Reads the users of a directory for an import, before the import changes anything: the present, the disabled and the changed users (federation 6).
 import type { DirectoryConnection, DirectoryEntry, DirectoryFilter } from '../../../outbound/directory-address.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
 import { type LdapSettings, settingsOf } from './settings.ts';
@@ -6,7 +6,7 @@ import { identityOf, isDisabled, searchOf, subjectOf } from './entries.ts';
 import { readAllGroups } from './groups.ts';
 import type { VerifiedIdentity } from '../kind.ts';
 
-/** Why a run changes nothing although the directory answered. */
+/** The directory answered, but the run must change nothing. */
 export class ImportRefused extends Error {
   readonly problem: 'nothing' | 'twice' | 'many';
   constructor(problem: ImportRefused['problem'], message: string) {
@@ -16,26 +16,26 @@ export class ImportRefused extends Error {
 }
 
 export interface DirectoryContents {
-  /** Whether a user is enabled there, by the subject: all users of the directory. */
+  /** All users of the directory, by subject, and whether each is enabled there. */
   present: ReadonlyMap<string, boolean>;
   /** The enabled users whose entry was read. */
   identities: readonly VerifiedIdentity[];
-  /** How far changes are known now; undefined if the directory does not say. */
+  /** The position up to which changes were read; undefined if the directory has none. */
   mark: string | undefined;
 }
 
 /** The most users of a directory. */
 const maxUsers = 200_000;
-/** After how many users whose groups are read the run shows that it goes on. */
+/** The number of users after which the run extends its lease while it reads their groups. */
 const step = 20;
 /** Seconds by which the clocks of the servers of a directory may differ. */
 const overlap = 300;
 
 /**
- * @param since how far changes were read; undefined to read everything
- * @param now by which accounts expire
+ * @param since the position up to which the last import read changes; undefined to read everything
+ * @param now the time that decides whether an account has expired
  * @param alive called for each page; throws if the run is no longer this instance's
- * @throws DirectoryUnavailable, ImportRefused: then nothing is known, and nothing changes (federation FR15)
+ * @throws DirectoryUnavailable, ImportRefused: then the users are unknown, and the import changes nothing (federation FR15)
  */
 export async function readDirectory(
   directory: DirectoryConnection,
@@ -47,7 +47,7 @@ export async function readDirectory(
   const settings = settingsOf(connection);
   const start = await positionOf(directory, settings);
   const from = since !== undefined && start?.server === serverOf(since) ? changesSince(settings, since) : undefined;
-  // a change of a group can be one of any user's groups
+  // a changed group can change the groups of any user
   const full = from === undefined || (await groupsChanged(directory, settings, from));
   const present = new Map<string, boolean>();
   const changed: { entry: DirectoryEntry; subject: string }[] = [];
@@ -86,21 +86,21 @@ export async function readDirectory(
   for (const { entry, subject } of changed) {
     if (present.get(subject) !== true) continue;
     identities.push(identityOf(connection, entry, subject, await groupsOf!(entry), undefined));
-    // by memberOf, the groups of each user can take questions of their own
+    // with memberOf, the groups of each user can need searches of their own
     if (identities.length % step === 0) await alive();
   }
   return { present, identities, mark: start && newest !== undefined ? `${start.server} ${newest}` : undefined };
 }
 
 interface Position {
-  /** The server whose numbers these are; empty where changes are known by their time. */
+  /** The server that counts the changes; empty if the directory tells changes by their time. */
   server: string;
   at: string | undefined;
 }
 
 const serverOf = (mark: string): string => mark.split(' ')[0]!;
 
-/** Where the changes of the directory stand. Each server of Active Directory has its own numbers (MS-ADTS 3.1.1.1.9). */
+/** The present position of the directory. Each server of Active Directory numbers its changes itself (MS-ADTS 3.1.1.1.9). */
 async function positionOf(directory: DirectoryConnection, settings: LdapSettings): Promise<Position | undefined> {
   if (settings.id_attribute !== 'objectGUID') return { server: '', at: undefined };
   const attributes = ['highestCommittedUSN', 'dsServiceName'];
@@ -112,7 +112,7 @@ async function positionOf(directory: DirectoryConnection, settings: LdapSettings
   return { server: Buffer.from(name).toString('base64url'), at };
 }
 
-/** The entries that may have changed since; undefined if that is not known. */
+/** The filter for entries that may have changed since a position; undefined if the position cannot be read. */
 function changesSince({ id_attribute: id }: LdapSettings, mark: string): DirectoryFilter | undefined {
   const at = mark.split(' ')[1] ?? '';
   if (id === 'objectGUID')

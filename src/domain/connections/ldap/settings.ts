@@ -1,4 +1,4 @@
-// Holds the settings of a connection to a directory, with what each preset fills in (federation 6).
+// Holds the settings of a connection to a directory, and the defaults of each preset (federation 6).
 import { z } from 'zod';
 import { rule } from '../../../oauth/refusals.ts';
 import { text } from '../../../oauth/text.ts';
@@ -6,7 +6,7 @@ import type { Connection } from '../../../repositories/connections/connections.t
 
 export const directoryPresets = ['openldap', 'active_directory', '389ds', 'freeipa'] as const;
 
-/** The attributes that name an entry for ever: none of them is given to a second one. */
+/** The attributes with the permanent id of an entry. A directory gives no value to a second entry. */
 export const idAttributes = ['entryUUID', 'objectGUID', 'nsUniqueId', 'ipaUniqueID'] as const;
 
 interface Defaults {
@@ -85,25 +85,25 @@ const shape = z.strictObject({
     .describe('Wrong passwords of a user in 15 minutes that reach the directory.'),
 });
 
-/** An empty text is a setting that is not given. */
+/** Treats a setting with an empty text as absent. */
 const withoutEmpty = (given: unknown): unknown =>
   typeof given === 'object' && given !== null && !Array.isArray(given)
     ? Object.fromEntries(Object.entries(given).filter(([name, value]) => value !== '' || name === 'url'))
     : given;
 
-/** The class of the groups that name their members by another attribute than the preset's (RFC 4519, RFC 2307). */
+/** The filter for groups whose member attribute is not the preset's (RFC 4519, RFC 2307). */
 const groupClasses: Readonly<Record<string, string>> = {
   uniquemember: '(objectClass=groupOfUniqueNames)',
   memberuid: '(objectClass=posixGroup)',
 };
 
-/** The defaults of a preset, with the class of groups that fits the attribute for memberships. */
+/** The defaults of a preset, with the group filter that fits the member attribute. */
 function defaultsOf(preset: keyof typeof defaults, member: string | undefined): Defaults {
   const filter = preset === 'active_directory' ? undefined : groupClasses[member?.toLowerCase() ?? ''];
   return { ...defaults[preset], ...(filter !== undefined && { group_filter: filter }) };
 }
 
-/** What is not given comes from the preset, so that what is stored is what is done. */
+/** The preset fills in absent settings, so the stored settings are those that the service uses. */
 export const ldapSettings = z.preprocess(withoutEmpty, shape).transform((given) => ({
   ...defaultsOf(given.preset, given.member_attribute),
   ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
@@ -112,6 +112,6 @@ export const ldapSettings = z.preprocess(withoutEmpty, shape).transform((given) 
 export const ldapShape = shape.shape;
 export type LdapSettings = z.infer<typeof shape> & Defaults;
 
-/** The settings as saving checked them: the column is JSON of every kind. */
+/** The stored settings. They were checked when they were saved; the column holds the settings of every kind as JSON. */
 export const settingsOf = ({ settings }: Pick<Connection, 'settings'>): LdapSettings =>
   settings as unknown as LdapSettings;

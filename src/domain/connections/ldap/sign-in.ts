@@ -1,4 +1,4 @@
-// Verifies the name and the password of a user at the directories that are connected (federation 6).
+// Verifies the name and the password of a user at the connected directories (federation 6).
 import { randomBytes } from 'node:crypto';
 import { associatedDataOf } from '../../../repositories/keys/sealed-values.ts';
 import type { SecretBox } from '../../../crypto/secret-box.ts';
@@ -14,7 +14,7 @@ import { addressIn, findEntry, identityOf, searchOf, subjectOf } from './entries
 import { groupsOf } from './groups.ts';
 import { settingsOf } from './settings.ts';
 
-/** What Active Directory says only to the right password (federation 6). Its words are `login.problem.directory-{reason}`. */
+/** The reasons that Active Directory states only for the right password (federation 6). The page shows `login.problem.directory-{reason}`. */
 const reasons: Readonly<Record<string, RightPassword>> = {
   '532': 'password-expired',
   '533': 'disabled',
@@ -25,18 +25,18 @@ export type RightPassword = 'password-expired' | 'disabled' | 'account-expired' 
 
 export type DirectoryAnswer =
   | { outcome: 'right'; connection: Connection; identity: VerifiedIdentity }
-  /** The password is right, and the directory admits the user only after something else is done. */
+  /** The password is right, but the directory does not admit the user before the reason is resolved. */
   | { outcome: 'refused'; connection: Connection; reason: RightPassword }
-  /** The user is unknown, the password is wrong, or there were too many tries: the answer does not tell. */
+  /** The user is unknown, the password is wrong, or there were too many attempts. The answer does not tell which. */
   | { outcome: 'wrong' }
-  /** A directory gave no usable answer, and no other one knows the user. */
+  /** A directory gave no usable answer, and no other directory accepted the password. */
   | { outcome: 'unreachable'; connection: Connection };
 
-/** The name and the password that a user typed, and the browser of the user if it is known. */
+/** The name and the password that a user typed, and the user's browser if it has a device cookie. */
 export interface Typed {
   name: string;
   password: string;
-  /** Of the device cookie. */
+  /** The digest of the device cookie. */
   browser: Buffer | undefined;
 }
 
@@ -45,13 +45,13 @@ interface DirectorySignInOptions {
   directories: Directories;
   secretBox: SecretBox;
   limits: Limits;
-  /** Failures in a row before an account's first pause; 0 for no limit. */
+  /** Consecutive failures before an account's first pause; 0 for no limit. */
   freeFailures: number;
   now: () => Date;
   warn(connection: Connection, error: unknown): void;
 }
 
-/** Milliseconds for one directory, whatever it does. */
+/** The most milliseconds that a sign-in waits for one directory. */
 const longestAnswer = 4_500;
 
 export type DirectorySignIn = ReturnType<typeof createDirectorySignIn>;
@@ -59,12 +59,12 @@ export type DirectorySignIn = ReturnType<typeof createDirectorySignIn>;
 export function createDirectorySignIn(options: DirectorySignInOptions) {
   const { store, directories, secretBox, limits, freeFailures, now, warn } = options;
   const slots = createSlots({ running: 8, waiting: 100 });
-  // tries at one user wait for each other: each counts until it is verified, so of many right ones at once some would exceed the limit
+  // attempts for one user run one after another: each counts until it is verified, so many right passwords at once would exceed the limit
   const byUser = createKeyedMutex((error) => error instanceof DirectoryUnavailable);
 
   /**
    * Asks one directory after the other, until one accepts the password.
-   * @param connections enabled ones
+   * @param connections the enabled ones
    */
   return async (connections: readonly Connection[], typed: Typed): Promise<DirectoryAnswer> => {
     let answer: DirectoryAnswer = { outcome: 'wrong' };
@@ -106,7 +106,7 @@ export function createDirectorySignIn(options: DirectorySignInOptions) {
       return reason ? { outcome: 'refused', connection, reason } : { outcome: 'wrong' };
     }
     const identity = await directories.use(address, async (directory) => {
-      // read again by its own name: it may have been changed since it was found (federation F56)
+      // reads the entry again by its distinguished name: it may have changed since the search (federation F56)
       const search = searchOf(connection, { text: settings.user_filter });
       const again = await directory.search({ ...search, base: found.dn, scope: 'base', limit: 1 });
       if (again.length !== 1 || subjectOf(connection, again[0]!) !== subject) return undefined;
@@ -115,7 +115,7 @@ export function createDirectorySignIn(options: DirectorySignInOptions) {
     });
     return identity ? { outcome: 'right', connection, identity } : { outcome: 'wrong' };
 
-    /** An unknown user takes as long as a known one: a name is tried that no entry has (security R60). */
+    /** Tries the password with a name that no entry has, so that an unknown user takes as long as a known one (security R60). */
     async function refuse(): Promise<DirectoryAnswer> {
       await directories.verify(address, `cn=${randomBytes(12).toString('hex')},${settings.base}`, typed.password);
       return { outcome: 'wrong' };
@@ -126,31 +126,31 @@ export function createDirectorySignIn(options: DirectorySignInOptions) {
       return reasons[result.code.toLowerCase()];
     }
 
-    /** Undefined if there were too many tries: strangers must not lock the user out of the directory (federation F54). */
+    /** Undefined after too many attempts: strangers must not lock the user out of the directory (federation F54). */
     async function tryPassword(dn: string, counted: string): Promise<BindResult | undefined> {
       if (limits.blocked('directoryPasswords', counted) > 0) return undefined;
       if ((await limits.consume('directoryPasswords', counted, settings.limit)) > 0) return undefined;
       try {
         const result = await directories.verify(address, dn, typed.password);
-        // the right password is no try, also where the user must change it first: the new one has to be accepted afterwards
+        // the right password does not count, even if the user must change it first: the service must accept the new one afterwards
         if (result.accepted || reasonOf(result)) await limits.refund('directoryPasswords', counted);
         return result;
       } catch (error) {
-        // a failing directory is no failing user (federation FR33)
+        // a failure of the directory does not count against the user (federation FR33)
         if (error instanceof DirectoryUnavailable) await limits.refund('directoryPasswords', counted);
         throw error;
       }
     }
   }
 
-  /** A browser in which the user has signed in counts for itself: tries of others do not count against it. */
+  /** The key of the limit. A browser in which the user has signed in has its own limit: attempts of strangers do not count against it. */
   async function keyOf({ id }: Connection, subject: string, browser: Buffer | undefined): Promise<string> {
     const link = browser && (await store.linkedIdentities.find({ connectionId: id, issuer: id, subject }));
     const knows = link && (await store.knownBrowsers.knows(browser, link.sub, freeFailures));
     return `${id} ${knows ? `browser of ${link.sub}` : subject}`;
   }
 
-  /** An administrator has to know, and a stranger can repeat it: one event a minute and connection. */
+  /** Tells administrators that a name is ambiguous. A stranger can repeat it, so each connection records one event a minute. */
   async function noteAmbiguous({ id }: Connection): Promise<void> {
     if (limits.blocked('ambiguousNames', id) > 0 || (await limits.consume('ambiguousNames', id)) > 0) return;
     await store.auditEvents.insert({
@@ -165,7 +165,7 @@ export function createDirectorySignIn(options: DirectorySignInOptions) {
   }
 }
 
-/** Ends the wait, not the work: that ends by the time limits of its own, and holds its slot until then. */
+/** Stops waiting, but not the work: the work holds its slot until its own time limits end it. */
 async function withinTime<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {

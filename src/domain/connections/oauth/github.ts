@@ -12,7 +12,7 @@ const site = 'https://github.com';
 const organization = text(100).regex(/^[A-Za-z0-9_-]+$/, { error: 'invalid' });
 const headers = { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' };
 const pageSize = 100;
-/** Teams that are read; of more, nothing is known. */
+/** The most pages of teams. If there are more, the groups of the user are unknown. */
 const maxPages = 10;
 
 export function githubPreset(allowed: readonly string[]): ConnectionVariant<OAuthProfile> {
@@ -20,7 +20,7 @@ export function githubPreset(allowed: readonly string[]): ConnectionVariant<OAut
     client_id: clientId,
     organizations: listOf(organization, 50).default([]),
     scope: scopeSetting('read:user user:email'),
-    // that of an Enterprise Server
+    // an Enterprise Server has its own address
     base: text(500)
       .refine((base) => isOrigin(base) && isOutwardAddress(base, allowed), { error: 'https.start' })
       .default(site),
@@ -39,7 +39,7 @@ export function githubPreset(allowed: readonly string[]): ConnectionVariant<OAut
           const { status, body } = await ask(`${api}/user`, { headers });
           if (status !== 200) throw answered(`${api}/user`, status);
           const { id, login, name } = objectOf(body);
-          // the login can be given up, and taken by another person
+          // a user can give up the login, and another user can take it
           if (!Number.isSafeInteger(id) || (id as number) < 1)
             throw new ConnectionFailure('answer', 'the user has no number');
           const groups = organizations.length > 0 ? await teamsOf(ask, api, organizations) : undefined;
@@ -54,14 +54,14 @@ export function githubPreset(allowed: readonly string[]): ConnectionVariant<OAut
   });
 }
 
-/** GitHub.com and each GHE.com have a host for the API, an Enterprise Server has a path. */
+/** The address of the API. GitHub.com and each GHE.com have a host for it, an Enterprise Server has a path. */
 function apiOf(base: string): string {
   const { hostname, protocol } = new URL(base);
   const isHosted = base === site || (hostname.endsWith('.ghe.com') && protocol === 'https:');
   return isHosted ? base.replace('://', '://api.') : `${base}/api/v3`;
 }
 
-/** The primary address, if it is verified: never that of the profile. Without the scope, GitHub shows none. */
+/** The primary address, if it is verified; never the address of the profile. Without the scope, GitHub shows none. */
 async function addressIn(ask: Ask, api: string): Promise<AnsweredAddress | undefined> {
   const { status, body } = await ask(`${api}/user/emails?per_page=${pageSize}`, { headers });
   if (status >= 500 || status === 429) throw answered(`${api}/user/emails`, status);
@@ -73,7 +73,7 @@ async function addressIn(ask: Ask, api: string): Promise<AnsweredAddress | undef
   return found ? addressOf({ email: found.email, email_verified: true }) : undefined;
 }
 
-/** The teams as `organization/team`; undefined if GitHub does not say all of them (federation FR15). */
+/** The teams as `organization/team`; undefined if GitHub does not list all of them (federation FR15). */
 async function teamsOf(ask: Ask, api: string, organizations: readonly string[]): Promise<string[] | undefined> {
   const named = organizations.map((one) => one.toLowerCase());
   const teams: string[] = [];
@@ -82,7 +82,7 @@ async function teamsOf(ask: Ask, api: string, organizations: readonly string[]):
     try {
       const { status, body } = await ask(`${api}/user/teams?per_page=${pageSize}&page=${page}`, {
         headers,
-        // a hundred teams with their organizations
+        // enough for a hundred teams with their organizations
         maxBytes: 1024 * 1024,
       });
       listed = status === 200 ? jsonOf(body) : undefined;

@@ -1,4 +1,4 @@
-// Signs users in by OAuth 2.0 at a service without OpenID Connect: the code flow with PKCE and state, and the user whom the service names (federation 5).
+// Signs users in by OAuth 2.0 at a service without OpenID Connect: runs the code flow with PKCE and state, and asks the service for the user (federation 5).
 import type { Claims } from '../../../rules/connections/connection-answer.ts';
 import { codeChallenge } from '../../../oauth/pkce.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
@@ -26,7 +26,7 @@ export function createOAuthKind(options: OAuthOptions): ConnectionKind {
   return {
     kind: 'oauth',
     variant: variantOf,
-    // the pages that lead there allow this address as the target of their form
+    // pages that send the browser to the provider allow this address as the target of their form
     discover: (connection) => Promise.resolve({ authorization_endpoint: profileOf(connection).authorizationEndpoint }),
     begin(connection, { redirectUri, state, verifier }) {
       const { authorizationEndpoint, authentication, scope, isPosted } = profileOf(connection);
@@ -47,7 +47,7 @@ export function createOAuthKind(options: OAuthOptions): ConnectionKind {
       const tokens: Claims = await client.send(connection, authentication, tokenEndpoint, grant);
       const token = tokens['access_token'];
       const identity = await identify((url, sent) => client.read(url, token, sent));
-      // nothing here is signed or says when the user signed in: it freshens nothing, and is no second factor (federation FR10, FR11)
+      // the answer is not signed and does not say when the user signed in: it is no fresh sign-in and no second factor (federation FR10, FR11)
       const kept = keptTokens(connection, tokens, options.now());
       return { ...identity, issuer, authTime: undefined, amr: ['fed'], sid: undefined, tokens: kept };
     },

@@ -1,11 +1,11 @@
-// Lists the presets of OAuth 2.0: services whose answers need more care, or fewer settings, than others.
+// Lists the presets of OAuth 2.0: services whose answers need more checks, or which need fewer settings, than others.
 import type { ConnectionVariant } from '../kind.ts';
 import { githubPreset } from './github.ts';
 import { anyService, type OAuthProfile } from './profile.ts';
 
 type Variant = ConnectionVariant<OAuthProfile>;
 
-/** One line for each. @param allowed OUTBOUND_ALLOW, which names the services of a test bed */
+/** One line for each preset. @param allowed OUTBOUND_ALLOW, which names the services of a test system */
 const makers: Record<string, (allowed: readonly string[]) => Variant> = {
   github: githubPreset,
 };

@@ -1,4 +1,4 @@
-// Declares the settings of a connection by OAuth 2.0 and what follows from them: for any service with three addresses, and as the base of each preset.
+// Declares the settings and the profile of a connection by OAuth 2.0: for any service with three addresses, and as the base of each preset.
 import { z } from 'zod';
 import {
   addressOf,
@@ -13,7 +13,7 @@ import { ConnectionFailure, type ConnectionProfile, type ConnectionVariant, vari
 import { type ClientAuthentication, objectOf, type ProviderClient } from '../provider-client.ts';
 import { clientId, outward, scopeSetting, scopesOf } from '../settings.ts';
 
-/** Asks the service with the user's access token. @throws ConnectionFailure */
+/** Sends a request to the service with the user's access token. @throws ConnectionFailure */
 export type Ask = (url: string, options?: Parameters<ProviderClient['read']>[2]) => ReturnType<ProviderClient['read']>;
 
 export interface OAuthIdentity {
@@ -28,14 +28,14 @@ export interface OAuthProfile extends ConnectionProfile {
   tokenEndpoint: string;
   authentication: ClientAuthentication;
   scope: string;
-  /** Who the user is. @throws ConnectionFailure */
+  /** Asks the service for the user's identity. @throws ConnectionFailure */
   identify(ask: Ask): Promise<OAuthIdentity>;
 }
 
 const pathSetting = text(200).min(1, rule('empty'));
 const authMethods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const;
 
-/** Any service: its address for the user answers with JSON. @param allowed OUTBOUND_ALLOW */
+/** Any service whose address for the user answers with JSON. @param allowed OUTBOUND_ALLOW */
 export function anyService(allowed: readonly string[]): ConnectionVariant<OAuthProfile> {
   const shape = z.strictObject({
     authorization_endpoint: outward(allowed),
@@ -58,7 +58,7 @@ export function anyService(allowed: readonly string[]): ConnectionVariant<OAuthP
     profile(settings) {
       const { userinfo_endpoint: endpoint, token_endpoint_auth_method: method } = settings;
       return {
-        // another service has other subjects, whatever else stays
+        // another service has other subjects, even if all other settings stay
         issuer: new URL(endpoint).origin,
         credential: method === 'private_key_jwt' ? 'key' : 'secret',
         wordCounts: settings.email_verified_from !== undefined,
@@ -85,7 +85,7 @@ export function anyService(allowed: readonly string[]): ConnectionVariant<OAuthP
   });
 }
 
-/** Text byte for byte, or a whole number that JSON has without loss (federation FR1). @throws ConnectionFailure */
+/** Reads a subject: text byte for byte, or a whole number that JSON carries without loss (federation FR1). @throws ConnectionFailure */
 export function subjectOf(value: unknown): string {
   if (isSubject(value)) return value;
   if (Number.isSafeInteger(value)) return String(value);

@@ -1,4 +1,4 @@
-// Signs users in with Apple accounts: the answer is posted, and the client secret is made anew for each request (federation 5).
+// Signs users in with Apple accounts: Apple posts the answer, and the service makes a new client secret for each request (federation 5).
 import { z } from 'zod';
 import { addressOf, type Claims } from '../../../rules/connections/connection-answer.ts';
 import { text } from '../../../oauth/text.ts';
@@ -8,7 +8,7 @@ import { clientId, originOf, scopeSetting } from '../settings.ts';
 import { type OidcProfile, profileOf } from './profile.ts';
 import { oidcSettings } from './settings.ts';
 
-/** Team and key have ten letters and digits each. */
+/** The id of a team or a key: ten letters and digits. */
 const appleId = text(20).regex(/^[A-Z0-9]{10}$/, { error: 'invalid' });
 
 export function applePreset(allowed: readonly string[]): ConnectionVariant<OidcProfile> {
@@ -21,7 +21,7 @@ export function applePreset(allowed: readonly string[]): ConnectionVariant<OidcP
   });
   return variantOf(shape, {
     trusted: ['issuer', 'client_id', 'team_id', 'key_id'],
-    // Apple mails to each address before it says that it is verified, and makes the others itself
+    // Apple sends a mail to each address before it states that the address is verified, and creates the relay addresses itself
     members: { trustEmail: true },
     isSecret: isAppleKey,
     profile({ client_id, team_id: teamId, key_id: keyId, scope, issuer }) {
@@ -46,7 +46,7 @@ export function applePreset(allowed: readonly string[]): ConnectionVariant<OidcP
   });
 }
 
-/** The names in the field that Apple posts once. The user's browser may have changed it. */
+/** The names in the field that Apple posts once. The user's browser may have changed the field. */
 function namesIn(user: string | undefined): Claims | undefined {
   let read: unknown;
   try {

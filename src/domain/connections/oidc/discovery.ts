@@ -1,4 +1,4 @@
-// Reads the discovery document of a provider, at saving and each hour; the last good one serves for a day (federation 5).
+// Reads the discovery document of a provider when a connection is saved, and then each hour. The last valid one is used for a day (federation 5).
 import { OAuthError } from '../../../oauth/errors.ts';
 import { refusal } from '../../../oauth/refusals.ts';
 import { FetchRefused, type GuardedFetch } from '../../../outbound/guarded-fetch.ts';
@@ -11,7 +11,7 @@ import { discoveryShape, type OidcDiscovery } from './settings.ts';
 
 const hour = 3_600_000; // milliseconds
 const lastGood = 24 * hour;
-/** Between two tries while the provider does not answer. */
+/** Milliseconds between two requests while the provider does not answer. */
 const pause = 60_000;
 
 export interface DiscoveryOptions {
@@ -22,12 +22,12 @@ export interface DiscoveryOptions {
 }
 
 export function createDiscovery({ store, fetchDocument, allowed }: DiscoveryOptions) {
-  /** When the last try of each connection failed. */
+  /** When the last request of each connection failed. */
   const failures = new Map<string, number>();
-  /** What is being read now, by connection and settings. */
+  /** The requests that run now, by connection and settings. */
   const reading = new Map<string, Promise<OidcDiscovery>>();
 
-  /** @throws OAuthError invalid_request, which says to an administrator what is wrong */
+  /** @throws OAuthError invalid_request, which tells an administrator what is wrong */
   async function read({
     discovery: below,
     documentIssuer,
@@ -54,7 +54,7 @@ export function createDiscovery({ store, fetchDocument, allowed }: DiscoveryOpti
     return data;
   }
 
-  /** Reads and keeps the document; sign-ins that need it meanwhile wait for the same answer, however slow it is (federation F14). */
+  /** Reads and keeps the document. Other sign-ins that need it wait for the same answer, however slow it is (federation F14). */
   function readOnce({ id, settings }: Connection, profile: OidcProfile): Promise<OidcDiscovery> {
     const key = JSON.stringify([id, settings]);
     const keep = async () => {
@@ -70,10 +70,10 @@ export function createDiscovery({ store, fetchDocument, allowed }: DiscoveryOpti
 
   return {
     read,
-    /** What the provider publishes, read at most once an hour. @throws ConnectionFailure */
+    /** Returns the provider's metadata, which is read at most once an hour. @throws ConnectionFailure */
     async current(connection: Connection, profile: OidcProfile, now: Date): Promise<OidcDiscovery> {
       const { id, discoveredAt } = connection;
-      // a row that another version wrote may lack what this one needs
+      // a row that another version wrote may lack members that this version needs
       const stored = discoveryShape.safeParse(connection.discovery).data;
       const age = stored && discoveredAt ? now.getTime() - discoveredAt.getTime() : Infinity;
       if (stored && age < hour) return stored;

@@ -1,4 +1,4 @@
-// Signs users in with Google accounts: those of one organization where domains are named (federation 5).
+// Signs users in with Google accounts. If the connection has domains, only accounts of their organizations may sign in (federation 5).
 import { z } from 'zod';
 import { addressOf } from '../../../rules/connections/connection-answer.ts';
 import { domainLabel, domainOf, isOfDomains } from '../../../rules/connections/mail-domain.ts';
@@ -22,7 +22,7 @@ export function googlePreset(allowed: readonly string[]): ConnectionVariant<Oidc
     profile: ({ client_id, scope, issuer }) => ({
       ...profileOf(oidcSettings.parse({ issuer, client_id, scope, token_endpoint_auth_method: 'client_secret_post' })),
       userinfo: false,
-      // Google knows no prompt=login, asks for the account instead, and says nothing of the time of a sign-in
+      // Google has no prompt=login: it can ask for the account instead, and does not state when the user signed in
       parameters: ({ login, loginHint }, { domains }) => ({
         ...(login && { prompt: 'select_account' }),
         ...(loginHint !== undefined && { login_hint: loginHint }),
@@ -31,7 +31,7 @@ export function googlePreset(allowed: readonly string[]): ConnectionVariant<Oidc
       identify({ idToken, claims, connection: { domains, subdomains } }) {
         const said = idToken['hd'];
         const organization = typeof said === 'string' ? domainLabel(said) : undefined;
-        // the parameter of the request is a hint to the user's browser only
+        // the parameter of the request only controls the page at Google, and the user can change it
         if (domains.length > 0 && (organization === undefined || !isOfDomains(organization, domains, subdomains)))
           throw new ConnectionFailure('organization', 'hd is none of the domains of the connection');
         const address = addressOf(claims);

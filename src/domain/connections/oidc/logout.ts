@@ -1,4 +1,4 @@
-// Ends sessions at a provider by OpenID Connect, and reads its word that one has ended (RP-Initiated, Back-Channel and Front-Channel Logout 1.0).
+// Ends sessions at an OpenID Provider, and reads its notice that a session has ended (RP-Initiated, Back-Channel and Front-Channel Logout 1.0).
 import type { Connection } from '../../../repositories/connections/connections.ts';
 import type { ReadJwks } from '../../../tokens/client-signature.ts';
 import { verifyUpstreamLogoutToken } from '../../../tokens/upstream-logout-token.ts';
@@ -13,7 +13,7 @@ export interface OidcLogoutDependencies {
   discovery: ReturnType<typeof createDiscovery>;
   profileOf(connection: Connection): OidcProfile;
   keyReader(connection: Connection, profile: OidcProfile, uri: string): ReadJwks;
-  /** Makes a failure of the connection out of a refused token. */
+  /** Turns the refusal of a token into a ConnectionFailure. */
   failed(refused: unknown): never;
   now: () => Date;
 }

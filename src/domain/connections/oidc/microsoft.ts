@@ -8,7 +8,7 @@ import { clientId, listOf, originOf, scopeSetting, scopesOf } from '../settings.
 import { type OidcProfile, profileOf } from './profile.ts';
 import { oidcSettings } from './settings.ts';
 
-/** Microsoft's clouds, each with its Microsoft Graph: the only address at which groups are read. */
+/** Microsoft's clouds, each with its Microsoft Graph. The service reads groups at these addresses only. */
 const graphs: Record<string, string> = {
   'https://login.microsoftonline.com': 'https://graph.microsoft.com',
   'https://login.microsoftonline.us': 'https://graph.microsoft.us',
@@ -17,10 +17,10 @@ const graphs: Record<string, string> = {
 const clouds = Object.keys(graphs) as [string, ...string[]];
 
 const guid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
-/** Never a name such as `common`, which lets every tenant in. */
+/** The id of a tenant. A name such as `common` would admit users of every tenant. */
 const tenant = z.string().max(100).toLowerCase().regex(guid, { error: 'invalid' });
 
-/** The most groups that one answer of Microsoft Graph has. */
+/** The most groups in one answer of Microsoft Graph. */
 const pageSize = 999;
 
 export function microsoftPreset(allowed: readonly string[]): ConnectionVariant<OidcProfile> {
@@ -33,12 +33,12 @@ export function microsoftPreset(allowed: readonly string[]): ConnectionVariant<O
   });
   return variantOf(shape, {
     trusted: ['tenants', 'client_id', 'authority', 'graph_groups'],
-    // the name of an account there has the form of an address, which is no name of a new user
+    // an account name at Microsoft has the form of an address, which a new user cannot have as user name
     members: { usernameLocalPart: true },
     profile({ client_id, tenants, scope, graph_groups: asksGraph, authority }) {
       const issuerOf = (name: string) => `${authority}/${name}/v2.0`;
       const [only] = tenants.length === 1 ? tenants : [];
-      // one document serves all tenants: its issuer has a gap, which the token fills
+      // one document serves all tenants: its issuer has a placeholder, and the token has the tenant
       const template = issuerOf('{tenantid}');
       const below = issuerOf(only ?? 'organizations');
       const graph = graphs[authority] ?? authority;
@@ -56,9 +56,9 @@ export function microsoftPreset(allowed: readonly string[]): ConnectionVariant<O
         ),
         ...{ issuer: only && issuerOf(only), discovery: below, documentIssuer: only ? below : template },
         userinfo: false,
-        // a tenant that is not in the list is told so, once its token is verified
+        // a user of a tenant that is not in the list learns this after the token is verified
         isIssuer: (said) => (only ? said === issuerOf(only) : isOfTenant(said)),
-        // a key that is published for one issuer signs for no other one
+        // a key that Microsoft publishes for one issuer must not sign for another one
         usesKey: ({ issuer }) =>
           issuer === undefined || issuer === template || tenants.some((one) => issuer === issuerOf(one)),
         hasOwnSubject: true,
@@ -69,7 +69,7 @@ export function microsoftPreset(allowed: readonly string[]): ConnectionVariant<O
           if (!tenants.includes(tid))
             throw new ConnectionFailure('organization', 'the tenant is none of the connection');
           if (!isSubject(oid)) throw new ConnectionFailure('answer', 'oid is missing');
-          // an address is free text of the tenant, unless Microsoft knows that the tenant has proven its domain ("nOAuth")
+          // a tenant can enter any address, unless Microsoft states that the tenant has proven its domain ("nOAuth")
           const address = addressOf({ ...claims, email_verified: idToken['xms_edov'] === true });
           return { issuer: issuerOf(tid), subject: oid, address };
         },
@@ -80,12 +80,12 @@ export function microsoftPreset(allowed: readonly string[]): ConnectionVariant<O
   });
 }
 
-/** A token with too many groups names a place for them instead, which is never asked (federation FR13). */
+/** Whether the token has an address in place of too many groups. The service never sends a request to that address (federation FR13). */
 function hasMoreGroups({ groups, _claim_names: names }: Claims): boolean {
   return groups === undefined && typeof names === 'object' && names !== null && Object.hasOwn(names, 'groups');
 }
 
-/** Reads the groups at the fixed address of Microsoft Graph. Without an answer that is whole, nothing is known of groups (federation FR15). */
+/** Reads the groups at the fixed address of Microsoft Graph. If the answer is incomplete, the groups are unknown (federation FR15). */
 async function withGroups(
   claims: Claims,
   accessToken: unknown,
@@ -100,7 +100,7 @@ async function withGroups(
     });
     const answer = status === 200 ? objectOf(body) : {};
     const found = answer['value'];
-    // the address of a second page comes from the answer
+    // the answer names the address of a second page, to which the service sends no request
     if (!Array.isArray(found) || answer['@odata.nextLink'] !== undefined) return claims;
     const groups = found.map((one: unknown) => (one as { id?: unknown } | null)?.id);
     return groups.every((id) => typeof id === 'string') ? { ...claims, groups } : claims;

@@ -1,4 +1,4 @@
-// Signs users in by OpenID Connect: the code flow with PKCE, nonce and state, and an ID Token whose signature is always verified (federation 5).
+// Signs users in by OpenID Connect: runs the code flow with PKCE, nonce and state, and always verifies the signature of the ID Token (federation 5).
 import {
   authenticatedAt,
   type Claims,
@@ -34,7 +34,7 @@ export function createOidcKind(options: OidcOptions): ConnectionKind {
   const client = createProviderClient(options);
   const discovery = createDiscovery(options);
   const variantOf = oidcPresets(options.allowed);
-  // an unknown key is looked for once in ten seconds and connection, whatever tokens arrive (federation F11, reports C6)
+  // for tokens with an unknown key, the service reads the keys of a connection at most once in ten seconds (federation F11, reports C6)
   const readers = new Map<string, ReturnType<typeof createClientKeys>>();
   const keysOf = (id: string) => {
     const reader = readers.get(id) ?? createClientKeys(options.fetchDocument, ofProviders);
@@ -62,12 +62,12 @@ export function createOidcKind(options: OidcOptions): ConnectionKind {
     return claims;
   }
 
-  /** Sets that were there before a token needed them: only these may have become old. */
+  /** Key sets that were read before a token needed them. Only these can be out of date. */
   const seen = new WeakSet<object>();
 
-  /** The published keys that sign for the issuers of the connection. */
+  /** Reads the published keys that sign for the issuers of the connection. */
   function keyReader({ id }: Connection, { usesKey }: OidcProfile, uri: string): ReadJwks {
-    // an unchanged set stays the same object, which is searched only once (security R114)
+    // an unchanged set stays the same object, and is filtered only once (security R114)
     const usable = new WeakMap<object, Awaited<ReturnType<ReadJwks>>>();
     let [read, wasSeen]: [ProviderKeys | undefined, boolean] = [undefined, false];
     return async (fresh) => {
@@ -119,7 +119,7 @@ export function createOidcKind(options: OidcOptions): ConnectionKind {
       const { iss, error, code } = answer;
       const profile = profileOf(connection);
       const found = await discovery.current(connection, profile, now());
-      // before any request goes out (RFC 9207 2.4, federation FR3)
+      // the service checks iss before it sends the code (RFC 9207 2.4, federation FR3)
       if (iss === undefined ? found.authorization_response_iss_parameter_supported === true : !profile.isIssuer(iss))
         throw new ConnectionFailure('answer', 'iss is missing, or is that of another issuer');
       if (error !== undefined || code === undefined) throw failureOf(error);
@@ -139,7 +139,7 @@ export function createOidcKind(options: OidcOptions): ConnectionKind {
       return {
         ...identity,
         claims: profile.complete ? await profile.complete(claims, accessToken, client) : claims,
-        // both are in the signed token only
+        // both come from the signed ID Token, never from UserInfo
         authTime: authenticatedAt(idToken, now()),
         amr: methodsOf(connection, idToken),
         sid: isSessionName(sid) ? sid : undefined,

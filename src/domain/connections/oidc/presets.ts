@@ -1,4 +1,4 @@
-// Lists the presets of OpenID Connect: providers whose answers need more care, or fewer settings, than others.
+// Lists the presets of OpenID Connect: providers whose answers need more checks, or which need fewer settings, than others.
 import type { ConnectionVariant } from '../kind.ts';
 import { applePreset } from './apple.ts';
 import { googlePreset } from './google.ts';
@@ -7,7 +7,7 @@ import { anyProvider, type OidcProfile } from './profile.ts';
 
 type Variant = ConnectionVariant<OidcProfile>;
 
-/** One line for each. @param allowed OUTBOUND_ALLOW, which names the services of a test bed */
+/** One line for each preset. @param allowed OUTBOUND_ALLOW, which names the services of a test system */
 const makers: Record<string, (allowed: readonly string[]) => Variant> = {
   google: googlePreset,
   microsoft: microsoftPreset,

@@ -1,4 +1,4 @@
-// Declares what follows from the settings of a connection by OpenID Connect: for a provider without a preset here, and as the base of each preset.
+// Declares the profile of a connection by OpenID Connect: for a provider without a preset, and as the base of each preset.
 import { addressOf, type AnsweredAddress, type Claims } from '../../../rules/connections/connection-answer.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
 import { upstreamAlgorithms } from '../../../tokens/upstream-id-token.ts';
@@ -7,11 +7,11 @@ import type { ClientAuthentication, ProviderClient } from '../provider-client.ts
 import { scopesOf } from '../settings.ts';
 import { type OidcDiscovery, type OidcSettings, oidcSettings } from './settings.ts';
 
-/** What an answer says once it is verified. */
+/** The claims of a verified answer. */
 export interface VerifiedAnswer {
   /** The claims that are signed. */
   idToken: Claims & { sub: string };
-  /** Those of the ID Token and of UserInfo. */
+  /** The claims of the ID Token and of UserInfo. */
   claims: Claims;
   connection: Connection;
 }
@@ -29,15 +29,15 @@ export interface OidcProfile extends ConnectionProfile {
   scope: string;
   userinfo: boolean;
   algorithms: readonly string[];
-  /** Parameters of the request beside those of the protocol. */
+  /** Additional parameters of the request. */
   parameters(wishes: Wishes, connection: Connection): Record<string, string>;
-  /** Who the user is. @throws ConnectionFailure */
+  /** Reads the user's identity. @throws ConnectionFailure */
   identify(answer: VerifiedAnswer): { issuer: string; subject: string; address: AnsweredAddress | undefined };
-  /** Whether the subject is another claim than `sub`: a logout token names `sub` only, so that its `sid` decides. */
+  /** Whether the subject is another claim than `sub`. A logout token has only `sub`, so its `sid` decides. */
   hasOwnSubject?: boolean;
-  /** Reads what the ID Token leaves out. */
+  /** Reads claims that the ID Token leaves out. */
   complete?(claims: Claims, accessToken: unknown, client: Pick<ProviderClient, 'read'>): Promise<Claims>;
-  /** Reads names that the answer to the browser has, and that nothing signed. */
+  /** Reads unsigned names from the answer that the browser sent. */
   unsignedNames?(answer: Readonly<Record<string, string>>): Claims | undefined;
 }
 

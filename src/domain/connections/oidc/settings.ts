@@ -1,4 +1,4 @@
-// Holds the settings of a connection by OpenID Connect, and what its provider publishes about itself (OpenID Connect Discovery 3).
+// Holds the settings of a connection by OpenID Connect, and the metadata that its provider publishes (OpenID Connect Discovery 3).
 import { z } from 'zod';
 import { rule } from '../../../oauth/refusals.ts';
 import { text } from '../../../oauth/text.ts';
@@ -33,7 +33,7 @@ export const oidcSettings = z.strictObject({
 export type OidcSettings = z.infer<typeof oidcSettings>;
 
 const address = z.string().max(2000);
-/** The part of the discovery document that is used. */
+/** The members of the discovery document that the service uses. */
 export const discoveryShape = z.object({
   issuer: z.string(),
   authorization_endpoint: address,
