@@ -30,6 +30,7 @@ import {
 } from './meter.ts';
 import { type Operation, operations, type SideName } from './operations.ts';
 import { profiled } from './profile.ts';
+import { guardSection } from './guard.ts';
 import { asMarkdown, type Circumstances, type Costs, machine, type Measured, textReport } from './report.ts';
 import { bareSide } from './sides/bare.ts';
 import { peerSide } from './sides/peer.ts';
@@ -191,7 +192,7 @@ async function main({ service, settings, connection, databasePid, folder, stops 
   say(textReport(all, facts));
   const whole = values.only === undefined && sideNames.length === 3 && connections.length > 1;
   const output = values.output ?? (whole ? fileURLToPath(new URL('../docs/benchmark.md', import.meta.url)) : undefined);
-  if (output !== undefined) writeFileSync(output, asMarkdown(all, facts));
+  if (output !== undefined) writeFileSync(output, asMarkdown(all, facts) + guardSection());
 }
 
 /** Runs the work while the other servers are stopped: work after their own round, such as garbage collection, would disturb the next. */

@@ -1,6 +1,7 @@
 // Compares the processor time of an operation on two services that run at once, in alternating slices: the cost of a change.
 //
 //   node bench/compare.ts --before ../gatehouse-before --only introspect-live,userinfo   another checkout, and this one
+//   node bench/compare.ts --guard --write                                                the version that guards the everyday operations, and this one
 //   node bench/compare.ts --with federation --only sign-in-flow,code-flow                this checkout without, and with one connection and one
 //                                                                                        client that only a group may use
 //
@@ -16,6 +17,7 @@ import { type Bed, benchSettings, databaseSettings } from './bed.ts';
 import type * as childrenHere from './children.ts';
 import { command } from './children.ts';
 import { redirectUri } from './flows.ts';
+import { checkOutGuard, type Compared, guarded, writeGuardSection } from './guard.ts';
 import { between, processorTimes } from './meter.ts';
 import { type OperationKey, operations } from './operations.ts';
 import type * as sideHere from './sides/service.ts';
@@ -25,19 +27,25 @@ const { values } = parseArgs({
   options: {
     before: { type: 'string' },
     with: { type: 'string' },
-    only: { type: 'string', default: 'introspect-live,userinfo,client-credentials' },
+    guard: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+    only: { type: 'string' },
     slices: { type: 'string', default: '24' },
     seconds: { type: 'string', default: '2' },
   },
 });
-if ((values.before === undefined) === (values.with === undefined))
-  throw new Error('Name the other checkout, --before FOLDER, or what is added to this one: --with federation');
+if ([values.before !== undefined, values.with !== undefined, values.guard].filter(Boolean).length !== 1)
+  throw new Error(
+    'Name the other checkout, --before FOLDER or --guard, or what is added to this one: --with federation',
+  );
+if (values.write && (!values.guard || values.only !== undefined))
+  throw new Error('--write goes with --guard, and with all of its operations');
 if (values.with !== undefined && values.with !== 'federation') throw new Error('--with knows only: federation');
 const here = resolve(import.meta.dirname, '..');
 const slices = Number(values.slices);
 const seconds = Number(values.seconds);
 const connections = 32;
-const keys = values.only.split(',').map((key) => {
+const keys = (values.only ?? guarded.join(',')).split(',').map((key) => {
   if (!operations.some((operation) => operation.key === key)) throw new Error(`There is no operation ${key}.`);
   return key as OperationKey;
 });
@@ -117,7 +125,8 @@ async function without<T>({ pids }: Contender, work: () => Promise<T>): Promise<
 const at = (sorted: number[], part: number) => sorted[Math.round((sorted.length - 1) * part)]!;
 const sortedOf = (times: number[]) => times.toSorted((a, b) => a - b);
 
-async function compare(before: Contender, now: Contender): Promise<void> {
+async function compare(before: Contender, now: Contender): Promise<Compared[]> {
+  const all: Compared[] = [];
   for (const key of keys) {
     const times: [number[], number[]] = [[], []];
     const ratios: number[] = [];
@@ -137,10 +146,17 @@ async function compare(before: Contender, now: Contender): Promise<void> {
     const shown = `before ${at(first, 0.5).toFixed(1)} µs, now ${at(second, 0.5).toFixed(1)} µs`;
     const spread = `quartiles ${at(ratio, 0.25).toFixed(3)} to ${at(ratio, 0.75).toFixed(3)}`;
     console.log(`${key}: ${shown}, now/before ${at(ratio, 0.5).toFixed(3)} (${spread})`);
+    const quartiles: [number, number] = [at(ratio, 0.25), at(ratio, 0.75)];
+    all.push({ key, before: at(first, 0.5), now: at(second, 0.5), ratio: at(ratio, 0.5), quartiles });
   }
+  return all;
 }
 
 const nothing = async () => {};
-await withContender(values.before === undefined ? here : resolve(values.before), nothing, (before) =>
-  withContender(here, values.with === undefined ? nothing : addFederation, (now) => compare(before, now)),
+const other = values.guard ? checkOutGuard() : values.before === undefined ? here : resolve(values.before);
+await withContender(other, nothing, (before) =>
+  withContender(here, values.with === undefined ? nothing : addFederation, async (now) => {
+    const all = await compare(before, now);
+    if (values.write) writeGuardSection(all, slices);
+  }),
 );

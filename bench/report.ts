@@ -75,16 +75,21 @@ function ratios({ rounds }: Measured, side: SideName, connections: number): numb
   return own && other && own.map((round, index) => round.rate / other[index]!.rate);
 }
 
-function against(measured: Measured, side: SideName, connections: number, target: number | undefined): string[] {
+function against(measured: Measured, side: SideName, connections: number): string[] {
   const found = ratios(measured, side, connections);
-  if (!found) return ['-', '-', '', ''];
+  if (!found) return ['-', '-', ''];
   const ratio = median(found);
   return [
     median(measured.rounds[side]![connections]!.map((round) => round.rate)).toFixed(0),
     ratio.toFixed(2),
     range(found, 2),
-    target === undefined ? '' : `${target} ${verdict(ratio >= target)}`,
   ];
+}
+
+function verdictOf(measured: Measured, connections: number): string {
+  const found = ratios(measured, 'peer', connections);
+  const target = measured.operation.targetPeer;
+  return !found || target === undefined ? '' : `${target} ${verdict(median(found) >= target)}`;
 }
 
 const rateHeader = [
@@ -94,7 +99,6 @@ const rateHeader = [
   'bare, a second',
   'ratio',
   'spread',
-  'target',
   'peer, a second',
   'ratio',
   'spread',
@@ -110,8 +114,9 @@ function rates(all: Measured[], connections: number): string[][] {
         operation.name,
         median(own).toFixed(0),
         range(own, 0),
-        ...against(measured, 'bare', connections, operation.targetBare),
-        ...against(measured, 'peer', connections, operation.targetPeer),
+        ...against(measured, 'bare', connections),
+        ...against(measured, 'peer', connections),
+        verdictOf(measured, connections),
       ],
     ];
   });
