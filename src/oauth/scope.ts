@@ -49,10 +49,10 @@ export type AdministratorScope = (typeof administratorScopes)[number];
 
 /** The scopes that a client may register. */
 export const registrableScopes = (): string[] => Object.keys(scopeClaims);
+export const isRegistrableScope = (scope: string): boolean => Object.hasOwn(scopeClaims, scope);
 
 /** Whether it is a scope that the service has by itself. */
-export const isServiceScope = (scope: string): boolean =>
-  Object.hasOwn(scopeClaims, scope) || isAdministratorScope(scope);
+export const isServiceScope = (scope: string): boolean => isRegistrableScope(scope) || isAdministratorScope(scope);
 
 /** Whether it is a scope of this service for a client. All others belong to resources (RFC 8707). */
 export const isServiceScopeOf =

@@ -49,9 +49,12 @@ export async function findTargets(
   issuer: string,
   { client, resource, scope }: TargetRequest,
 ): Promise<Target[]> {
+  const isOfService = isServiceScopeOf(client);
+  // what most requests are: nothing is asked, and nothing is made for it
+  if (resource === undefined && scope.every(isOfService)) return [];
   const named = distinct(splitScope(resource ?? ''));
   if (named.length > maxResources) throw invalidTarget(`name at most ${maxResources} resources`);
-  const apiScope = scope.filter((value) => !isServiceScopeOf(client)(value));
+  const apiScope = scope.filter((value) => !isOfService(value));
   const registered = splitScope(client.metadata.scope);
   const mayHave = ({ clients }: Resource, value: string) => clients === 'approved' || registered.includes(value);
   const target = (api: Resource): Target => ({
@@ -151,12 +154,11 @@ export function permittedScope(
 ): string[] {
   const { metadata } = client;
   const registered = splitScope(metadata.scope);
+  const isOfService = isServiceScopeOf(client);
   const offline = metadata.grant_types.includes('refresh_token');
   const ofApis = targets.flatMap((target) => target.scope);
   const permitted = (value: string) =>
-    isServiceScopeOf(client)(value)
-      ? registered.includes(value) && (offline || value !== 'offline_access')
-      : ofApis.includes(value);
+    isOfService(value) ? registered.includes(value) && (offline || value !== 'offline_access') : ofApis.includes(value);
   if (asked) scopeFor(targets, [...scope], true);
   return scopeFor(targets, scope.filter(permitted), false);
 }

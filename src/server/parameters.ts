@@ -20,6 +20,9 @@ export function readParameters<S extends z.ZodType>(schema: S, input: unknown): 
   throw invalidRequest(`the parameter ${sentenceOf(firstRefusal(parsed.error, 'given'))}`);
 }
 
+/** Whether the parameters name one, with a value. */
+export const isNamed = (input: unknown, name: string): boolean => Object.hasOwn(singleValued(input), name);
+
 /** True if every percent-encoding in a query or a form is complete, and the decoded bytes are UTF-8 (RFC 3986 2.1). */
 export function isPercentEncoded(encoded: string): boolean {
   if (!encoded.includes('%')) return true;

@@ -23,7 +23,7 @@ import { jsonErrors, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import type { Metrics } from '../../server/metrics.ts';
 import { clientAddress } from '../../server/network.ts';
-import { readParameters } from '../../server/parameters.ts';
+import { isNamed, readParameters } from '../../server/parameters.ts';
 import { grantTypeOf, namesOf } from '../../oauth/registrable-values.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { repeated, text } from '../../oauth/text.ts';
@@ -32,7 +32,7 @@ import type { TokenService } from '../../tokens/token-service.ts';
 import { beyondClient, type ClientToken, type GrantContext, type GrantType, type UserTokens } from './grant-type.ts';
 
 const grantTypeParameter = z.object({ grant_type: text(255) });
-const resourceParameter = z.object({ resource: text(2000).optional() });
+const resourceParameter = z.object({ resource: text(2000) });
 
 /** Whose groups the grant's database call asks about. */
 const anyUser = { groups: [] };
@@ -75,7 +75,9 @@ export async function tokenEndpoint(
       throw unauthorizedClient(`the client is not registered for this grant_type${repeated(name)}`);
     }
     const parameters = readParameters(grantType.parameters, request.body);
-    const { resource } = readParameters(resourceParameter, request.body);
+    const { resource } = isNamed(request.body, 'resource')
+      ? readParameters(resourceParameter, request.body)
+      : { resource: undefined };
     const address = clientAddress(request);
     // the refresh token and the device code stay as they are: the client may come again from its network
     if (
@@ -133,7 +135,8 @@ export async function tokenEndpoint(
     const targets = await findTargets(store, config.issuer, { client, resource, scope });
     const [target, ...others] = targets;
     if (others.length > 0) oneResource(targets.map(({ audience: [uri] }) => uri).join(' '));
-    const permitted = scope.filter((value) => isServiceScopeOf(client)(value) || target?.scope.includes(value));
+    const isOfService = isServiceScopeOf(client);
+    const permitted = scope.filter((value) => isOfService(value) || target?.scope.includes(value));
     if (isScopeNamed && permitted.length < scope.length) throw invalidScope(beyondClient);
     const granted = scopeFor(targets, permitted, isScopeNamed).join(' ');
     if (target?.api && !isBoundFor(target.api.binding, proof?.binding ?? 'none')) throw proofMissing('resource');

@@ -1,7 +1,7 @@
 // Grants a client a token of its own (RFC 6749 section 4.4).
 import { z } from 'zod';
 import { invalidScope } from '../../../oauth/errors.ts';
-import { isScope, isServiceScopeOf, registrableScopes, splitScope } from '../../../oauth/scope.ts';
+import { isScope, isRegistrableScope, isServiceScopeOf, splitScope } from '../../../oauth/scope.ts';
 import { text } from '../../../oauth/text.ts';
 import { beyondClient, type GrantType } from '../grant-type.ts';
 
@@ -16,8 +16,9 @@ export function clientCredentialsGrant(): GrantType<z.infer<typeof parameters>> 
       if (scope !== undefined && !isScope(scope))
         return { refusal: invalidScope('scope must be a list of scope values') };
       // the scopes that a client can register itself are about a user, and this grant has no user
-      const ofUsers = [...registrableScopes(), ...Object.keys(client.ownScopes)];
-      const registered = splitScope(client.metadata.scope).filter((value) => !ofUsers.includes(value));
+      const registered = splitScope(client.metadata.scope).filter(
+        (value) => !isRegistrableScope(value) && !Object.hasOwn(client.ownScopes, value),
+      );
       const asked = scope === undefined ? registered : splitScope(scope);
       if (asked.some((value) => isServiceScopeOf(client)(value) && !registered.includes(value)))
         return { refusal: invalidScope(beyondClient) };
