@@ -38,7 +38,7 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
     logger,
     metrics: services.metrics,
     trustProxy: config.trustProxy,
-    maxConnections: config.limits.connections,
+    maxConnections: config.limits.sockets,
     https: config.secureCookies,
     crossOriginPaths: crossOriginAddresses,
     prefixHeaders: { prefix: `${basePath}/admin/api/`, headers: adminVersionHeader },

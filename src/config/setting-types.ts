@@ -29,6 +29,14 @@ export const flag = (fallback: boolean) =>
     .default(fallback ? 'true' : 'false')
     .transform((word) => word === 'true');
 
+/** True for the first word. */
+export const whether = (yes: string, no: string, fallback = no) =>
+  choice(yes, no)
+    .default(fallback)
+    .transform((word) => word === yes);
+
+export const onOrOff = (fallback: 'on' | 'off') => whether('on', 'off', fallback);
+
 export const text = (max: number, min = 1) => {
   const error = min > 1 ? `must have ${min} to ${max} characters` : `must have at most ${max} characters`;
   return z

@@ -88,7 +88,7 @@ function limitConnections(server: Server, max: number, logger: Logger): void {
     server.closeIdleConnections();
     if (performance.now() - warned < warningInterval) return;
     warned = performance.now();
-    logger.warn({ connections: max }, 'a connection was refused: LIMIT_CONNECTIONS was reached');
+    logger.warn({ connections: max }, 'a connection was refused: LIMIT_SOCKETS was reached');
   });
 }
 

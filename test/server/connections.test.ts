@@ -147,18 +147,18 @@ async function openAll(to: Pick<TestService, 'issuer'>, max: number): Promise<vo
   }
 }
 
-test('beyond LIMIT_CONNECTIONS a connection is closed, and idle connections make room for the next (security R104)', async () => {
-  const bounded = await startTestService({ environment: { LIMIT_CONNECTIONS: '6' } });
+test('beyond LIMIT_SOCKETS a connection is closed, and idle connections make room for the next (security R104)', async () => {
+  const bounded = await startTestService({ environment: { LIMIT_SOCKETS: '6' } });
   try {
     await openAll(bounded, 6);
-    expect(bounded.logs.filter((line) => String(line['msg']).includes('LIMIT_CONNECTIONS'))).toHaveLength(1);
+    expect(bounded.logs.filter((line) => String(line['msg']).includes('LIMIT_SOCKETS'))).toHaveLength(1);
   } finally {
     await bounded.stop();
   }
 });
 
 test('a second address of localhost leads to the same server, with its limits and its refusals (security R104)', async () => {
-  const bounded = await startTestService({ environment: { LIMIT_CONNECTIONS: '6' } });
+  const bounded = await startTestService({ environment: { LIMIT_SOCKETS: '6' } });
   const close = await addListener(bounded.apps[0]!, '127.0.0.2');
   const there = { issuer: bounded.issuer.replace('localhost', '127.0.0.2') };
   try {
