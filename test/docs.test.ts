@@ -80,6 +80,17 @@ test.each([
   }
 });
 
+test('the index of the test helpers lists every file, and every function in it exists (architecture, modules)', () => {
+  const folder = join(root, 'test/helpers');
+  const files = readdirSync(folder).filter((file) => file.endsWith('.ts'));
+  const index = readFileSync(join(folder, 'README.md'), 'utf8');
+  const listed = [...index.matchAll(/^\| (\S+\.ts) +\|/gm)].map(([, file]) => file);
+  expect(listed.sort()).toEqual(files.sort());
+  const exported = files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
+  for (const [, name] of index.matchAll(/`(?:new )?(\w+)\(/g))
+    expect(exported, name).toMatch(new RegExp(`export .*\\b${name}\\b`));
+});
+
 test('the README links to every page of the documentation', () => {
   for (const page of pages.slice(1)) expect(read('README.md')).toContain(`](${page})`);
 });

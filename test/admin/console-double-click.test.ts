@@ -1,6 +1,7 @@
 // What a page of the console shows once is in each answer to a form that a double click sends twice.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { filledForm, formOf, openConsole } from '../helpers/console.ts';
+import { eventsOf } from '../helpers/events.ts';
 import { withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import type { Page, UserAgent } from '../helpers/user-agent.ts';
@@ -34,8 +35,6 @@ async function expectSame(pages: Page[], secret: RegExp): Promise<string> {
   return found[0]!;
 }
 const expire = () => service.database.sql('UPDATE form_outcomes SET expires_at = now()');
-const eventsOf = (column: 'client_id' | 'sub', id: string, type: string) =>
-  service.database.sql(`SELECT FROM audit_events WHERE ${column} = $1 AND type = $2`, [id, type]);
 const clientSecret = /client_secret<\/code><\/dt><dd[^>]*><bdi class="secret"[^>]*>([A-Za-z0-9_-]{20,})</;
 const link = /id="link" dir="ltr">([^<]+)</;
 
@@ -57,7 +56,7 @@ test('the secret of a new client, once made, is in each answer, and for ten seco
   };
   const secret = await expectSame(await thrice(path, form), clientSecret);
   expect(await authenticates(form['client_id']!, secret)).toBe(true);
-  expect(await eventsOf('client_id', form['client_id']!, 'client.created')).toHaveLength(1);
+  expect(await eventsOf(service, { type: 'client.created', clientId: form['client_id']! })).toHaveLength(1);
   await expire();
   expect((await agent.post(path, form)).location).toContain('done=client-made-before');
 });
@@ -68,7 +67,7 @@ test('renewed secrets of a client are in each answer, and renewed once (security
   const form = { ...formOf(await agent.get(path), path), client_secret: 'on' };
   const secret = await expectSame(await thrice(path, form), clientSecret);
   expect(await authenticates(clientId, secret)).toBe(true);
-  expect(await eventsOf('client_id', clientId, 'client.credentials_renewed')).toHaveLength(1);
+  expect(await eventsOf(service, { type: 'client.credentials_renewed', clientId })).toHaveLength(1);
   await expire();
   expect((await agent.post(path, form)).status).toBe(409);
 });
@@ -91,7 +90,7 @@ test('the link of a new user, of an invitation that is sent again, and of a reco
   const page = `/admin/users/${sub}`;
   const again = { ...formOf(await agent.get(page), page), act: 'invite' };
   await expectSame(await thrice(page, again), link);
-  expect(await eventsOf('sub', sub, 'user.invited')).toHaveLength(2);
+  expect(await eventsOf(service, { type: 'user.invited', sub })).toHaveLength(2);
 
   const user = await service.createUser();
   const help = `/admin/users/${user.sub}/password`;
@@ -100,7 +99,7 @@ test('the link of a new user, of an invitation that is sent again, and of a reco
     link,
   );
   expect((await fetch(uri)).status).toBe(200);
-  expect(await eventsOf('sub', user.sub, 'link.created')).toHaveLength(1);
+  expect(await eventsOf(service, { type: 'link.created', sub: user.sub })).toHaveLength(1);
 });
 
 test('an invitation that is revoked and sent again at once is another one, and so is a second link to a recovery (reports A4)', async () => {

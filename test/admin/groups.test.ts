@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAdministration } from '../../src/domain/administration/administration.ts';
 import { runCommand } from '../helpers/command-line.ts';
+import { eventsOf } from '../helpers/events.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
@@ -23,12 +24,6 @@ const createUsers = (count: number, groups: string[]) =>
       [count, groups],
     )
     .then((rows) => rows.map((row) => row.sub));
-const eventsOf = (type: string, sub?: string) =>
-  service.database.sql<{ detail: Record<string, unknown>; actor: string }>(
-    'SELECT detail, actor FROM audit_events WHERE type = $1 AND ($2::text IS NULL OR sub = $2) ORDER BY id',
-    [type, sub],
-  );
-
 test('an administrator creates, describes, fills, empties and deletes a group, each with an event (pages, groups)', async () => {
   expect((await admin('POST', '/groups', { name: ' crew ', description: 'On board' })).body).toMatchObject({
     name: 'crew',
@@ -48,7 +43,7 @@ test('an administrator creates, describes, fills, empties and deletes a group, e
   expect(await countOf('crew')).toBe(1);
   expect((await admin('GET', `/users/${one}`)).body['groups']).toEqual(['crew']);
   expect((await admin('GET', '/users?group=crew')).body['users']).toHaveLength(1);
-  expect((await eventsOf('user.changed', two)).map((event) => event.detail)).toEqual([
+  expect((await eventsOf(service, { type: 'user.changed', sub: two })).map((event) => event.detail)).toEqual([
     { members: ['groups'], group: 'crew' },
     { members: ['groups'], group_before: 'crew' },
   ]);
@@ -65,8 +60,10 @@ test('an administrator creates, describes, fills, empties and deletes a group, e
   expect((await admin('GET', `/users/${one}`)).body['groups']).toEqual([]);
   expect((await admin('POST', '/groups/sailors/members', { add: [one] })).status).toBe(404);
   for (const type of ['group.created', 'group.changed', 'group.deleted'])
-    expect((await eventsOf(type)).length, type).toBeGreaterThan(0);
-  expect((await eventsOf('user.changed', one)).every((event) => event.actor !== 'sql')).toBe(true);
+    expect((await eventsOf(service, { type })).length, type).toBeGreaterThan(0);
+  expect((await eventsOf(service, { type: 'user.changed', sub: one })).every((event) => event.actor !== 'sql')).toBe(
+    true,
+  );
 });
 
 test('adding a user to an unknown group creates the group (pages, groups)', async () => {
@@ -221,7 +218,7 @@ test('an administrator lets connections into a guarded group, with the values be
   const { stdout } = await runCommand(service, ['group', 'admit', 'operators']);
   expect(stdout).toContain('Only administrators change the members of operators');
   expect((await admin('GET', '/groups/operators')).body['guarded_sources']).toBeUndefined();
-  const details = (await eventsOf('group.changed')).map(({ detail }) => detail);
+  const details = (await eventsOf(service, { type: 'group.changed' })).map(({ detail }) => detail);
   expect(details).toContainEqual({
     group: 'ops',
     members: ['guarded_sources'],

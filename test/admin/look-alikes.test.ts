@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
 import { formOf, openConsole } from '../helpers/console.ts';
+import { eventsOf } from '../helpers/events.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import type { UserAgent } from '../helpers/user-agent.ts';
@@ -18,11 +19,7 @@ afterAll(() => service?.stop());
 
 const warning = 'The name could be mistaken for another client';
 const warned = async (path: string) => (await agent.get(`/admin/clients/${path}`)).body.includes(warning);
-const events = (clientId: string) =>
-  service.database.sql(
-    `SELECT actor, detail FROM audit_events WHERE type = 'client.look_alike_dismissed' AND client_id = $1 ORDER BY id`,
-    [clientId],
-  );
+const events = (clientId: string) => eventsOf(service, { type: 'client.look_alike_dismissed', clientId });
 /** An enabled client, and a registration with a similar name that is pending. */
 async function pair(name: string) {
   const known = (await service.createClient({ client_name: name })).clientId;
@@ -50,7 +47,7 @@ test('a dismissed warning stays dismissed for both clients, with one event, unti
   await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [pending]);
   expect([await warned(pending), await warned(known)]).toEqual([false, false]);
   await dismiss(form);
-  expect(await events(pending)).toEqual([
+  expect((await events(pending)).map(({ actor, detail }) => ({ actor, detail }))).toEqual([
     { actor: ada.sub, detail: { name: 'Lighthouses', other_client_id: known, other_name: 'Lighthouse' } },
   ]);
   // the pending name is what an administrator reviews

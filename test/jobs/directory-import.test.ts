@@ -10,6 +10,7 @@ import {
   personEntry,
   startDirectoryServer,
 } from '../helpers/directory-server.ts';
+import { eventsOf } from '../helpers/events.ts';
 import { adminToken, call, obtainTokens, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
@@ -78,13 +79,7 @@ const userOf = (username: string) => service.store.users.findByUsername(username
 const statusOf = async (username: string) => (await userOf(username))?.status;
 const disabled = async () =>
   (await service.database.sql<{ n: number }>(`SELECT count(*)::int AS n FROM users WHERE status = 'disabled'`))[0]!.n;
-const events = async (type: string) =>
-  (
-    await service.database.sql<{ detail: Record<string, unknown> }>(
-      'SELECT detail FROM audit_events WHERE type = $1 ORDER BY id',
-      [type],
-    )
-  ).map(({ detail }) => detail);
+const events = async (type: string) => (await eventsOf(service, { type })).map(({ detail }) => detail);
 
 withServer('an import', () => {
   beforeEach(async () => {

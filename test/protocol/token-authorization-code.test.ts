@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventsOf } from '../helpers/events.ts';
 import { type Answer, obtainCode, obtainTokens, redeem, refresh, userinfo } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { pkce, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
@@ -22,8 +23,7 @@ afterAll(() => service?.stop());
 const invalidGrant = { status: 400, body: { error: 'invalid_grant', error_description: expect.any(String) } };
 const newCode = (parameters: Record<string, string> = {}, rp = client) =>
   obtainCode(service, rp, user, parameters, agent);
-const events = (type: string, clientId = client.clientId) =>
-  service.database.sql('SELECT * FROM audit_events WHERE type = $1 AND client_id = $2', [type, clientId]);
+const events = (type: string, clientId = client.clientId) => eventsOf(service, { type, clientId });
 
 /** Moves the times of a client's codes into the past. */
 const moveIntoPast = (rp: TestClient, seconds: number) =>
