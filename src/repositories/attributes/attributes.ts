@@ -1,10 +1,10 @@
-// Keeps the values of attributes in step with their definitions, beside what every entity reads and writes.
+// Changes and deletes the values of attributes when their definitions change, and keeps two users from having the same value of a unique attribute.
 import { isUniqueViolation, type Sql, statement } from '../../database/database.ts';
 import { attributes } from '../../entities/attributes.ts';
 import type { Attribute } from '../../rules/claims/attributes.ts';
 import { entityRepository, entityTable } from '../entities.ts';
 
-// the definitions stay as they are until the values are stored
+// the definitions must not change until the values are stored
 const listForUse = statement('attributes.list_for_use', 'SELECT * FROM attributes ORDER BY name FOR SHARE');
 const removeValues = statement(
   'attributes.remove_values',
@@ -20,7 +20,7 @@ const forgetOf = statement(
   'attributes.forget_unique_of',
   'DELETE FROM unique_attribute_values WHERE sub = ANY ($1) AND name = ANY ($2)',
 );
-// in the order of the keys, so that two writers of the same values cannot deadlock
+// inserts in the order of the keys, so that two writers of the same values cannot deadlock
 const keep = statement(
   'attributes.keep_unique',
   `INSERT INTO unique_attribute_values (name, digest, sub)
@@ -39,23 +39,23 @@ const table = entityTable(attributes);
 export function attributesRepository(sql: Sql) {
   return {
     ...entityRepository(table, sql),
-    /** In a transaction that stores values: no definition changes until it ends. */
+    /** In a transaction that stores values: lists the definitions, which cannot change until the transaction ends. */
     listForUse: async (): Promise<Attribute[]> =>
       (await sql.query<Record<string, unknown>>(listForUse)).map(table.toOne),
     /** In a transaction: deletes the values of all users. */
     async deleteValues(name: string): Promise<void> {
       await sql.query(removeValues, [name]);
     },
-    /** In a transaction that has locked the attribute: false if two users have the same value. */
+    /** In a transaction that has locked the attribute: makes it unique or not. False if two users have the same value. */
     async makeUnique(name: string, unique: boolean): Promise<boolean> {
       await sql.query(forget, [name]);
       if (!unique) return true;
       return sql.query(fill, [name]).then(() => true, refusedAs(false));
     },
-    /** The unique attributes of which another user has the value. */
+    /** The names of the unique attributes whose value another user has. */
     heldByOthers: async (sub: string, values: Readonly<Record<string, unknown>>, names: readonly string[]) =>
       (await sql.query<{ name: string }>(heldByOthers, [sub, values, names])).map(({ name }) => name),
-    /** In a transaction that has stored values of unique attributes: false if another user has one of them. */
+    /** In a transaction that has stored values of unique attributes: claims these values. False if another user has one of them. */
     async keepUnique(subs: readonly string[], names: readonly string[]): Promise<boolean> {
       if (subs.length === 0 || names.length === 0) return true;
       await sql.query(forgetOf, [subs, names]);

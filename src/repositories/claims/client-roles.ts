@@ -1,4 +1,4 @@
-// Reads and writes the roles of clients, and who has them: groups and users.
+// Reads and writes the roles of clients, and the groups and users that have them.
 import { type Sql, statement } from '../../database/database.ts';
 import type { Subject } from '../../rules/claims/claims.ts';
 
@@ -7,7 +7,7 @@ export interface ClientRole {
   description: string;
   /** The groups whose members have the role. */
   groups: string[];
-  /** How many users have it by themselves. */
+  /** The number of users to whom the role is given directly. */
   users: number;
 }
 
@@ -62,15 +62,15 @@ const take = statement(
 
 export function clientRolesRepository(sql: Sql) {
   return {
-    /** The roles of a user at a client, by the groups of the user and by themselves. */
+    /** The roles of a user at a client, given to the user directly or to the user's groups. */
     async ofUser({ sub, groups }: Pick<Subject, 'sub' | 'groups'>, clientId: string): Promise<string[]> {
       return (await sql.query<{ roles: string[] | null }>(ofUser, [sub, groups, clientId]))[0]?.roles ?? [];
     },
     list: (clientId: string): Promise<ClientRole[]> => sql.query<ClientRole>(list, [clientId]),
-    /** Users who have the role by themselves. */
+    /** The users to whom the role is given directly. */
     holders: (clientId: string, role: string, limit: number): Promise<RoleHolder[]> =>
       sql.query<RoleHolder>(holders, [clientId, role, limit]),
-    /** False if there is one of this name, or if the client has `most`. */
+    /** Inserts a role. False if the client has a role of this name, or has `most` roles already. */
     async insert(clientId: string, name: string, description: string, most: number): Promise<boolean> {
       return (await sql.query(insert, [clientId, name, description, most])).length > 0;
     },
@@ -80,11 +80,11 @@ export function clientRolesRepository(sql: Sql) {
     async delete(clientId: string, name: string): Promise<boolean> {
       return (await sql.query(remove, [clientId, name])).length > 0;
     },
-    /** Gives a role that exists; unknown groups and users are left out. @returns how many got it who did not have it */
+    /** Gives an existing role. Unknown groups and users are left out. @returns the number of groups and users that did not have it before */
     async give(clientId: string, role: string, groups: readonly string[], subs: readonly string[]): Promise<number> {
       return (await sql.query(give, [clientId, role, groups, subs])).length;
     },
-    /** Gives a group the roles of another. */
+    /** Gives a group the roles of another group. */
     async copyGroup(from: string, to: string): Promise<void> {
       await sql.query(copyGroup, [from, to]);
     },

@@ -1,16 +1,16 @@
-// Reads and writes the tables client_documents, document_fetches and client_askers: the documents of clients, their fetches, and who asked.
+// Reads and writes the tables client_documents, document_fetches and client_askers: the documents of clients, their fetches, and the users who asked for the clients.
 import { type Sql, statement } from '../../database/database.ts';
 import { registrationWaits } from '../clients/client-listing.ts';
 
-/** What a request needs to know before it fetches. */
+/** The state that decides whether a request fetches the document. */
 export interface DocumentState {
-  /** Whether it needs no fetch yet. */
+  /** Whether the stored document is fresh, so that no fetch is needed. */
   isFresh: boolean;
-  /** Whether it was not used for an hour, as far as the row says. */
+  /** Whether the row notes no use within the last hour. */
   isIdle: boolean;
 }
 
-/** What the next fetch of a known document compares. */
+/** The values with which the next fetch of a known document compares. */
 export interface KnownDocument {
   hash: Buffer;
   etag: string | undefined;
@@ -18,31 +18,31 @@ export interface KnownDocument {
   wasMissing: boolean;
 }
 
-/** A document that was read. */
+/** A document that the service has read. */
 export interface ReadDocument {
   hash: Buffer;
   etag: string | undefined;
-  /** How long no request fetches it again, in seconds. */
+  /** Seconds for which no request fetches the document again. */
   fresh: number;
 }
 
-/** Users who asked for a client, by the count and the first names. */
+/** The users who asked for a client: their count, and the first user names. */
 export interface Askers {
   count: number;
   usernames: string[];
 }
 
-/** How many users are stored of each client. */
+/** The most users that are stored for each client. */
 export const maxAskers = 100;
-/** How many documents of a user may wait for an administrator (security R164). */
+/** The most documents of one user that may wait for an administrator (security R164). */
 export const maxUndecided = 10;
-/** Seconds after which a fetch that never ended is given up; longer than any fetch lasts. */
+/** Seconds after which another caller may repeat a fetch that never ended. No fetch lasts so long. */
 const lease = 15;
-/** Seconds for which an address is not asked again after a failure. */
+/** Seconds for which the service sends no request to an address after a failure. */
 const held = 60;
-/** Seconds for which a document must be missing before its client is no longer authorized. */
+/** Seconds for which a document must be missing before users can no longer authorize its client. */
 const gone = 86_400;
-/** How many documents one round of the job fetches at most. */
+/** The most documents that one run of the job fetches. */
 const batch = 20;
 
 const state = statement(
@@ -74,7 +74,7 @@ const missing = statement(
   `UPDATE client_documents SET gone_since = coalesce(gone_since, now()) WHERE client_id = $1
    RETURNING gone_since <= now() - make_interval(secs => ${gone}) AS gone`,
 );
-// one row after another, so that several instances share the work
+// skips rows that another instance has locked, so that the instances share the work
 const due = statement(
   'client_documents.due',
   `UPDATE client_documents SET refetch_at = CASE WHEN used_at > now() - interval '1 day' THEN now() + interval '1 hour' END
@@ -134,26 +134,26 @@ export function clientDocumentsRepository(sql: Sql) {
     async store(clientId: string, { hash, etag, fresh }: ReadDocument): Promise<void> {
       await sql.query(store, [clientId, hash, etag, fresh]);
     },
-    /** Notes that the document is the known one. */
+    /** Notes that the document has not changed. */
     async unchanged(clientId: string, fresh: number): Promise<void> {
       await sql.query(unchanged, [clientId, fresh]);
     },
-    /** Notes that the document is missing; true once it has been for a day. */
+    /** Notes that the document is missing. True if it has been missing for a day. */
     async missing(clientId: string): Promise<boolean> {
       const [row] = await sql.query<{ gone: boolean }>(missing, [clientId]);
       return row?.gone ?? false;
     },
-    /** Takes the next documents that are due for a fetch. */
+    /** Claims the next documents that are due for a fetch. */
     async due(): Promise<{ clientIds: string[]; isFull: boolean }> {
       const rows = await sql.query<{ client_id: string; used: boolean }>(due, []);
       return { clientIds: rows.filter(({ used }) => used).map((row) => row.client_id), isFull: rows.length >= batch };
     },
-    /** The fetch of an address that runs, or failed within the last minute. */
+    /** The fetch of an address, if it is running or failed within the last minute. */
     async fetchOf(clientId: string): Promise<{ failure: string | undefined } | undefined> {
       const [row] = await sql.query<{ failure: string | null }>(fetchOf, [clientId]);
       return row && { failure: row.failure ?? undefined };
     },
-    /** Claims the fetch of an address for this caller; false if another one runs, or failed within the last minute. */
+    /** Claims the fetch of an address for this caller. False if another fetch is running, or failed within the last minute. */
     async claim(clientId: string): Promise<boolean> {
       return (await sql.query(claim, [clientId])).length > 0;
     },
@@ -165,16 +165,16 @@ export function clientDocumentsRepository(sql: Sql) {
     async release(clientId: string): Promise<void> {
       await sql.query(release, [clientId]);
     },
-    /** Remembers a user who asked for a client that waits. */
+    /** Stores a user who asked for a waiting client. */
     async ask(clientId: string, sub: string): Promise<void> {
       await sql.query(ask, [clientId, sub]);
     },
-    /** How many documents wait for an administrator for which the user asked, counted up to the limit. */
+    /** The number of documents for which the user asked and which wait for an administrator, counted up to the limit. */
     async undecidedOf(sub: string): Promise<number> {
       const [row] = await sql.query<{ undecided: number }>(undecidedOf, [sub]);
       return row!.undecided;
     },
-    /** The users who asked for each of these clients. @param names how many user names */
+    /** The users who asked for each of these clients. @param names the most user names for each */
     async askers(clientIds: readonly string[], names: number): Promise<Map<string, Askers>> {
       if (clientIds.length === 0) return new Map();
       const rows = await sql.query<{ client_id: string; count: number; usernames: string[] }>(askers, [

@@ -1,9 +1,9 @@
-// Reads connections for the sign-in page through a small cache: what signs a user in reads the row itself.
+// Reads connections for the sign-in page through a small cache. Code that signs a user in reads the row itself.
 import type { Connection } from './connections.ts';
 import type { Store } from '../store.ts';
 
 export interface ConnectionDirectory {
-  /** In the order of the sign-in page; at most a second old. */
+  /** The connections in the order of the sign-in page; at most a second old. */
   list(): Promise<readonly Connection[]>;
 }
 

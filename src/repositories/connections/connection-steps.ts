@@ -1,10 +1,11 @@
-// Reads and writes the table connection_steps: sign-ins by a connection that are on their way, each bound to one browser and used once.
+// Reads and writes the table connection_steps: the steps of unfinished sign-ins by a connection. Each is bound to one browser and used once.
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 
 /**
- * `request` waits for the answer, and `answer` is one that was posted; `verified` keeps who the user is until the next address decides; `signed-out`
- * waits for the browser after a logout there. The others keep what an answer said until the user has done what it needs.
+ * `request` waits for the answer, and `answer` is a posted answer. `verified` keeps the user's identity until the next address decides about it.
+ * `signed-out` waits until the browser returns from a logout at the provider. `prove`, `name` and `link` keep the identity until the user has
+ * proven the account, chosen a name, or confirmed the link.
  */
 export type StepName = 'request' | 'answer' | 'verified' | 'prove' | 'name' | 'link' | 'signed-out';
 
@@ -30,7 +31,7 @@ interface Row {
   created_at: Date;
 }
 
-/** Steps that a browser may have at a time, beside a new one. */
+/** The most steps of a browser at a time, beside a new one. */
 const maxOthers = 19;
 
 const storeStep = storedFunction(new URL('store_step.sql', import.meta.url));
@@ -47,7 +48,7 @@ const exists = statement(
   'connection_steps.exists',
   'SELECT FROM connection_steps WHERE id = $1 AND step = $2 AND connection_id = $3 AND expires_at > now()',
 );
-// of two requests at once, one gets the row
+// if two requests take the step at once, only one gets the row
 const take = statement(
   'connection_steps.take',
   `DELETE FROM connection_steps WHERE ${ofBrowser} RETURNING sealed_encrypted, created_at`,
@@ -60,24 +61,24 @@ export function connectionStepsRepository(sql: Sql) {
     return row && { sealed: row.sealed_encrypted, createdAt: row.created_at };
   };
   return {
-    /** False if the network has too many pending sign-ins. @param perNetwork the most of them; 0 for no limit */
+    /** Inserts a step. False if the network has too many pending sign-ins. @param perNetwork the most of them; 0 for no limit */
     async insert(made: NewStep, perNetwork: number): Promise<boolean> {
       const { id, step, connectionId, browserHash, network, sealed, lifetime } = made;
       const values = [id, step, connectionId, browserHash, network, sealed, lifetime, perNetwork];
       const [row] = await sql.query<{ stored: boolean }>(insert, values);
       return row!.stored;
     },
-    /** The step, if it is of this connection and this browser and has not expired. */
+    /** The step, if it belongs to this connection and this browser and has not expired. */
     find: (id: string, step: StepName, connectionId: string, browserHash: Buffer): Promise<StoredStep | undefined> =>
       one(sql.query<Row>(find, [id, step, connectionId, browserHash])),
-    /** Whether there is such a step of any browser. */
+    /** Whether any browser has such a step. */
     async exists(id: string, step: StepName, connectionId: string): Promise<boolean> {
       return (await sql.query(exists, [id, step, connectionId])).length > 0;
     },
-    /** The step of this browser, and uses it up (federation FR4). */
+    /** Returns the step of this browser, and deletes it (federation FR4). */
     take: (id: string, step: StepName, connectionId: string, browserHash: Buffer): Promise<StoredStep | undefined> =>
       one(sql.query<Row>(take, [id, step, connectionId, browserHash])),
-    /** Ends every sign-in by a connection that is on its way. */
+    /** Deletes the steps of all unfinished sign-ins by a connection. */
     async removeAll(connectionId: string): Promise<void> {
       await sql.query(removeAll, [connectionId]);
     },

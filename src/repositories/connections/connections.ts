@@ -1,4 +1,4 @@
-// Reads and writes the table connections: places outside that say who a user is.
+// Reads and writes the table connections: providers and directories that identify users.
 import { isUniqueViolation, type Sql, statement } from '../../database/database.ts';
 
 export const connectionKinds = ['oidc', 'oauth', 'saml', 'ldap'] as const;
@@ -8,27 +8,27 @@ export const provisionings = ['off', 'invited', 'on'] as const;
 export const syncs = ['first', 'always', 'never'] as const;
 export const logouts = ['local', 'propagate'] as const;
 
-/** Where a claim of the user comes from: a path of names in the answer. */
+/** The claim or attribute that a rule sets, and the path of its value in the answer. */
 export interface ClaimRule {
   to: string;
   from: string;
   default?: string | undefined;
 }
 
-/** The group for a value that the answer names. With `all`, each value is a group, after the prefix. */
+/** The group for a value in the answer. With `all`, each value is the name of a group, after the prefix. */
 export type GroupRule =
   | { equals: string; group: string }
   | { dn: string; group: string }
   | { starts_with: string; group: string }
   | { all: true; prefix: string };
 
-/** How much a change has ended: the sessions of browsers, and those of clients, each with its tokens. */
+/** The number of sessions that a change has ended: those of browsers, and those of clients, each with its tokens. */
 export interface EndedAccess {
   sessions: number;
   tokens: number;
 }
 
-/** The members that an administrator sets, beside the secret. */
+/** The members that an administrator sets, other than the secret. */
 export interface ConnectionMembers {
   displayName: string;
   status: (typeof connectionStatuses)[number];
@@ -49,11 +49,11 @@ export interface ConnectionMembers {
   groupRules: GroupRule[];
   defaultGroups: string[];
   sync: (typeof syncs)[number];
-  /** Whether its word that an address is verified makes it confirmed for applications (security R157). */
+  /** Whether the provider's statement that an address is verified confirms the address for applications (security R157). */
   trustEmail: boolean;
   trustMfa: boolean;
   mfaValues: string[];
-  /** In seconds; undefined for that of the service. */
+  /** In seconds; undefined for the lifetime that the service has. */
   sessionLifetime: number | undefined;
   logout: (typeof logouts)[number];
   storeTokens: boolean;
@@ -66,11 +66,11 @@ export interface Connection extends ConnectionMembers {
   preset: string | undefined;
   secretEncrypted: Buffer | undefined;
   secretSince: Date | undefined;
-  /** The key by which this service authenticates there: a private JWK, and its public half, which is published. */
+  /** The key with which this service authenticates at the provider: a private JWK, and its public half, which the service publishes. */
   keyEncrypted: Buffer | undefined;
   keyPublic: Record<string, unknown> | undefined;
   keySince: Date | undefined;
-  /** What the other side last published. */
+  /** The metadata that the provider last published. */
   discovery: Record<string, unknown> | undefined;
   discoveredAt: Date | undefined;
   version: number;
@@ -121,26 +121,26 @@ interface Row {
 const list = statement('connections.list', 'SELECT * FROM connections ORDER BY position, id LIMIT 1000');
 const find = statement('connections.find', 'SELECT * FROM connections WHERE id = $1');
 const lock = statement('connections.lock', 'SELECT * FROM connections WHERE id = $1 FOR UPDATE');
-// a change of the connection waits for the sign-ins that are on their way, and they for it
+// a sign-in that decides about an identity, and an administrator's change of the connection, wait for each other
 const hold = statement('connections.hold', 'SELECT FROM connections WHERE id = $1 FOR KEY SHARE');
 const disable = statement(
   'connections.disable',
   `UPDATE connections SET status = 'disabled', version = version + 1 WHERE id = $1`,
 );
-// another connection of the same id must be trusted anew (federation F27)
+// administrators must decide anew to trust another connection of the same id (federation F27)
 const endTrust = statement(
   'connections.end_trust',
   `WITH admitted AS (UPDATE groups SET guarded_sources = array_remove(guarded_sources, $1) WHERE $1 = ANY (guarded_sources))
    UPDATE clients SET upstream_tokens = array_remove(upstream_tokens, $1) WHERE $1 = ANY (upstream_tokens)`,
 );
-// one change of domains at a time: two that wait for each other's domains would be a deadlock. An arbitrary constant identifies this advisory lock.
+// domains are changed one at a time: two changes that wait for each other's domains would deadlock. The number of the lock is arbitrary.
 const lockDomains = statement('connections.lock_domains', 'SELECT pg_advisory_xact_lock(7106348)');
 const wantedDomains = `SELECT 'route' AS purpose, unnest($2::text[]) AS domain UNION SELECT 'authority', unnest($3::text[])`;
 const dropDomains = statement(
   'connections.drop_domains',
   `DELETE FROM connection_domains WHERE connection_id = $1 AND (purpose, domain) NOT IN (${wantedDomains})`,
 );
-// the primary key lets a domain belong to one connection only
+// by the primary key, a domain belongs to one connection only
 const keepDomains = statement(
   'connections.keep_domains',
   `INSERT INTO connection_domains (purpose, domain, connection_id) SELECT purpose, domain, $1 FROM (${wantedDomains}) AS wanted ON CONFLICT DO NOTHING`,
@@ -173,13 +173,13 @@ const setKey = statement(
   'connections.set_key',
   'UPDATE connections SET key_encrypted = $2, key_public = $3, key_since = now() WHERE id = $1',
 );
-// what was read for another version of the settings is not kept
+// metadata that was read for other settings is not stored
 const setDiscovery = statement(
   'connections.set_discovery',
   `UPDATE connections SET discovery = $2, discovered_at = now() WHERE id = $1 AND settings = $3`,
 );
 const remove = statement('connections.delete', 'DELETE FROM connections WHERE id = $1');
-// those that came by the connection, of one user or of all
+// ends the sessions that came by the connection, those of one user or of all
 const endSessions = statement(
   'connections.end_sessions',
   `DELETE FROM sessions WHERE id IN (
@@ -190,7 +190,7 @@ const countClientSessions = statement(
   'connections.count_client_sessions',
   'SELECT count(*)::int AS tokens FROM client_sessions WHERE connection_id = $1 AND ($2::text IS NULL OR sub = $2) AND expires_at > now()',
 );
-// a later statement, which sees what was issued while the first one waited; those with offline_access outlive the browser's session (security R159)
+// a second statement also finds tokens that were issued while the first one waited; those with offline_access outlive the browser's session (security R159)
 const endClientSessions = statement(
   'connections.end_client_sessions',
   `DELETE FROM client_sessions WHERE id IN (
@@ -214,30 +214,30 @@ export function connectionsRepository(sql: Sql) {
     return row && toConnection(row);
   };
   return {
-    /** In the order of the sign-in page. */
+    /** All connections, in the order of the sign-in page. */
     async list(): Promise<Connection[]> {
       return (await sql.query<Row>(list)).map(toConnection);
     },
     find: (id: string): Promise<Connection | undefined> => one(sql.query<Row>(find, [id])),
     /** Finds the row and locks it until the transaction ends. */
     lock: (id: string): Promise<Connection | undefined> => one(sql.query<Row>(lock, [id])),
-    /** In a transaction: the connection stays as it is until the transaction ends. */
+    /** In a transaction: no administrator changes or deletes the connection until the transaction ends. */
     async hold(id: string): Promise<void> {
       await sql.query(hold, [id]);
     },
-    /** In a transaction that holds the row: no user signs in by the connection from then on. */
+    /** In a transaction that holds the row: disables the connection, so that no user can sign in by it. */
     async disable(id: string): Promise<void> {
       await sql.query(disable, [id]);
     },
-    /** In a transaction, before the deletion: no guarded group and no client names the connection any more. */
+    /** In a transaction, before the deletion: removes the connection from all guarded groups and clients that name it. */
     async endTrust(id: string): Promise<void> {
       await sql.query(endTrust, [id]);
     },
-    /** In a transaction, before the connection's own lock. */
+    /** In a transaction, before it locks the connection: no other transaction changes domains until this one ends. */
     async lockDomains(): Promise<void> {
       await sql.query(lockDomains);
     },
-    /** In a transaction that holds that lock: gives the connection these domains; another connection that has one of them, if there is one. */
+    /** In a transaction that holds the lock of domains: gives the connection these domains. @returns another connection that has one of them */
     async keepDomains(
       id: string,
       domains: readonly string[],
@@ -249,7 +249,7 @@ export function connectionsRepository(sql: Sql) {
       const [row] = await sql.query<{ id: string }>(holders, values);
       return row?.id;
     },
-    /** Undefined when the id is taken. */
+    /** Inserts a connection. Undefined if the id is taken. */
     insert(made: Pick<Connection, 'id' | 'kind' | 'preset'> & ConnectionMembers): Promise<Connection | undefined> {
       return one(sql.query<Row>(insert, [made.id, ...valuesOf(made), made.kind, made.preset])).catch(
         (error: unknown) => {
@@ -260,15 +260,15 @@ export function connectionsRepository(sql: Sql) {
     },
     update: (id: string, members: ConnectionMembers): Promise<Connection | undefined> =>
       one(sql.query<Row>(update, [id, ...valuesOf(members)])),
-    /** @param sealed undefined removes the secret */
+    /** Replaces the secret. @param sealed undefined removes it */
     async setSecret(id: string, sealed: Buffer | undefined): Promise<void> {
       await sql.query(setSecret, [id, sealed]);
     },
-    /** Gives the connection another key of its own. */
+    /** Replaces the key of the connection. */
     async setKey(id: string, sealed: Buffer, publicKey: Record<string, unknown>): Promise<void> {
       await sql.query(setKey, [id, sealed, publicKey]);
     },
-    /** Keeps what the other side publishes, if the settings are still those with which it was read. */
+    /** Stores the provider's metadata, if the settings have not changed since it was read. */
     async setDiscovery(
       id: string,
       discovery: Record<string, unknown>,
@@ -279,19 +279,19 @@ export function connectionsRepository(sql: Sql) {
     async delete(id: string): Promise<void> {
       await sql.query(remove, [id]);
     },
-    /** In a transaction: ends the sessions that came by a connection, and everything that was issued to clients by it. */
+    /** In a transaction: ends the sessions that came by a connection, and all tokens of clients that came by it. */
     async endSessions(id: string, sub?: string): Promise<EndedAccess> {
       const before = await sql.query<{ tokens: number }>(countClientSessions, [id, sub]);
       const sessions = await sql.query(endSessions, [id, sub]);
       await sql.query(endClientSessions, [id, sub]);
       return { sessions: sessions.length, tokens: before[0]!.tokens };
     },
-    /** Whether a connection that is open keeps tokens. */
+    /** Whether any open connection keeps tokens. */
     async keepTokens(): Promise<boolean> {
       const [row] = await sql.query<{ kept: boolean }>(keepTokens);
       return row!.kept;
     },
-    /** How many users have no other way to sign in. */
+    /** The number of users who have no other way to sign in. */
     async withoutOtherWay(id: string): Promise<number> {
       const [row] = await sql.query<{ people: number }>(withoutOtherWay, [id]);
       return row!.people;

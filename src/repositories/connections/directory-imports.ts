@@ -1,20 +1,20 @@
-// Reads and writes the tables directory_imports and directory_entries: when a directory is imported, and what was last seen there.
+// Reads and writes the tables directory_imports and directory_entries: the imports of directories, and the entries that the last import found.
 import { type Sql, statement } from '../../database/database.ts';
 
 export const importStates = ['new', 'done', 'failed', 'held'] as const;
 
-/** What a run did. Each is a number of users. */
+/** The result of a run, as numbers of users. */
 export interface ImportCounts {
-  /** Entries that are users. */
+  /** Entries of users. */
   found: number;
   created: number;
   /** Users whose entry had changed. */
   changed: number;
   disabled: number;
   enabled: number;
-  /** Entries that no user took: a name is taken, or the connection makes no users. */
+  /** Entries that no user got: a name is taken, or the connection makes no users. */
   skipped: number;
-  /** Administrators whose entry is gone; they are not disabled. */
+  /** Administrators whose entry is gone. An import does not disable them. */
   kept: number;
 }
 
@@ -31,17 +31,17 @@ export interface DirectoryImport {
   running: boolean;
 }
 
-/** The result of a run; undefined keeps what was stored. */
+/** The result of a run. An undefined member keeps the stored value. */
 export interface ImportResult {
   state: 'done' | 'failed' | 'held';
   problem?: string | undefined;
   counts: Partial<ImportCounts>;
   mark?: string | undefined;
-  /** Whether everything was read. */
+  /** Whether the run read every user. */
   full: boolean;
 }
 
-/** A user with a link, as an import finds it. */
+/** A linked user, as an import finds it. */
 export interface LinkedEntry {
   subject: string;
   sub: string;
@@ -67,7 +67,7 @@ interface Row {
   running: boolean;
 }
 
-/** Seconds that an instance has for the next step of a run before another one may begin it anew. */
+/** Seconds that an instance has for the next step of a run. After them, another instance may start the run again. */
 const lease = 120;
 const columns =
   'i.connection_id, i.mark, i.full_at, i.state, i.problem, i.approved, i.counts, i.started_at, i.finished_at, i.held_until > now() AS running';
@@ -143,13 +143,13 @@ export function directoryImportsRepository(sql: Sql) {
       const [row] = await sql.query<Row>(claim, [holder]);
       return row && toImport(row);
     },
-    /** Keeps the lease; false if another run has it, or nothing is imported any more: an administrator who disables the connection stops the run. */
+    /** Extends the lease. False if another run has it, or if the connection imports no users any more: an administrator stops the run by disabling it. */
     extend: async (id: string, holder: string): Promise<boolean> => (await sql.query(extend, [id, holder])).length > 0,
-    /** Stores what a run did; false if another run has the lease. */
+    /** Stores the result of a run. False if another run has the lease. */
     async finish(id: string, holder: string, { state, problem, counts, mark, full }: ImportResult): Promise<boolean> {
       return (await sql.query(finish, [id, holder, state, problem, counts, mark, full])).length > 0;
     },
-    /** Lets another instance begin the run anew. */
+    /** Ends the lease, so that another instance can start the run again. */
     async release(id: string, holder: string): Promise<void> {
       await sql.query(release, [id, holder]);
     },
@@ -157,14 +157,14 @@ export function directoryImportsRepository(sql: Sql) {
       const [row] = await sql.query<Row>(find, [id]);
       return row && toImport(row);
     },
-    /** Makes an import due now, on any instance. @param full whether it reads everything */
+    /** Makes an import due now, on any instance. @param full whether it reads every user */
     async request(id: string, full: boolean): Promise<void> {
       await sql.query(request, [id, full]);
       await sql.query(wake);
     },
     /**
-     * Lets the import that is held go on; the number of users that it may disable, or undefined if none is held.
-     * @param seen only if that is the number
+     * Approves the import that waits. Returns the number of users that it may disable, or undefined if none waits.
+     * @param seen approves only if this is the number
      */
     async approve(id: string, seen: number | undefined): Promise<number | undefined> {
       const [row] = await sql.query<{ approved: number | null }>(approve, [id, seen]);
@@ -174,7 +174,7 @@ export function directoryImportsRepository(sql: Sql) {
     },
     /** Every user who is linked to the connection. */
     linked: (id: string): Promise<LinkedEntry[]> => sql.query<LinkedEntry>(linked, [id]),
-    /** What was last seen, by the subject. */
+    /** The entries that the last import found, by subject. */
     async seen(id: string): Promise<Map<string, SeenEntry>> {
       const rows = await sql.query<SeenEntry & { subject: string }>(seen, [id]);
       return new Map(rows.map(({ subject, ...entry }) => [subject, entry]));

@@ -1,12 +1,12 @@
-// Reads and writes the tables linked_identities and removed_links: the user whom an identity of a connection is.
+// Reads and writes the tables linked_identities and removed_links: the links between users and their identities at connections.
 import { type Sql, statement } from '../../database/database.ts';
 
 export const linkKinds = ['person', 'administrator', 'domain', 'provisioned', 'imported'] as const;
 
-/** Whether a link was made without a person or an administrator: it must not become a way to power (security R165). */
+/** Whether a link was made automatically, by no user and no administrator. It must not give access to an administrator's account (security R165). */
 export const isUnasked = ({ how }: Pick<LinkedIdentity, 'how'>): boolean => how === 'domain' || how === 'provisioned';
 
-/** What a connection knows a user by, byte for byte (federation FR1). */
+/** The identity of a user at a connection, byte for byte (federation FR1). */
 export interface IdentityKey {
   connectionId: string;
   issuer: string;
@@ -33,7 +33,7 @@ interface Row {
 }
 
 const columns = 'connection_id, issuer, subject, sub, how, email_then, created_at, last_used_at';
-// one decision about an identity at a time, before any other lock
+// only one transaction at a time decides about an identity; it takes this lock before any other
 const claim = statement(
   'linked_identities.claim',
   `SELECT pg_advisory_xact_lock(51, hashtext($1 || chr(10) || $2 || chr(10) || $3))`,
@@ -74,7 +74,7 @@ const forgive = statement(
   'linked_identities.forgive',
   'DELETE FROM removed_links WHERE connection_id = $1 AND sub = $2',
 );
-// one write for each user and hour at most
+// writes at most once an hour for each user
 const touch = statement(
   'linked_identities.touch',
   `UPDATE linked_identities SET last_used_at = now()
@@ -92,7 +92,7 @@ const remember = statement(
 export function linkedIdentitiesRepository(sql: Sql) {
   const keyOf = ({ connectionId, issuer, subject }: IdentityKey) => [connectionId, issuer, subject];
   return {
-    /** Until the transaction ends, no other one decides about this identity. It is taken before any other lock. */
+    /** Until the transaction ends, no other transaction decides about this identity. A transaction takes this lock before any other. */
     async claim(key: IdentityKey): Promise<void> {
       await sql.query(claim, keyOf(key));
     },
@@ -100,19 +100,19 @@ export function linkedIdentitiesRepository(sql: Sql) {
       const [row] = await sql.query<Row>(find, keyOf(key));
       return row && toLinkedIdentity(row);
     },
-    /** The oldest first. */
+    /** The links of a user, the oldest first. */
     async ofUser(sub: string): Promise<LinkedIdentity[]> {
       return (await sql.query<Row>(ofUser, [sub])).map(toLinkedIdentity);
     },
     async ofUsers(subs: readonly string[]): Promise<LinkedIdentity[]> {
       return (await sql.query<Row>(ofUsers, [subs])).map(toLinkedIdentity);
     },
-    /** In a transaction that holds the user's row: an administrator keeps the link, however it was made. */
+    /** In a transaction that holds the user's row: marks the link as kept by an administrator, however it was made. */
     async keep(connectionId: string, sub: string): Promise<LinkedIdentity | undefined> {
       const [row] = await sql.query<Row>(keep, [connectionId, sub]);
       return row && toLinkedIdentity(row);
     },
-    /** Notes an address that was not taken over; false if it is the one that the identity had before. */
+    /** Notes an address that the service did not store for the user. False if the identity had the same address before. */
     noteAddress: async (connectionId: string, sub: string, address: string): Promise<boolean> =>
       (await sql.query(noteAddress, [connectionId, sub, address])).length > 0,
     /** Whether a link of the user to any connection was removed. */
@@ -124,19 +124,19 @@ export function linkedIdentitiesRepository(sql: Sql) {
       return (await sql.query(isRemoved, [connectionId, sub])).length > 0;
     },
     /**
-     * In a transaction that holds the user's row; false if the identity, or the user at this connection, is linked already.
-     * @param used whether the identity signs in with it
+     * In a transaction that holds the user's row: inserts a link. False if the identity, or the user at this connection, is linked already.
+     * @param used whether the user signs in with the identity now
      */
     async insert(link: Omit<LinkedIdentity, 'createdAt' | 'lastUsedAt'>, used: boolean): Promise<boolean> {
       const rows = await sql.query(insert, [...keyOf(link), link.sub, link.how, link.emailThen, used]);
       if (rows.length > 0) await sql.query(forgive, [link.connectionId, link.sub]);
       return rows.length > 0;
     },
-    /** Notes that the identity signed in. */
+    /** Notes that the user signed in with the identity. */
     async touch(key: IdentityKey): Promise<void> {
       await sql.query(touch, keyOf(key));
     },
-    /** In a transaction that holds the user's row: removes the link, which no address brings back (federation FR8). */
+    /** In a transaction that holds the user's row: removes the link. No later sign-in restores it by the address (federation FR8). */
     async remove(connectionId: string, sub: string): Promise<LinkedIdentity | undefined> {
       const [row] = await sql.query<Row>(remove, [connectionId, sub]);
       if (!row) return undefined;

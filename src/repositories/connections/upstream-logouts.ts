@@ -1,7 +1,7 @@
-// Ends the sessions that a connection says are over: by the session there, or by the identity (OpenID Connect Back-Channel Logout 2.7).
+// Ends the sessions for which a provider reports a logout: by the provider's session, or by the identity (OpenID Connect Back-Channel Logout 2.7).
 import { type Sql, statement } from '../../database/database.ts';
 
-/** Which sessions have ended at the connection; one of `sid` and `subject` is there at least. */
+/** The sessions that have ended at the provider. At least one of `sid` and `subject` is defined. */
 export interface EndedUpstream {
   connectionId: string;
   issuer: string;
@@ -25,7 +25,7 @@ const ending = (name: string, condition: string) =>
     `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE ${ofIssuer} AND ${condition} ORDER BY id FOR UPDATE) RETURNING sub`,
   );
 const endSession = ending('session', `upstream ->> 'sid' = $3`);
-// by the index of the user's sessions
+// the subquery lets the index of the user's sessions be used
 const endIdentity = ending(
   'identity',
   `upstream ->> 'subject' = $3 AND sub IN (SELECT sub FROM linked_identities WHERE connection_id = $1 AND issuer = $2 AND subject = $3)`,
@@ -33,18 +33,18 @@ const endIdentity = ending(
 
 export function upstreamLogoutsRepository(sql: Sql) {
   return {
-    /** In a transaction: false if the token was used before. @param lifetime in seconds, for which a second use is noticed */
+    /** In a transaction: notes the use of a token. False if it was used before. @param lifetime seconds for which a second use is detected */
     async use(connectionId: string, jtiHash: Buffer, lifetime: number): Promise<boolean> {
       return (await sql.query(use, [connectionId, jtiHash, lifetime])).length > 0;
     },
-    /** Whether the session there is that of another identity than the one named beside it. */
+    /** Whether the provider's session belongs to another identity than the named one. */
     async isMismatch({ connectionId, issuer, sid, subject }: EndedUpstream): Promise<boolean> {
       if (sid === undefined || subject === undefined) return false;
       return (await sql.query(belongsToOther, [connectionId, issuer, sid, subject])).length > 0;
     },
     /**
-     * In a transaction: ends the sessions with everything that depends on them, as a sign-out here does: refresh tokens with offline_access stay
-     * (Back-Channel Logout 2.7). The clients are told by the rows that this deletes.
+     * In a transaction: ends the sessions with everything that depends on them, as a sign-out here does. Refresh tokens with offline_access stay
+     * (Back-Channel Logout 2.7). The deleted rows cause the logout notices to clients.
      */
     end: ({ connectionId, issuer, sid, subject }: EndedUpstream): Promise<{ sub: string }[]> =>
       sid === undefined

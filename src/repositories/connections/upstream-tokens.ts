@@ -1,4 +1,4 @@
-// Reads and writes the table upstream_tokens: what a connection gave at the last sign-in of a linked user, encrypted.
+// Reads and writes the table upstream_tokens: the encrypted tokens that a provider issued at the last sign-in of a linked user.
 import { type Sql, statement } from '../../database/database.ts';
 
 export interface SealedTokens {
@@ -22,18 +22,18 @@ const removeAll = statement(
 
 export function upstreamTokensRepository(sql: Sql) {
   return {
-    /** Replaces the tokens of a linked user; without the link, nothing is stored. */
+    /** Replaces the tokens of a linked user. Stores nothing if the link is gone. */
     async store(connectionId: string, sub: string, { id, sealed }: SealedTokens): Promise<void> {
       await sql.query(store, [connectionId, sub, id, sealed]);
     },
     async find(connectionId: string, sub: string): Promise<SealedTokens | undefined> {
       return (await sql.query<SealedTokens>(find, [connectionId, sub]))[0];
     },
-    /** In a transaction: as find(); a second refresh waits for the first. */
+    /** In a transaction: as find(), but locks the row, so that a second refresh waits for the first. */
     async lock(connectionId: string, sub: string): Promise<SealedTokens | undefined> {
       return (await sql.query<SealedTokens>(lock, [connectionId, sub]))[0];
     },
-    /** Forgets what a connection gave for all of its users. */
+    /** Deletes the tokens of all users of a connection. */
     async removeAll(connectionId: string): Promise<void> {
       await sql.query(removeAll, [connectionId]);
     },
