@@ -1,10 +1,10 @@
-// Imports the users of directories: each import runs on one instance at a time, when it is due or an administrator asks.
+// Imports the users of directories. Each import runs on one instance at a time, when it is due or an administrator starts it.
 import type { Logger } from 'pino';
 import type { DirectoryImports } from '../domain/connections/ldap/import.ts';
 
-const interval = 15_000; // milliseconds between looks for an import that is due
+const interval = 15_000; // milliseconds between two checks for an import that is due
 
-/** Starts the job; stop() waits until the run that goes on has left a consistent state. */
+/** Starts the job. stop() waits until the current run has left a consistent state. */
 export function startDirectoryImports({
   directoryImports,
   logger,

@@ -1,18 +1,18 @@
-// Declares what is said to a directory and heard from it, and which addresses a directory may have, without the LDAP library.
+// Declares the requests to a directory, its answers, and the allowed addresses of a directory, without the LDAP library.
 
-/** Where a directory is, and how the service identifies itself there. */
+/** The address of a directory, and the service account with which the service binds. */
 export interface DirectoryAddress {
-  /** `ldaps://host:port`, or `ldap://host:port` with StartTLS; without it only on the machine itself. */
+  /** `ldaps://host:port`, or `ldap://host:port` with StartTLS. Without encryption only on the same machine. */
   url: string;
   startTls: boolean;
-  /** The certificates (PEM) of the authorities that may vouch for the directory; those of Node without it. */
+  /** The certificates (PEM) of the authorities that the service accepts for the directory; Node's own if undefined. */
   ca?: string | undefined;
   /** The service account. */
   bindDn: string;
   bindPassword: string;
 }
 
-/** Where the directory failed: at the address, the connection, the encryption, the service account, or the search. */
+/** The step that failed: the address, the connection, the encryption, the bind of the service account, or the search. */
 export const directoryFailures = ['address', 'connection', 'tls', 'credentials', 'search', 'limit'] as const;
 export type DirectoryFailure = (typeof directoryFailures)[number];
 
@@ -39,19 +39,19 @@ export interface DirectorySearch {
   scope?: 'base' | 'sub';
   /** The attributes to read. */
   attributes: readonly string[];
-  /** Those of them that are bytes, such as objectGUID. */
+  /** The attributes among these whose values are bytes, such as objectGUID. */
   binary?: readonly string[];
   /** The most entries of an answer; a search that finds more fails. */
   limit?: number;
 }
 
-/** A filter: text of an administrator, a value of an attribute, or a combination. Values are never pasted into text (federation FR31). */
+/** A filter: the text of an administrator, a value of an attribute, or a combination. A value is never pasted into text (federation FR31). */
 export type DirectoryFilter =
   | { text: string }
   | { attribute: string; value: string | Buffer }
-  /** Values that are not before this one. */
+  /** Values that are greater than or equal to this one. */
   | { attribute: string; least: string }
-  /** A value compared by a matching rule, such as that of Active Directory for groups in groups. */
+  /** A value that the directory compares by a matching rule, such as Active Directory's rule for nested groups. */
   | { attribute: string; rule: string; value: string }
   | { all: readonly DirectoryFilter[] }
   | { any: readonly DirectoryFilter[] };
@@ -65,7 +65,7 @@ export interface DirectoryConnection {
   /** Reads all entries, a page at a time. @throws DirectoryUnavailable */
   pages(search: DirectorySearch, size: number): AsyncGenerator<DirectoryEntry[]>;
   /**
-   * All values of an attribute of an entry. Active Directory returns many values in parts, of which an entry has the first.
+   * Reads all values of an attribute of an entry. Active Directory returns many values in parts, and the entry has only the first part.
    * @throws DirectoryUnavailable
    */
   values(entry: DirectoryEntry, attribute: string): Promise<readonly string[]>;
@@ -85,7 +85,7 @@ export interface Directory {
 const localHosts = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
- * Why a directory's address is not acceptable; undefined if it is.
+ * The reason to refuse a directory's address; undefined if it is acceptable.
  * @param allowed host:port of the directories that the operator allows (CONNECTIONS_ALLOW)
  */
 export function addressProblem(

@@ -2,11 +2,11 @@
 
 type Attributes = ReadonlyMap<string, readonly string[]>;
 
-/** The most parts of an attribute: a directory that never ends is in error. */
+/** The most parts of an attribute. A directory that returns more is in error. */
 const maxParts = 10_000;
 
 /**
- * All values of an attribute.
+ * Reads all values of an attribute.
  * @param first the attributes of the entry, by their names in lower case, as a usual search returns them
  * @param read reads one attribute of the entry, with the range as its option
  * @returns undefined if the parts do not follow each other

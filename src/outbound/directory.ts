@@ -43,7 +43,7 @@ export function createDirectory(allowed: readonly string[]): Directory {
       url: address.url,
       timeout,
       connectTimeout: timeout,
-      // with this option the library begins with TLS, whatever the scheme
+      // with this option the library begins with TLS, even if the scheme is ldap
       ...(/^ldaps:/i.test(address.url) && { tlsOptions: secure(address) }),
       createConnection: once((...given: unknown[]) =>
         plain.read((connect as (...given: unknown[]) => Socket)(...given)),
@@ -90,7 +90,7 @@ export function createDirectory(allowed: readonly string[]): Directory {
 }
 
 /**
- * Lets a client connect once. The library opens a new connection where the first has ended. It would send a password over it without the
+ * Lets a client connect once. The library opens a new connection if the first one ends. It would send a password over the new one without the
  * encryption that StartTLS had begun (federation FR32), and search there as an anonymous user, who sees fewer users and groups (federation FR15).
  */
 function once<T extends Socket | TLSSocket>(open: (...given: unknown[]) => T): (...given: unknown[]) => T {
@@ -104,8 +104,8 @@ function once<T extends Socket | TLSSocket>(open: (...given: unknown[]) => T): (
 
 /**
  * Reads what arrives before TLS: it must be the one answer to StartTLS (RFC 4511 4.14.1). The library keeps the rest of a message that has not
- * arrived whole. On the path to the directory, an attacker could begin an answer before TLS that the true answers then complete: a wrong
- * password would be accepted (federation FR32).
+ * arrived whole. An attacker on the path to the directory could begin an answer before TLS, and the directory's answers would complete it: the
+ * service would accept a wrong password (federation FR32).
  */
 function plainAnswers() {
   let read = Buffer.alloc(0);
@@ -127,10 +127,10 @@ function plainAnswers() {
   };
 }
 
-/** Octets of the plain answers that are kept: more than that are no answer to StartTLS. */
+/** The most octets of the plain answers that are kept. More octets cannot be an answer to StartTLS. */
 const maxPlain = 65_536;
 
-/** Whether these are the octets of one message, neither more nor less: a sequence with a definite length (RFC 4511 5.1). */
+/** Whether these are exactly the octets of one message: a sequence with a definite length (RFC 4511 5.1). */
 function isOneMessage(octets: Buffer): boolean {
   if (octets.length < 2 || octets[0] !== 0x30) return false;
   const first = octets[1]!;
@@ -155,7 +155,7 @@ async function bindAsService(client: Client, { bindDn, bindPassword }: Directory
 }
 
 async function close(client: Client): Promise<void> {
-  // the answer is complete: a connection that is already broken changes nothing
+  // the answer is complete, so a broken connection does not matter
   await client.unbind().catch(() => undefined);
 }
 
@@ -191,7 +191,7 @@ const connectionOf = (client: Client): DirectoryConnection => ({
 const optionsOf = ({ filter, scope = 'sub', attributes, binary = [] }: Omit<DirectorySearch, 'limit'>) => ({
   filter: filterOf(filter),
   scope,
-  // an alias could lead to another entry than the one whose password is tried
+  // an alias could return another entry than the one whose password the service tries
   derefAliases: 'never' as const,
   attributes: [...attributes],
   explicitBufferAttributes: [...binary],
@@ -250,7 +250,7 @@ function unavailable(failure: DirectoryFailure, error: unknown): DirectoryUnavai
   if (error instanceof ResultCodeError)
     return new DirectoryUnavailable(limitCodes.includes(error.code) ? 'limit' : failure, message, { cause: error });
   const { code } = error as NodeJS.ErrnoException;
-  // the errors of the operating system are called ECONNREFUSED or ENOTFOUND, those of certificates CERT_HAS_EXPIRED or ERR_TLS_…
+  // errors of the operating system have codes such as ECONNREFUSED or ENOTFOUND, errors of certificates CERT_HAS_EXPIRED or ERR_TLS_…
   const isTls = failure === 'tls' || (code !== undefined && (code === 'EPROTO' || !/^E[A-Z]+$/.test(code)));
   return new DirectoryUnavailable(isTls ? 'tls' : 'connection', message, { cause: error });
 }

@@ -1,4 +1,4 @@
-// Declares the operations on connections, and on the links of users to them: for administrators only (federation FR18).
+// Declares the operations on connections and on the links of users to them. Only administrators may call them (federation FR18).
 import { z } from 'zod';
 import { connectionLinkView, connectionView } from '../../domain/administration/administrator-views.ts';
 import { connectionChangeShape, newConnectionShape } from '../../rules/connections/connection-shape.ts';
@@ -26,7 +26,7 @@ export async function findConnection({ connections }: Pick<Store, 'connections'>
   return found;
 }
 
-/** Members that a command sets by options of their own names. */
+/** The options of commands, with the members that they set. */
 const options = {
   'display-name': 'display_name',
   status: 'status',
@@ -52,11 +52,11 @@ const options = {
   secret: 'secret',
 };
 
-/** How much a change has ended. */
+/** The sentence about the sessions that a change has ended. */
 const endedText = (sessions: number, tokens: number): string =>
   `Ended sessions of browsers: ${sessions}, of applications with their tokens: ${tokens}.`;
 
-/** A rule is typed as one line. */
+/** Reads the group rules that an administrator types on the command line, one line each. */
 const prepare = ({ group_rules: rules, ...given }: Record<string, unknown>) => ({
   ...given,
   ...(Array.isArray(rules) && { group_rules: rules.map((line) => ruleOf(String(line))) }),
@@ -211,7 +211,7 @@ const linkUser = operation({
     const connection = await findConnection(store, id);
     const profile = profileOfConnection(connectionKinds, connection);
     if (!profile && connectionKinds.get(connection.kind)) throw conflict(refusal('connection.settings', 'settings'));
-    // a connection with several issuers does not say which one it is
+    // a connection with several issuers does not tell the issuer of the identity
     const isNamed = profile && !profile.issuer && connection.kind !== 'ldap';
     const issuer = isNamed ? named : (profile?.issuer ?? id);
     if (issuer === undefined) throw invalidRequest(refusal('missing', 'issuer'));

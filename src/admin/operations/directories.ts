@@ -1,4 +1,4 @@
-// Declares the operations on connections to directories: their test, and their imports.
+// Declares the operations that test connections to directories, and that start and approve their imports.
 import { z } from 'zod';
 import { checkDirectory, checkProblems } from '../../domain/connections/ldap/check.ts';
 import { conflict } from '../../oauth/errors.ts';

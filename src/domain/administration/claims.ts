@@ -1,11 +1,11 @@
-// Creates and deletes the roles of clients, gives them and takes them, a part of administration.ts.
+// Creates and deletes the roles of clients, and gives them to groups and users, a part of administration.ts.
 import { maxRoles } from '../../rules/claims/claim-shapes.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 
-/** Who gets or loses a role: groups by name, users by sub, user name or email. */
+/** The holders to which a role is given, or from which it is taken: groups by name, users by sub, user name or email. */
 export interface RoleHolders {
   groups?: string[] | undefined;
   users?: string[] | undefined;
@@ -54,7 +54,7 @@ export function claimOperations(store: Store) {
         await repositories.auditEvents.insert({ ...by, ...event });
         return { name, description, groups: [], users: 0 };
       }),
-    /** Deletes a role and takes it from everyone. @throws OAuthError not_found */
+    /** Deletes a role and takes it from all holders. @throws OAuthError not_found */
     deleteRole: (by: Actor, clientId: string, role: string): Promise<void> =>
       store.transaction(async ({ clientRoles, auditEvents }) => {
         if (role.includes('\0') || !(await clientRoles.delete(clientId, role)))

@@ -74,7 +74,7 @@ const start: ConnectionMembers = {
 
 const nothing: EndedAccess = { sessions: 0, tokens: 0 };
 
-/** The members after a change; undefined keeps one. */
+/** The members after a change. A member that is undefined in the change stays. */
 function changed(before: ConnectionMembers, change: ConnectionInput): ConnectionMembers {
   const after = { ...before };
   for (const [member, name] of Object.entries(names) as [keyof typeof names, keyof ConnectionInput][]) {
@@ -83,7 +83,7 @@ function changed(before: ConnectionMembers, change: ConnectionInput): Connection
       Object.assign(after, { [member]: value === null ? undefined : value });
   }
   if (change.settings) {
-    // null removes a setting of the kind, and an absent one stays
+    // null removes a setting of the kind, and an absent setting stays
     const settings = { ...before.settings, ...change.settings };
     after.settings = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null));
   }
@@ -114,7 +114,7 @@ export function connectionOperations(store: Store) {
     throw invalidRequest({ ...wrong, member: wrong.member === 'settings' ? 'settings' : `settings.${wrong.member}` });
   }
 
-  /** @throws OAuthError invalid_request: a rule for an attribute that is not defined */
+  /** @throws OAuthError invalid_request if a rule sets an attribute that is not defined */
   async function checkTargets({ attributes }: Repositories, { claimRules }: ConnectionMembers): Promise<void> {
     const targets = claimRules.filter(isOfAttribute).map(({ to }) => to);
     if (targets.length === 0) return;
@@ -123,13 +123,13 @@ export function connectionOperations(store: Store) {
     if (unknown !== undefined) throw invalidRequest(refusal('connection.attribute', 'claim_rules', { name: unknown }));
   }
 
-  /** @throws OAuthError conflict: a domain belongs to one connection */
+  /** @throws OAuthError conflict if another connection has one of the domains */
   async function claimDomains({ connections }: Repositories, id: string, members: ConnectionMembers): Promise<void> {
     const holder = await connections.keepDomains(id, members.domains, members.authoritativeDomains);
     if (holder !== undefined) throw conflict(refusal('connection.domain-held', 'domains', { connection: holder }));
   }
 
-  /** The key that the connection needs and does not have yet, or that replaces the one it has. */
+  /** Makes the key that the connection does not have yet, or that replaces its present key. */
   async function newKey(
     { settings }: ConnectionMembers,
     variant: ConnectionVariant,
@@ -175,7 +175,7 @@ export function connectionOperations(store: Store) {
       throw invalidRequest(refusal('connection.secret', 'secret'));
   }
 
-  /** In a transaction that holds the user's row: removes a link, with what came by it: sessions, tokens and memberships (security R159). */
+  /** In a transaction that holds the user's row: removes a link with the sessions, tokens and memberships that came by it (security R159). */
   async function removeLink(repositories: Repositories, by: Actor, sub: string, id: string): Promise<EndedAccess> {
     found(await repositories.linkedIdentities.remove(id, sub), 'link');
     const ended = await repositories.connections.endSessions(id, sub);
@@ -266,7 +266,7 @@ export function connectionOperations(store: Store) {
         await keepSecret(repositories, secretBox, id, replaced);
         await keepKey(repositories, secretBox, id, key);
         if (discovery) await repositories.connections.setDiscovery(id, discovery, members.settings);
-        // what another provider said or gave is neither finished nor sent to the new one
+        // sign-ins at the previous provider must not finish, and its tokens must not reach the new one
         const isOtherSide = !isDeepStrictEqual(sideOf(variant, before), sideOf(variant, members));
         if (isOtherSide) await repositories.connectionSteps.removeAll(id);
         if (isOtherSide || (before.storeTokens && !members.storeTokens))
@@ -286,14 +286,14 @@ export function connectionOperations(store: Store) {
         return (await repositories.connections.find(id))!;
       });
     },
-    /** Deletes a connection with its links, sessions and memberships. @returns how much ended, and how many users had no other way to sign in @throws OAuthError not_found */
+    /** Deletes a connection with its links, sessions and memberships. @returns the ended access, and the number of users without another way in @throws OAuthError not_found */
     deleteConnection: async (by: Actor, id: string): Promise<EndedAccess & { people: number }> => {
-      // a sign-in that has begun is waited for, and a later one gives no memberships again
+      // waits for sign-ins that are being decided; a later one finds the connection disabled, and gives no memberships
       await store.transaction(async ({ connections }) => {
         found(await connections.lock(id), 'connection');
         await connections.disable(id);
       });
-      // in steps: a directory may have given very many memberships
+      // deletes in steps: a directory may have given very many memberships
       for (let left = true; left;) {
         const subs = await store.memberships.usersOf(id, 500);
         for (const sub of subs) await store.transaction(({ memberships }) => memberships.set(sub, id, [], []));
@@ -310,7 +310,7 @@ export function connectionOperations(store: Store) {
         return { people, ...ended };
       });
     },
-    /** Links an identity to a user, whatever the user has. @throws OAuthError not_found, conflict */
+    /** Links an identity to a user, also to one with a role or a guarded group. @throws OAuthError not_found, conflict */
     linkIdentity: (
       by: Actor,
       sub: string,
@@ -325,7 +325,7 @@ export function connectionOperations(store: Store) {
         const detail = { connection: connectionId, how: 'administrator' };
         await repositories.auditEvents.insert({ ...by, type: 'identity.linked', outcome: 'success', sub, detail });
       }),
-    /** Keeps a link that was made without a person, so that the user can get power (security R165). @throws OAuthError not_found */
+    /** Keeps a link that was made automatically, so that the user can become an administrator or join a guarded group (security R165). @throws OAuthError not_found */
     keepLink: (by: Actor, sub: string, connection: string): Promise<void> =>
       store.transaction(async (repositories) => {
         found(sub.includes('\0') ? undefined : await repositories.users.lock(sub), 'user');
@@ -368,15 +368,15 @@ export function connectionOperations(store: Store) {
   };
 }
 
-/** The settings that decide whom the connection believes. */
+/** The settings that decide which identities the connection accepts, as text. */
 const sideOf = ({ trusted }: ConnectionVariant, { settings }: ConnectionMembers): Record<string, string> =>
   Object.fromEntries(trusted.map((name) => [name, String(settings[name] ?? '')]));
 
-/** The setting by which the subjects of the answers would be other values: those that are linked could be other users then (security R165). */
+/** The name of a changed setting that changes the subjects of the answers: a linked subject could then be another user (security R165). */
 const otherSubject = (before: ConnectionMembers, after: ConnectionMembers): string | undefined =>
   ['subject_claim', 'id_attribute'].find((name) => before.settings[name] !== after.settings[name]);
 
-/** What moves trust, as text for the trail: never a secret (federation FR14). */
+/** The members and settings that decide about trust, as text for the audit event. Never a secret (federation FR14). */
 function trustOf(variant: ConnectionVariant, members: ConnectionMembers): Record<string, string | boolean | string[]> {
   const { domains, authoritativeDomains, trustEmail, trustMfa, mfaValues, subdomains, enforced, linking } = members;
   return {

@@ -5,22 +5,22 @@ import type { Actor } from '../../repositories/audit/actor.ts';
 import type { Connection } from '../../repositories/connections/connections.ts';
 import type { Store } from '../../repositories/store.ts';
 
-/** @throws OAuthError conflict where nothing is imported */
+/** @throws OAuthError conflict if the connection imports no users */
 function requireImport({ status, settings }: Connection): void {
   if (status !== 'enabled' || typeof settings['import'] !== 'number')
     throw conflict(refusal('connection.import-off', 'import'));
 }
 
 export const directoryImportOperations = (store: Store) => ({
-  /** Makes an import due now. @param full whether it reads every user, and not only those that have changed @throws OAuthError conflict */
+  /** Makes an import due now. @param full whether it reads every user, and not only changed ones @throws OAuthError conflict */
   async requestImport(connection: Connection, full: boolean): Promise<void> {
     requireImport(connection);
     await store.directoryImports.request(connection.id, full);
   },
   /**
-   * Lets an import that is held go on: it may disable as many users as the administrator saw, and no more (federation FR16).
-   * @param seen the number that the administrator saw: conflict if a later run found another one
-   * @returns that number
+   * Lets an import run that waits for approval. It may disable as many users as the administrator saw, and no more (federation FR16).
+   * @param seen the number that the administrator saw; conflict if a later run found another number
+   * @returns the approved number
    * @throws OAuthError conflict
    */
   async approveImport(by: Actor, connection: Connection, seen?: number): Promise<number> {

@@ -1,11 +1,11 @@
-// Holds the rules for attributes: which definitions there can be, and which values each takes (federation 7).
+// Holds the rules for attributes: for their definitions, and for the values of each (federation 7).
 import { storableClaims, supportedClaims } from '../../oauth/claim-names.ts';
 import { mayMakeClaim } from './reserved-claims.ts';
 
 export const attributeTypes = ['string', 'number', 'boolean', 'date', 'string_list'] as const;
 export type AttributeType = (typeof attributeTypes)[number];
 
-/** What users may do with the value of their own on the account pages. */
+/** The rights of users over their own value on the account pages. */
 export const personRights = ['none', 'read', 'write'] as const;
 
 export interface Attribute {
@@ -21,20 +21,20 @@ export interface Attribute {
   unique: boolean;
 }
 
-/** The most attributes that there can be. */
+/** The most attributes. */
 export const maxAttributes = 100;
 /** Characters of a text, and of an entry of a list. */
 export const maxTextLength = 1000;
 /** Entries of a list. */
 export const maxEntries = 100;
 
-/** Whether an attribute may have this name: not that of a claim that the service states or stores by itself. */
+/** Whether an attribute may have this name. A claim that the service states or stores itself has another meaning. */
 export const isAttributeName = (name: string): boolean =>
   /^[a-z][a-z0-9_]{0,49}$/.test(name) &&
   mayMakeClaim(name) &&
   ![...storableClaims, ...supportedClaims, 'roles', 'organization', 'organization_roles', 'constant'].includes(name);
 
-/** Why a value does not fit: a key of the catalogue under `attribute.fault.`. */
+/** Why a value does not fit its attribute. The page shows the text `attribute.fault.{fault}`. */
 export type AttributeFault = 'unknown' | 'type' | 'date' | 'text' | 'long' | 'many' | 'large' | 'choice';
 
 const isText = (value: unknown): value is string =>
@@ -78,7 +78,7 @@ export function attributeFault(attribute: Attribute | undefined, value: unknown)
   }
 }
 
-/** Reads a value that was typed or that is a cell of a table; undefined for none. A text that does not fit stays text, which is then refused. */
+/** Reads a value that a user typed, or that is a cell of a table; undefined for none. A text that does not fit stays text, and is refused later. */
 export function attributeOfText(type: AttributeType, text: string): unknown {
   const tidy = text.replace(/\r\n?/g, '\n').trim();
   if (tidy === '') return undefined;

@@ -1,11 +1,11 @@
-// Makes claims for one client by rules that administrators set: a closed list of steps, no expressions (federation 7, FR41).
+// Makes claims for one client by rules that administrators set. A rule has a closed list of steps, and no expressions (federation 7, FR41).
 import { z } from 'zod';
 import { storableClaims, supportedClaims } from '../../oauth/claim-names.ts';
 import { rule } from '../../oauth/refusals.ts';
 import { mayMakeClaim } from './reserved-claims.ts';
 import { text } from '../../oauth/text.ts';
 
-/** Where a claim can be part of what a client gets. */
+/** The places where a client can get a claim. */
 export const claimPlaces = ['id_token', 'userinfo', 'introspection'] as const;
 export type ClaimPlace = (typeof claimPlaces)[number];
 
@@ -61,7 +61,7 @@ const claimRule = z
   });
 export type ClaimRule = z.infer<typeof claimRule>;
 
-/** The rules of a client: no two make the same claim at the same place. */
+/** The rules of a client. Two rules must not make the same claim at the same place. */
 export const claimRulesShape = z
   .array(claimRule)
   .max(maxClaimRules, rule('entries', { most: String(maxClaimRules) }))
@@ -73,7 +73,7 @@ export const claimRulesShape = z
     { ...rule('claim-twice') },
   );
 
-/** Applies one rule to the value of its source. Undefined for no value: then there is no claim. */
+/** Applies one rule to the value of its source. Undefined if no value is left: then the rule makes no claim. */
 function ruled(given: ClaimRule, value: unknown): unknown {
   const { only, strip, case: letters, map, as } = given;
   const many = Array.isArray(value);
@@ -86,7 +86,7 @@ function ruled(given: ClaimRule, value: unknown): unknown {
     if (strip !== undefined && text.startsWith(strip)) text = text.slice(strip.length);
     if (letters) text = letters === 'lower' ? text.toLowerCase() : text.toUpperCase();
     if (map && Object.hasOwn(map, text)) text = map[text]!;
-    // a value that is only selected keeps its type
+    // a value that the rule only selects keeps its type
     return text === '' ? [] : [text === String(one) ? one : text];
   });
   if (made.length === 0) return given.default;
@@ -95,7 +95,7 @@ function ruled(given: ClaimRule, value: unknown): unknown {
   return as === 'list' || many ? made : made[0];
 }
 
-/** Returns the claims that the rules make for one place. @param source the value of a source for the user */
+/** Returns the claims that the rules make for one place. @param source returns the user's value of a source */
 export function ruledClaims(
   rules: readonly ClaimRule[],
   source: (from: string) => unknown,

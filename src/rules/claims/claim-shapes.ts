@@ -1,4 +1,4 @@
-// Holds the rules for claims that scopes release, and for the roles of clients, for the admin API, the console and the command line.
+// Holds the rules for the claims that scopes release, and for the roles of clients. The admin API, the console and the command line use them.
 import { z } from 'zod';
 import { groupName } from '../users/administration.ts';
 import { supportedClaims } from '../../oauth/claim-names.ts';
@@ -10,17 +10,17 @@ import { text } from '../../oauth/text.ts';
 /** The most roles of a client. */
 export const maxRoles = 200;
 
-/** Whether a scope may release the claim: a standard one but `sub`, or one by which an attribute can be called. */
+/** Whether a scope may release the claim: a standard claim other than `sub`, or a claim whose name an attribute can have. */
 export const isReleasable = (claim: string): boolean =>
   claim !== 'sub' && (supportedClaims.includes(claim) || (/^[a-z][a-z0-9_]{0,49}$/.test(claim) && mayMakeClaim(claim)));
 
-/** A word that is a scope of an API or for claims: no scope of the service. */
+/** The name of a scope of an API or of a scope for claims. The service's own scopes are refused. */
 export const scopeWord = z
   .string(rule('string'))
   .refine((value) => value.length <= 100 && !value.includes(' ') && isScope(value), rule('scope-value'))
   .refine((value) => !isServiceScope(value), rule('service-scope'));
 
-/** Commas separate roles in some tables and claims. */
+/** The name of a role. It has no comma, since commas separate roles in some tables and claims. */
 const roleName = z
   .string(rule('string'))
   .trim()

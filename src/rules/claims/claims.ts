@@ -1,4 +1,4 @@
-// Decides which claims of a user a client gets in the ID Token, from UserInfo and by introspection: scopes, single claims, own scopes and rules.
+// Decides which claims of a user a client gets in the ID Token, from UserInfo and by introspection, from scopes, single claims and claim rules.
 import { type ClaimPlace, type ClaimRule, ruledClaims } from './claim-rules.ts';
 import { claimsOfScopes, type OwnScopes, splitScope } from '../../oauth/scope.ts';
 
@@ -12,7 +12,7 @@ export interface Subject {
   /** Stored standard claims by name. */
   claims: Record<string, unknown>;
   updatedAt: Date;
-  /** The roles at the client that gets the claims; undefined if they were not asked for. */
+  /** The user's roles at the client that gets the claims; undefined if nothing needs them. */
   roles?: readonly string[] | undefined;
 }
 
@@ -82,10 +82,10 @@ export interface ClaimsClient {
   claimRules: readonly ClaimRule[];
 }
 
-/** A client without scopes of an operator and without rules. */
+/** A client without scopes of an operator and without claim rules. */
 export const plainClient: ClaimsClient = { ownScopes: {}, claimRules: [] };
 
-/** Bytes of the claims of an ID Token beyond which the groups are left to UserInfo: clients keep it in cookies and addresses. */
+/** The most bytes of the claims in an ID Token with groups. Clients keep ID Tokens in cookies and addresses, so a larger one leaves the groups to UserInfo. */
 export const maxIdTokenClaims = 6144;
 
 /** Whether the claims of the client depend on the roles of the user at the client. */
@@ -95,7 +95,7 @@ export const needsRoles = ({ claimRules }: ClaimsClient, scopes: readonly string
 const without = (claims: Record<string, unknown>, names: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(Object.entries(claims).filter(([claim]) => !names.includes(claim)));
 
-/** Adds the claims of the rules. A changed address or number is not the one that was verified. */
+/** Adds the claims of the rules. If a rule changes an address or a number, the claim that says it is verified no longer applies. */
 function withRuled(
   claims: Record<string, unknown>,
   user: Subject,
@@ -110,17 +110,17 @@ function withRuled(
   return without({ ...claims, ...made }, stale);
 }
 
-/** A grant as the claims depend on it. */
+/** The parts of a grant that decide its claims. */
 interface Granted {
   user: Subject;
   scopes: readonly string[];
   /** Single claims that the request named (Core 5.5). */
   requested: readonly string[] | undefined;
-  /** The scope that the client is registered for; only asked if there are single claims. */
+  /** The registered scope of the client. It is only read if there are single claims. */
   registered: string | undefined;
 }
 
-/** Single claims, as far as the client is still registered for them. */
+/** The requested single claims for which the client is still registered. */
 function single({ user, requested = [], registered = '' }: Granted): Record<string, unknown> {
   if (requested.length === 0) return {};
   const known = claimsOfScopes(splitScope(registered));
@@ -138,8 +138,8 @@ export function userinfoClaims(client: ClaimsClient, granted: Granted): Record<s
 }
 
 /**
- * The claims of an ID Token beside those of the sign-in. If the client gets an access token, too, the claims of the scopes are left to
- * UserInfo, except those of the scopes `scope` (decisions section 5) and `roles`, and those that the request named.
+ * The claims of an ID Token beside those of the sign-in. If the client also gets an access token, UserInfo has the claims of the scopes. The ID
+ * Token then has only the claims of the scopes `scope` (decisions section 5) and `roles`, and those that the request named.
  * @param all whether the ID Token has the claims of every scope
  */
 export function idTokenClaims(
@@ -158,7 +158,7 @@ export function idTokenClaims(
 
 /**
  * The claims of an introspection.
- * @param isOwn whether the client of the token asks: the roles at a client are for that client only (federation F63)
+ * @param isOwn whether the client of the token sends the request: only that client learns the user's roles at it (federation F63)
  */
 export function introspectionClaims(
   client: ClaimsClient,

@@ -1,6 +1,6 @@
 // Lists the claims that no attribute, scope or rule of an operator may make (federation 7, FR41).
 
-/** Claims that the service alone states: about the token, the sign-in, or what was verified. */
+/** Claims that only the service states: about the token, the sign-in, and verified values. */
 export const reservedClaims: readonly string[] = [
   'iss',
   'sub',
@@ -40,8 +40,8 @@ export const reservedClaims: readonly string[] = [
 ];
 
 /**
- * Whether an operator's rule may make a claim of this name. A reserved name in other letters is refused as well: some applications
- * compare names without their case.
+ * Whether an operator's rule may make a claim of this name. A reserved name in other case is refused, too: some applications compare names
+ * regardless of case.
  */
 export const mayMakeClaim = (name: string): boolean =>
   /^[!#-[\]-~]{1,255}$/.test(name) && !reservedClaims.includes(name.toLowerCase()) && !(name in Object.prototype);

@@ -1,10 +1,10 @@
-// Reads what the answer of a connection says of a user: address, claims, groups, level and time. Nothing of it is an address to call (federation FR13).
+// Reads the answer of a connection about a user: address, claims, groups, methods and time. The service sends no request to an address in it (federation FR13).
 import { claimRules as claimShapes, email as emailShape, groupName } from '../users/administration.ts';
 import { type Attribute, attributeFault, attributeOfText } from '../claims/attributes.ts';
 import { nameKey } from './distinguished-name.ts';
 import { domainOf, isOfDomains } from './mail-domain.ts';
 
-/** A rule for a claim: `from` is a path of names in the answer. */
+/** A rule for a claim. `from` is a path of names in the answer. */
 interface ClaimRule {
   to: string;
   from: string;
@@ -18,13 +18,13 @@ type GroupRule =
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** What a connection without rules of its own takes over. */
+/** The claims that a connection without claim rules stores. */
 const usualClaims = ['name', 'given_name', 'family_name', 'middle_name', 'nickname', 'locale', 'zoneinfo'] as const;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The value at a path of names, such as `realm_access.roles`; undefined where there is none. A name with dots is taken whole first. */
+/** The value at a path of names, such as `realm_access.roles`; undefined if there is none. A member whose name is the whole path comes first. */
 export function valueAt(claims: Claims, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path];
   let value: unknown = claims;
@@ -35,7 +35,7 @@ export function valueAt(claims: Claims, path: string): unknown {
   return value;
 }
 
-/** The most levels of lists and objects: claims that are nested more deeply could not be stored until the user has done what they need. */
+/** The most levels of lists and objects. The service could not store deeper claims in a step that waits for the user. */
 const maxDepth = 32;
 
 export function isTooDeep(claims: Claims): boolean {
@@ -49,13 +49,13 @@ export function isTooDeep(claims: Claims): boolean {
 export interface AnsweredAddress {
   value: string;
   verified: boolean;
-  /** The answer says that the account belongs to another domain than its address: authority over that domain does not count. */
+  /** Whether the account belongs to another domain than its address. Then authority over the domain of the address does not count. */
   isForeign?: boolean;
-  /** Whether the word confirms the address for applications, where the provider decides it and no setting of the connection (security R157). */
+  /** Whether the provider's statement confirms the address for applications; undefined if a setting of the connection decides it (security R157). */
   isConfirmed?: boolean;
 }
 
-/** Joins an ID Token and UserInfo. What the ID Token says is signed, so it goes first; a false email_verified wins wherever it is (federation F12). */
+/** Joins an ID Token and UserInfo. The signed claims of the ID Token take precedence; a false email_verified in either one counts (federation F12). */
 export function joinedClaims(idToken: Claims, userInfo: Claims): Claims {
   const joined = { ...userInfo, ...idToken };
   const isOther =
@@ -66,14 +66,14 @@ export function joinedClaims(idToken: Claims, userInfo: Claims): Claims {
   return { ...joined, email_verified: said.length > 0 && said.every((one) => one === true) };
 }
 
-/** Only a well-formed address with one readable domain counts; a verified one says so as a boolean. */
+/** Reads the address of an answer, if it is well-formed and has one readable domain. Only the boolean `true` marks it as verified. */
 export function addressOf(claims: Claims): AnsweredAddress | undefined {
   const read = emailShape.safeParse(claims['email']);
   if (!read.success || !read.data.isWellFormed() || domainOf(read.data) === undefined) return undefined;
   return { value: read.data, verified: claims['email_verified'] === true };
 }
 
-/** How far a connection vouches for an address (federation 4). */
+/** Whether a connection vouches for an address: by authority over its domain, by its word that the address is verified, or not (federation 4). */
 export function vouching(
   connection: { authoritativeDomains: readonly string[]; subdomains: boolean; wordCounts: boolean },
   address: AnsweredAddress | undefined,
@@ -85,12 +85,12 @@ export function vouching(
   return connection.wordCounts && address!.verified ? 'word' : 'no';
 }
 
-/** Whether the target of a rule is an attribute, and no standard claim. */
+/** Whether a rule sets an attribute, and not a standard claim. */
 export const isOfAttribute = ({ to }: { to: string }): boolean => !Object.hasOwn(claimShapes, to);
 
 /**
- * The standard claims and the values of attributes that an answer gives a user. A value that breaks the rule of its claim or attribute is left
- * out (federation F15), and so is one of an attribute that is not among the definitions.
+ * The standard claims and the values of attributes that a user gets from an answer. A value that breaks the rule of its claim or attribute is
+ * left out (federation F15), and so is a value of an attribute without a definition.
  */
 export function mappedClaims(
   rules: readonly ClaimRule[],
@@ -105,7 +105,7 @@ export function mappedClaims(
     if (said === undefined) continue;
     if (isOfAttribute(rule)) {
       const definition = definitions.find(({ name }) => name === to);
-      // a directory says everything as text
+      // a directory returns every value as text
       const value = definition && typeof said === 'string' ? attributeOfText(definition.type, said) : said;
       if (attributeFault(definition, value) === undefined) mapped[to] = value;
     } else {
@@ -116,13 +116,13 @@ export function mappedClaims(
   return mapped;
 }
 
-/** The most values of groups that an answer may have. */
+/** The most groups that an answer may have. */
 const maxValues = 5_000;
 
 /**
- * The groups that an answer gives a user; undefined if it says nothing of groups, which is not the same as none (federation FR15).
- * @param value what the answer has at the path of the groups
- * @param entries the distinguished names of the same groups, which a directory says: one name can be that of several groups (security R163)
+ * The groups that a user gets from an answer. Undefined if the answer has no groups claim, which is not the same as an empty one (federation FR15).
+ * @param said the value of the answer at the path of the groups
+ * @param entries the distinguished names of the same groups, from a directory: several groups can have one name (security R163)
  */
 export function mappedGroups(rules: readonly GroupRule[], said: unknown, entries?: unknown): string[] | undefined {
   // some providers send a single group as a text
@@ -145,8 +145,8 @@ export function mappedGroups(rules: readonly GroupRule[], said: unknown, entries
 }
 
 /**
- * The methods of a sign-in by a connection: our own word, and `mfa` if the connection is trusted for it and its answer says so. Nothing from
- * outside is a passkey (federation FR11).
+ * The authentication methods of a sign-in by a connection: always `fed`, and `mfa` if the connection is trusted for it and its answer states two
+ * factors. No answer counts as a passkey (federation FR11).
  */
 export function methodsOf(connection: { trustMfa: boolean; mfaValues: readonly string[] }, claims: Claims): string[] {
   const { amr, acr } = claims;
@@ -155,10 +155,10 @@ export function methodsOf(connection: { trustMfa: boolean; mfaValues: readonly s
   return connection.trustMfa && hasTwo ? ['fed', 'mfa'] : ['fed'];
 }
 
-/** Seconds by which clocks may differ. */
+/** Seconds by which the clocks of the service and a provider may differ. */
 export const clockTolerance = 60;
 
-/** When the user authenticated there; undefined if the answer does not say, so that it freshens nothing (federation FR10). */
+/** When the user authenticated at the provider; undefined if the answer does not say: then the sign-in is not fresh (federation FR10). */
 export function authenticatedAt(claims: Claims, now: Date): Date | undefined {
   const seconds = claims['auth_time'];
   if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds <= 0) return undefined;
@@ -167,11 +167,11 @@ export function authenticatedAt(claims: Claims, now: Date): Date | undefined {
   return new Date(Math.min(at, now.getTime()));
 }
 
-/** Whether a name of a session, or of a token, can be stored and compared. */
+/** Whether the service can store and compare the id of a session or a token. */
 export const isSessionName = (value: unknown): value is string =>
   typeof value === 'string' && value.length > 0 && value.length <= 255 && value.isWellFormed() && !value.includes('\0');
 
-/** Whether a subject can be one: 1 to 255 bytes, byte for byte what the other side says (federation FR1). */
+/** Whether a value can be a subject: 1 to 255 bytes, which the service keeps byte for byte (federation FR1). */
 export const isSubject = (value: unknown): value is string =>
   typeof value === 'string' &&
   value.length > 0 &&

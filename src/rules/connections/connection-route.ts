@@ -1,20 +1,20 @@
-// Decides where the sign-in page leads a name: the domain of the address alone decides (federation FR12). A pure function over the domains of connections.
+// Chooses the connection for a name that a user types: only the domain of the address decides (federation FR12). A pure function over the domains of connections.
 import { domainLabel, domainOf } from './mail-domain.ts';
 
 export interface RoutedConnection {
   /** As A-labels. */
   domains: readonly string[];
-  /** Whether the domains below these count, too. */
+  /** Whether subdomains of these count, too. */
   subdomains: boolean;
 }
 
-/** The connection to which the domain of a name leads: the one that has the domain itself, else the nearest domain above. */
+/** The connection for the domain of a name: the one that has the domain itself, else the one with the nearest domain above. */
 export function routeOf<C extends RoutedConnection>(name: string, connections: readonly C[]): C | undefined {
   const domain = domainOf(name);
   return domain === undefined ? undefined : routeOfDomain(domain, connections);
 }
 
-/** The connection by which alone users with this address sign in; undefined if they may sign in here, too. */
+/** The only connection by which users with this address may sign in; undefined if they may also sign in here. */
 export function enforcingOf<C extends RoutedConnection & { status: string; enforced: boolean }>(
   address: string,
   connections: readonly C[],
@@ -25,7 +25,7 @@ export function enforcingOf<C extends RoutedConnection & { status: string; enfor
   );
 }
 
-/** The same for a domain that a request names. */
+/** The connection for a domain that a request names. */
 export function routeOfDomain<C extends RoutedConnection>(named: string, connections: readonly C[]): C | undefined {
   const domain = domainLabel(named);
   if (domain === undefined) return undefined;

@@ -1,4 +1,4 @@
-// Holds the rules for connections, for the admin API, the console and the command line.
+// Holds the rules for connections. The admin API, the console and the command line use them.
 import { z } from 'zod';
 import { claimRules, groupName } from '../users/administration.ts';
 import { isAttributeName } from '../claims/attributes.ts';
@@ -10,7 +10,7 @@ import { text } from '../../oauth/text.ts';
 export const connectionId = z
   .string()
   .regex(/^[a-z][a-z0-9-]{1,39}$/)
-  // the source of what administrators add
+  // memberships that administrators add have the source `manual`
   .refine((id) => id !== 'manual');
 
 const domains = z
@@ -45,7 +45,7 @@ const groupRule = z.union([
   z.strictObject({ all: z.literal(true), prefix: text(100) }),
 ]);
 
-/** Providers that need fewer settings, or more care, than others of their kind. */
+/** Providers that need fewer settings, or more checks, than others of their kind. */
 export const presets = ['google', 'microsoft', 'apple', 'github'] as const;
 
 const members = {
@@ -122,7 +122,7 @@ const members = {
 
 export const newConnectionShape = z.strictObject({
   id: connectionId.describe('Part of its addresses; it never changes.'),
-  // only what is built: a row of another kind can come from another version
+  // only kinds that this version has: a row of another kind can come from another version
   kind: z.enum(['oidc', 'oauth', 'ldap']),
   preset: z
     .enum(presets)

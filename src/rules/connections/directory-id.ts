@@ -1,6 +1,6 @@
 // Writes the 16 bytes of objectGUID as Active Directory shows them (MS-DTYP 2.3.4.2).
 
-/** In lower case; undefined unless there are 16 bytes. */
+/** Returns the id in lower case; undefined unless there are 16 bytes. */
 export function directoryId(bytes: Uint8Array): string | undefined {
   if (bytes.length !== 16) return undefined;
   // the first three fields have their bytes in reverse order

@@ -1,4 +1,4 @@
-// Reads distinguished names (RFC 4514), to compare the names of entries and groups; a text that is no name is undefined.
+// Reads distinguished names (RFC 4514), so that the service can compare the names of entries and groups. A text that is no name is undefined.
 
 /** One attribute and value of a name, such as `cn` and `Staff`. */
 interface Part {
@@ -6,7 +6,7 @@ interface Part {
   value: string;
 }
 
-/** The relative names, the entry's own first. */
+/** The relative names. The entry's own comes first. */
 export type DistinguishedName = readonly (readonly Part[])[];
 
 const maxLength = 4_000;
@@ -42,7 +42,7 @@ function split(text: string, separator: RegExp): string[] {
   return [...pieces, text.slice(from)];
 }
 
-/** The value without escapes and outer spaces; undefined for a quoted or a broken one. */
+/** The value without escapes and outer spaces; undefined for a quoted or malformed value. */
 function unescaped(text: string): string | undefined {
   const trimmed = text.replace(/^ +/, '').replace(/(?<!\\) +$/, '');
   if (trimmed.startsWith('"')) return undefined;
@@ -66,16 +66,16 @@ function unescaped(text: string): string | undefined {
 const keyOfRelative = (parts: readonly Part[]) =>
   parts.map(({ attribute, value }) => `${attribute}=${JSON.stringify(value.toLowerCase())}`).join('+');
 
-/** Equal for the same name in another spelling. */
+/** The key of a name. Two spellings of one name have the same key. */
 export const keyOfName = (name: DistinguishedName): string => name.map(keyOfRelative).join(',');
 
-/** The key of a name as text; a text that is no name is its own key, which no name has. */
+/** The key of a name as text. A text that is no name is its own key, which no name has. */
 export function nameKey(text: string): string {
   const name = readName(text);
   return name ? keyOfName(name) : text;
 }
 
-/** Whether a name is that of the base, or of an entry below it. */
+/** Whether a name is the base, or that of an entry below it. */
 export function isWithin(name: DistinguishedName, base: DistinguishedName): boolean {
   const tail = name.slice(name.length - base.length);
   return name.length >= base.length && keyOfName(tail) === keyOfName(base);

@@ -1,36 +1,36 @@
-// Reads the domain of an email address as an A-label, by which connections are chosen and vouch.
+// Reads the domain of an email address as an A-label. The service chooses connections by it, and decides by it which of them vouch for the address.
 import { domainToASCII } from 'node:url';
 
-/** Characters that a name of a host never has; some of them a parser of hosts would decode or drop. */
+/** Characters that no host name has. A parser of host names would decode or drop some of them. */
 const foreign = /[\s"'%/\\:?#@<>()[\],;]/u;
 
 /** The A-label of a domain that an administrator or an address names; undefined if it is none. */
 export function domainLabel(domain: string): string | undefined {
-  // first, since compatibility forms of the characters below become these (federation F21)
+  // NFKC comes first: it turns compatibility forms of the forbidden characters into these characters (federation F21)
   const plain = domain.normalize('NFKC');
   if (plain.length > 255 || foreign.test(plain) || plain.startsWith('.') || plain.endsWith('.')) return undefined;
   const label = domainToASCII(plain);
-  // a parser of hosts reads these as numbers of an address of the network
+  // a parser of host names reads these as IP addresses
   if (/(?:^|\.)(?:\d+|0x[\da-f]*)$/i.test(plain)) return undefined;
   return /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$/.test(label)
     ? label
     : undefined;
 }
 
-/** The domain of an address; undefined unless the address has one @ and no quotes, so that two readers agree on it (federation F21). */
+/** The domain of an address. Undefined unless the address has one @ and no quotes, so that all parsers agree on the domain (federation F21). */
 export function domainOf(address: string): string | undefined {
   const parts = address.normalize('NFKC').trim().split('@');
   if (parts.length !== 2 || parts[0] === '' || parts[0]!.includes('"')) return undefined;
   return domainLabel(parts[1]!);
 }
 
-/** Dots of other scripts, which a reader of domains may take for a dot, and characters that are not seen. */
+/** Invisible characters, and dots of other scripts, which a parser of domains may read as a dot. */
 const unseen = /\p{Cf}/u;
 const otherDots = /[\u3002\uff0e\uff61]/u;
-/** A name of a network of its own, such as `localhost`. */
+/** A host name without a dot, such as `localhost`. */
 const lonelyLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** The form in which an address is stored, with the A-label of its domain; undefined if it cannot be stored (security R158). */
+/** The address as the service stores it, with the A-label of its domain; undefined if it cannot be stored (security R158). */
 export function storedAddress(address: string): string | undefined {
   const at = address.lastIndexOf('@');
   const [local, domain] = [address.slice(0, at), address.slice(at + 1)];
@@ -40,7 +40,7 @@ export function storedAddress(address: string): string | undefined {
   return label === undefined || stored.length > 320 ? undefined : stored;
 }
 
-/** A typed text as a stored address has it; undefined if it is already so, as every text of ASCII characters is for the keys of names. */
+/** The stored form of a typed text; undefined if the text has that form. For the keys of names, every ASCII text has. */
 export function otherForm(typed: string): string | undefined {
   const stored = /[^\x00-\x7f]/.test(typed) ? storedAddress(typed.trim()) : undefined;
   return stored === typed ? undefined : stored;
@@ -51,7 +51,7 @@ function lonely(domain: string): string | undefined {
   return lonelyLabel.test(label) ? label : undefined;
 }
 
-/** Whether a domain is one of these, or is below one of them where that counts. Both are A-labels, and are compared whole. */
+/** Whether a domain is one of these, or with `subdomains` is below one of them. All are A-labels, and are compared whole. */
 export function isOfDomains(domain: string, domains: readonly string[], subdomains: boolean): boolean {
   return domains.some((one) => domain === one || (subdomains && domain.endsWith(`.${one}`)));
 }

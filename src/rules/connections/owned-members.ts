@@ -1,4 +1,4 @@
-// Decides which members of a user a connection owns, so that the user cannot change them here: it takes them over at each sign-in (federation 4).
+// Decides which members of a user a connection owns. It sets them at each sign-in, so the user cannot change them here (federation 4).
 import { enforcingOf } from './connection-route.ts';
 import { domainOf, isOfDomains } from './mail-domain.ts';
 
@@ -14,9 +14,9 @@ export interface OwningConnection {
 }
 
 /**
- * The names of the connections by the claim that each owns; `email` is the address.
- * @param linked those to which the user is linked
- * @param all every connection: one that enforces the domain of the address holds it, linked or not (security R158)
+ * The display names of the owning connections, by claim; `email` is the address.
+ * @param linked the connections to which the user is linked
+ * @param all every connection: one that enforces the domain of the address owns the address, linked or not (security R158)
  */
 export function ownedMembers(
   linked: readonly OwningConnection[],
@@ -24,7 +24,7 @@ export function ownedMembers(
   all: readonly OwningConnection[],
 ): Readonly<Record<string, string>> {
   const owned = new Map<string, string>();
-  // with an address elsewhere, a user of an enforced domain could sign in another way from then on
+  // with an address of another domain, a user of an enforced domain could sign in another way
   const enforcing = email === undefined ? undefined : enforcingOf(email, all);
   if (enforcing) owned.set('email', enforcing.displayName);
   const domain = email === undefined ? undefined : domainOf(email);
@@ -32,7 +32,7 @@ export function ownedMembers(
     const { displayName, status, sync, claimRules, authoritativeDomains, subdomains } = connection;
     const isOf = (ones: readonly string[]) => domain !== undefined && isOfDomains(domain, ones, subdomains);
     if (status === 'disabled') continue;
-    // a connection that was asked once keeps nothing up to date
+    // a connection with another `sync` does not keep the members up to date
     const keeps = sync === 'always';
     const claims = keeps ? claimRules.map(({ to }) => to) : [];
     if (keeps && isOf(authoritativeDomains)) claims.push('email');
