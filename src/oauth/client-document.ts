@@ -1,4 +1,4 @@
-// Decides which client_id is the address of a client's document, and reads that document (draft-ietf-oauth-client-id-metadata-document).
+// Decides whether a client_id is the address of a client's document, and reads that document (draft-ietf-oauth-client-id-metadata-document).
 import { type ClientMetadata, parseClientMetadata } from './client-metadata.ts';
 import type { MetadataSettings } from './client-addresses.ts';
 import { invalidClientMetadata } from './errors.ts';
@@ -19,12 +19,12 @@ import { registrableScopes, splitScope } from './scope.ts';
 /** The most characters of a client_id. */
 export const maxClientId = 512;
 
-/** The document takes its metadata from these settings, too. */
+/** The settings that decide about a document and its metadata. */
 export interface DocumentSettings extends MetadataSettings {
   readonly issuer: string;
 }
 
-/** A document is public, and so is no place for a secret. */
+/** Whether a document may name this authentication method. A document is public, so it cannot hold a secret. */
 const isAllowed = ({ proves }: AuthenticationMethod): boolean => proves !== 'shared secret';
 
 /**
@@ -36,45 +36,45 @@ export function isDocumentAddress(clientId: string, issuer: string): boolean {
   if (!URL.canParse(clientId)) return false;
   const url = new URL(clientId);
   return (
-    // an address that a parser changes has a dot segment, a default port or capital letters
+    // a parser changes an address with a dot segment, a default port or capital letters
     url.href === clientId &&
     url.username === '' &&
     url.password === '' &&
     url.pathname !== '/' &&
     !url.hostname.endsWith('.') &&
-    // punycode can look like another host once a browser shows it
+    // a browser can show a host in punycode as one that looks like another host
     !url.hostname.split('.').some((label) => label.startsWith('xn--')) &&
     url.host !== new URL(issuer).host
   );
 }
 
-/** Hosts on which many people publish: there the first segment of the path belongs to the name. */
+/** Hosts on which many people publish. The name of their clients contains the first segment of the path. */
 const sharedHosts = [
   ...['github.com', 'raw.githubusercontent.com', 'gist.githubusercontent.com', 'gitlab.com', 'codeberg.org'],
   ...['bitbucket.org', 'huggingface.co', 'storage.googleapis.com', 's3.amazonaws.com', 'sites.google.com'],
 ];
-/** Domains that give each publisher a host, with one project in each path. */
+/** Domains that give each publisher a host. Each path on the host is one project. */
 const sharedDomains = ['github.io', 'gitlab.io', 'codeberg.page', 'vercel.app', 'netlify.app', 'pages.dev'];
 
-/** How users recognise the client: the host of its document, with the first segment of the path on a host that many share. */
+/** The name by which users recognise the client: the host of its document, and on a shared host the first segment of the path. */
 export function documentName(clientId: string): string {
   const { host, hostname, pathname } = new URL(clientId);
   const isShared = sharedHosts.includes(hostname) || sharedDomains.some((domain) => hostname.endsWith(`.${domain}`));
   return isShared ? `${host}/${pathname.split('/')[1]!}` : host;
 }
 
-/** Whether every redirect URI is on the user's own computer, where any program could pretend to be the client. */
+/** Whether every redirect URI is on the user's own computer. Any program there could claim to be the client. */
 export function hasOnlyLoopback({ redirect_uris: uris }: Pick<ClientMetadata, 'redirect_uris'>): boolean {
   return uris.length > 0 && uris.every(isLoopbackUri);
 }
 
-/** The redirect URIs that are neither of the document's origin nor on the user's own computer. */
+/** The redirect URIs that have another origin than the document, and are not on the user's own computer. */
 export function otherHosts(clientId: string, { redirect_uris: uris }: Pick<ClientMetadata, 'redirect_uris'>): string[] {
   const { origin } = new URL(clientId);
   return uris.filter((uri) => !isLoopbackUri(uri) && new URL(uri).origin !== origin);
 }
 
-/** Members that a document may have, and that this service does not read from it: it fetches nothing for them, and gives no such rights. */
+/** Members that a document may have, and that this service ignores: it fetches nothing for them, and grants no such rights. */
 const ignoredMembers = ['sector_identifier_uri', 'request_uris', 'resource_uris', 'uma_profile'];
 const secretMembers = ['client_secret', 'client_secret_expires_at'] as const;
 
@@ -91,10 +91,10 @@ export function parseDocument(clientId: string, text: string): Record<string, un
 }
 
 /**
- * Validates a document as a registration. What this service does not know is left out and not refused, since a document is written for
- * every server; what it forbids is refused.
+ * Validates a document as a registration. A document is written for every server, so unknown members and values are left out. Forbidden ones are
+ * refused.
  * @param scopes.apiScopes scopes of resources that the client may register
- * @param scopes.kept the present scope, which stays if the document names none
+ * @param scopes.kept the present scope of the client, which stays if the document names none
  * @throws OAuthError invalid_redirect_uri, invalid_client_metadata
  */
 export function documentMetadata(
@@ -125,7 +125,7 @@ export function documentMetadata(
   const keptScopes = splitScope(kept ?? '');
   const named = typeof given['scope'] === 'string' ? splitScope(given['scope']) : [];
   const asked = named.filter((scope) => allowed.includes(scope));
-  // what only an administrator can give stays
+  // scopes that only an administrator can give stay
   if (asked.length > 0)
     given['scope'] = [...asked, ...keptScopes.filter((scope) => !allowed.includes(scope))].join(' ');
   else if (kept !== undefined) given['scope'] = kept;

@@ -1,4 +1,4 @@
-// Serves /account/connections: the user links identities of connections to the account, and removes links.
+// Serves /account/connections, where a user links identities of connections to the account, and removes links.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Elsewhere } from '../../authenticators/connection/elsewhere.ts';
@@ -41,7 +41,7 @@ export async function accountConnectionsEndpoint(
   const { store, pages, elsewhere, connectionKinds, connectionSteps: steps, linkIdentity } = options;
   const administration = createAdministration(store);
   const account = createAccountPages(options, { returnTo: ownConnections });
-  // an unattended browser must not link the identity of another person (federation FR6)
+  // a stranger must not link an identity in an unattended browser (federation FR6)
   const changes = createAccountPages(options, { returnTo: ownConnections, recent: true });
 
   account.page(app, path, (own, request) => show(own, request, undefined, 200));
@@ -53,9 +53,9 @@ export async function accountConnectionsEndpoint(
         return begin(own, request, reply, id);
       case 'confirm': {
         const waiting = await steps.waiting(request, 'link');
-        // another identity may wait by now than the one that the page named (federation FR6)
+        // another identity than the one on the page may wait in the meantime (federation FR6)
         if (waiting && identity !== nameOfStep(waiting)) return show(own, request, undefined, 409);
-        // used once, whatever comes of it (federation FR9)
+        // each step is used once, whatever the outcome (federation FR9)
         const content = waiting && (await steps.finish(request, reply, 'link'));
         if (!waiting || !content) return show(own, request, 'expired', 400);
         const session = { sub, recent: true };
@@ -99,7 +99,7 @@ export async function accountConnectionsEndpoint(
       const content = { purpose: 'link' as const, sub: own.session.user.sub };
       const wishes = { login: false, maxAge: undefined, loginHint: undefined, uiLocales: undefined };
       const uri = await elsewhere.begin(request, reply, connection, content, wishes, true);
-      // browsers check each redirect of a form: a page leads to the connection
+      // browsers check each redirect of a form against the page's policy, so a page leads to the provider
       return pages.send(request, reply, 'login-leave', { name: connection.displayName, uri });
     } catch (error) {
       if (!(error instanceof ConnectionFailure)) throw error;
@@ -152,11 +152,11 @@ export async function accountConnectionsEndpoint(
   }
 }
 
-/** Names the identity that waits, for the form whose page shows it. */
+/** A digest of the waiting identity. The form sends it back, so that it confirms the identity on its page. */
 const nameOfStep = ({ connectionId, content: { identity } }: { connectionId: string; content: IdentityStep }): string =>
   digest('identity to link', JSON.stringify([connectionId, identity.issuer, identity.subject])).toString('base64url');
 
-/** How an identity calls itself, for the page on which its user confirms it. */
+/** The name of an identity on the page where the user confirms it. */
 function calledIn(claims: Readonly<Record<string, unknown>>, subject: string): string {
   const said = [claims['preferred_username'], claims['email'], claims['name']].find((one) => typeof one === 'string');
   return String(said ?? subject).slice(0, 255);

@@ -1,4 +1,4 @@
-// Signs users in by a connection: the sign-in page has a button for each, which leads to the other site.
+// Signs users in by a connection: the sign-in page has a button for each one, which leads to the provider.
 import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
 import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
 import type { Authenticator } from '../authenticator.ts';

@@ -1,4 +1,4 @@
-// Sends a browser to a connection, and verifies the answer with which it comes back.
+// Sends a browser to the provider of a connection, and verifies the answer with which the browser returns.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomSecret } from '../../crypto/secrets.ts';
 import { ConnectionFailure, type VerifiedIdentity, type Wishes } from '../../domain/connections/kind.ts';
@@ -14,13 +14,13 @@ import { connectionPath } from './connection.ts';
 
 export interface Answered {
   connection: Connection;
-  /** The request that it answers. */
+  /** The request to which the answer belongs. */
   step: RequestStep;
-  /** Who the user is; or why that is not known. */
+  /** The identity of the user, or the failure. */
   identity: VerifiedIdentity | ConnectionFailure;
 }
 
-/** Answers that may be posted to one request in a minute. */
+/** The most answers that may be posted for one request in a minute. */
 const mostPosts = 5;
 
 export type Elsewhere = ReturnType<typeof createElsewhere>;
@@ -35,10 +35,10 @@ export function createElsewhere(options: {
   const { store, kinds, steps, limits, issuer } = options;
   const redirectUriOf = (id: string) => `${issuer}${connectionPath(id)}/callback`;
 
-  /** Connections at which a sign-in could not begin. */
+  /** The ids of connections at which the last sign-in could not begin. */
   const failing = new Set<string>();
 
-  /** @throws OAuthError if there are too many */
+  /** Counts a request against a limit. @throws OAuthError if the limit is exceeded */
   async function count(limit: 'connectionBegins' | 'connectionAnswers', key: string, max?: number): Promise<void> {
     const wait = await limits.consume(limit, key, max);
     if (wait > 0)
@@ -49,15 +49,15 @@ export function createElsewhere(options: {
   const network = (request: FastifyRequest) => networkOf(clientAddress(request));
 
   return {
-    /** The connection with this id, if it is open for the purpose. */
+    /** The connection with this id, if it may be used for the purpose. */
     async find(id: string, purpose: RequestStep['purpose']): Promise<Connection | undefined> {
       const found = /^[a-z][a-z0-9-]{1,39}$/.test(id) ? await store.connections.find(id) : undefined;
       const isOpen = found?.status === 'enabled' || (purpose === 'link' && found?.status === 'link_only');
       return isOpen && kinds.get(found.kind)?.begin ? found : undefined;
     },
     /**
-     * Stores the request and returns the address to which the browser goes. Without a session it is counted before any request goes out, and after
-     * a failure all users together try the connection once a second (security R161).
+     * Stores the request and returns the address to which the browser is sent. Without a session, the service counts the request before it sends one
+     * of its own. After a failure, it tries the connection once a second for all users together (security R161).
      * @throws ConnectionFailure, OAuthError
      */
     async begin(
@@ -88,7 +88,7 @@ export function createElsewhere(options: {
         throw error;
       }
     },
-    /** Records that a sign-in failed, which any stranger can cause: once a minute and connection (security R161). */
+    /** Records a failed sign-in. Any stranger can cause one, so each connection records one a minute (security R161). */
     async recordFailure(request: FastifyRequest, { id }: Connection, { reason }: ConnectionFailure): Promise<void> {
       if ((await limits.consume('connectionFailures', id)) > 0) return;
       await store.auditEvents.insert({
@@ -105,21 +105,21 @@ export function createElsewhere(options: {
       id: string,
       answer: Readonly<Record<string, string>>,
     ): Promise<Answered | undefined> {
-      // another site can make a browser bring answers, but none to a request that waits in this browser (security R160)
+      // another site can make a browser send answers, but no answer to a request that waits in this browser (security R160)
       if (!(await steps.waits(request, id, answer['state']))) return undefined;
       await count('connectionAnswers', network(request));
       return this.verify(request, id, answer);
     },
-    /** Keeps an answer that was posted. @returns its secret @throws OAuthError if the network sends too many */
+    /** Keeps a posted answer. @returns its secret @throws OAuthError if too many are posted */
     async keep(id: string, answer: PostedAnswer): Promise<string | undefined> {
       const connection = await this.find(id, 'link');
       const isPosted = connection && profileOfConnection(kinds, connection)?.isPosted === true;
       if (!isPosted || !(await steps.isAwaited(id, answer['state']))) return undefined;
-      // no browser is known yet, so that another site may have sent it: it counts for its request alone (security R160)
+      // the service does not know the browser yet, and another site may have sent the answer: it counts for its own request only (security R160)
       await count('connectionAnswers', `state ${answer['state']}`, mostPosts);
       return steps.keepAnswer(id, answer);
     },
-    /** Verifies an answer that was posted. @throws OAuthError if the network sends too many */
+    /** Verifies a posted answer. @throws OAuthError if the network sends too many */
     async answerKept(request: FastifyRequest, id: string, secret: string | undefined): Promise<Answered | undefined> {
       const answer = await steps.takeAnswer(request, id, secret);
       return answer && this.answer(request, id, answer);

@@ -1,4 +1,4 @@
-// Keeps a sign-in by a connection from step to step: sealed, bound to one browser and one connection, and used once (federation FR4).
+// Keeps the steps of a sign-in by a connection. Each step is sealed, bound to one browser and one connection, and used once (federation FR4).
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { carries, internalCookie, single } from '../../browser/cookies.ts';
@@ -11,24 +11,24 @@ import { associatedDataOf } from '../../repositories/keys/sealed-values.ts';
 import type { Store } from '../../repositories/store.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
 
-/** Where a sign-in continues when it is complete. */
+/** The request or page with which the browser continues after the sign-in. */
 export interface StepContinuation {
   transaction?: string | undefined;
   destination?: string | undefined;
 }
 
-/** The request that an answer has to fit. */
+/** The request to which an answer must belong. */
 export interface RequestStep extends StepContinuation {
   purpose: 'sign-in' | 'link';
   /** Whether the user was asked to sign in there again. */
   anew: boolean;
   nonce: string;
   verifier: string;
-  /** For the purpose `link`: the user who began it. */
+  /** For the purpose `link`: the user who began the request. */
   sub?: string | undefined;
 }
 
-/** A verified identity that waits for the user. */
+/** A verified identity. The sign-in waits for an action of the user. */
 export interface IdentityStep extends StepContinuation {
   identity: VerifiedIdentity;
   /** Whether the user was asked to sign in there again. */
@@ -40,7 +40,7 @@ export interface IdentityStep extends StepContinuation {
 /** The parameters of an answer. */
 export type PostedAnswer = Readonly<Record<string, string>>;
 
-/** A logout at the connection, from which the browser comes back. */
+/** A logout at the provider, from which the browser returns. */
 export interface SignedOutStep {
   /** The registered address of the client that asked for the logout. */
   redirectTo: string | undefined;
@@ -55,16 +55,16 @@ interface Contents {
   link: IdentityStep;
   verified: IdentityStep;
 }
-/** The steps at which a page of ours waits. */
+/** The steps in which a page of this service waits for the user. */
 export type WaitingStep = 'prove' | 'name' | 'link' | 'verified';
 
-/** An answer that was posted waits for the next request of the same browser, which follows at once. */
+/** The lifetime of a posted answer: the next request of the same browser follows at once. */
 const answerLifetime = 60; // seconds
 const secretShape = /^[A-Za-z0-9_-]{43}$/;
 
 export type ConnectionSteps = ReturnType<typeof createConnectionSteps>;
 
-/** A step as JSON had it, which has no dates. */
+/** Restores the dates of a step, which JSON turned into text. */
 export function withDates<S extends IdentityStep>(step: S): S {
   const { authTime } = step.identity as { authTime?: Date | string };
   return typeof authTime === 'string'
@@ -85,13 +85,13 @@ export function createConnectionSteps(options: {
   perNetwork: number;
 }) {
   const { store, secretBox, sessions, lifetime } = options;
-  /** Names the step that waits for the user, beside its connection. It grants nothing without the browser's own cookie. */
+  /** The cookie with the connection and the secret of the step that waits for the user. It grants nothing without the browser's own cookie. */
   const stepCookie = internalCookie('CONNECTION', options.issuer);
   const cookie: CookieSerializeOptions = {
     ...{ httpOnly: true, sameSite: 'lax', secure: options.secure, path: options.basePath || '/' },
   };
   const idOf = (secret: string) => digest('connection step', secret).toString('hex');
-  /** In place of a browser's: each answer has its own, since a browser has a limited number of steps. */
+  /** Replaces the digest of a browser. Each posted answer has its own, since the number of steps of a browser is limited. */
   const answerHash = (secret: string) => digest('connection answer', secret);
   const dataOf = (id: string) => associatedDataOf('connection_steps.sealed_encrypted', id);
 
@@ -119,7 +119,7 @@ export function createConnectionSteps(options: {
           browserHash: sessions.ensureBrowserHash(request, reply),
           sealed: secretBox.seal(JSON.stringify(content), dataOf(id)),
         },
-        // only a new sign-in is counted: a step of a counted one goes on
+        // only a new sign-in counts, not the further steps of a counted one
         step === 'request' ? options.perNetwork : 0,
       );
       return stored ? secret : undefined;
@@ -130,10 +130,10 @@ export function createConnectionSteps(options: {
       if (state === undefined || !browserHash || !secretShape.test(state)) return false;
       return (await store.connectionSteps.find(idOf(state), 'request', connectionId, browserHash)) !== undefined;
     },
-    /** Whether one waits in any browser. */
+    /** Whether such a request waits in any browser. */
     isAwaited: async (connectionId: string, state = ''): Promise<boolean> =>
       secretShape.test(state) && (await store.connectionSteps.exists(idOf(state), 'request', connectionId)),
-    /** The step of this browser and connection, which is used up. */
+    /** Returns and deletes the step of this browser and connection. */
     async take<S extends StepName>(
       request: FastifyRequest,
       step: S,
@@ -147,8 +147,8 @@ export function createConnectionSteps(options: {
       return found && open<S>(id, found.sealed);
     },
     /**
-     * Keeps an answer that a page of the other side posted. Such a request carries no cookie, so that no browser is known: the state alone says
-     * that the answer is to a request which waits, as isAwaited() says. @returns the secret
+     * Keeps an answer that a page of the provider posted. Such a request carries no cookie, so the service does not know the browser. Only the state
+     * shows that the answer belongs to a waiting request: see isAwaited(). @returns the secret
      */
     async keepAnswer(connectionId: string, answer: PostedAnswer): Promise<string> {
       const secret = randomSecret();
@@ -162,7 +162,7 @@ export function createConnectionSteps(options: {
       );
       return secret;
     },
-    /** The answer that was posted, if it is to a request of this browser; then it is used up. */
+    /** Returns and deletes the posted answer, if it belongs to a request of this browser. */
     async takeAnswer(
       request: FastifyRequest,
       connectionId: string,
@@ -178,7 +178,7 @@ export function createConnectionSteps(options: {
       const taken = await store.connectionSteps.take(id, 'answer', connectionId, answerHash(secret));
       return taken && open<'answer'>(id, taken.sealed);
     },
-    /** Lets a page of ours wait for the user. */
+    /** Stores an identity while a page of this service waits for the user. */
     async wait(
       request: FastifyRequest,
       reply: FastifyReply,
@@ -189,7 +189,7 @@ export function createConnectionSteps(options: {
       const secret = (await this.begin(request, reply, step, connectionId, content))!;
       reply.setCookie(stepCookie, `${connectionId}.${secret}`, { ...cookie, maxAge: lifetime });
     },
-    /** The step that waits in this browser, and when it began to. */
+    /** The step that waits in this browser, and the time when it was stored. */
     async waiting(
       request: FastifyRequest,
       step: WaitingStep,
@@ -201,7 +201,7 @@ export function createConnectionSteps(options: {
       const found = await store.connectionSteps.find(id, step, connectionId, browserHash);
       return found && { connectionId, content: open<typeof step>(id, found.sealed), since: found.createdAt };
     },
-    /** Uses up the step that waits; of two requests at once, one gets it. */
+    /** Returns and deletes the waiting step. Of two concurrent requests, one gets it. */
     async finish(request: FastifyRequest, reply: FastifyReply, step: WaitingStep): Promise<IdentityStep | undefined> {
       const [connectionId = '', secret] = partsOf(request);
       if (carries(request, stepCookie)) reply.clearCookie(stepCookie, cookie);

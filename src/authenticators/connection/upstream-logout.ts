@@ -1,4 +1,4 @@
-// Sends a browser to the logout of the connection by which its user signed in, and knows it again when it comes back (RP-Initiated Logout 2).
+// Sends a browser to the logout of the provider at which its user signed in, and recognizes it when it returns (RP-Initiated Logout 2).
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BrowserSessions } from '../../browser/session.ts';
 import { ConnectionFailure } from '../../domain/connections/kind.ts';
@@ -11,7 +11,7 @@ import type { ConnectionSteps } from './steps.ts';
 
 export type UpstreamLogout = ReturnType<typeof createUpstreamLogout>;
 
-/** The state of a logout that nothing waits for: the browser ends on the page of this service. */
+/** The state of a logout without a stored step: afterwards the browser stays on the page of this service. */
 const noState = 'none';
 
 export function createUpstreamLogout(options: {
@@ -26,8 +26,8 @@ export function createUpstreamLogout(options: {
 
   return {
     /**
-     * The address to which the browser goes once the session here has ended; undefined if it stays here.
-     * @param redirectTo the client's registered address, to which the browser comes at the end
+     * Returns the provider's address to which the browser is sent after the session here has ended; undefined if it stays here.
+     * @param redirectTo the client's registered address, to which the browser is sent at the end
      */
     async begin(
       request: FastifyRequest,
@@ -38,7 +38,7 @@ export function createUpstreamLogout(options: {
       const connection = upstream && (await store.connections.find(upstream.connectionId));
       const kind = connection && kinds.get(connection.kind);
       if (!kind?.endSession || connection?.logout !== 'propagate') return undefined;
-      // the sign-out took the id that the browser had
+      // the sign-out has removed the browser's id
       sessions.renewBrowserId(request, reply);
       try {
         return await kind.endSession(connection, {
@@ -47,12 +47,12 @@ export function createUpstreamLogout(options: {
           idToken: await upstreamTokens.idTokenOf(user.sub, upstream!),
         });
       } catch (error) {
-        // the session here is over, whatever the other side does
+        // the session here has ended, even if the provider does not answer
         if (!(error instanceof ConnectionFailure)) throw error;
         return undefined;
       }
     },
-    /** Where the browser goes on, if it comes back from a logout that began in it; undefined for any other request. */
+    /** Returns the address with which the browser continues, if a logout began in this browser and it returns from it. Otherwise undefined. */
     async finish(
       request: FastifyRequest,
       connectionId: string,

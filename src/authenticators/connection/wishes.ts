@@ -1,8 +1,8 @@
-// Reads from an authorization request what a connection is asked beside who the user is.
+// Reads from an authorization request what the service asks of a provider, beside the user's identity.
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 
-/** A signed-in user who comes here again, or whose application wants a new sign-in, has to sign in there again, too. */
+/** A signed-in user who signs in here again, or whose application asks for a new sign-in, must also sign in at the provider again. */
 export function wishesOf(parameters: AuthorizationRequestRow['parameters'] | undefined, session: Session | undefined) {
   const { prompt, max_age: maxAge, login_hint: hint, ui_locales: uiLocales } = parameters ?? {};
   const age = maxAge !== undefined && /^\d{1,9}$/.test(maxAge) ? Number(maxAge) : undefined;

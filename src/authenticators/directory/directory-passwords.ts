@@ -1,4 +1,4 @@
-// Verifies a password at the connected directories, where the accounts of this service did not accept it (federation 6).
+// Verifies a password at the connected directories, if no account of this service accepted it (federation 6).
 import type { DeviceCookies } from '../../browser/device-cookie.ts';
 import type { VerifiedIdentity } from '../../domain/connections/kind.ts';
 import type { DirectorySignIn } from '../../domain/connections/ldap/sign-in.ts';
@@ -9,10 +9,10 @@ import type { ConnectionRouting } from '../connection/routing.ts';
 import type { ConnectionSteps } from '../connection/steps.ts';
 import type { CountedFailure } from '../password/check.ts';
 
-/** Where the sign-in goes on once a directory has verified the password. */
+/** The page with which the sign-in continues after a directory has verified the password. */
 export const directoryPath = '/login/directory';
 
-/** Undefined if no directory is connected, or none accepts the password. */
+/** Returns undefined if no directory is connected, or none accepts the password. */
 export type CheckDirectories = (
   context: FirstStepContext,
   typed: { username: string; password: string },
@@ -29,7 +29,7 @@ export function createDirectoryPasswords(options: {
   const { store, directorySignIn, deviceCookies, connectionSteps: steps, routing } = options;
   return async ({ request, reply, continuation }, { username, password }, failure) => {
     const open = (await store.connections.list()).filter(({ kind, status }) => kind === 'ldap' && status === 'enabled');
-    // a name of an enforced domain signs in by its connection, whatever was typed (federation 4)
+    // a user with a name of an enforced domain signs in by its connection, whatever the password is (federation 4)
     if (open.length === 0 || (await routing.enforcedOf(username))) return undefined;
     const browser = deviceCookies.hash(request);
     const answer = await directorySignIn(open, { name: username.trim(), password, browser });
@@ -51,7 +51,7 @@ export function createDirectoryPasswords(options: {
         };
       case 'unreachable': {
         const { id } = answer.connection;
-        // the wrong password of an account here still counts: else the failure of a directory would give any number of tries (security R62)
+        // a wrong password of an account here still counts: otherwise a failing directory would allow unlimited attempts (security R62)
         if (!failure.hasPassword) await failure.takeBack();
         await store.auditEvents.insert({
           ...{ type: 'identity.refused', outcome: 'failure', actor: `connection:${id}` },
@@ -63,8 +63,9 @@ export function createDirectoryPasswords(options: {
   };
 
   /**
-   * Whether the account with the typed name is that of the directory's user, or there is none. The user of a directory can have the name of
-   * another account here: else each sign-in by the directory would give its user further tries at the password of that account (security R62).
+   * Whether the typed name is that of no account here, or of the account that is linked to the directory's user. A directory's user can have the
+   * name of another user's account: without this check, each sign-in by the directory would allow further attempts at that account's password
+   * (security R62).
    */
   async function isOwn(
     { sub }: CountedFailure,

@@ -1,4 +1,4 @@
-// Finds clients by the document at their client_id: fetches it for a signed-in user, and puts a new client into the queue of registrations
+// Finds clients by the document at their client_id: fetches the document for a signed-in user, and adds a new client to the queue of registrations
 // (draft-ietf-oauth-client-id-metadata-document).
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
@@ -18,14 +18,14 @@ import { type Asker, createDocumentStore, type Unstored } from './document-store
 
 export type { Asker };
 
-/** Why there is no client: another instance reads its document, the document is refused, or a limit is reached. */
+/** Why no client was found: another instance is reading its document, the document is refused, or a limit is reached. */
 type Failed =
   | { outcome: 'reading' }
   | { outcome: 'unusable'; reason: string }
   | { outcome: 'throttled'; wait: number }
   | { outcome: Unstored };
 
-/** `known`: the client is like any other, and may be disabled. `waiting`: an administrator has to decide about it. */
+/** `known`: the client is stored, and may be disabled. `waiting`: an administrator must decide about the client. */
 export type Asked = { outcome: 'known' } | { outcome: 'waiting'; client: Client } | Failed;
 
 export type ClientDocuments = ReturnType<typeof createClientDocuments>;
@@ -37,7 +37,7 @@ export interface ClientDocumentsDependencies {
   secretBox: SecretBox;
   limits: Limits;
   readDocument: GuardedRead;
-  /** The same, but never from a host of the service's own network. */
+  /** Reads a document, but never from a host of the service's own network. */
   readForeignDocument: GuardedRead;
   logger: Pick<Logger, 'info'>;
 }
@@ -49,14 +49,14 @@ export function createClientDocuments(options: ClientDocumentsDependencies) {
   const { config, store, clients, limits, logger } = options;
   const { clientDocuments: documents } = store;
   const documentStore = createDocumentStore(options);
-  /** The fetches of this instance, so that requests at the same time cause one. */
+  /** The fetches that this instance runs, so that concurrent requests cause one fetch. */
   const running = new Map<string, Promise<Failed | undefined>>();
 
-  /** Waits for the fetch of an address, or makes it. @param by undefined for the background job, which has no limit */
+  /** Waits for the running fetch of an address, or fetches it. @param by undefined for the background job, which has no limit */
   async function fetchOnce(clientId: string, by: Asker | undefined): Promise<Failed | undefined> {
     for (let other = running.get(clientId); other; other = running.get(clientId)) {
       const failed = await other;
-      // the limit may be that of another user
+      // the other fetch may have reached the limit of another user
       if (failed?.outcome !== 'throttled') return failed;
     }
     const work = claimAndRead(clientId, by).finally(() => running.delete(clientId));
@@ -70,12 +70,12 @@ export function createClientDocuments(options: ClientDocumentsDependencies) {
     const isNew = by !== undefined && !(await documents.state(clientId));
     if (isNew && !isTrusted(config, clientId) && (await documents.undecidedOf(by.sub)) >= maxUndecided)
       return { outcome: 'many' };
-    // before a row is made, so that the limit bounds the rows, too (security R151)
+    // the limit comes before the insertion of a row, so that it also bounds the rows (security R151)
     const wait = by ? await countFetch(by.sub) : 0;
     if (wait > 0) return { outcome: 'throttled', wait };
     if (!(await documents.claim(clientId))) return failureOf((await documents.fetchOf(clientId))?.failure);
     try {
-      // another instance may have read it between the question and the claim (security R140)
+      // another instance may have read the document since this one checked (security R140)
       const isFresh = (await documents.state(clientId))?.isFresh;
       const unstored = isFresh ? undefined : await read(clientId, by);
       await documents.release(clientId);
@@ -101,10 +101,10 @@ export function createClientDocuments(options: ClientDocumentsDependencies) {
     return wait > 0 ? wait : limits.consume('metadataFetchesInAll', 'all');
   }
 
-  /** Reads and stores the document; returns the limit that keeps a new one out. @throws FetchRefused, OAuthError */
+  /** Reads and stores the document. Returns the limit that a new document exceeds, if any. @throws FetchRefused, OAuthError */
   async function read(clientId: string, by: Asker | undefined): Promise<Unstored | undefined> {
     const known = await documents.find(clientId);
-    // any user can name an address: only an administrator's decision leads into the service's own network (security R164)
+    // any user can name an address: the service reads from its own network only after an administrator's or operator's decision (security R164)
     const mayBeInside =
       config.clientDocumentHosts.includes(new URL(clientId).host) ||
       (known !== undefined && (await store.clients.find(clientId))?.everEnabled === true);
@@ -124,22 +124,22 @@ export function createClientDocuments(options: ClientDocumentsDependencies) {
     /** Whether a client_id is the address of a document that the service may fetch. */
     isAddress: (clientId: string | undefined): clientId is string =>
       config.clientDocuments !== 'off' && clientId !== undefined && isDocumentAddress(clientId, config.issuer),
-    /** Finds a client for a signed-in user; no other request causes a fetch (security R140). */
+    /** Finds a client for a signed-in user. No other request causes a fetch (security R140). */
     async ask(clientId: string, by: Asker): Promise<Asked> {
       const state = await documents.state(clientId);
       if (state?.isIdle) await documents.touch(clientId);
       const stored = state ? undefined : await store.clients.find(clientId);
       if (stored && stored.origin !== 'document') return { outcome: 'known' };
-      // a document may have been stored since the first question
+      // a document may have been stored since the first check
       const failed = stored || state?.isFresh ? undefined : await fetchOnce(clientId, by);
-      // what is stored stays in force while its document cannot be read
+      // a stored client stays in effect while its document cannot be read
       if (!state && failed) return failed;
       const client = await clients.find(clientId, ({ status }) => status === 'enabled');
       if (!client || !isWaiting(client)) return { outcome: 'known' };
       await documents.ask(clientId, by.sub);
       return { outcome: 'waiting', client };
     },
-    /** Reads the documents that were used within a day, each once an hour. */
+    /** Reads each document that was used within a day, once an hour. */
     async refetchDue(isStopping: () => boolean): Promise<void> {
       for (let isFull = true; isFull && !isStopping();) {
         const due = await documents.due();
@@ -153,9 +153,9 @@ export function createClientDocuments(options: ClientDocumentsDependencies) {
 const isWaiting = ({ status, everEnabled, approvedBy, refusalReason }: Client): boolean =>
   status === 'disabled' && !everEnabled && approvedBy === undefined && refusalReason === undefined;
 
-/** Why a document is refused, for its author; undefined for a failure of the service. */
+/** The reason for its author why a document is refused; undefined for a failure of the service. */
 function reasonOf(error: unknown): string | undefined {
-  // the same sentence for every reason: the author learns nothing about the networks that the service reaches
+  // every refused fetch has the same sentence: the author learns nothing about the networks that the service reaches
   if (error instanceof FetchRefused) return sentenceOf(refusal('document.answer', 'client_id'));
   return error instanceof OAuthError && error.status === 400 ? error.description : undefined;
 }

@@ -1,4 +1,4 @@
-// Decides what a new version of a client's document changes, at once or after an administrator's approval, and how long a version is fresh.
+// Decides which changes of a client's document take effect at once, which wait for an administrator's approval, and how long a version is fresh.
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config.ts';
 import { addressesOf, withoutWaiting } from '../../oauth/client-addresses.ts';
@@ -15,8 +15,9 @@ export function isTrusted(
 }
 
 /**
- * What a document changes that was read again. It follows the rule of updates (security R45): what an administrator approved stays until
- * it is approved again (security R141). A document that comes back after a day may have another author: it waits, changed or not.
+ * Decides about the changes of a document that was read again, by the rule of updates (security R45): the version that an administrator approved
+ * stays until an administrator approves another one (security R141). A document that was missing for a day may have another author, so it waits
+ * even without a change.
  * @param trusted whether new documents of this address need no approval
  */
 export function documentChange(
@@ -25,7 +26,7 @@ export function documentChange(
   trusted: boolean,
 ): ClientChange {
   if (current.documentGone) return { pendingMetadata: next };
-  // addresses that only an administrator admits wait, whatever document names them (reports A5)
+  // addresses that only an administrator may admit wait in every document (reports A5)
   const metadata = withoutWaiting(next, current.metadata);
   const waits = addressesOf(metadata).length < addressesOf(next).length;
   const isReviewed = current.everEnabled && !current.selfManaged && !(trusted && current.approvedBy === 'automatic');
@@ -42,7 +43,7 @@ export function documentChange(
 const least = 300;
 const most = 86_400;
 
-/** For how many seconds a document is not read again: as its server says (RFC 9111 5.2.2), within bounds. */
+/** The seconds for which the service does not read a document again, as its server says (RFC 9111 5.2.2), within bounds. */
 export function freshness(cacheControl: string | undefined): number {
   const directives = (cacheControl ?? '')
     .toLowerCase()

@@ -1,4 +1,4 @@
-// Stores what a document says about its client: a new client in the queue of registrations, a change, or that the document is missing.
+// Stores a new client from its document in the queue of registrations, a change of the document, or that the document is missing.
 import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import { addressesOf, withoutWaiting } from '../../oauth/client-addresses.ts';
@@ -20,7 +20,7 @@ export interface Asker {
   log: AuditLog;
 }
 
-/** Why a new document is not stored: too many wait, of all users (`full`) or of this one (`many`). */
+/** Why a new document is not stored: too many documents of all users (`full`) or of this user (`many`) wait. */
 export type Unstored = 'full' | 'many';
 
 interface DocumentStoreDependencies {
@@ -31,10 +31,10 @@ interface DocumentStoreDependencies {
 }
 
 export function createDocumentStore({ config, store, clients, secretBox }: DocumentStoreDependencies) {
-  /** Which limit a new document reaches: documents have a queue of their own, and so has each user (security R49, R164). */
+  /** The limit that a new document reaches, if any. Documents have their own limit, and each user has one (security R49, R164). */
   async function reachedLimit(repositories: Repositories, by: Asker | undefined): Promise<Unstored | undefined> {
     const cap = config.limits.registrationsWaiting;
-    // the lock lets concurrent registrations count each other
+    // with the lock, concurrent registrations count each other
     await repositories.clients.lockWaiting();
     if (by && (await repositories.clientDocuments.undecidedOf(by.sub)) >= maxUndecided) return 'many';
     return cap > 0 && (await repositories.clients.countWaiting(cap, 'document')) >= cap ? 'full' : undefined;
@@ -49,7 +49,7 @@ export function createDocumentStore({ config, store, clients, secretBox }: Docum
   ): Promise<Unstored | undefined> {
     const metadata = withoutWaiting(wanted);
     const waits = addressesOf(metadata).length < addressesOf(wanted).length;
-    // a document whose only addresses wait for an administrator needs an approval, also at a trusted host (reports A5)
+    // if all addresses of a document wait for an administrator, the document needs an approval, even on a trusted host (reports A5)
     const trusted = isTrusted(config, clientId) && metadata.redirect_uris.length > 0;
     const reached = trusted ? undefined : await reachedLimit(repositories, by);
     if (reached) return reached;
@@ -61,7 +61,7 @@ export function createDocumentStore({ config, store, clients, secretBox }: Docum
       firstParty: false,
       selfRegistered: true,
       origin: 'document',
-      // these credentials are never shown, and there is no token for its registration
+      // the service never shows these credentials, and the client has no registration access token
       ...newCredentials(secretBox, clientId, metadata).stored,
       registrationTokenHash: undefined,
     });
@@ -80,7 +80,7 @@ export function createDocumentStore({ config, store, clients, secretBox }: Docum
   }
 
   return {
-    /** Stores a document that was read; returns the limit that keeps a new one out. @throws OAuthError for a document that is refused */
+    /** Stores a document that was read. Returns the limit that a new document exceeds, if any. @throws OAuthError if the document is refused */
     async keep(
       clientId: string,
       document: Record<string, unknown>,
@@ -105,7 +105,7 @@ export function createDocumentStore({ config, store, clients, secretBox }: Docum
       clients.forget(clientId);
       return stored;
     },
-    /** Notes that a document is the known one. If it was missing for a day, its client waits for an approval. */
+    /** Notes that a document has not changed. If it was missing for a day, its client waits for an approval. */
     async unchanged(clientId: string, fresh: number): Promise<undefined> {
       await store.transaction(async (repositories) => {
         const current = await repositories.clients.lock(clientId);
@@ -122,7 +122,7 @@ export function createDocumentStore({ config, store, clients, secretBox }: Docum
       });
       clients.forget(clientId);
     },
-    /** Notes that a document is missing. After a day users can no longer authorize its client. */
+    /** Notes that a document is missing. After a day, users can no longer authorize its client. */
     async missing(clientId: string): Promise<void> {
       if (!(await store.clientDocuments.missing(clientId))) return;
       await store.transaction(async (repositories) => {

@@ -7,7 +7,7 @@ import { FetchRefused, type GuardedFetch } from '../../outbound/guarded-fetch.ts
 /** @throws OAuthError invalid_client_metadata */
 export type CheckSector = (metadata: ClientMetadata) => Promise<void>;
 
-/** How many documents of unapproved clients one instance fetches at the same time. Each may take the five seconds of the guarded fetcher. */
+/** The most documents of unapproved clients that one instance fetches at the same time. Each fetch may take the five seconds of the guarded fetcher. */
 const maxUnapproved = 8;
 
 export function createSectorCheck(fetchDocument: GuardedFetch): CheckSector {
@@ -20,8 +20,8 @@ export function createSectorCheck(fetchDocument: GuardedFetch): CheckSector {
 }
 
 /**
- * The check for clients that no administrator has approved: anyone can register one. So OUTBOUND_ALLOW opens no host to it, the answer is
- * the same for every fault of a document, and the number of concurrent fetches is limited (security R47, R113).
+ * The check for clients that no administrator has approved. Anyone can register such a client. So OUTBOUND_ALLOW opens no host to this check, every
+ * fault of a document has the same answer, and the number of concurrent fetches is limited (security R47, R113).
  * @param fetchPublic fetches from public addresses only
  * @throws OAuthError temporarily_unavailable
  */
@@ -55,7 +55,7 @@ async function fetchList(
     return JSON.parse(await fetchDocument(uri));
   } catch (error) {
     if (!(error instanceof FetchRefused) && !(error instanceof SyntaxError)) throw error;
-    // the message is the same for every reason: a client learns nothing about the networks that the service reaches
+    // every reason has the same message: a client learns nothing about the networks that the service reaches
     throw refused(fault, error);
   }
 }

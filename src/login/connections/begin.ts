@@ -1,4 +1,4 @@
-// Serves POST and GET /connections/{id}: sends the browser to a connection.
+// Serves POST and GET /connections/{id}: sends the browser to the provider of a connection.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { connectionPath } from '../../authenticators/connection/connection.ts';
 import type { StepContinuation } from '../../authenticators/connection/steps.ts';
@@ -41,21 +41,21 @@ export function beginRoutes(
       session !== undefined,
     );
     if (left === undefined) return reply;
-    // browsers check each redirect of a form: a page leads to the connection
+    // browsers check each redirect of a form against the page's policy, so a page leads to the provider
     const { name, uri } = left;
     const client = pending && (await shownRequest(clients, pending));
     const data = { name, uri, ...(client?.client && { client: client.client }) };
     return pages.send(request, reply, 'login-leave', data, { uiLocales: client?.uiLocales });
   });
 
-  // an application, or another page, names the connection of a request that waits in this browser
+  // an application or a page names the connection for a request that waits in this browser
   app.get('/connections/:id', async (request, reply) => {
     onlyNavigation(request);
     const { transaction } = singleValued(request.query);
     const { session, pending } = await sessions.findContext(request, reply, { transaction });
     const id = idOf(request);
     if (transaction === undefined || !pending) return pages.redirect(reply, '/login');
-    // a connection that a request names changes nothing about which ones the client allows (federation 4)
+    // a request cannot name a connection that the client does not allow (federation 4)
     if (!(await elsewhere.find(id, 'sign-in')) || !(await allows(pending, id)))
       return pages.redirect(reply, signInPath('/login', { transaction }));
     const left = await start(
@@ -69,7 +69,7 @@ export function beginRoutes(
     return left === undefined ? reply : noStore(reply).redirect(left.uri, 303);
   });
 
-  /** What is wrong with a form that is not the present one of this browser. */
+  /** The problem of a form that does not belong to this browser. */
   const faultOf = (request: FastifyRequest) =>
     sessions.browserHash(request) === undefined ? ('cookies' as const) : ('tampered' as const);
 
@@ -79,7 +79,7 @@ export function beginRoutes(
     return connections.length === 0 || connections.includes(id);
   }
 
-  /** Begins a sign-in by a connection. @returns its name, and where the browser goes; undefined if a page says why it cannot begin */
+  /** Begins a sign-in by a connection. @returns its name and the provider's address; undefined if a page says why the sign-in cannot begin */
   async function start(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -107,7 +107,7 @@ export function beginRoutes(
   }
 }
 
-/** Whether the domain of a name is one of the connection: only then it learns the name (federation 4). */
+/** Whether the domain of a name belongs to the connection. Only then the provider learns the name (federation 4). */
 function isOwner({ domains, authoritativeDomains, subdomains }: Connection, hint: string): boolean {
   const domain = domainOf(hint);
   return domain !== undefined && isOfDomains(domain, [...domains, ...authoritativeDomains], subdomains);

@@ -1,4 +1,4 @@
-// Serves /connections/{id}/callback, and /connections/{id}/continue after a posted answer: verifies the answer and does what it leads to.
+// Serves /connections/{id}/callback, and /connections/{id}/continue after a posted answer: verifies the answer and continues the sign-in or the link.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { connectionPath } from '../../authenticators/connection/connection.ts';
 import type { Answered } from '../../authenticators/connection/elsewhere.ts';
@@ -10,10 +10,10 @@ import { byOf, continuationIn, idOf, type LoginConnectionsDependencies } from '.
 import type { Decide } from './outcome.ts';
 import type { ConnectionProblems } from './problem.ts';
 
-/** As long as a provider's answer may be; a code has its own bounds there. */
+/** The most characters of each parameter of an answer. */
 const members = { state: 100, code: 4096, iss: 1000, error: 1000 };
 const answerShape = textFields(members);
-/** Apple posts names, once. */
+/** Apple also posts the user's names, once. */
 const postedShape = textFields({ ...members, user: 4000 });
 const continueShape = textFields({ answer: 100 });
 
@@ -29,7 +29,7 @@ export function callbackRoutes(
     return receive(request, reply, await elsewhere.answer(request, idOf(request), answer));
   });
 
-  // a request from another site carries no cookie that is SameSite=Lax: it is answered without any look at the browser, and sets none
+  // a request from another site carries no cookie that is SameSite=Lax: the service answers without knowing the browser, and sets no cookie
   app.post('/connections/:id/callback', async (request, reply) => {
     const id = idOf(request);
     const kept = await elsewhere.keep(id, given(readParameters(postedShape, request.body)));
@@ -43,7 +43,7 @@ export function callbackRoutes(
     return receive(request, reply, await elsewhere.answerKept(request, idOf(request), answer));
   });
 
-  /** Does what the answer of a connection leads to. */
+  /** Continues the sign-in or the link with the answer of a connection. */
   async function receive(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -57,7 +57,7 @@ export function callbackRoutes(
       const outcome = await linkIdentity(id, identity, { purpose: 'sign-in', by: byOf(request) });
       return decide(request, reply, id, { ...continuationIn(step), identity, anew: step.anew }, outcome);
     }
-    // a link's answer signs no user in: the page of the account asks for one button (federation FR4, FR6)
+    // the answer to a link signs no user in: the account page asks the user to confirm the link (federation FR4, FR6)
     const present = await sessions.find(request, reply);
     const session =
       present && present.user.sub === step.sub ? { sub: step.sub, recent: recentlyAuthenticated(present) } : undefined;
@@ -68,6 +68,6 @@ export function callbackRoutes(
   }
 }
 
-/** The parameters that an answer has. */
+/** The parameters of an answer that have a value. */
 const given = (parameters: Record<string, string | undefined>): Record<string, string> =>
   Object.fromEntries(Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined));

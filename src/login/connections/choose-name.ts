@@ -1,4 +1,4 @@
-// Serves /login/name, where a user chooses the name of the account that an identity is given.
+// Serves /login/name, where a user chooses the user name of the new account for an identity.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { withDates } from '../../authenticators/connection/steps.ts';
 import type { Refused } from '../../browser/form-outcomes.ts';
@@ -33,7 +33,7 @@ export function chooseNameRoutes(
     return decide(request, reply, made.connectionId, made.content, made.outcome);
   });
 
-  /** Gives the identity the name that the user chose. */
+  /** Makes the account with the name that the user chose. */
   async function name(request: FastifyRequest, reply: FastifyReply): Promise<StepOutcome | Refused> {
     const { csrf, username = '' } = readParameters(nameForm, request.body);
     const refused = (fault?: 'taken' | 'unusable' | 'throttled'): Refused => ({
@@ -43,7 +43,7 @@ export function chooseNameRoutes(
     if (!waiting) return { refused: () => problem(request, reply, undefined, 'expired', {}) };
     const { content, connectionId } = waiting;
     if (!sessions.isOwnForm(request, csrf, { action: namePath, shown: shownOf(content) })) return refused();
-    // a step must not allow unlimited tries of names (security R154)
+    // a step must not let a user test an unlimited number of names (security R154)
     const wait = await countLinkRequest(options.limits, request);
     if (wait > 0) {
       reply.header('retry-after', String(wait));
@@ -56,7 +56,7 @@ export function chooseNameRoutes(
     });
     if (outcome.outcome === 'name') return refused(outcome.taken ? 'taken' : 'unusable');
     await steps.finish(request, reply, 'name');
-    // the session is stored after this returns
+    // the caller stores the session afterwards
     await store.usedForms.keep(sessions.formHash(request));
     return { connectionId, content, outcome };
   }

@@ -1,4 +1,4 @@
-// Serves GET /login/directory: signs in the user whose password a directory has verified.
+// Serves GET /login/directory: signs a user in after a directory has verified the password.
 import type { FastifyInstance } from 'fastify';
 import { directoryPath } from '../../authenticators/directory/directory-passwords.ts';
 import { onlyNavigation } from '../../browser/session.ts';

@@ -1,10 +1,10 @@
-// Serves GET /connections/{id}/jwks: the key by which this service authenticates at the other side of a connection (private_key_jwt).
+// Serves GET /connections/{id}/jwks: the public key with which this service authenticates at the provider of a connection (private_key_jwt).
 import type { FastifyInstance } from 'fastify';
 import { notFound } from '../../oauth/errors.ts';
 import { jsonErrors } from '../../server/errors.ts';
 import { idOf, type LoginConnectionsDependencies } from './login-connections.ts';
 
-/** Seconds for which the other side may cache the key. */
+/** Seconds for which the provider may cache the key. */
 const maxAge = 300;
 
 export function keyRoutes(app: FastifyInstance, { store }: Pick<LoginConnectionsDependencies, 'store'>): void {

@@ -1,4 +1,4 @@
-// Declares what the pages of a sign-in by a connection share: their dependencies, the step that waits, and the form that confirms it.
+// Declares the parts that the pages of a sign-in by a connection share: their dependencies, the waiting step, and the form that confirms it.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Elsewhere } from '../../authenticators/connection/elsewhere.ts';
@@ -41,16 +41,16 @@ export interface LoginConnectionsDependencies {
   audit: AuditTrail;
 }
 
-/** The addresses of the pages that an answer may need. */
+/** The addresses of the pages to which an answer can lead. */
 export const connectPath = '/login/connect';
 export const namePath = '/login/name';
 
 const pathShape = z.object({ id: text(40) });
 
-/** The connection that the address of a request names. */
+/** The id of the connection in the address of a request. */
 export const idOf = (request: FastifyRequest): string => readParameters(pathShape, request.params).id;
 
-/** The browser's session, and its request that waits. */
+/** The browser's session, and its pending authorization request. */
 export async function contextOf(
   options: LoginConnectionsDependencies,
   request: FastifyRequest,
@@ -66,7 +66,7 @@ export const continuationIn = ({ transaction, destination }: StepContinuation): 
   destination,
 });
 
-/** A form confirms what its page showed: the identity, and the account (federation FR9). */
+/** The identity and the account that the page shows. The form sends them back, so that it confirms exactly these (federation FR9). */
 export const shownOf = ({
   identity: { issuer, subject },
   sub = '',

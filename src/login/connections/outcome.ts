@@ -1,4 +1,4 @@
-// Does what the rule decided about an identity: signs its user in, asks for a proof or a name, or refuses.
+// Applies the decision about an identity: signs its user in, asks the user for a proof or a name, or refuses.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { VerifiedUser } from '../../authenticators/authenticator.ts';
 import type { IdentityStep } from '../../authenticators/connection/steps.ts';
@@ -12,7 +12,7 @@ import type { ConnectionProblems } from './problem.ts';
 
 export type Decide = ReturnType<typeof createDecide>['decide'];
 
-/** What the form of a waiting step came to. */
+/** The outcome of the form of a waiting step. */
 export interface StepOutcome {
   connectionId: string;
   content: IdentityStep;
@@ -64,7 +64,7 @@ export function createDecide(options: LoginConnectionsDependencies, { problem }:
     return pages.redirect(reply, isExpired ? signInPath('/login', continuationIn(content)) : next);
   }
 
-  /** Leads a form that was sent twice to where its first request led. */
+  /** Sends a browser that submitted a form twice to the destination of the first submission. */
   async function repeat(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -78,7 +78,7 @@ export function createDecide(options: LoginConnectionsDependencies, { problem }:
     return pages.redirect(reply, isExpired ? signInPath('/login', continuationIn(content)) : next);
   }
 
-  /** The user whom an identity names, and where the sign-in continues. */
+  /** The user of an identity, and the page with which the sign-in continues. */
   async function verified(
     request: FastifyRequest,
     reply: FastifyReply,

@@ -1,4 +1,4 @@
-// Shows the page of a sign-in by a connection that ended, and records why.
+// Shows the page for a failed sign-in by a connection, and records the reason.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { connectionPath } from '../../authenticators/connection/connection.ts';
 import type { StepContinuation } from '../../authenticators/connection/steps.ts';
@@ -27,7 +27,7 @@ export function createConnectionProblems(options: LoginConnectionsDependencies) 
     return problem(request, reply, connection, failure.reason, continuation, undefined, failure.message);
   }
 
-  /** Says in our words why the sign-in ended. Nothing that the other side said is shown (federation FR13). */
+  /** Shows a text of this service about why the sign-in ended, and never the provider's own text (federation FR13). */
   async function problem(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -38,7 +38,7 @@ export function createConnectionProblems(options: LoginConnectionsDependencies) 
     detail?: string,
   ): Promise<FastifyReply> {
     const status = reason === 'unreachable' ? 503 : 400;
-    // strangers can cause it: the log has a sentence and no stack trace (security R161)
+    // strangers can cause failures, so the log has a sentence and no stack trace (security R161)
     const sentence = [`a sign-in by a connection ended: ${reason}`, detail]
       .filter((part) => part !== undefined)
       .join(', ');

@@ -1,4 +1,4 @@
-// Serves /login/connect, where a user proves the account with the address of an identity, which is then linked.
+// Serves /login/connect, where a user signs in to the account with the address of an identity, so that the service links the identity.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type IdentityStep, withDates } from '../../authenticators/connection/steps.ts';
 import type { Refused } from '../../browser/form-outcomes.ts';
@@ -55,7 +55,7 @@ export function proveAccountRoutes(
     const { connectionId } = waiting;
     if (!sessions.isOwnForm(request, csrf, { action: connectPath, session, shown: shownOf(waiting.content) }))
       return refused;
-    // used once, whatever comes of it (federation FR9)
+    // each step is used once, whatever the outcome (federation FR9)
     const content = await steps.finish(request, reply, 'prove');
     if (!content) return refused;
     const agreed = content.sub!;
@@ -94,7 +94,7 @@ export function proveAccountRoutes(
   }
 }
 
-/** Whether a session proves the account of a step: every factor of that account, shown since the step began (federation FR9). */
+/** Whether a session proves the account of a step: the user has shown every factor of that account since the step began (federation FR9). */
 function isProof(session: Session, { sub }: IdentityStep, since: Date): boolean {
   return session.user.sub === sub && session.authTime > since && recentlyAuthenticated(session);
 }

@@ -1,4 +1,4 @@
-// Serves the addresses where a connection says that a session there has ended, and where a browser comes back from a logout there.
+// Serves the addresses at which a provider reports that its session has ended, and to which a browser returns from a logout at the provider.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { digest } from '../../crypto/secrets.ts';
 import { ConnectionFailure } from '../../domain/connections/kind.ts';
@@ -15,13 +15,13 @@ import { idOf, type LoginConnectionsDependencies } from './login-connections.ts'
 const tokenShape = textFields({ logout_token: 16_384 });
 const frameShape = textFields({ iss: 1000, sid: 255 });
 const returnShape = textFields({ state: 100 });
-/** Seconds for which a second use of a token is noticed: longer than any is accepted. */
+/** Seconds for which a second use of a logout token is detected. No token is accepted for so long. */
 const usedFor = 900;
 
 export function providerLogoutRoutes(app: FastifyInstance, options: LoginConnectionsDependencies): void {
   const { store, pages, limits, connectionKinds: kinds, upstreamLogout, audit } = options;
 
-  // another server calls it, and reads JSON (OpenID Connect Back-Channel Logout 2.8)
+  // the provider's server sends this request, and reads JSON (OpenID Connect Back-Channel Logout 2.8)
   app.post('/connections/:id/backchannel-logout', { errorHandler: jsonErrors }, async (request, reply) => {
     noStore(reply);
     await count(request);
@@ -37,7 +37,7 @@ export function providerLogoutRoutes(app: FastifyInstance, options: LoginConnect
         });
       throw refused(request, error.message);
     });
-    // a provider may end very many sessions at once: only what it did not sign is limited
+    // a provider may end very many sessions at once, so only requests without a valid token count
     await limits.refund('connectionLogouts', networkOf(clientAddress(request)));
     const { issuer, jti, sid, subject } = named;
     const ended = { connectionId: connection.id, issuer, sid, subject };
@@ -51,7 +51,7 @@ export function providerLogoutRoutes(app: FastifyInstance, options: LoginConnect
     return reply.code(200).send();
   });
 
-  // in a frame of the other site, to which the browser sends no cookie: the session there names the sessions here
+  // a page of the provider loads this in a frame, for which the browser sends no cookie: the provider's session names the sessions here
   app.get('/connections/:id/frontchannel-logout', { errorHandler: jsonErrors }, async (request, reply) => {
     noStore(reply);
     const destination = request.headers['sec-fetch-dest'];
@@ -77,13 +77,13 @@ export function providerLogoutRoutes(app: FastifyInstance, options: LoginConnect
   app.get('/connections/:id/signed-out', async (request, reply) => {
     onlyNavigation(request);
     const { state } = readParameters(returnShape, request.query);
-    // only to the address that was registered, and only in the browser that signed out (federation F33)
+    // redirects only to the registered address, and only the browser that signed out (federation F33)
     const redirectTo = await upstreamLogout.finish(request, idOf(request), state);
     if (redirectTo !== undefined) return noStore(reply).redirect(redirectTo, 303);
     return pages.send(request, reply, 'signed-out', { stayed: false, accountUri: '/account' });
   });
 
-  /** Apart from the answers of sign-ins, since other sites can make a browser send these (security R160). */
+  /** Counts a request, apart from the answers of sign-ins: other sites can make a browser send these requests (security R160). */
   async function count(request: FastifyRequest): Promise<void> {
     const wait = await limits.consume('connectionLogouts', networkOf(clientAddress(request)));
     if (wait > 0)
@@ -107,13 +107,13 @@ export function providerLogoutRoutes(app: FastifyInstance, options: LoginConnect
   }
 }
 
-/** One answer for every cause; the log has the cause (OpenID Connect Back-Channel Logout 2.8). */
+/** Refuses a logout with the same answer for every cause. The log has the cause (OpenID Connect Back-Channel Logout 2.8). */
 function refused(request: FastifyRequest, cause: string): OAuthError {
   request.log.info({ cause }, 'a logout of a connection was refused');
   return invalidRequest('the logout was refused');
 }
 
-/** The origins whose pages may frame the answer: that of the issuer, and that of its pages. */
+/** The origins whose pages may frame the answer: the origin of the issuer, and those of its endpoints. */
 function frameOriginsOf({ discovery }: Connection, issuer: string): string[] {
   const addresses = [issuer, discovery?.['authorization_endpoint'], discovery?.['end_session_endpoint']];
   const origins = addresses

@@ -1,4 +1,4 @@
-// Serves the sign-in by a connection: the way there, its answer, and the pages that the answer may need.
+// Serves the sign-in by a connection: its beginning, the answer, and the pages to which the answer can lead.
 import type { FastifyInstance } from 'fastify';
 import { onlyForms } from '../../server/form-body.ts';
 import { beginRoutes } from './begin.ts';
