@@ -18,13 +18,10 @@ import { onlyForms } from '../../server/form-body.ts';
 import { onlyWhere } from '../../server/switched-off.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
 import { readParameters } from '../../server/parameters.ts';
-import { newOpaqueToken } from '../../tokens/opaque-token.ts';
-import { newVerificationCode, verificationCodeHash } from '../../tokens/verification-code.ts';
+import { deferAuthorization } from '../../tokens/deferred-authorization.ts';
 
 const parameters = z.object({ scope: text(1024).optional(), resource: text(2000).optional() });
 
-/** Seconds between polls (RFC 8628 section 3.5). */
-const interval = 5;
 /** Undecided requests of one client, and of one network for public clients, whose name anyone can send. */
 const limits = { perClient: 1000, perNetwork: 100 };
 /** Seconds after which a device may try again. */
@@ -67,14 +64,12 @@ export async function deviceAuthorizationEndpoint(
     const scope = permittedScope(client, targets, asked, requested !== undefined);
     if (scope.length === 0) throw invalidScope('the client may request none of these scopes');
     const address = clientAddress(request);
-    const { token: deviceCode, hash: deviceCodeHash } = newOpaqueToken('device_code');
-    // two requests get the same code once in billions
-    for (;;) {
-      const userCode = newVerificationCode();
-      const stored = await store.transaction(async (repositories) => {
-        const outcome = await repositories.deviceAuthorizations.insert({
-          deviceCodeHash,
-          userCodeHash: verificationCodeHash(secretBox, 'user code', userCode),
+    const page = { code: 'device_code', shown: 'user_code', page: `${config.issuer}/device` } as const;
+    const kind = { ...page, lifetime: config.lifetimes.deviceCode };
+    const { outcome, body } = await deferAuthorization(secretBox, kind, (codes) =>
+      store.transaction(async (repositories) => {
+        const stored = await repositories.deviceAuthorizations.insert({
+          ...codes,
           clientId,
           scope,
           resources: resource === undefined ? undefined : splitScope(resource),
@@ -83,36 +78,25 @@ export async function deviceAuthorizationEndpoint(
           proof,
           address,
           network: client.rules.isPublic ? networkOf(address) : undefined,
-          interval,
-          lifetime: config.lifetimes.deviceCode,
           ...limits,
         });
-        if (outcome === 'stored') {
+        if (stored === 'stored') {
           const event = { type: 'device.requested', outcome: 'success', actor: clientId, clientId } as const;
           await audit(request, { ...event, detail: { scope } }, repositories);
         }
-        return outcome;
-      });
-      if (stored === 'full') throw full();
-      if (stored === 'replayed') {
-        // a stranger can send the requests of a public client, and must not fill the audit trail (security R151)
-        if (!client.rules.isPublic)
-          await audit(request, { type: 'dpop.replayed', outcome: 'failure', actor: clientId, clientId });
-        throw proofReused();
-      }
-      if (stored === 'taken') continue;
-      const page = `${config.issuer}/device`;
-      dpop.renewNonce(proof, reply);
-      noStore(reply);
-      return {
-        device_code: deviceCode,
-        user_code: userCode,
-        verification_uri: page,
-        verification_uri_complete: `${page}?user_code=${userCode}`,
-        expires_in: config.lifetimes.deviceCode,
-        interval,
-      };
+        return stored;
+      }),
+    );
+    if (outcome === 'full') throw full();
+    if (outcome === 'replayed') {
+      // a stranger can send the requests of a public client, and must not fill the audit trail (security R151)
+      if (!client.rules.isPublic)
+        await audit(request, { type: 'dpop.replayed', outcome: 'failure', actor: clientId, clientId });
+      throw proofReused();
     }
+    dpop.renewNonce(proof, reply);
+    noStore(reply);
+    return body;
   });
 }
 

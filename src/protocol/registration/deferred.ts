@@ -8,14 +8,11 @@ import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import { newCredentials, type ShownCredentials } from '../../tokens/client-credentials.ts';
-import { newOpaqueToken, opaqueTokenHash } from '../../tokens/opaque-token.ts';
-import { newVerificationCode, verificationCodeHash } from '../../tokens/verification-code.ts';
+import { deferAuthorization, polls } from '../../tokens/deferred-authorization.ts';
+import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
 
 /** The values of `registration_modes_supported`. */
 export const registrationModes = ['immediate', 'approval'];
-
-const interval = 5; // seconds between two polls
-const slowDown = { by: 5, most: 60 }; // seconds: each early poll lengthens the interval
 
 /** Records an event within a transaction. */
 export type Recorder = (event: Omit<AuditEvent, 'address'>, repositories: Repositories) => Promise<void>;
@@ -64,28 +61,12 @@ export function createDeferredRegistration({
       clientId: string,
       address: string | undefined,
     ): Promise<Record<string, unknown>> {
-      const registrationCode = newOpaqueToken('registration_code');
-      for (;;) {
-        const verificationCode = newVerificationCode();
-        const stored = await repositories.deferredRegistrations.insert({
-          registrationCodeHash: registrationCode.hash,
-          verificationCodeHash: verificationCodeHash(secretBox, 'verification code', verificationCode),
-          clientId,
-          address,
-          interval,
-          lifetime,
-        });
-        if (!stored) continue; // one in billions: another registration has this code
-        const uri = `${config.issuer}/admin/registration`;
-        return {
-          registration_code: registrationCode.token,
-          verification_code: verificationCode,
-          verification_uri: uri,
-          verification_uri_complete: `${uri}?verification_code=${verificationCode}`,
-          expires_in: lifetime,
-          interval,
-        };
-      }
+      const page = `${config.issuer}/admin/registration`;
+      const kind = { code: 'registration_code', shown: 'verification_code', page, lifetime } as const;
+      const { body } = await deferAuthorization(secretBox, kind, async (codes) =>
+        (await repositories.deferredRegistrations.insert({ ...codes, clientId, address })) ? 'stored' : 'taken',
+      );
+      return body;
     },
 
     /**
@@ -140,7 +121,7 @@ export function createDeferredRegistration({
   /** Finds the pending registration of a code that is neither expired nor refused. */
   async function findPending(code: string) {
     const hash = opaqueTokenHash('registration_code', code);
-    const found = hash && (await store.deferredRegistrations.poll(hash, slowDown));
+    const found = hash && (await store.deferredRegistrations.poll(hash, polls.slowDown));
     if (!found) throw unknown();
     if (found.expired) throw expired();
     if (found.refusalReason !== undefined) throw denied(found.refusalReason);

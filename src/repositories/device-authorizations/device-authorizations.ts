@@ -5,6 +5,7 @@ import type { Binding } from '../../oauth/binding.ts';
 import type { RedemptionFailure } from '../../oauth/code-redemption.ts';
 import { deviceGrant } from '../../oauth/registrable-values.ts';
 import { actsAt } from '../tokens/may-issue.ts';
+import { pacePoll } from '../deferred-authorizations/pace-poll.ts';
 import { batchedCall } from '../batched-call.ts';
 import { bindingOf, type Confirmation, confirmationOf } from '../confirmation.ts';
 import {
@@ -19,8 +20,8 @@ import { type UsedProof, usedProof, useProof } from '../tokens/dpop-proofs.ts';
 import { withUser } from '../users/users.ts';
 
 export interface NewDeviceAuthorization {
-  deviceCodeHash: Buffer;
-  userCodeHash: Buffer;
+  codeHash: Buffer;
+  shownCodeHash: Buffer;
   clientId: string;
   scope: string[];
   /** The resources that the request named. */
@@ -71,7 +72,7 @@ interface Row {
 }
 
 const storeDeviceAuthorization = storedFunction(new URL('store_device_authorization.sql', import.meta.url), [useProof]);
-const useDeviceCode = storedFunction(new URL('use_device_code.sql', import.meta.url), [redeemCode, useProof]);
+const useDeviceCode = storedFunction(new URL('use_device_code.sql', import.meta.url), [redeemCode, useProof, pacePoll]);
 
 const insert = statement(
   'device_authorizations.insert',
@@ -102,8 +103,8 @@ export function deviceAuthorizationsRepository(sql: Sql) {
     /** `full` when the client or the network is at its limit, `replayed` when the proof was used before, `taken` when another request has the user code. */
     async insert(device: NewDeviceAuthorization): Promise<DeviceOutcome> {
       const [row] = await sql.query<{ outcome: DeviceOutcome }>(insert, [
-        device.deviceCodeHash,
-        device.userCodeHash,
+        device.codeHash,
+        device.shownCodeHash,
         device.clientId,
         device.scope.join(' '),
         device.resources,

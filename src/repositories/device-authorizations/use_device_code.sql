@@ -6,8 +6,7 @@ CREATE FUNCTION {{use_device_code}}(presented_hash bytea, expected jsonb, issue 
 DECLARE
   device device_authorizations;
   answer token_answer;
-  is_early boolean;
-  new_interval integer;
+  pace record;
 BEGIN
   SELECT * INTO device FROM device_authorizations WHERE device_code_hash = presented_hash FOR NO KEY UPDATE;
   IF NOT FOUND THEN
@@ -28,14 +27,10 @@ BEGIN
   ELSIF expected -> 'proof' IS NOT NULL AND NOT {{use_proof}}(expected -> 'proof') THEN
     answer.failure := 'proof';
   ELSE
-    is_early := device.next_poll_at > clock_timestamp();
-    new_interval := CASE
-      WHEN is_early THEN least(device.poll_interval + (expected -> 'slow_down_seconds')::integer, (expected -> 'max_interval')::integer)
-      ELSE device.poll_interval END;
-    -- a second of tolerance for the network
-    UPDATE device_authorizations SET poll_interval = new_interval, next_poll_at = clock_timestamp() + make_interval(secs => new_interval - 1)
-     WHERE device_code_hash = presented_hash;
-    answer.failure := CASE WHEN is_early THEN 'slow_down' ELSE 'pending' END;
+    SELECT * INTO pace FROM {{pace_poll}}(
+      device.next_poll_at, device.poll_interval, (expected -> 'slow_down_seconds')::integer, (expected -> 'max_interval')::integer);
+    UPDATE device_authorizations SET poll_interval = pace.poll_interval, next_poll_at = pace.next_poll_at WHERE device_code_hash = presented_hash;
+    answer.failure := CASE WHEN pace.is_early THEN 'slow_down' ELSE 'pending' END;
   END IF;
   RETURN answer;
 END $$;

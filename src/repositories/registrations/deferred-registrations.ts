@@ -1,5 +1,6 @@
 // Reads and writes the table deferred_registrations: registrations that wait for an approval, each with two codes.
 import { type Sql, statement } from '../../database/database.ts';
+import { pacePoll } from '../deferred-authorizations/pace-poll.ts';
 
 /** The result of a poll. `interval` is the number of seconds between polls from now on. */
 export interface Poll {
@@ -15,8 +16,8 @@ export interface Poll {
 }
 
 export interface NewDeferredRegistration {
-  registrationCodeHash: Buffer;
-  verificationCodeHash: Buffer;
+  codeHash: Buffer;
+  shownCodeHash: Buffer;
   clientId: string;
   address: string | undefined;
   /** In seconds. */
@@ -30,21 +31,19 @@ const insert = statement(
    VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6))
    ON CONFLICT (verification_code_hash) DO NOTHING RETURNING 1 AS stored`,
 );
-// an early poll raises the interval (RFC 8628 3.5), with a second of tolerance for the network
 const poll = statement(
   'deferred_registrations.poll',
   `WITH held AS MATERIALIZED (
-     SELECT registration_code_hash, client_id, poll_interval, next_poll_at > clock_timestamp() AS early
+     SELECT registration_code_hash, client_id, poll_interval, next_poll_at
        FROM deferred_registrations WHERE registration_code_hash = $1 FOR UPDATE),
-   paced AS (
-     SELECT *, CASE WHEN early THEN least(poll_interval + $2::int, $3::int) ELSE poll_interval END AS next_interval FROM held)
-   UPDATE deferred_registrations d
-      SET poll_interval = paced.next_interval,
-          next_poll_at = clock_timestamp() + make_interval(secs => paced.next_interval - 1)
+   paced AS MATERIALIZED (
+     SELECT held.registration_code_hash, held.client_id, pace.*
+       FROM held CROSS JOIN LATERAL ${pacePoll.name}(held.next_poll_at, held.poll_interval, $2, $3) AS pace)
+   UPDATE deferred_registrations d SET poll_interval = paced.poll_interval, next_poll_at = paced.next_poll_at
      FROM paced LEFT JOIN clients c ON c.client_id = paced.client_id AND c.uncollected
     WHERE d.registration_code_hash = paced.registration_code_hash
    RETURNING c.client_id, c.approved_by IS NOT NULL AS approved, c.refusal_reason,
-             d.expires_at <= now() AS expired, paced.early, d.poll_interval`,
+             d.expires_at <= now() AS expired, paced.is_early AS early, d.poll_interval`,
 );
 const findByVerificationCode = statement(
   'deferred_registrations.find_by_verification_code',
@@ -66,8 +65,8 @@ export function deferredRegistrationsRepository(sql: Sql) {
     /** Stores a deferred registration; false when another one has its verification code. */
     async insert(deferred: NewDeferredRegistration): Promise<boolean> {
       const rows = await sql.query(insert, [
-        deferred.registrationCodeHash,
-        deferred.verificationCodeHash,
+        deferred.codeHash,
+        deferred.shownCodeHash,
         deferred.clientId,
         deferred.address,
         deferred.interval,

@@ -6,14 +6,12 @@ import { repeated, text } from '../../../oauth/text.ts';
 import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
 import type { PollFailure } from '../../../repositories/device-authorizations/device-authorizations.ts';
 import type { Store } from '../../../repositories/store.ts';
+import { polls } from '../../../tokens/deferred-authorization.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import { withLifetimeOf } from '../../../tokens/token-issuer.ts';
 import { bindingRefusals, type GrantType } from '../grant-type.ts';
 
 const parameters = z.object({ device_code: text(512) });
-
-/** How much an early poll raises the interval, and the most that it can be, in seconds. */
-const slowDown = { by: 5, most: 60 };
 
 /** The failures that have an error of their own; the others are invalid_grant. */
 const refusals: Partial<Record<PollFailure, [code: ErrorCode, description: string]>> = {
@@ -75,7 +73,7 @@ export function deviceCodeGrant({
           refreshTokenLifetime: tokens.lifetimes.refreshToken,
           refreshTokenAbsoluteLifetime: tokens.lifetimes.refreshTokenAbsolute,
         },
-        slowDown,
+        polls.slowDown,
       );
       if (!('failure' in result))
         return { ...result, tokens: withLifetimeOf(result, tokens), refreshToken: tokens.refreshToken?.token };
