@@ -4,6 +4,7 @@ import type { ConnectionRouting } from '../authenticators/connection/routing.ts'
 import type { Config } from '../config.ts';
 import { type Asked, cameForNothing, decide, type Facts, type NextStep, wantsPasskey } from './next-step.ts';
 import { mayUse, wayOf } from '../rules/access/access.ts';
+import type { Granted } from '../oauth/granted.ts';
 import { isServiceScopeOf } from '../oauth/scope.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
 import type { SignInContext } from '../repositories/sessions/sign-in-context.ts';
@@ -56,10 +57,8 @@ export function createDecision({ config, store, passkeys, connectionRouting }: D
       maxAge: request.maxAge,
       needsAuthTime: request.needsAuthTime,
       expectedSubs: await expectedSubs(request, session),
-      scope: request.scope.filter(isServiceScopeOf(request.client)),
-      resources: resourceGrants(request.targets),
+      ...askedBy(request),
       resourceAcrs: request.targets.flatMap(({ api }) => api?.requiredAcr ?? []),
-      claims: request.claims.beside,
       redirectUri: request.registeredUri,
       acr: request.acr,
     };
@@ -80,6 +79,13 @@ export function createDecision({ config, store, passkeys, connectionRouting }: D
     );
   };
 }
+
+/** What the user has to grant. */
+export const askedBy = ({ client, scope, claims, targets }: VerifiedRequest): Granted => ({
+  scope: scope.filter(isServiceScopeOf(client)),
+  claims: claims.beside,
+  resources: resourceGrants(targets),
+});
 
 /** A signed-out browser is redirected to the sign-in page only, whatever is wrong with the request (RFC 9700 4.11.2, security R3). */
 export function mayLearnErrors(

@@ -7,7 +7,6 @@ import { type BrowserSessions, onlyNavigation } from '../browser/session.ts';
 import type { Config } from '../config.ts';
 import { digest } from '../crypto/secrets.ts';
 import { invalidRequest, OAuthError, ResponseError } from '../oauth/errors.ts';
-import { isServiceScopeOf } from '../oauth/scope.ts';
 import type { PageResponses } from '../pages/page-response.ts';
 import {
   type AuthorizationRequestRow,
@@ -17,10 +16,9 @@ import type { ClientCache } from '../repositories/clients/client-cache.ts';
 import type { SignInContext } from '../repositories/sessions/sign-in-context.ts';
 import type { Store } from '../repositories/store.ts';
 import { consoleClientId } from '../rules/clients/console-client.ts';
-import { resourceGrants } from '../sender-constraint/audience.ts';
 import { jsonErrors } from '../server/errors.ts';
 import { clientAddress } from '../server/network.ts';
-import { createDecision, type DecisionDependencies, mayLearnErrors } from './facts.ts';
+import { askedBy, createDecision, type DecisionDependencies, mayLearnErrors } from './facts.ts';
 import type { NextStep } from './next-step.ts';
 import { shownRequest } from './pending-request-view.ts';
 import type {
@@ -86,17 +84,8 @@ export function createInteractionFlow(options: InteractionDependencies): Interac
     const next = await decideNext(verified, context, transaction, clientAddress(request));
     if (next.step === 'error') throw party.errorOf(verified, next.code, next.description);
     if (next.step !== 'issue' || !session || !confirmed) return next.step;
-    const { claims, registeredUri, targets } = verified;
-    const scope = verified.scope.filter(isServiceScopeOf(client));
     if (next.recordGrant)
-      await store.grants.add(
-        session.user.sub,
-        client.clientId,
-        scope,
-        registeredUri,
-        claims.beside,
-        resourceGrants(targets),
-      );
+      await store.grants.add(session.user.sub, client.clientId, askedBy(verified), verified.registeredUri);
     const at = { endpoint, idHash: transaction?.idHash };
     return (await party.respond(request, reply, verified, session, at)) ? undefined : 'login';
   }
@@ -255,19 +244,11 @@ export function createInteractionFlow(options: InteractionDependencies): Interac
   };
 }
 
-const questionOf = ({
-  client,
-  target,
-  registeredUri,
-  scope,
-  targets,
-  claims,
-  uiLocales,
-}: VerifiedRequest): ConsentQuestion => ({
-  ...{ client, redirectUri: target.redirectUri, registeredUri, claims: claims.beside, uiLocales },
-  scope: scope.filter(isServiceScopeOf(client)),
-  apis: targets.flatMap(({ api, scope: values }) => (api && values.length > 0 ? [{ api, scope: values }] : [])),
-});
+const questionOf = (verified: VerifiedRequest): ConsentQuestion => {
+  const { client, target, registeredUri, targets, uiLocales } = verified;
+  const apis = targets.flatMap(({ api, scope }) => (api && scope.length > 0 ? [api] : []));
+  return { client, redirectUri: target.redirectUri, registeredUri, asked: askedBy(verified), apis, uiLocales };
+};
 
 /** The error of a request with prompt=none that needs a page. */
 const needsPage = (party: RelyingParty, verified: VerifiedRequest): ResponseError =>

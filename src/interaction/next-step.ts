@@ -4,8 +4,8 @@ import type { Config } from '../config.ts';
 import { isKnownAuthTime, multiFactor, needsPasskey, preferredAcr } from '../oauth/acr.ts';
 import type { AccessRefusal } from '../rules/access/access.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
-import { claimsOfScopes } from '../oauth/scope.ts';
-import type { GrantParts, ResourceGrants } from '../repositories/clients/grants.ts';
+import { covers, type Granted } from '../oauth/granted.ts';
+import type { GrantParts } from '../repositories/clients/grants.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
 
 /** The settings REQUIRE_SECOND_FACTOR and REQUIRE_SECOND_FACTOR_GROUPS. */
@@ -14,7 +14,7 @@ export type SecondFactorPolicy = Config['secondFactor'];
 type Member = Pick<Session['user'], 'admin' | 'groups'>;
 
 /** The request of the client. */
-export interface Asked {
+export interface Asked extends Granted {
   prompts: readonly string[];
   /** In seconds. */
   maxAge: number | undefined;
@@ -22,12 +22,6 @@ export interface Asked {
   needsAuthTime?: boolean;
   /** The users that id_token_hint or requested claims allow; undefined if the client names none. */
   expectedSubs: readonly string[] | undefined;
-  /** The scopes of this service. */
-  scope: readonly string[];
-  /** The scopes of resources. */
-  resources: ResourceGrants;
-  /** Single claims beside those of the scopes. */
-  claims: readonly string[];
   redirectUri: string;
   /** The levels that the resources demand. */
   resourceAcrs: readonly string[];
@@ -212,13 +206,7 @@ function missingLevel(
   return { values: acr.values, demanded: acr.essential };
 }
 
-function grantCovers({ grant, client }: Facts, { scope, resources, claims, redirectUri }: Asked): boolean {
-  if (!grant || !scope.every((value) => grant.scope.includes(value))) return false;
-  const isGranted = ([id, values]: [string, readonly string[]]) =>
-    values.every((value) => grant.resources[id]?.includes(value));
-  if (!Object.entries(resources).every(isGranted)) return false;
-  // a grant of a scope covers each of its claims
-  const granted = [...grant.claims, ...claimsOfScopes(grant.scope)];
-  if (!claims.every((claim) => granted.includes(claim))) return false;
-  return !client.selfRegistered || grant.redirectUris.includes(redirectUri);
+function grantCovers({ grant, client }: Facts, asked: Asked): boolean {
+  if (!grant || !covers(grant, asked)) return false;
+  return !client.selfRegistered || grant.redirectUris.includes(asked.redirectUri);
 }

@@ -1,6 +1,7 @@
 // Declares how a protocol has its requests carried through the pages of a sign-in: what it verifies, how it answers and how it refuses.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Resource } from '../entities/resources.ts';
+import type { Granted } from '../oauth/granted.ts';
 import type { ErrorCode, ResponseError } from '../oauth/errors.ts';
 import type { AuthorizationRequestRow } from '../repositories/authorization-requests/authorization-requests.ts';
 import type { Client } from '../repositories/clients/clients.ts';
@@ -76,12 +77,9 @@ export interface ConsentQuestion {
   redirectUri: string;
   /** The redirect URI that the grant stores. */
   registeredUri: string;
-  /** The scopes of this service. */
-  scope: string[];
-  /** The APIs with the requested scopes of each. */
-  apis: { api: Resource; scope: string[] }[];
-  /** Single claims beside those of the scopes. */
-  claims: string[];
+  asked: Granted;
+  /** The APIs of the resources. */
+  apis: Resource[];
   uiLocales: string | undefined;
 }
 

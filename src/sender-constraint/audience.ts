@@ -1,10 +1,10 @@
 // Finds the resources for which a request may get tokens, and their scopes that the client may have (RFC 8707, security R12, R115, R139).
 import { invalidScope, invalidTarget } from '../oauth/errors.ts';
+import type { Granted } from '../oauth/granted.ts';
 import { type Audience, isAtIssuer, isForeign, isOwnResource } from '../oauth/own-resource.ts';
 import { repeated } from '../oauth/text.ts';
 import { resourceKey } from '../oauth/resource-key.ts';
 import { isAdministratorScope, isServiceScopeOf, splitScope, withoutAdministration } from '../oauth/scope.ts';
-import type { ResourceGrants } from '../repositories/clients/grants.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Resource } from '../entities/resources.ts';
 import type { Repositories } from '../repositories/store.ts';
@@ -138,7 +138,7 @@ export async function subjectAt(
 }
 
 /** The scope values of APIs that a grant has to cover, by the id of the resource. */
-export const resourceGrants = (targets: readonly Target[]): ResourceGrants =>
+export const resourceGrants = (targets: readonly Target[]): Granted['resources'] =>
   Object.fromEntries(targets.flatMap(({ api, scope }) => (api && scope.length > 0 ? [[api.id, scope]] : [])));
 
 /**

@@ -198,7 +198,12 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await done();
       expect((await elsewhere.get('/account')).status).toBe(303);
       const { sub } = (await service.store.users.findByEmail(later))!;
-      await service.store.grants.add(sub, client.clientId, ['openid', 'email'], client.redirectUri, []);
+      await service.store.grants.add(
+        sub,
+        client.clientId,
+        { scope: ['openid', 'email'], claims: [], resources: {} },
+        client.redirectUri,
+      );
       await open('/account');
       await follow('a[href="/account/applications"]');
       await follow('button[name=withdraw]');

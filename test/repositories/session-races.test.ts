@@ -197,7 +197,12 @@ test('a code that is issued while its client is deleted cannot be redeemed, also
   const user = await service.createUser();
   const agent = new UserAgent(service);
   await agent.authorize(await service.createClient(), user);
-  await service.store.grants.add(user.sub, clientId, ['openid'], client.redirectUri, []);
+  await service.store.grants.add(
+    user.sub,
+    clientId,
+    { scope: ['openid'], claims: [], resources: {} },
+    client.redirectUri,
+  );
   const [session] = await service.database.sql<{ id: string }>('SELECT id FROM sessions WHERE sub = $1', [user.sub]);
   const code = newOpaqueToken('authorization_code');
   const columns = 'client_id, status, metadata, client_secret_hash, shared_secret_encrypted, approved_by';

@@ -15,7 +15,7 @@ import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { namedClaims } from '../../rules/claims/claims.ts';
 import { OAuthError } from '../../oauth/errors.ts';
-import { claimsOfScopes } from '../../oauth/scope.ts';
+import { isNothing, lacking, nothing } from '../../oauth/granted.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { SignInContext } from '../../repositories/sessions/sign-in-context.ts';
 import type { Store } from '../../repositories/store.ts';
@@ -88,17 +88,9 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
     granted: SignInContext['grant'],
     problem?: 'tampered' | 'earlier',
   ): FastifyReply {
-    const scopes = question.scope.filter((scope) => !granted?.scope.includes(scope));
-    const known = [...(granted?.claims ?? []), ...claimsOfScopes(granted?.scope ?? [])];
-    const claims = question.claims.filter((claim) => !known.includes(claim));
-    const apis = question.apis
-      .map(({ api, scope }) => ({ api, scope: scope.filter((value) => !granted?.resources[api.id]?.includes(value)) }))
-      .filter(({ scope }) => scope.length > 0);
+    const lacked = lacking(granted ?? nothing, question.asked);
     // the whole request is shown if everything was granted before
-    const asked =
-      scopes.length + claims.length + apis.length > 0
-        ? { scopes, claims, apis }
-        : { scopes: question.scope, claims: question.claims, apis: question.apis };
+    const { scope, claims, resources } = isNothing(lacked) ? question.asked : lacked;
     const data: Pages['consent'] = {
       client: clientView(question.client, question.redirectUri),
       account: accountView(session.user),
@@ -115,9 +107,9 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
         },
       },
       switchAccountUri: signInPath('/login/accounts', { transaction }),
-      claims: asked.claims.map((claim) => legible(claim, namedClaims(session.user, [claim])[claim])),
-      apis: asked.apis.map(({ api, scope }) => apiView(api, scope)),
-      scopes: asked.scopes.map((scope) => scopeView(session.user, question.client, scope)),
+      claims: claims.map((claim) => legible(claim, namedClaims(session.user, [claim])[claim])),
+      apis: question.apis.flatMap((api) => (resources[api.id] ? [apiView(api, resources[api.id]!)] : [])),
+      scopes: scope.map((value) => scopeView(session.user, question.client, value)),
     };
     if (problem === 'tampered') data.problem = problem;
     return pages.send(request, reply, 'consent', data, {
@@ -129,7 +121,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
 }
 
 /** The question as the form is bound to it. */
-function shown({ scope, claims, apis }: ConsentQuestion): string {
-  const ofApis = apis.flatMap(({ api, scope: values }) => values.map((value) => `${api.id}:${value}`));
+function shown({ asked: { scope, claims, resources } }: ConsentQuestion): string {
+  const ofApis = Object.entries(resources).flatMap(([id, values]) => values.map((value) => `${id}:${value}`));
   return [...scope, ...claims.map((claim) => `claim:${claim}`), ...ofApis].join(' ');
 }

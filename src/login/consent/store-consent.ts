@@ -9,7 +9,7 @@ interface Consent {
   idHash: Buffer;
   decision: ConsentDecision;
   /** What the page showed. */
-  question: Pick<ConsentQuestion, 'client' | 'registeredUri' | 'scope' | 'claims' | 'apis'>;
+  question: Pick<ConsentQuestion, 'client' | 'registeredUri' | 'asked' | 'apis'>;
   address: string | undefined;
   /** The digest of the form that decides. */
   formHash: Buffer | undefined;
@@ -34,18 +34,22 @@ export function storeConsent(
   log: AuditLog,
 ): Promise<void> {
   const { sub } = decision;
-  const { scope, claims, apis, registeredUri } = question;
-  const resources = Object.fromEntries(apis.map(({ api, scope: values }) => [api.id, values]));
-  const named = apis.flatMap(({ api, scope: values }) => values.map((value) => `${api.resource} ${value}`));
+  const { asked, apis, registeredUri } = question;
+  const { scope, claims, resources } = asked;
+  const named = apis.flatMap(({ id, resource }) => (resources[id] ?? []).map((value) => `${resource} ${value}`));
   const { clientId } = question.client;
   return store.transaction(async ({ authorizationRequests, grants, auditEvents }) => {
     const outcome = decideConsent(await authorizationRequests.lock(idHash), decision);
     if (outcome === 'ignore') return;
     const type = outcome === 'grant' ? 'consent.granted' : 'consent.denied';
-    const detail = { scope, ...(claims.length > 0 && { claims }), ...(named.length > 0 && { resources: named }) };
+    const detail = {
+      scope: [...scope],
+      ...(claims.length > 0 && { claims: [...claims] }),
+      ...(named.length > 0 && { resources: named }),
+    };
     await Promise.all([
       authorizationRequests.decide(idHash, decision, formHash),
-      outcome === 'grant' && grants.add(sub, clientId, scope, registeredUri, claims, resources),
+      outcome === 'grant' && grants.add(sub, clientId, asked, registeredUri),
       auditEvents.insert({ type, outcome: 'success', actor: sub, sub, clientId, address, detail }, log),
     ]);
   });

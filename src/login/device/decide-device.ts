@@ -53,7 +53,9 @@ export async function decideDevice(
     await usedForms.keep(formHash);
     const { deviceCodeHash, scope, lifetime, binding } = device;
     if (approved) {
-      await grants.add(sub, clientId, scope.filter(isServiceScopeOf(client)), undefined, [], resourceGrants(targets));
+      const ofService = scope.filter(isServiceScopeOf(client));
+      const added = { scope: ofService, claims: [], resources: resourceGrants(targets) };
+      await grants.add(sub, clientId, added, undefined);
       const issued = await authorizationCodes.issue({
         codeHash: deviceCodeHash,
         accessTokenHash: undefined,

@@ -1,24 +1,20 @@
 // Reads and writes the table grants: the consent of users, stored until it is withdrawn.
 import { batchedStatement, type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
+import type { Granted } from '../../oauth/granted.ts';
 import type { ResourceScopes } from '../../entities/resources.ts';
 import type { Page } from './client-listing.ts';
 
-export interface Grant {
+export interface Grant extends Granted {
   clientId: string;
   scope: string[];
-  /** Single claims in addition to those of the scopes. */
   claims: string[];
   redirectUris: string[];
-  /** The granted scope values of each resource, by its id. */
-  resources: ResourceGrants;
   createdAt: Date;
   clientName: string;
 }
 
-export type ResourceGrants = Readonly<Record<string, readonly string[]>>;
-
-/** What a grant must cover, and what the consent page stores. */
+/** What a request is compared with. */
 export type GrantParts = Pick<Grant, 'scope' | 'claims' | 'redirectUris' | 'resources'>;
 
 /** A grant with the names of its resources. */
@@ -36,7 +32,7 @@ interface Row {
   scope: string[];
   claims: string[];
   redirect_uris: string[];
-  resources: ResourceGrants;
+  resources: Granted['resources'];
   created_at: Date;
   client_name: string;
   apis: { id: string; resource: string; name: string; scopes: ResourceScopes }[] | null;
@@ -49,7 +45,7 @@ const find = batchedStatement(
 );
 const united = storedFunction(new URL('united.sql', import.meta.url));
 const addToGrant = storedFunction(new URL('add_to_grant.sql', import.meta.url), [united]);
-const add = statement('grants.add', `SELECT ${addToGrant.name}($1, $2, $3, $4, $5, $6)`);
+const add = statement('grants.add', `SELECT ${addToGrant.name}($1, $2, $3, $4)`);
 const list = statement(
   'grants.list',
   `SELECT g.client_id, g.scope, g.claims, g.redirect_uris, g.resources, g.created_at, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name,
@@ -74,16 +70,14 @@ export function grantsRepository(sql: Sql) {
       const { scope, claims, redirect_uris: redirectUris, resources } = row ?? {};
       return row && ({ scope, claims, redirectUris, resources } as GrantParts);
     },
-    /** Adds scopes, single claims, a redirect URI, if the request had one, and scopes of resources to what a user has granted to a client. */
+    /** Adds to what a user has granted to a client. @param redirectUri of the request, if it had one */
     async add(
       sub: string,
       clientId: string,
-      scope: string[],
+      { scope, claims, resources }: Granted,
       redirectUri: string | undefined,
-      claims: string[],
-      resources: ResourceGrants = {},
     ): Promise<void> {
-      await sql.query(add, [sub, clientId, scope, redirectUri, claims, resources]);
+      await sql.query(add, [sub, clientId, { scope, claims, resources }, redirectUri]);
     },
     async list(sub: string, page: Page = { limit: 200, after: undefined }): Promise<ListedGrant[]> {
       const rows = await sql.query<Row>(list, [sub, page.after?.at, page.after?.id, page.limit]);
