@@ -1,5 +1,5 @@
 // Checks that the reference page matches the code, and that every link of the documentation leads to a file and a heading.
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -20,6 +20,8 @@ const pages = ['README.md', ...readdirSync(join(root, 'docs')).filter((file) => 
   file === 'README.md' ? file : `docs/${file}`,
 );
 const guides = readdirSync(join(root, 'docs/guides')).map((file) => `docs/guides/${file}`);
+/** The recipes, each beside its list. */
+const recipes = globSync(['src/**/README.md', 'test/README.md', 'bench/README.md'], { cwd: root });
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 
 let service: TestService;
@@ -39,7 +41,7 @@ test('the reference lists every setting and every address of the service (decisi
   expect([...describedRoutes].sort()).toEqual(real);
 });
 
-test.each([...pages, ...guides, 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'])(
+test.each([...pages, ...guides, ...recipes, 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'])(
   'every relative link and picture in %s leads to a file, and to a heading if it names one',
   (page) => {
     const links = [...read(page).matchAll(/\]\(([^)\s]+)\)|src="([^"]+)"/g)].map((match) => (match[1] ?? match[2])!);
@@ -53,7 +55,7 @@ test.each([...pages, ...guides, 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'
 );
 
 // the links of the page of security are checked above; its texts are shortened names
-const naming = [...pages.filter((page) => page !== 'docs/security.md'), ...guides, 'CONTRIBUTING.md'];
+const naming = [...pages.filter((page) => page !== 'docs/security.md'), ...guides, ...recipes, 'CONTRIBUTING.md'];
 test.each(naming)('every file, folder and npm script that %s names exists', (page) => {
   // vitest takes the beginning of a file's name
   const text = read(page).replaceAll(/npm test -- [^\n`]*/g, '');
@@ -68,7 +70,7 @@ test.each(naming)('every file, folder and npm script that %s names exists', (pag
 
 test.each([
   ['docs/architecture.md', 20],
-  ['CONTRIBUTING.md', 5],
+  ['src/sender-constraint/README.md', 5],
 ])('every question of %s is answered by files that exist, and by functions that are in them', (page, least) => {
   const rows = [...read(page).matchAll(/^\| [^|]*\? \| (.*) \|$/gm)].map(([, answer]) => answer!);
   expect(rows.length).toBeGreaterThanOrEqual(least);
@@ -89,6 +91,12 @@ test('the index of the test helpers lists every file, and every function in it e
   const exported = files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
   for (const [, name] of index.matchAll(/`(?:new )?(\w+)\(/g))
     expect(exported, name).toMatch(new RegExp(`export .*\\b${name}\\b`));
+});
+
+test('the page for contributors is short, and links to every recipe (decisions section 8)', () => {
+  const page = read('CONTRIBUTING.md');
+  for (const recipe of recipes) expect(page).toContain(`](${recipe}`);
+  expect(page.split(/\s+/).length).toBeLessThan(1100);
 });
 
 test('the README links to every page of the documentation', () => {

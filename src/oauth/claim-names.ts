@@ -1,7 +1,7 @@
 // Lists the claims by name: those that are stored, those that scopes release, and those of discovery.
 import { scopeClaims } from './scope.ts';
 
-/** The claims that an administrator may store for a user. A new one also takes a scope, a rule and a field: see CONTRIBUTING.md. */
+/** The claims that an administrator may store for a user. A new one also takes a scope, a rule and a field: see src/oauth/README.md. */
 export const storableClaims = [
   'name',
   'family_name',
