@@ -1,4 +1,4 @@
-// Declares attributes: what an operator stores about users beside the standard claims (federation 7).
+// Declares attributes: data about users that an operator stores beside the standard claims (federation 7).
 import { z } from 'zod';
 import { displayText } from '../oauth/client-metadata.ts';
 import { languageTag } from '../oauth/language-tag.ts';

@@ -1,4 +1,4 @@
-// Declares scopes for claims: what an operator lets clients learn about users beside the standard scopes (federation 7).
+// Declares scopes for claims: scopes of an operator that release claims of users to clients, beside the standard scopes (federation 7).
 import { z } from 'zod';
 import { displayText } from '../oauth/client-metadata.ts';
 import { languageTag } from '../oauth/language-tag.ts';

@@ -42,7 +42,7 @@ const begin = async (agent: UserAgent, connection = 'honest') =>
   agent.follow(await agent.get(await answerOf(await post(agent, { act: 'begin', connection }))));
 
 describe('a link', () => {
-  test('is made by one button on a page that names both, and told by mail (federation FR6, F7)', async () => {
+  test('is made by one button on a page that names the account and the identity, and the user gets a mail (federation FR6, F7)', async () => {
     const { agent, user } = await signedIn();
     provider.be({ sub: newSubject(), preferred_username: 'me.elsewhere', email: 'other@third.example' });
     const page = await begin(agent);
@@ -67,7 +67,7 @@ describe('a link', () => {
     expect((await other.get('/account/profile')).body).toContain(user.username);
   });
 
-  test('is not made by another site, without the form token, by an old session, or twice (federation FR6, FR9, F7)', async () => {
+  test('is not made by another site, without the form token, in an old session, or twice (federation FR6, FR9, F7)', async () => {
     const { agent, user } = await signedIn();
     provider.be({ sub: newSubject() });
     const page = await begin(agent);
@@ -90,7 +90,7 @@ describe('a link', () => {
     expect(await linksOf(user.sub)).toHaveLength(1);
   });
 
-  test('is not offered by an answer that comes when the sign-in here is 16 minutes old (federation FR6, F7)', async () => {
+  test('is not offered if the sign-in here is 16 minutes old when the answer arrives (federation FR6, F7)', async () => {
     const { agent, user } = await signedIn();
     provider.be({ sub: newSubject() });
     const answer = await answerOf(await post(agent, { act: 'begin', connection: 'honest' }));
@@ -116,7 +116,7 @@ describe('a link', () => {
     expect(await linksOf(user.sub)).toMatchObject([{ subject: second }]);
   });
 
-  test('is not made of a sign-in, nor a sign-in of it (federation FR4)', async () => {
+  test('is not made by the answer to a sign-in, and the answer to a link signs no user in (federation FR4)', async () => {
     const { agent, user } = await signedIn();
     const sub = newSubject();
     provider.be({ sub, preferred_username: `nobody ${number}` });
@@ -129,7 +129,7 @@ describe('a link', () => {
     expect([await linksOf(user.sub), await linksOf(other.sub)]).toEqual([[], []]);
   });
 
-  test('of one identity to two users is refused with a sentence, also at once (federation FR1, F9)', async () => {
+  test('of one identity to two users is refused with a sentence, also in concurrent requests (federation FR1, F9)', async () => {
     const [one, two] = [await signedIn(), await signedIn()];
     provider.be({ sub: newSubject() });
     const pages = [await begin(one.agent), await begin(two.agent)];
@@ -148,7 +148,7 @@ describe('a link', () => {
 });
 
 describe('removing a link', () => {
-  test('ends the sessions that came by it, and no address brings it back (federation FR8)', async () => {
+  test('ends the sessions that came by it, and no sign-in restores it by the address (federation FR8)', async () => {
     const { agent, user } = await signedIn();
     const sub = newSubject();
     provider.be({ sub, email: user.email, email_verified: true });

@@ -160,7 +160,7 @@ describe('values', () => {
   });
 });
 
-describe('other doors', () => {
+describe('commands, imports, the console and the account pages', () => {
   test('commands define attributes and set values (federation 7)', async () => {
     const user = await service.createUser({ username: 'carla' });
     const run = async (...args: string[]) => (await runCommand(service, args)).code;

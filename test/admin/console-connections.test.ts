@@ -60,7 +60,7 @@ const setSignInAge = (minutes: number) =>
   ]);
 
 describe('the form of a connection', () => {
-  test('shows and changes domains, order, visibility and lifetime; the trail has the trust before and after (federation FR14)', async () => {
+  test('shows and changes domains, order, visibility and lifetime; the event has the members about trust before and after (federation FR14)', async () => {
     const page = await agent.get(edit);
     expect(typed(page)).toMatchObject({ domains: 'old.example', position: '0', session_lifetime: '' });
     const fields = { ...typed(page), domains: 'corp.example\r\nbücher.example', authoritative_domains: 'corp.example' };
@@ -234,7 +234,7 @@ describe('the connections of a user', () => {
     expect((await act(await agent.get(path), path, { act: 'remove', connection: 'partners' })).status).toBe(404);
   });
 
-  test('say who has emergency access, which is given after a new sign-in, and is an event (federation 4, FR14)', async () => {
+  test('show whether the user has emergency access, which an administrator gives after a new sign-in, with an event (federation 4, FR14)', async () => {
     const { sub, path } = await linked('linked-2', 'corporate');
     const page = await agent.get(path);
     expect(page.body).toContain('No emergency access');
@@ -267,7 +267,7 @@ describe('the connections of a user', () => {
   });
 });
 
-test('the form of a guarded group names the connections that it lets in, and the trail has them before and after (federation 3, FR14)', async () => {
+test('the form of a guarded group names the connections that it admits, and the event has them before and after (federation 3, FR14)', async () => {
   await service.database.sql(`INSERT INTO groups (name) VALUES ('ops'), ('crew')`);
   const path = '/admin/groups/ops/edit';
   expect((await agent.get('/admin/groups/crew/edit')).body).not.toContain('id="guarded_sources"');

@@ -41,7 +41,7 @@ test.each([
   expect(kinds[kindsOf(preset)[0]!](preset)!.members?.trustEmail).toBe(trustEmail);
 });
 
-test('Google, Apple and Microsoft have fixed addresses where OUTBOUND_ALLOW names no test bed (federation FR2)', () => {
+test('Google, Apple and Microsoft have fixed addresses if OUTBOUND_ALLOW names no test system (federation FR2)', () => {
   const { google, apple, microsoft } = {
     google: { client_id: 'x', issuer: 'https://accounts.google.com' },
     apple: { client_id: 'x', team_id: 'TEAM000001', key_id: 'KEY0000001', issuer: 'https://appleid.apple.com' },

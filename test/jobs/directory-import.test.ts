@@ -106,7 +106,7 @@ withServer('an import', () => {
     expect((await userOf('taken'))!.passwordHash).toBeDefined();
   });
 
-  test('reads what has changed: an entry, and a group (federation 6)', async () => {
+  test('reads changes: of an entry, and of a group (federation 6)', async () => {
     server.modify(`dn: ${dnOf('ben')}\nchangetype: modify\nreplace: mail\nmail: benedict@example.com\n\n`);
     expect(await runImport()).toMatchObject({ state: 'done', counts: { created: 0, changed: 1, disabled: 0 } });
     expect(await userOf('ben')).toMatchObject({ email: 'benedict@example.com' });
@@ -207,7 +207,7 @@ ref: ldap://localhost:1/uid=remote
     expect([await userOf('shadow'), await userOf('remote')]).toEqual([undefined, undefined]);
   });
 
-  test('does not disable an administrator, who only loses the sessions that came this way (federation FR40)', async () => {
+  test('does not disable an administrator, who only loses the sessions that came by the directory (federation FR40)', async () => {
     const root = (await userOf('root'))!;
     const { agent } = await signInWith(service, 'root');
     await service.store.users.update(root.sub, { admin: true });
@@ -312,7 +312,7 @@ withServer('an import gone wrong', () => {
     expect([back.state, back.counts['enabled']]).toEqual(['done', count]);
   });
 
-  test('whose connection is cut in the middle changes nothing, and the next one goes on (federation F55, FR15)', async () => {
+  test('whose connection ends in the middle changes nothing, and the next one imports the users (federation F55, FR15)', async () => {
     const before = await disabled();
     await changeSettings(service, 'ldap', { url: `ldap://localhost:${proxy.port}` });
     // whole, it works: so the cut is what fails

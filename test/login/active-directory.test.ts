@@ -40,7 +40,7 @@ describe.runIf(hasSamba)('Active Directory', () => {
   });
   const userOf = (name: string) => service.store.users.findByUsername(name);
 
-  test('signs users in by each name of theirs, with the groups of their groups, and none that is guarded (federation 6, F57, FR40)', async () => {
+  test('signs users in by each of their names, with nested groups and without guarded ones (federation 6, F57, FR40)', async () => {
     const { page } = await signInWith(service, 'anna', passwordOf('anna'));
     expect(page.url).toBe(`${service.issuer}/account`);
     const anna = (await userOf('anna'))!;
@@ -62,7 +62,7 @@ describe.runIf(hasSamba)('Active Directory', () => {
     await changeSettings(service, 'ad', { nested: true, member_attribute: 'member' });
   });
 
-  test('counts the primary group of a user, which no list of members names, and the groups above it (reports A6)', async () => {
+  test('gives a user the primary group, which does not list the user, and the groups that contain it (reports A6)', async () => {
     server.tool('user', 'create', 'pia', passwordOf('pia'));
     server.tool('group', 'addmembers', 'Builders', 'pia');
     server.tool('user', 'setprimarygroup', 'pia', 'Builders');
@@ -81,7 +81,7 @@ describe.runIf(hasSamba)('Active Directory', () => {
     expect(tested.stdout).toMatch(/^Groups of pia: Builders, Domain Users, Everybody/m);
   });
 
-  test('says to the right password only that it is no longer accepted (federation 6)', async () => {
+  test('says only for the right password why the directory no longer accepts it (federation 6)', async () => {
     server.tool('user', 'setpassword', 'carl', `--newpassword=${passwordOf('carl')}`, '--must-change-at-next-login');
     server.tool('user', 'disable', 'ben');
     for (const [name, words] of [

@@ -109,8 +109,8 @@ describe('the sign-in page', () => {
   });
 });
 
-describe('a user who came another way', () => {
-  test('reads that, and the client gets access_denied; by the connection the same user goes on (federation 7, FR5)', async () => {
+describe('a user who signed in another way', () => {
+  test('reads this on a page, and the client gets access_denied; by the connection the same user can continue (federation 7, FR5)', async () => {
     const client = await clientOf('one');
     const user = await service.createUser();
     const agent = new UserAgent(service);
@@ -193,7 +193,7 @@ describe('tokens', () => {
 });
 
 describe('the members of a client', () => {
-  test('name connections that exist, by every door of an administrator (federation 7)', async () => {
+  test('name existing connections only, by route and command (federation 7)', async () => {
     const client = await clientOf();
     for (const wrong of [['nowhere'], ['One'], ['one', 7], 'one'])
       expect((await change(client, wrong as string[])).status).toBe(400);

@@ -62,7 +62,7 @@ describe('a user who signs in by a connection', () => {
     });
   });
 
-  test('keeps what the answer does not say, and gets no value that does not fit (federation 4, F15)', async () => {
+  test('keeps values that the answer does not have, and gets no value that does not fit (federation 4, F15)', async () => {
     await signIn('ben', { department: { number: 'D 1' }, floor: 1 });
     await signIn('ben', { department: { number: 'longer than ten' }, floor: 'upstairs', teams: [7], badge: { a: 1 } });
     expect(await claimsOf('ben')).toEqual({ cost_centre: 'D 1', floor: 1 });
@@ -79,7 +79,7 @@ describe('a user who signs in by a connection', () => {
     expect(await claimsOf('dan')).toEqual({ badge: '0100', floor: 2 });
   });
 
-  test('cannot change on the account pages what the connection owns, also by a posted form (federation 4, F64)', async () => {
+  test('cannot change attributes of the connection on the account pages, not even by a posted form (federation 4, F64)', async () => {
     const agent = await signIn('eve', { department: { number: 'D 5' }, floor: 1 });
     expect((await agent.get('/account/profile')).body).toContain('This comes from <bdi>The corporate</bdi>');
     const page = await agent.get('/account/profile/edit');

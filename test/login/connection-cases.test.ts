@@ -34,8 +34,8 @@ const begun = async (agent = new UserAgent(service)) =>
   answerOf(await leave(agent, await signInPage(agent, 'honest'), 'honest'));
 const own = '/account/connections';
 
-describe('many at once', () => {
-  test('of twenty people who link one identity, one has it, and the others read why (federation FR1, F9)', async () => {
+describe('of many concurrent requests', () => {
+  test('by twenty users to link one identity, one succeeds, and the page tells the other users why (federation FR1, F9)', async () => {
     const subject = `shared-${++number}`;
     provider.be({ sub: subject });
     const people = await Promise.all(
@@ -64,7 +64,7 @@ describe('many at once', () => {
     expect(links).toHaveLength(1);
   });
 
-  test('of two identities that one person links at once, one is linked (federation FR1, F9)', async () => {
+  test('by one user to link two identities, one succeeds (federation FR1, F9)', async () => {
     for (let round = 0; round < 5; round++) {
       const user = await service.createUser();
       const ready = [];
@@ -85,7 +85,7 @@ describe('many at once', () => {
 });
 
 describe('an answer', () => {
-  test('of an attacker, planted in the browser of another user, signs nobody in, and is not used up by that (federation FR4, F18)', async () => {
+  test('of an attacker in the browser of another user signs no user in, and can still be used in its own browser (federation FR4, F18)', async () => {
     provider.be({ sub: `attacker-${++number}`, preferred_username: `attacker ${number}` });
     const attacker = new UserAgent(service);
     const answer = await begun(attacker);
@@ -107,7 +107,7 @@ describe('an answer', () => {
   });
 });
 
-test('keys of 10 MiB and 100,000 groups end, while other sign-ins go on (federation FR13, F14)', async () => {
+test('a sign-in with keys of 10 MiB or 100,000 groups ends, and other sign-ins work meanwhile (federation FR13, F14)', async () => {
   const [keys, groups] = [await startProvider(), await startProvider()];
   const other = await startTestService({
     environment: {
@@ -231,7 +231,7 @@ describe('a connection that is deleted', () => {
       })
     ).status;
 
-  test('leaves no membership, also of a sign-in that is on its way (federation FR1, F27)', async () => {
+  test('leaves no membership, even of a sign-in that has begun (federation FR1, F27)', async () => {
     await addConnection(service, provider, 'leaving', { provisioning: 'on' });
     const subject = `leaving-${++number}`;
     provider.be({ sub: subject, preferred_username: subject, groups: ['of the leaving'] });
@@ -268,7 +268,7 @@ describe('a connection that is deleted', () => {
     expect((await agent.get('/account')).status).toBe(303);
   });
 
-  test('is admitted to no guarded group and gives no client its tokens when another one has its id (federation FR14, F27)', async () => {
+  test('does not pass its access to guarded groups and its clients for tokens on to a new connection of the same id (federation FR14, F27)', async () => {
     await addConnection(service, provider, 'trusted', { provisioning: 'on' });
     const client = await service.createClient();
     const { sql } = service.database;

@@ -56,7 +56,7 @@ const signOut = async (sub: string) => {
 };
 const api = (path: string) => `${service.issuer}/admin/api${path}`;
 
-describe('a refresh token with offline_access, whose session in the browser is over, ends', () => {
+describe('a refresh token with offline_access, whose browser session has ended, ends', () => {
   test('with the link of its user, and the answer has the numbers (security R159, reports F4)', async () => {
     await addConnection(service, provider, 'linked', { provisioning: 'on' });
     const { sub, refreshToken } = await offline('linked');
@@ -91,7 +91,7 @@ describe('a refresh token with offline_access, whose session in the browser is o
     ['makes its user an administrator', 'UPDATE users SET admin = true WHERE sub = $1'],
     ['adds its user to a guarded group', `UPDATE users SET groups = '{ops}' WHERE sub = $1`],
   ])(
-    'with a link that was made without a person, when plain SQL %s, and so does a session (security R159, R165)',
+    'with a link that was made automatically, when plain SQL %s, and so does a session (security R159, R165)',
     async (what, statement) => {
       const id = what.startsWith('makes') ? 'of-admins' : 'of-guarded';
       await addConnection(service, provider, id, { provisioning: 'on' });
@@ -125,7 +125,7 @@ describe('a refresh token with offline_access, whose session in the browser is o
   });
 });
 
-test('a logout that the provider tells leaves offline refresh tokens, as a sign-out here does (OpenID Connect Back-Channel Logout 2.7, reports F1)', async () => {
+test('a logout that the provider reports leaves offline refresh tokens, as a sign-out here does (OpenID Connect Back-Channel Logout 2.7, reports F1)', async () => {
   await addConnection(service, provider, 'telling', { provisioning: 'on' });
   for (const channel of ['back', 'frame', 'subject']) {
     const { agent, sid, subject, refreshToken } = await offline('telling');

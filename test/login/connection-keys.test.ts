@@ -80,7 +80,7 @@ describe('a connection with private_key_jwt', () => {
     expect(openid.last('/token')!.authorization).toBeUndefined();
   });
 
-  test('names the token endpoint as audience where the settings say so, and always by OAuth 2.0 (federation 5)', async () => {
+  test('names the token endpoint as audience if the settings say so, and always by OAuth 2.0 (federation 5)', async () => {
     await create('endpoint', { client_assertion_audience: 'token_endpoint' });
     openid.state.isClient = verify('endpoint', `${openid.origin}/token`, []);
     openid.state.claims = { sub: 'endpoint', preferred_username: 'endpoint', email: undefined };
@@ -135,7 +135,7 @@ describe('a connection with private_key_jwt', () => {
     expect(used).toBe(await kid());
   });
 
-  test('that got its key by a change of the method needs no secret any more, and has the key from then on (federation 5)', async () => {
+  test('that got its key by a change of the method no longer needs a secret, and keeps the key (federation 5)', async () => {
     const settings = { issuer: openid.origin, client_id: 'keyed' };
     const body = { id: 'later', kind: 'oidc', display_name: 'Later', settings, secret: 'a secret', status: 'enabled' };
     expect((await administrator.create(body)).body).not.toHaveProperty('key');

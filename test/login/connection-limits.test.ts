@@ -33,7 +33,7 @@ beforeEach(async () => {
 const path = (id: string, rest: string) => `${service.issuer}/connections/${id}/${rest}`;
 const arrives = async () => (await signInBy(new UserAgent(service), 'silent')).url === `${service.issuer}/account`;
 
-describe('what another site can make a browser send uses up no limit of sign-ins', () => {
+describe('no limit of sign-ins counts a request that another site can make a browser send:', () => {
   test('an image of the front-channel logout, and a frame of one (security R160)', async () => {
     const known = new URLSearchParams({ iss: provider.issuer, sid: 'none' });
     for (let time = 0; time < 12; time++) {
@@ -99,7 +99,7 @@ describe('beginning a sign-in', () => {
     provider.lie({ write: { par: (response) => void response.writeHead(status).end() } });
   };
 
-  test('without a session is counted for its network before any request goes out (security R161)', async () => {
+  test('without a session is counted for its network before the service sends any request (security R161)', async () => {
     const pages = await Promise.all(
       Array.from({ length: 8 }, async () => {
         const agent = new UserAgent(service);
@@ -114,7 +114,7 @@ describe('beginning a sign-in', () => {
     expect(provider.count('par') - before).toBeLessThanOrEqual(6);
   });
 
-  test('after a failure is tried once a second by all together, with one event a minute and no stack trace (security R161)', async () => {
+  test('after a failure reaches the provider once a second for all users together, with one event a minute and no stack trace (security R161)', async () => {
     const events = () => service.database.sql(`SELECT FROM audit_events WHERE type = 'identity.refused'`);
     const recorded = (await events()).length;
     const logged = service.logs.length;

@@ -96,7 +96,7 @@ describe('google', () => {
     return sub;
   };
 
-  test('signs a person in by its subject (federation 5)', async () => {
+  test('signs a user in by the subject (federation 5)', async () => {
     const sub = claim({ email: 'gwen@third.example', hd: undefined });
     expect(await userOf('google', sub)).toMatchObject({
       // an address without authority over it is no name: the user chose one (security R154)
@@ -145,7 +145,7 @@ describe('google', () => {
     expect(providers.google.last('/auth')!.query).toMatchObject({ hd: 'corp.example' });
   });
 
-  test('has authority over an address under hd only: another account with it is asked for its proof (federation 5, F21)', async () => {
+  test('has authority over an address only under hd: for any other, the user must sign in to the account with the address (federation 5, F21)', async () => {
     await administrator.change('google', { authoritative_domains: ['corp.example'], linking: 'domain' });
     const dana = await service.createUser({ email: 'dana@corp.example', emailVerified: true });
     claim({ hd: undefined, email: 'dana@corp.example' });
@@ -156,7 +156,7 @@ describe('google', () => {
     expect((await userOf('google', sub)).sub).toBe(dana.sub);
   });
 
-  test('is asked for the account instead of a prompt that it does not know, and freshens nothing (federation FR10)', async () => {
+  test('gets prompt=select_account instead of prompt=login, and its sign-in is not fresh (federation FR10)', async () => {
     const client = await service.createClient({}, { firstParty: true });
     const request = new URLSearchParams({
       ...{ response_type: 'code', scope: 'openid', client_id: client.clientId, redirect_uri: client.redirectUri },
@@ -182,14 +182,14 @@ describe('microsoft', () => {
   const issuerOf = (tenant: string) => `${providers.microsoft.origin}/${tenant}/v2.0`;
   const several = () => administrator.change('microsoft', { settings: { tenants: [corporate, partner] } });
 
-  test('signs a person of the tenant in by oid, within tid (federation 5)', async () => {
+  test('signs a user of the tenant in by oid, within tid (federation 5)', async () => {
     const oid = claim();
     await userOf('microsoft', oid);
     expect((await linksTo('microsoft', oid))[0]!.issuer).toBe(issuerOf(corporate));
     expect(await linksTo('microsoft', 'AAAAAAAAAAAAAAAAAAAAAPairwiseForThisClient')).toEqual([]);
   });
 
-  test('is always asked for the scope without which a token has no oid (federation 5)', async () => {
+  test('always gets a request with the scope that a token with oid needs (federation 5)', async () => {
     await administrator.change('microsoft', { settings: { scope: 'openid email' } });
     await userOf('microsoft', claim());
     expect(providers.microsoft.last('/authorize')!.query['scope']!.split(' ').toSorted()).toEqual([
@@ -291,7 +291,7 @@ describe('microsoft', () => {
     const groupsOf = async (oid: string) => (await userOf('microsoft', oid)).groups;
     const [one, two] = ['aaaaaaaa-0000-4000-8000-000000000001', 'aaaaaaaa-0000-4000-8000-000000000002'];
 
-    test('takes the groups of the token, and loses them by an empty list only (federation FR15, F22)', async () => {
+    test('gives the groups of the token, and only an empty list removes them (federation FR15, F22)', async () => {
       await administrator.change('microsoft', { group_rules: everyGroup });
       const oid = claim();
       expect(await groupsOf(oid)).toEqual([one]);
@@ -309,7 +309,7 @@ describe('microsoft', () => {
       expect(await groupsOf(oid)).toEqual([]);
     });
 
-    test('asks Microsoft Graph at its fixed address where that is wanted, and believes only a whole answer (federation FR13, FR15, F22)', async () => {
+    test('reads groups from the fixed address of Microsoft Graph if the settings say so, and uses only a complete answer (federation FR13, FR15, F22)', async () => {
       const graph = '/v1.0/me/transitiveMemberOf/microsoft.graph.group';
       const { state } = providers.microsoft;
       await administrator.change('microsoft', { group_rules: everyGroup, settings: { graph_groups: true } });
@@ -350,7 +350,7 @@ describe('github', () => {
   };
   const address = (email: string, verified = true, primary = true) => ({ email, primary, verified, visibility: null });
 
-  test('signs a person in by the number, with the primary verified address and never that of the profile (federation 5, F25)', async () => {
+  test('signs a user in by the number, with the primary verified address and never that of the profile (federation 5, F25)', async () => {
     const id = be({ login: 'gus' }, [address('root@corp.example', true, false), address('gus@third.example')]);
     const user = await userOf('github', id);
     // without trust_email its word confirms nothing
@@ -377,7 +377,7 @@ describe('github', () => {
     expect(await userOf('github', other)).toMatchObject({ email: 'untrusted@third.example', confirmedBy: undefined });
   });
 
-  test('knows another person who took a login that was given up (federation FR1, F25)', async () => {
+  test('treats a user who took a login that another user gave up as a new user (federation FR1, F25)', async () => {
     const before = await userOf('github', be({ login: 'shared' }, []));
     const id = be({ login: 'shared' }, []);
     expect((await userOf('github', id)).sub).not.toBe(before.sub);
@@ -410,7 +410,7 @@ describe('github', () => {
     },
   );
 
-  test('tells a refused secret from a refused code, both of which GitHub answers with 200 (federation 4)', async () => {
+  test('has one problem for a refused secret and another for a refused code, though GitHub answers both with 200 (federation 4)', async () => {
     be({});
     providers.github.state.isClient = () => false;
     await isRefused('github', 'refused this service');
@@ -418,7 +418,7 @@ describe('github', () => {
     await isRefused('github');
   });
 
-  test('tells teams as organization/team, of the named organizations only (federation 5)', async () => {
+  test('gives teams as organization/team, only of the named organizations (federation 5)', async () => {
     await administrator.change('github', { group_rules: everyGroup, settings: { organizations: 'example-org' } });
     expect((await administrator.show('github')).body).toMatchObject({ settings: { organizations: ['example-org'] } });
     const id = be({}, []);
@@ -495,7 +495,7 @@ describe('apple', () => {
     expect((await userOf('apple', sub)).email !== undefined).toBe(vouches);
   });
 
-  test('fills an empty name once from the field that nothing signed, and takes nothing else of it (federation 5, FR2)', async () => {
+  test('fills an empty name once from the unsigned field, and nothing else (federation 5, FR2)', async () => {
     const { state } = providers.apple;
     state.posted = { user: JSON.stringify(fixture('apple-user')) };
     const sub = claim({ email: undefined });
@@ -520,7 +520,7 @@ describe('apple', () => {
     expect((await userOf('apple', claim())).claims).toEqual({});
   });
 
-  test('tells a user who went back, whose answer is posted, too (federation 4)', async () => {
+  test('leads a user who cancelled to a page, also by a posted answer (federation 4)', async () => {
     providers.apple.state.refusal = { error: 'user_cancelled_authorize' };
     await isRefused('apple', 'You did not finish the sign-in');
   });
@@ -538,7 +538,7 @@ describe('apple', () => {
 });
 
 test.each(['google', 'apple'] as const)(
-  '%s cannot be another provider, unless OUTBOUND_ALLOW names it as a test bed (federation FR2, FR14)',
+  '%s cannot be another provider, unless OUTBOUND_ALLOW names it as a test system (federation FR2, FR14)',
   async (preset) => {
     for (const issuer of ['https://evil.example', 'http://127.0.0.1:1', `${providers[preset].origin}/path`])
       expect(await administrator.change(preset, { settings: { issuer } })).toMatchObject({

@@ -69,7 +69,7 @@ const signInOf = (user: TestUser, page: Page, agent: UserAgent) =>
 const refused = (page: Page, words: string, status = 400) =>
   expect(page).toMatchObject({ status, body: expect.stringContaining(words) });
 
-describe('a new person', () => {
+describe('a new user', () => {
   test('gets an account at the first sign-in, and the same one at the next (federation 4)', async () => {
     const sub = newSubject();
     honest.be({ sub, preferred_username: 'new.person', name: 'New Person', email: 'new@corp.example' });
@@ -99,7 +99,7 @@ describe('a new person', () => {
     expect(responseParameters(page)).toHaveProperty('code');
   });
 
-  test('has no address that the connection does not vouch for, and confirms none by its word (federation FR2, F28)', async () => {
+  test('gets no address for which the connection does not vouch, and the word of the connection confirms none (federation FR2, F28)', async () => {
     const [plain, word] = [newSubject(), newSubject()];
     liar.be({ sub: plain, preferred_username: 'unvouched', email: 'victim@third.example' });
     await signInBy(new UserAgent(service), 'liar');
@@ -110,7 +110,7 @@ describe('a new person', () => {
     expect(await found(word)).toMatchObject({ email: 'victim@third.example', emailVerified: false });
   });
 
-  test('with an address of a domain that another connection owns is refused and led there (federation F28)', async () => {
+  test('with an address in a domain of another connection is refused, and led to that connection (federation F28)', async () => {
     liar.be({ sub: newSubject(), preferred_username: 'x', email: 'somebody@corp.example', email_verified: true });
     const page = await signInBy(new UserAgent(service), 'liar');
     refused(page, 'People with your address sign in another way');
@@ -155,7 +155,7 @@ describe('a new person', () => {
     },
   );
 
-  test('is not admitted where the connection makes no accounts (federation 4)', async () => {
+  test('is refused if the connection makes no accounts (federation 4)', async () => {
     await changeConnection(service, 'honest', { provisioning: 'off' });
     const sub = newSubject();
     honest.be({ sub, preferred_username: 'uninvited' });
@@ -165,7 +165,7 @@ describe('a new person', () => {
 });
 
 describe('an account with the address', () => {
-  test('is proven by its own sign-in once, then linked, and told by mail (federation 4, FR9, F2, reports A4)', async () => {
+  test('is linked after its user has signed in to it once, and its user gets a mail (federation 4, FR9, F2, reports A4)', async () => {
     await changeConnection(service, 'liar', { linking: 'domain' });
     const sub = newSubject();
     liar.be({ sub, preferred_username: 'somebody', email: 'bob@else.example', email_verified: true });
@@ -212,7 +212,7 @@ describe('an account with the address', () => {
     expect(await usersOf('liar', sub)).toEqual([]);
   });
 
-  test('of a domain by authority is linked without a question where the connection says so (federation 4)', async () => {
+  test('in a domain of the connection is linked without a question if the connection says so (federation 4)', async () => {
     await changeConnection(service, 'honest', { linking: 'domain' });
     const dora = await service.createUser({ email: 'dora@corp.example', emailVerified: true });
     const sub = newSubject();
@@ -227,7 +227,7 @@ describe('an account with the address', () => {
     expect(other.body).not.toContain('Remove that connection');
   });
 
-  test('is never linked if it has power: root, and members of a guarded group (federation FR7)', async () => {
+  test('is never linked if it is root or a member of a guarded group (federation FR7)', async () => {
     await changeConnection(service, 'honest', { linking: 'domain' });
     const olga = await service.createUser({ email: 'olga@corp.example', emailVerified: true, groups: ['ops'] });
     for (const email of [root.email!, olga.email!]) {
@@ -263,7 +263,7 @@ describe('an answer', () => {
   };
   const expired = 'has expired, was used already, or began in another browser';
 
-  test('is taken once, by the browser that asked, at the connection that was asked (federation FR3, FR4, F5)', async () => {
+  test('is accepted once, from the browser that began the sign-in, at the connection of the request (federation FR3, FR4, F5)', async () => {
     const { agent, answer } = await start();
     refused(await new UserAgent(service).get(answer), expired);
     // a browser with a sign-in of its own under way
@@ -290,7 +290,7 @@ describe('an answer', () => {
   });
 
   test.each([['https://evil.example'], [undefined], ['']])(
-    'with iss %j is refused before any request goes out (RFC 9207 2.4, federation FR3)',
+    'with iss %j is refused before the service sends any request (RFC 9207 2.4, federation FR3)',
     async (iss) => {
       honest.lie({ answer: { iss: iss as string } });
       const asked = honest.seen.length;
@@ -316,7 +316,7 @@ describe('an answer', () => {
     expect((await agent.follow(await agent.get(answer))).url).toBe(`${service.issuer}/account`);
   });
 
-  test('goes out with PKCE, a nonce and a state of 256 bits each (federation 5)', async () => {
+  test('belongs to a request with PKCE, a nonce and a state of 256 bits each (federation 5)', async () => {
     await start();
     const { query } = honest.last('authorize')!;
     expect(query).toMatchObject({
@@ -328,7 +328,7 @@ describe('an answer', () => {
     expect(query['scope']!.split(' ')).toContain('openid');
   });
 
-  test('of a user who went back, or of a provider in trouble, is told in our words only (federation FR13, F15)', async () => {
+  test('with an error leads to a page with texts of the service only, if the user cancelled or the provider failed (federation FR13, F15)', async () => {
     const cases: [string, string, number][] = [
       ['access_denied', 'You did not finish the sign-in', 400],
       ['temporarily_unavailable', 'answer at the moment', 503],
@@ -414,7 +414,7 @@ describe('a linked user', () => {
     expect((await service.store.users.findByUsername('own@corp.example'))?.email).toBe('own@corp.example');
   });
 
-  test('of a deleted connection is unknown to another one of the same id (federation FR1, F27)', async () => {
+  test('of a deleted connection is not linked to a new connection of the same id (federation FR1, F27)', async () => {
     await addConnection(service, honest, 'reborn', { provisioning: 'on' });
     honest.be({ sub: 'old', preferred_username: 'before the rebirth' });
     const agent = new UserAgent(service);
@@ -426,7 +426,7 @@ describe('a linked user', () => {
     await service.database.sql(`DELETE FROM connections WHERE id = 'reborn'`);
   });
 
-  test('is not made of an answer that is older than the connection, or than its issuer (federation FR1, FR9, F27)', async () => {
+  test('is not made from an answer that is older than the connection or its issuer (federation FR1, FR9, F27)', async () => {
     const token = await adminToken(service);
     const api = `${service.issuer}/admin/api/connections`;
     const make = (provider: Provider) =>
@@ -475,7 +475,7 @@ describe('a linked user', () => {
     await service.database.sql(`DELETE FROM connections WHERE id = 'replaced'`);
   });
 
-  test('who is signed in already keeps that session for the lifetime of the connection at the most (federation 4)', async () => {
+  test('who is already signed in keeps the session at most for the lifetime of the connection (federation 4)', async () => {
     honest.be({ sub: newSubject(), preferred_username: `brief ${number}` });
     const agent = new UserAgent(service);
     await signInBy(agent, 'honest');
@@ -541,7 +541,7 @@ describe('a linked user', () => {
     await changeConnection(service, 'honest', { session_lifetime: null });
   });
 
-  test('is one user, however many browsers bring the identity at once (federation FR1, F9)', async () => {
+  test('is one user, even if many browsers send the identity at once (federation FR1, F9)', async () => {
     const sub = newSubject();
     honest.be({ sub, preferred_username: `at once ${number}` });
     const ready = await Promise.all(
@@ -557,7 +557,7 @@ describe('a linked user', () => {
     expect(await sessionsOf((await usersOf('honest', sub))[0]!.sub)).toHaveLength(10);
   });
 
-  test('with a second factor of their own is asked for it, unless the connection is trusted for its own (federation FR11, F17)', async () => {
+  test('with a second factor here is asked for it, unless the service trusts the second factor of the connection (federation FR11, F17)', async () => {
     const sub = newSubject();
     honest.be({ sub, preferred_username: `two factors ${number}`, amr: ['pwd', 'mfa'] });
     await signInBy(new UserAgent(service), 'honest');
@@ -596,7 +596,7 @@ describe('a linked user', () => {
     expect(phr.page.url).toContain('/login/second-factor?transaction=');
   });
 
-  test('is as fresh as the answer asserts, and no fresher (federation FR10, F16)', async () => {
+  test('has a sign-in that is as fresh as the answer states, and no fresher (federation FR10, F16)', async () => {
     const sub = newSubject();
     honest.be({ sub, preferred_username: `fresh ${number}` });
     await signInBy(new UserAgent(service), 'honest');
@@ -615,7 +615,7 @@ describe('a linked user', () => {
       expect(await isFresh(wrong), String(wrong)).toBe(false);
   });
 
-  test('asks the provider for a new sign-in where the application wants one, and believes only a later time (federation FR10, F16)', async () => {
+  test('must sign in at the provider again if the application asks for it, and the answer must have a later time (federation FR10, F16)', async () => {
     honest.be({ sub: newSubject(), preferred_username: `again ${number}` });
     const client = await service.createClient({}, { firstParty: true });
     const request = new URLSearchParams({

@@ -144,7 +144,7 @@ withServer('a user of a directory', () => {
     expect(responseParameters(page)).toHaveProperty('code');
   });
 
-  test('gets the groups and claims that the rules name, and loses what the directory takes away (federation 6, FR15)', async () => {
+  test('gets the groups and claims that the rules name, and loses those that the directory removes (federation 6, FR15)', async () => {
     await changeConnection(service, 'ldap', {
       group_rules: [{ equals: 'Staff', group: 'staff' }],
       claim_rules: [{ to: 'nickname', from: 'uid' }],
@@ -193,7 +193,7 @@ withServer('a user of a directory', () => {
     expect(await linkOf(carol.sub)).toMatchObject({ how: 'domain' });
   });
 
-  test('is not admitted where the connection makes no accounts, is disabled, or the account is (federation 4, FR5)', async () => {
+  test('is refused if the connection makes no accounts, or if the connection or the account is disabled (federation 4, FR5)', async () => {
     await changeConnection(service, 'ldap', { provisioning: 'off' });
     const { page, agent } = await signInWith(service, 'dora');
     expect(page.body).toContain('You have no account here yet');
@@ -229,7 +229,7 @@ withServer('a user of a directory', () => {
     expect(await userOf('erin')).toBeUndefined();
   });
 
-  test('with a name of a domain that another connection enforces is led there, and no password reaches the directory (federation 4, FR12)', async () => {
+  test('with a name in a domain that another connection enforces is led to that connection, and no password reaches the directory (federation 4, FR12)', async () => {
     await service.database.sql(
       `INSERT INTO connections (id, kind, display_name, status, domains, enforced) VALUES ('corp', 'oidc', 'Corp', 'enabled', '{example.com}', true)`,
     );
@@ -312,7 +312,7 @@ withServer('a password', () => {
     expect(server.log().match(/BIND dn="cn=[0-9a-f]{24},/g)).toHaveLength(1);
   });
 
-  test('is tried four times in fifteen minutes at most, however many networks ask; a known browser is not locked out (federation F54, FR33)', async () => {
+  test('reaches the directory at most four times in fifteen minutes from all networks together; a known browser is not locked out (federation F54, FR33)', async () => {
     const { agent } = await signInWith(service, 'fred');
     expect(await isSignedIn(agent)).toBe(true);
     agent.cookies.delete('JSESSIONOPENID');
@@ -331,7 +331,7 @@ withServer('a password', () => {
     expect(await isSignedIn(agent)).toBe(true);
   });
 
-  test('that is right for many sign-ins at once is accepted each time (federation 6)', async () => {
+  test('that is right is accepted in each of many concurrent sign-ins (federation 6)', async () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => signInWith(service, 'gina')));
     for (const { page } of all) expect(page.url).toBe(`${service.issuer}/account`);
     expect(await failuresOf('gina')).toBe(0);
@@ -402,7 +402,7 @@ ref: ldap://localhost:${elsewhere.port}/uid=remote
     expect(await service.database.sql('SELECT count(*)::int AS n FROM linked_identities')).toEqual(before);
   });
 
-  test('is known by its id attribute, not by its name: moved, swapped, and made anew (federation F56, FR1)', async () => {
+  test('is identified by its id attribute, not by its name: moved, swapped, and created again (federation F56, FR1)', async () => {
     server.add(['mara', 'nils', 'olaf'].map((uid) => personEntry(uid)).join(''));
     for (const uid of ['mara', 'nils', 'olaf']) await signInWith(service, uid);
     const [mara, nils, olaf] = [(await userOf('mara'))!, (await userOf('nils'))!, (await userOf('olaf'))!];
@@ -426,7 +426,7 @@ ref: ldap://localhost:${elsewhere.port}/uid=remote
     expect(await service.store.linkedIdentities.ofUser(olaf.sub)).toHaveLength(1);
   });
 
-  test('that another one replaces while its password is tried signs no user in (federation F56, FR1)', async () => {
+  test('that another entry replaces while the service tries the password signs no user in (federation F56, FR1)', async () => {
     server.add(personEntry('ruth'));
     await changeSettings(service, 'ldap', { url: `ldap://localhost:${path.port}` });
     let replaced = 0;
@@ -534,7 +534,7 @@ withServer('a directory in trouble', () => {
     }
   });
 
-  test('does not give more tries at the password of an account here (security R62, federation FR33)', async () => {
+  test('does not allow more attempts at the password of an account here (security R62, federation FR33)', async () => {
     await at({ url: 'ldaps://localhost:1' });
     const victim = await service.createUser({ username: 'victim', password: 'a password of this service' });
     for (let tries = 0; tries < 3; tries++)

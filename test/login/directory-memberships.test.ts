@@ -86,7 +86,7 @@ uniqueMember: ${dnOf('alice')}
     expect(await groupsOf('alice')).toEqual(['unique']);
   });
 
-  test('whose groups have no such attribute empties no membership, and its test says so (reports D)', async () => {
+  test('whose groups do not have the member attribute removes no membership, and its test says so (reports D)', async () => {
     await set({ member_attribute: 'member' });
     expect(await groupsOf('alice')).toEqual(['Staff']);
     await set({ member_attribute: 'uniqueMember', group_filter: '(objectClass=groupOfNames)' });
@@ -108,7 +108,7 @@ uniqueMember: ${dnOf('alice')}
     ).toEqual([{ detail: { connection: 'ldap', reason: 'many' } }]);
   });
 
-  test('gives a group by the name of its entry where a rule names that, and by its own name alone elsewhere (security R163)', async () => {
+  test('gives a group by the name of its entry if a rule names the entry, and otherwise by its own name alone (security R163)', async () => {
     const dn = `CN=Staff, ou=groups,${base}`;
     await set({}, { group_rules: [{ dn, group: 'staff' }] });
     expect(await groupsOf('alice')).toEqual(['staff']);

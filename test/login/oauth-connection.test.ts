@@ -152,7 +152,7 @@ describe('the address', () => {
     },
   );
 
-  test('is vouched for by the member that the settings name, and not confirmed for applications (federation 5, FR2)', async () => {
+  test('is accepted by the member that the settings name, and not confirmed for applications (federation 5, FR2)', async () => {
     await set({ email_verified_from: 'mail.checked', email_claim: 'mail.address' });
     const sub = newSubject();
     say({ sub, mail: { address: 'new@third.example', checked: true } });
@@ -166,14 +166,14 @@ describe('the address', () => {
     }
   });
 
-  test('by authority is vouched for and confirmed (federation 4)', async () => {
+  test('is accepted and confirmed by authority (federation 4)', async () => {
     await administrator.change('service', { authoritative_domains: ['corp.example'] });
     const sub = newSubject();
     say({ sub, email: 'owned@corp.example' });
     expect(await userOf(sub)).toMatchObject({ email: 'owned@corp.example', emailVerified: true });
   });
 
-  test('is trusted by a change that is an event with the old and the new value (federation FR14)', async () => {
+  test('is trusted after a change, whose event has the old and the new value (federation FR14)', async () => {
     await set({ email_verified_from: 'verified' });
     const [event] = await service.database.sql<{ detail: object }>(
       `SELECT detail FROM audit_events WHERE type = 'connection.changed' ORDER BY id DESC LIMIT 1`,
@@ -241,7 +241,7 @@ describe('an answer of the service', () => {
     },
   );
 
-  test('that arrives at another connection, or is used again, is refused before any request goes out (federation FR3, FR4)', async () => {
+  test('that arrives at another connection, or is used again, is refused before the service sends any request (federation FR3, FR4)', async () => {
     const other = await startPresetProvider('service');
     expect((await administrator.create({ ...connectionTo('service', provider), id: 'second' })).status).toBe(201);
     say({ sub: newSubject() });
@@ -274,7 +274,7 @@ test.each([
   expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
 });
 
-test('a connection whose stored settings do not fit this version is a page that says so, and never a fault (federation 4)', async () => {
+test('a connection whose stored settings do not fit this version leads to a page that says so, not to an internal error (federation 4)', async () => {
   await administrator.create({ ...connectionTo('service', provider), id: 'older' });
   await service.database.sql(`UPDATE connections SET settings = '{"client_id": 7}' WHERE id = 'older'`);
   const agent = new UserAgent(service);
@@ -286,7 +286,7 @@ test('a connection whose stored settings do not fit this version is a page that 
   await administrator.delete('older');
 });
 
-test('an identity of another service at the same connection is another person (federation FR1, F27)', async () => {
+test('an identity of another service at the same connection is another user (federation FR1, F27)', async () => {
   const other = await startPresetProvider('service');
   const alone = await startTestService({
     environment: { ...withoutLimits, OUTBOUND_ALLOW: `${provider.host},${other.host}` },

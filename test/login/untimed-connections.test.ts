@@ -98,7 +98,7 @@ describe('a client', () => {
     },
   );
 
-  test('that is limited to the connection, or whose provider ignores the demand, is answered, too (reports A2)', async () => {
+  test('that is limited to the connection, or whose provider ignores the demand, also gets an answer (reports A2)', async () => {
     const limited = await service.createClient({}, { firstParty: true });
     await service.database.sql(`UPDATE clients SET connections = '{silent}' WHERE client_id = $1`, [limited.clientId]);
     const { agent, sub } = await signedIn();
@@ -124,7 +124,7 @@ describe('a client', () => {
     expect(responseParameters(refused)).toMatchObject({ error: 'login_required' });
   });
 
-  test('that lets the user choose an account is content with a trip (OpenID Connect Core 3.1.2.1, reports A2)', async () => {
+  test('that lets the user choose an account gets a code after one trip (OpenID Connect Core 3.1.2.1, reports A2)', async () => {
     const { agent } = await signedIn();
     const page = await agent.follow(
       await agent.get(authorizationUrl(service.issuer, client, { prompt: 'select_account' })),
@@ -160,7 +160,7 @@ describe('a client', () => {
     expect(await idTokenOf(done)).toHaveProperty('auth_time');
   });
 
-  test('that demands a second factor lets the user add the first one, which makes nothing fresh (federation FR10, reports A2)', async () => {
+  test('that demands a second factor lets the user add the first one, which does not make the sign-in fresh (federation FR10, reports A2)', async () => {
     const strict = await service.createClient({}, { firstParty: true });
     await service.database.sql(`UPDATE clients SET required_acr = 'urn:gatehouse:acr:mfa' WHERE client_id = $1`, [
       strict.clientId,
@@ -207,7 +207,7 @@ describe('the account pages', () => {
     expect(file.headers.get('content-disposition')).toContain('account.json');
   });
 
-  test('ask for a trip first where the last one is long ago, and make the exception for no second factor (reports A2)', async () => {
+  test('ask for a trip first if the last one is long ago, and make no exception for a second one (reports A2)', async () => {
     const { agent, sub } = await signedIn();
     await letTimePass(sub);
     const asked = await arrive(agent, '/account/authenticator');
@@ -221,7 +221,7 @@ describe('the account pages', () => {
     expect(passkeys.body).toContain('id="sign-in-again"');
   });
 
-  test('let holders of power add none, and send them to an administrator (federation FR10, reports A2)', async () => {
+  test('let no user with a role or a guarded group add one, and send the user to an administrator (federation FR10, reports A2)', async () => {
     const help = 'Ask an administrator for a recovery link';
     // a link that a person made stays when the user becomes an administrator, and the sessions end
     const { agent, sub } = await signedIn();
@@ -237,7 +237,7 @@ describe('the account pages', () => {
     expect((await signInBy(new UserAgent(service), 'silent')).body).toContain(help);
   });
 
-  test('speak of no password to a user who has none (reports A2)', async () => {
+  test('do not mention a password to a user who has none (reports A2)', async () => {
     const { agent } = await signedIn();
     for (const path of [
       ...['/account', '/account/security', '/account/second-factors', '/account/authenticator', '/account/passkeys'],
@@ -250,7 +250,7 @@ describe('the account pages', () => {
   });
 });
 
-test('a user who proves an account by such a sign-in is told that it proves nothing (federation FR9, reports A2)', async () => {
+test('a user who tries to prove an account by such a sign-in reads that it proves nothing (federation FR9, reports A2)', async () => {
   await changeConnection(service, 'silent', { linking: 'ask' });
   const { agent, sub } = await signedIn();
   await change(sub, `email = 'known@else.example', email_verified = true`);

@@ -143,7 +143,7 @@ withServer('a password', () => {
     expect(server.log()).not.toMatch(/BIND dn="uid=alice.* ssf=0 /);
   });
 
-  it('is not sent where StartTLS is refused, or where an attacker on the path says so (RFC 4513 3.1.3, federation FR32, F53)', async () => {
+  it('is not sent if the directory, or an attacker on the path, refuses StartTLS (RFC 4513 3.1.3, federation FR32, F53)', async () => {
     const sent: Buffer[] = [];
     const refusing = createServer((socket) => {
       socket
@@ -190,7 +190,7 @@ withServer('a password', () => {
 });
 
 withServer('a directory in trouble', () => {
-  it('refuses the service account: the operator learns it, and nothing is said of a user (federation FR33)', async () => {
+  it('refuses the service account: the log tells the operator, and the answer says nothing about a user (federation FR33)', async () => {
     const wrong = { ...address, bindPassword: 'another' };
     expect(await failureOf(directory.use(wrong, async () => undefined))).toBe('credentials');
   });
@@ -206,7 +206,7 @@ withServer('a directory in trouble', () => {
   });
 
   it.each(['ldaps', 'StartTLS'])(
-    'whose connection by %s ends is searched no more: a new connection would see what anybody sees (RFC 4513 4, federation FR15, F55)',
+    'whose connection by %s ends is not searched again: a new connection would see only what an anonymous user sees (RFC 4513 4, federation FR15, F55)',
     async (by) => {
       const isSecure = by === 'ldaps';
       const { port } = new URL((isSecure ? server.secureUrl : server.url).replace(/^ldaps?/, 'http'));

@@ -197,7 +197,7 @@ describe('scopes for claims', () => {
     expect(JSON.stringify(document.body)).not.toContain('secret_scope');
   });
 
-  test('a word is a scope of the service, of an API, or for claims, and never two of them (federation 7)', async () => {
+  test('a name is that of a scope of the service, of an API, or for claims, and never of two of them (federation 7)', async () => {
     const scopes = [{ value: 'notes.read' }];
     await api('POST', '/resources', { resource: 'https://notes.example/', name: 'Notes', scopes });
     const make = (name: string) => api('POST', '/scopes', { name, claims: ['department'] });
@@ -229,7 +229,7 @@ describe('scopes for claims', () => {
 });
 
 describe('rules', () => {
-  test('openid-client reads the claims that rules make, wherever they go (federation 7)', async () => {
+  test('openid-client reads the claims that rules make, at each place (federation 7)', async () => {
     const claim_rules = [
       { claim: 'https://one.example/groups', from: 'groups', case: 'upper', into: ['id_token', 'userinfo'] },
       { claim: 'dept', from: 'department', map: { Harbour: 'H-1' }, into: ['introspection'] },
@@ -247,7 +247,7 @@ describe('rules', () => {
   });
 
   test.each(['sub', 'iss', 'acr', 'email_verified', 'SUB', 'sub\u200b', 'active'])(
-    'no door takes a rule for %j, and tokens stay as they are (federation FR41, F62)',
+    'route and command refuse a rule for %j, and tokens do not change (federation FR41, F62)',
     async (claim) => {
       const rule = { claim, from: 'department', into: ['id_token', 'userinfo', 'introspection'] };
       expect((await setRules(one, [rule])).status).toBe(400);

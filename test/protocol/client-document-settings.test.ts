@@ -210,7 +210,7 @@ describe('the limits', () => {
     expect(row).toEqual({ failures: 30 });
   });
 
-  test('what is never approved is deleted after its time, with its users and document (security R49, R151)', async () => {
+  test('a client that is never approved is deleted after its time, with its document and the users who asked for it (security R49, R151)', async () => {
     await service.database.sql(`UPDATE document_fetches SET held_until = now()`);
     await service.database.sql(`ALTER TABLE clients DISABLE TRIGGER clients_2_rules`);
     await service.database.sql(`UPDATE clients SET updated_at = now() - interval '31 days' WHERE origin = 'document'`);

@@ -127,7 +127,7 @@ describe('a signed-out browser', () => {
 });
 
 describe('a signed-in user', () => {
-  test('waits for an administrator on a page that goes on by itself, and gets a code (decisions 2)', async () => {
+  test('waits for an administrator on a page that continues by itself, and gets a code (decisions 2)', async () => {
     const clientId = server.serve('/editor/client.json');
     const page = await ask(clientId);
     expect(page.status).toBe(200);
@@ -274,7 +274,7 @@ describe('a document', () => {
     ['redirects', { status: 302, headers: { location: '/editor/client.json' } }],
     ['fails', { status: 500 }],
   ])(
-    'that %s is refused, and not asked for again within a minute (protocols P53, security R140)',
+    'that %s is refused, and not fetched again within a minute (protocols P53, security R140)',
     async (what, served) => {
       const path = `/unusable-${what.replaceAll(' ', '-')}`;
       const clientId = server.serve(path, {}, served);
@@ -317,7 +317,7 @@ describe('a document', () => {
     expect((await rowOf(clientId)) as object).not.toHaveProperty('metadata.resource_uris');
   });
 
-  test('is asked for without cookies (protocols 5.5)', async () => {
+  test('is fetched without cookies (protocols 5.5)', async () => {
     await ask(server.serve('/no-cookies.json'));
     expect(server.headers.at(-1)).not.toHaveProperty('cookie');
   });
@@ -368,7 +368,7 @@ describe('a document that changes', () => {
     });
   });
 
-  test('after the approval waits, and the approved version stays in force (security R45, R141)', async () => {
+  test('after the approval waits, and the approved version stays in effect (security R45, R141)', async () => {
     const clientId = await approved('/changed.json');
     server.serve('/changed.json', changes);
     await age(clientId, '301 seconds');

@@ -1,4 +1,4 @@
-// Declares the operations on attributes: those of every entity.
+// Declares the operations on attributes: the operations that every entity has.
 import { attributes } from '../../entities/attributes.ts';
 import { view } from '../../entities/entity.ts';
 import { entityOperations } from './entities.ts';

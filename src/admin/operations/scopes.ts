@@ -1,4 +1,4 @@
-// Declares the operations on scopes for claims: those of every entity.
+// Declares the operations on scopes for claims: the operations that every entity has.
 import { scopes } from '../../entities/scopes.ts';
 import { entityOperations } from './entities.ts';
 

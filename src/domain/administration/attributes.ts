@@ -1,4 +1,4 @@
-// Holds what is special to attributes when they are created, changed and deleted: their type, and the values of users.
+// Adds the rules of attributes to their creation, change and deletion: for their type, and for the values of users.
 import { attributes } from '../../entities/attributes.ts';
 import { conflict, invalidRequest } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';

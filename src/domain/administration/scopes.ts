@@ -1,11 +1,11 @@
-// Holds what is special to scopes for claims when they are created, changed and deleted: no other word may be the same.
+// Adds the rules of scopes for claims to their creation, change and deletion: no scope of an API may have the same name.
 import { maxScopes, scopes } from '../../entities/scopes.ts';
 import { conflict } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import { entityAdministration } from './entities.ts';
 
-/** Refuses the words of an API that are scopes for claims. In a transaction. @throws OAuthError conflict */
+/** Refuses scopes of an API whose names are scopes for claims. In a transaction. @throws OAuthError conflict */
 export async function requireFreeWords({ scopes }: Repositories, words: readonly string[]): Promise<void> {
   if (words.length === 0) return;
   await scopes.lockWords();
@@ -28,7 +28,7 @@ export const scopeAdministration = (store: Store) =>
     },
     async removing(repositories, { name }) {
       await repositories.scopes.lockWords();
-      // the word could become a scope of an API, which no administrator gave these clients
+      // an API could get a scope of this name, which no administrator gave these clients
       if (await repositories.scopes.isTaken(name)) throw conflict(refusal('scope.in-use', 'scope'));
     },
   });
