@@ -65,6 +65,10 @@ interface Source {
 /** A second response would follow the first, and what fails in the first would be an error of the request (reports B3). */
 const awaitedReply = /\bawait (?:reply|pages|admin)\.(?:send|redirect|refuse)\(/;
 
+/** The pages of administrators, and the two files that give each page its operations. */
+const ofPages = /^admin\/(console|registration-approval)\//;
+const sessionOfConsole = ['admin/console/admin-session.ts', 'admin/registration-approval/routes.ts'];
+
 /** The violations of the rules in these sources, one line each. */
 function violations(sources: readonly Source[]): string[] {
   const found: string[] = [];
@@ -96,6 +100,14 @@ function violations(sources: readonly Source[]): string[] {
       found.push(`${file} awaits a reply: it is a promise of the end of the response, and brings no value`);
     if (/^(admin|command-line)\//.test(file) && !file.startsWith('admin/operations/') && /\.handler\(/.test(text))
       found.push(`${file} calls a handler: run() asks for the permission of the operation first`);
+    if (
+      ofPages.test(file) &&
+      /\brepositories\/store\.ts|\boperationContext\b|\bstore\.(?!accessTokens\.|keptForms\.)/.test(codeOf(text)) &&
+      !sessionOfConsole.includes(file)
+    )
+      found.push(
+        `${file} goes past the operations: a page reads and changes through them, and they ask for permission`,
+      );
     if (/\bdeclare module\b/.test(text)) found.push(`${file} extends the types of another module`);
     if (!/^(\/\/|#!)/.test(text)) found.push(`${file} does not say in its first line what it is for`);
     if (
@@ -315,6 +327,13 @@ test.each([
   ['tokens/key-ring.ts', `const key = process.env['SECRET_KEY'];`, 'process.env'],
   ['command-line/users.ts', `const given = await text(process.stdin);`, 'terminal'],
   ['admin/console/groups/routes.ts', `await deleteGroup.handler(context, call);`, 'the permission'],
+  [
+    'admin/console/users/routes.ts',
+    `import type { Store } from '../../../repositories/store.ts';`,
+    'past the operations',
+  ],
+  ['admin/console/users/routes.ts', 'const user = await options.store.users.find(sub);', 'past the operations'],
+  ['admin/console/users/routes.ts', 'const { administration } = options.operationContext;', 'past the operations'],
   ['protocol/token/routes.ts', 'const text = `SELECT * FROM clients WHERE client_id = 1`;', 'holds SQL'],
 ])('a planted fault in %s is found: %s (architecture, directions)', (file, line, reason) => {
   expect(violations([{ file, text: `// A planted fault.\n${line}\n` }]).join('\n')).toContain(reason);

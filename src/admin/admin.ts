@@ -41,6 +41,7 @@ import { userPasswordRoutes } from './console/users/password-routes.ts';
 import { consoleUsersEndpoint } from './console/users/routes.ts';
 import { metricsEndpoint } from './metrics/routes.ts';
 import type { OperationContext } from './operations/operation.ts';
+import { createImports } from './operations/pages/user-imports.ts';
 import { registrationApprovalEndpoint } from './registration-approval/routes.ts';
 
 const apis = [adminEndpoint, metricsEndpoint];
@@ -96,10 +97,15 @@ export async function adminApis(
 
 export async function adminPages(
   app: FastifyInstance,
-  services: Services & ConsoleDependencies & Omit<DependenciesOf<typeof pages>, 'console' | 'operationContext'>,
+  services: Services &
+    Omit<ConsoleDependencies, 'operationContext'> &
+    Omit<DependenciesOf<typeof pages>, 'console' | 'imports' | 'operationContext'>,
 ): Promise<void> {
   await servePages(app, services.pages);
-  const console = createConsole(services);
+  const operationContext = contextOf(services);
+  const console = createConsole({ ...services, operationContext });
+  const imports = createImports(operationContext, app.log);
+  app.addHook('onClose', () => imports.stop());
   app.addHook('preHandler', console.restoreSecrets);
-  await registerAll(app, [...pages, ...entityPlugins], { ...services, console, operationContext: contextOf(services) });
+  await registerAll(app, [...pages, ...entityPlugins], { ...services, console, imports, operationContext });
 }

@@ -1,54 +1,16 @@
-// Collects the facts by which an administrator reviews a client: redirect hosts, similar names, and resources that other clients hold.
+// Words for pages the facts by which an administrator reviews a client: redirect hosts, similar names, and resources that other clients hold.
 import { documentName, hasOnlyLoopback, otherHosts } from '../oauth/client-document.ts';
 import { addressesOf } from '../oauth/client-addresses.ts';
-import { redirectHost } from '../oauth/client-metadata.ts';
 import { needsAdmission } from '../oauth/redirect-uri.ts';
-import type { HeldResource, KnownHost, LookAlike } from '../repositories/clients/client-review.ts';
+import type { LookAlike } from '../repositories/clients/client-review.ts';
 import type { Client } from '../repositories/clients/clients.ts';
-import type { Store } from '../repositories/store.ts';
 import type { DocumentFacts, ReviewFacts } from '../pages/views/console-clients.ts';
 import type { FormView } from '../pages/views/parts.ts';
+import { hostsOf, type ReviewLookup } from './operations/pages/client-reviews.ts';
 
 export const clientPath = (clientId: string): string => `/admin/clients/${encodeURIComponent(clientId)}`;
 
 export const resourcePath = (id: string): string => `/admin/resources/${encodeURIComponent(id)}`;
-
-export const hostsOf = (uris: readonly string[]): string[] => [
-  ...new Set(uris.map((uri) => redirectHost(uri).slice(0, 255))),
-];
-
-/** How many of the users who asked for a client are named. */
-const shownAskers = 5;
-
-/** Review facts about all clients of a page, from one query each. */
-export interface ReviewLookup {
-  hosts: Map<string, KnownHost>;
-  lookAlikes: Map<string, LookAlike[]>;
-  heldResources: Map<string, HeldResource[]>;
-  origins: Awaited<ReturnType<Store['clientReview']['origins']>>;
-  askers: Awaited<ReturnType<Store['clientDocuments']['askers']>>;
-}
-
-export async function lookUpReviews(
-  { clientReview, clientDocuments }: Pick<Store, 'clientReview' | 'clientDocuments'>,
-  clients: readonly Client[],
-): Promise<ReviewLookup> {
-  const asked = clients.map(({ pendingMetadata, metadata, clientId }) => ({
-    clientId,
-    metadata: pendingMetadata ?? metadata,
-    all: [...metadata.redirect_uris, ...(pendingMetadata?.redirect_uris ?? [])],
-  }));
-  const claims = clients.flatMap((client) => claimsOf(client).map((uri) => ({ clientId: client.clientId, uri })));
-  const described = clients.filter(({ origin }) => origin === 'document').map(({ clientId }) => clientId);
-  const [hosts, lookAlikes, origins, heldResources, askers] = await Promise.all([
-    clientReview.hosts(hostsOf(asked.flatMap(({ all }) => all))),
-    clientReview.lookAlikes(asked.map(({ clientId, metadata }) => ({ clientId, name: metadata.client_name }))),
-    clientReview.origins(asked.map(({ clientId }) => clientId)),
-    clientReview.heldResources(claims),
-    clientDocuments.askers(described, shownAskers),
-  ]);
-  return { hosts: new Map(hosts.map((host) => [host.host, host])), lookAlikes, origins, heldResources, askers };
-}
 
 /** What a pending change adds to the addresses of a client that only an administrator admits. */
 export const waitingAddresses = ({ metadata, pendingMetadata }: Client): string[] =>
@@ -100,13 +62,6 @@ export function documentFacts(
     onlyLoopback: hasOnlyLoopback(wanted),
     gone: documentGone,
   };
-}
-
-/** The resources that a client would additionally hold if an administrator enabled it or approved its change. */
-function claimsOf({ status, metadata, pendingMetadata }: Client): string[] {
-  const holds = status === 'enabled' ? (metadata.resource_uris ?? []) : [];
-  const wants = [...(metadata.resource_uris ?? []), ...(pendingMetadata?.resource_uris ?? [])];
-  return [...new Set(wants)].filter((uri) => !holds.includes(uri));
 }
 
 /** Returns the claimed resources that other clients hold: they prevent an approval. */

@@ -1,4 +1,5 @@
 // An operation runs only for an administrator who has its permission, whether a request, a command or a page runs it.
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { operations } from '../../src/admin/operations/index.ts';
 import { operation, type OperationContext, run } from '../../src/admin/operations/operation.ts';
@@ -6,6 +7,7 @@ import { administratorKinds, isPermitted, type Permission, sections } from '../.
 import { runCommand } from '../helpers/command-line.ts';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { adminToken, call } from '../helpers/grants.ts';
+import { routesOf } from '../helpers/route-map.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 const everything = { ...administratorKinds['administrator'] };
@@ -60,6 +62,61 @@ test('a form of the console refuses an administrator without the permission, and
   expect(answer.status).toBe(403);
   expect(answer.body).toContain('You don’t have permission for this');
   expect(await service.store.groups.find('formed')).toBeUndefined();
+});
+
+/** Values for the fields that pages read before they know the administrator. */
+const typed = {
+  ...{
+    csrf: 'x',
+    sub: randomUUID(),
+    id: randomUUID(),
+    version: '1',
+    act: 'link',
+    client_id: 'x',
+    verification_code: 'x',
+  },
+  ...{ decision: 'approve', shown: 'x 1', end: 'x', kid: 'x', other: 'x', name: 'x', other_name: 'x', change: 'add' },
+};
+const fieldsOf = (route: string) =>
+  /users\/(:sub\/connections|import)$|appearance$/.test(route) ? { ...typed, act: undefined } : typed;
+const addressOf = (path: string) =>
+  path.replace('new/:kind', 'new/web').replace('new/:type', 'new/oidc').replace(/:\w+/g, 'x');
+
+test('every page and form of the console asks: without its permission it shows, reads and changes nothing (security R89)', async () => {
+  const user = await service.createUser({ admin: true });
+  const { agent } = await openConsole(service, user);
+  const routes = routesOf(service.apps[0]!).filter(
+    (route) => /^(GET|POST) \/admin(\/|$)/.test(route) && !/\/admin\/(api|callback|metrics)\b/.test(route),
+  );
+  expect(routes.length).toBeGreaterThan(100);
+  administratorKinds['administrator'] = {};
+  const statuses: Record<string, number> = {};
+  for (const route of routes) {
+    const [method, path] = route.split(' ') as [string, string];
+    const fields = Object.entries(fieldsOf(route)).filter(([, value]) => value !== undefined);
+    const page =
+      method === 'GET'
+        ? await agent.get(addressOf(path))
+        : await agent.post(addressOf(path), Object.fromEntries(fields) as Record<string, string>);
+    if (!page.body.includes('You don’t have permission for this')) statuses[route] = page.status;
+  }
+  expect(statuses).toEqual({});
+});
+
+test('an administrator who may only read a section opens its lists, and no form that changes it (security R89)', async () => {
+  const user = await service.createUser({ admin: true });
+  const { agent } = await openConsole(service, user);
+  administratorKinds['administrator'] = Object.fromEntries(sections.map((section) => [section, 'read']));
+  for (const [path, status] of [
+    ...(
+      ['', '/users', '/groups', '/clients', '/resources', '/attributes', '/keys', '/audit', '/settings'] as const
+    ).map((list) => [list, 200] as const),
+    ...(
+      ['/users/new', '/users/import', '/clients/new', '/resources/new', '/attributes/new', '/keys/rotate'] as const
+    ).map((form) => [form, 403] as const),
+    ...[[`/users/${user.sub}`, 200] as const, [`/users/${user.sub}/edit`, 403] as const],
+  ])
+    expect((await agent.get(`/admin${path}`)).status, path).toBe(status);
 });
 
 test('an unknown kind of administrator may run nothing, and no administrator an operation of an unknown section (security R89)', async () => {

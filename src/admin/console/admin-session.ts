@@ -1,18 +1,14 @@
 // Admits administrators to the console, to which they sign in as to any application: code flow, PKCE, and a client of the console's own.
-import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import { equalSecrets, randomId, randomSecret } from '../../crypto/secrets.ts';
 import { multiFactor } from '../../oauth/acr.ts';
-import { parseClientMetadata } from '../../oauth/client-metadata.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
 import { codeChallenge } from '../../oauth/pkce.ts';
 import { splitScope } from '../../oauth/scope.ts';
-import { isUniqueViolation } from '../../database/database.ts';
+import { isPermitted } from '../../entities/permission.ts';
 import type { AppearanceService } from '../../domain/appearance/appearance.ts';
-import { createAdministration } from '../../domain/administration/administration.ts';
 import { consoleClientId } from '../../rules/clients/console-client.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
-import { newCredentials } from '../../tokens/client-credentials.ts';
 import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
 import type { FormOutcomes, Refused } from '../../browser/form-outcomes.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
@@ -25,17 +21,25 @@ import { singleValued } from '../../server/parameters.ts';
 import { type ConsoleFrame, type ConsoleSection, consoleSections } from '../../pages/views/console.ts';
 import type { FormView, PageName, Pages } from '../../pages/views/index.ts';
 import type { Config } from '../../config.ts';
-import type { Store } from '../../repositories/store.ts';
+import type { AccessToken } from '../../repositories/tokens/access-tokens.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
-import { createKeptForms } from './kept-forms.ts';
-import type { Administrator } from '../operations/operation.ts';
+import { consoleCallback, consoleScope, createOwnClient } from './own-client.ts';
+import { createKeptForms, type KeptFormStore } from './kept-forms.ts';
+import {
+  type Administrator,
+  demandPermission,
+  type Operation,
+  type OperationContext,
+  run,
+  type Runnable,
+} from '../operations/operation.ts';
+import { countToDecide } from '../operations/pages/clients.ts';
+import { perform, type Refused as RefusedOperation } from '../perform.ts';
 
-export { consoleClientId };
-export const consoleCallback = '/admin/callback';
+export { consoleCallback, consoleClientId };
 
 const requestLifetime = 30 * 60; // seconds
-const scope = 'openid admin';
 /** The maximum to which pending registrations and changes are counted. */
 const maxPending = 1000;
 
@@ -44,6 +48,12 @@ interface PageOptions {
   section: ConsoleSection;
   status?: number;
 }
+
+/** The permission that a page asks for before it shows or does anything: that of an operation which it runs, or whose form it shows. */
+export type Needs = Pick<Operation, 'permission' | 'act'>;
+
+/** An operation without required input needs none. */
+type InputOf<I> = Record<never, never> extends I ? [input?: I] : [input: I];
 
 /** A request of a signed-in administrator to a page of the console, with the functions that answer it. */
 export interface AdminSession {
@@ -66,6 +76,14 @@ export interface AdminSession {
   ): FastifyReply;
   /** Lets a form act once, also if a double click sends it twice. The result is what its page shows. */
   once: <T extends object>(act: () => Promise<T | Refused>) => Promise<T | Refused>;
+  /** Runs an operation as this administrator. @throws OAuthError */
+  run<P, I, R>(operation: Runnable<P, I, R>, params: P, ...input: InputOf<I>): Promise<R>;
+  /** Runs an operation with what the administrator typed, as perform() does. */
+  perform<P, I, R, F extends Record<string, string>>(
+    operation: Omit<Operation<P, I, R>, 'refusals'> & { refusals: F },
+    params: P,
+    ...input: InputOf<I>
+  ): Promise<{ done: R } | { refused: RefusedOperation<F> }>;
   /** Redirects the browser after an operation to a page that shows a notice. @param path may have a query */
   done(path: string, notice: string): FastifyReply;
 }
@@ -87,7 +105,8 @@ export type Console = ReturnType<typeof createConsole>;
 
 export interface ConsoleDependencies {
   config: Config;
-  store: Store;
+  store: KeptFormStore & { accessTokens: { find(hash: Buffer): Promise<AccessToken | undefined> } };
+  operationContext: OperationContext;
   clients: ClientCache;
   secretBox: SecretBox;
   sessions: BrowserSessions;
@@ -97,7 +116,7 @@ export interface ConsoleDependencies {
 }
 
 export function createConsole(options: ConsoleDependencies) {
-  const { config, store, clients, sessions, formOutcomes, secretBox, pages, appearance } = options;
+  const { config, store, sessions, formOutcomes, secretBox, pages, operationContext } = options;
   const { issuer, basePath } = config;
   const tokenCookie = internalCookie('CONSOLE', issuer);
   /** Holds the pending authorization request, sealed. */
@@ -109,40 +128,8 @@ export function createConsole(options: ConsoleDependencies) {
     secure: config.secureCookies,
     path: `${basePath}/admin`,
   } as const;
-  const administration = createAdministration(store);
+  const ensureClient = createOwnClient(options, operationContext.administration);
   const keptForms = createKeptForms({ store, secretBox, sessions, basePath });
-
-  /** Creates the console's client, or restores its metadata: the base address may have changed, or an operator changed the row by SQL. */
-  async function ensureClient(): Promise<void> {
-    const known = await clients.find(consoleClientId);
-    const by = { actor: 'service' };
-    const metadata = parseClientMetadata(
-      {
-        client_name: `${appearance.current().brand.productName ?? 'Gatehouse'} console`,
-        // the same as instances of the previous version use, which refuse http on localhost for a web client
-        application_type: new URL(issuer).protocol === 'http:' ? 'native' : 'web',
-        redirect_uris: [redirectUri],
-        token_endpoint_auth_method: 'none',
-        grant_types: ['authorization_code'],
-        response_types: ['code'],
-        scope,
-      },
-      // the redirect URI is the service's own, so the rules for registered ones do not apply
-      { admin: true },
-      { issuer },
-    );
-    if (!known) {
-      const { stored } = newCredentials(secretBox, consoleClientId, metadata);
-      const client = { clientId: consoleClientId, metadata, status: 'enabled', approvedBy: 'administrator' } as const;
-      await administration.createClient(by, { ...client, firstParty: true, ...stored }).catch((error: unknown) => {
-        // a concurrent request has created the client
-        if (!isUniqueViolation(error)) throw error;
-      });
-    } else if (!isDeepStrictEqual(JSON.parse(JSON.stringify(metadata)), known.metadata)) {
-      await administration.changeClient(by, consoleClientId, () => ({ metadata }));
-    } else return;
-    clients.forget(consoleClientId);
-  }
 
   /** Redirects the browser to a sign-in that returns to `path`. @param demands further parameters of the authorization request */
   async function signIn(reply: FastifyReply, path: string, demands: Record<string, string> = {}): Promise<void> {
@@ -155,7 +142,7 @@ export function createConsole(options: ConsoleDependencies) {
       response_type: 'code',
       client_id: consoleClientId,
       redirect_uri: redirectUri,
-      scope,
+      scope: consoleScope,
       state: sent.state,
       code_challenge: codeChallenge(sent.verifier),
       code_challenge_method: 'S256',
@@ -202,6 +189,7 @@ export function createConsole(options: ConsoleDependencies) {
     reply: FastifyReply,
     path: string,
     fresh: boolean,
+    needs: Needs,
     form?: { csrf: string | undefined; action: string; shown?: string | undefined },
   ): Promise<AdminSession | undefined> {
     const session = await sessions.find(request, reply);
@@ -209,12 +197,13 @@ export function createConsole(options: ConsoleDependencies) {
       refuseUser(request, reply);
       return undefined;
     }
-    const [isSignedIn, pending] = session
-      ? await Promise.all([holdsToken(request, session), store.clients.countToDecide(maxPending + 1)])
-      : [false, 0];
+    const by = session && administratorOf(request, session);
+    const [isSignedIn, pending] = by ? await Promise.all([holdsToken(request, session), countPending(by)]) : [false, 0];
     const isRecent = session !== undefined && (!fresh || recentlyAuthenticated(session));
-    if (session && isSignedIn && isRecent)
-      return adminSession(request, reply, session, pending, await keptForms.finisher(request, session));
+    if (by && isSignedIn && isRecent) {
+      demandPermission(needs, by);
+      return adminSession(request, reply, session, by, pending, await keptForms.finisher(request, session));
+    }
     // only a form of the console itself is kept, in the browser that it was shown in
     const binding = form && { action: form.action, shown: form.shown, session };
     const isOwn =
@@ -226,6 +215,17 @@ export function createConsole(options: ConsoleDependencies) {
     return undefined;
   }
 
+  const administratorOf = (request: FastifyRequest, { user }: Session): Administrator => ({
+    ...{ actor: user.sub, kind: 'administrator' },
+    ...{ address: clientAddress(request), languages: languagesOf(request) },
+  });
+
+  /** How many clients wait for a decision; an administrator who may not decide about clients sees none. */
+  const countPending = async (actor: Administrator): Promise<number> =>
+    isPermitted(actor.kind, countToDecide.permission, countToDecide.act)
+      ? run(countToDecide, operationContext, { params: maxPending + 1, input: {}, actor })
+      : 0;
+
   const refuseUser = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
     pages.send(request, reply, 'error', { kind: 'administrators', reference: '' }, { status: 403 });
 
@@ -233,6 +233,7 @@ export function createConsole(options: ConsoleDependencies) {
     request: FastifyRequest,
     reply: FastifyReply,
     session: Session,
+    by: Administrator,
     pending: number,
     finish: PageOptionsOfAll['finish'],
   ): AdminSession {
@@ -256,10 +257,7 @@ export function createConsole(options: ConsoleDependencies) {
     });
     return {
       session,
-      by: {
-        ...{ actor: session.user.sub, kind: 'administrator' },
-        ...{ address: clientAddress(request), languages: languagesOf(request) },
-      },
+      by,
       request,
       reply,
       form,
@@ -286,6 +284,11 @@ export function createConsole(options: ConsoleDependencies) {
         const result = await formOutcomes.once(request, act);
         return 'refused' in result ? result : result.made;
       },
+      run: (operation, params, ...[input]) =>
+        // an operation whose input may be left out takes an empty one
+        run(operation, operationContext, { params, input: (input ?? {}) as never, actor: by }),
+      perform: (operation, params, ...[input]) =>
+        perform(operation, operationContext, { params, input: (input ?? {}) as never, actor: by }),
       done: (path, notice) => pages.redirect(reply, `${path}${path.includes('?') ? '&' : '?'}done=${notice}`),
     };
   }
@@ -295,32 +298,41 @@ export function createConsole(options: ConsoleDependencies) {
     /**
      * Serves a page: `show` runs only for an administrator who is signed in. A browser without one is redirected to the sign-in, and another
      * user gets an error page.
+     * @param options.needs what the page asks for, before it shows a form or reads
      * @param options.fresh whether the page needs a recent sign-in, so that an unattended browser does not show it
      */
     page(
       app: FastifyInstance,
       path: string,
       show: (admin: AdminSession, request: FastifyRequest, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>,
-      { fresh = false, ...options }: { fresh?: boolean } & RouteShorthandOptions = {},
+      { needs, fresh = false, ...options }: { needs: Needs; fresh?: boolean } & RouteShorthandOptions,
     ): void {
       app.get(path, options, async (request, reply) => {
         onlyNavigation(request);
-        const admin = await admit(request, reply, request.url.slice(basePath.length), fresh);
+        const admin = await admit(request, reply, request.url.slice(basePath.length), fresh, needs);
         return admin ? show(admin, request, reply) : reply;
       });
     },
     /**
      * Returns the admin session of a form; undefined after an answer was sent, as with page().
      * @param form.back the page to which the administrator returns after a sign-in: path and query
+     * @param form.needs what the form asks for
      * @param form.fresh whether the operation needs a recent sign-in, so that an unattended browser cannot perform it (security R91)
      * @throws OAuthError if the form is not one of the console's own
      */
     async submitted(
       request: FastifyRequest,
       reply: FastifyReply,
-      form: { csrf: string | undefined; action: string; shown?: string | undefined; back: string; fresh?: boolean },
+      form: {
+        csrf: string | undefined;
+        action: string;
+        shown?: string | undefined;
+        back: string;
+        fresh?: boolean;
+        needs: Needs;
+      },
     ): Promise<AdminSession | undefined> {
-      const admin = await admit(request, reply, form.back, form.fresh ?? false, form);
+      const admin = await admit(request, reply, form.back, form.fresh ?? false, form.needs, form);
       const { action, shown } = form;
       if (admin && !sessions.isOwnForm(request, form.csrf, { action, shown, session: admin.session }))
         throw invalidRequest('the form has expired or came from another site');

@@ -7,9 +7,7 @@ import type { FormView } from '../../pages/views/parts.ts';
 import type { ConsoleSection } from '../../pages/views/console.ts';
 import { singleValued } from '../../server/parameters.ts';
 import type { entityOperations } from '../operations/entities.ts';
-import { type OperationContext, run } from '../operations/operation.ts';
-import { perform } from '../perform.ts';
-import type { AdminSession, Console } from './admin-session.ts';
+import type { AdminSession, Console, Needs } from './admin-session.ts';
 import { fieldsOf, inputOf, namesOf, type Typed, typedIn, typedOf } from './form.ts';
 import { refusedView } from './refused.ts';
 import { isTypedName } from './typed-name.ts';
@@ -18,18 +16,12 @@ const pageSize = 50;
 
 export interface EntityPagesDependencies {
   console: Console;
-  operationContext: OperationContext;
 }
 
 /** What the pages of an entity have beside its declaration. */
 export interface EntityPages<One> {
   /** A page of its own for one; without it the form is at the address of one. @param uris of the forms that change and delete it */
-  show?(
-    admin: AdminSession,
-    one: One,
-    context: OperationContext,
-    uris: { editUri: string; deleteUri: string },
-  ): Promise<FastifyReply>;
+  show?(admin: AdminSession, one: One, uris: { editUri: string; deleteUri: string }): Promise<FastifyReply>;
   /** Lists that the list leads to, by the plural of their nouns. */
   related?: readonly string[];
   /** What the deletion shows beside the name. */
@@ -43,7 +35,7 @@ export const entityPages =
     operations: ReturnType<typeof entityOperations<E>>,
     own: EntityPages<EntityOf<E>> = {},
   ) =>
-  async (app: FastifyInstance, { console, operationContext }: EntityPagesDependencies): Promise<void> => {
+  async (app: FastifyInstance, { console }: EntityPagesDependencies): Promise<void> => {
     type One = EntityOf<E>;
     const { section, table: nouns, one: noun, called } = of;
     const listUri = `/admin/${nouns}`;
@@ -56,18 +48,17 @@ export const entityPages =
     const editPath = (one: One) => `${uriOf(one)}${own.show ? '/edit' : ''}`;
     const keyIn = (request: FastifyRequest) => (request.params as Record<string, string>)[noun]!;
     const find = (admin: AdminSession, request: FastifyRequest) =>
-      run(operations.show, operationContext, { params: { [noun]: keyIn(request) }, input: {}, actor: admin.by });
+      admin.run(operations.show, { [noun]: keyIn(request) });
     /** The address to which a form of one posts. */
     const hereOf = (request: FastifyRequest, end: string) => `${listUri}/${encodeURIComponent(keyIn(request))}${end}`;
-    const call = <I>(admin: AdminSession, input: I, one?: One) => ({
-      ...{ input, actor: admin.by },
-      params: one ? { [noun]: keyOf(of, one) } : {},
-    });
+    const paramsOf = (one: One) => ({ [noun]: keyOf(of, one) });
 
     /** Reads a form; undefined after an answer was sent. */
-    async function submitted(request: FastifyRequest, reply: FastifyReply, action: string) {
+    async function submitted(request: FastifyRequest, reply: FastifyReply, action: string, needs: Needs) {
       const body = singleValued(request.body);
-      const admin = await console.submitted(request, reply, { csrf: body['csrf'], action, back: action, fresh: true });
+      const admin = await console.submitted(request, reply, {
+        ...{ csrf: body['csrf'], action, back: action, fresh: true, needs },
+      });
       return admin && { admin, body };
     }
 
@@ -102,10 +93,10 @@ export const entityPages =
         { section, status: typed === undefined && !refusal ? 200 : 400 },
       );
 
-    console.page(app, listUri, async (admin, request) => {
+    const showList = async (admin: AdminSession, request: FastifyRequest) => {
       const { cursor } = singleValued(request.query);
       const input = { limit: pageSize, cursor };
-      const page = operations.list.view(await run(operations.list, operationContext, call(admin, input))) as Input;
+      const page = operations.list.view(await admin.run(operations.list, {}, input)) as Input;
       const next = page['next_cursor'];
       return admin.send(
         'console-entities',
@@ -122,48 +113,58 @@ export const entityPages =
         },
         { section },
       );
-    });
-    console.page(app, newUri, (admin) => showForm(admin));
+    };
+    console.page(app, listUri, showList, { needs: operations.list });
+    console.page(app, newUri, (admin) => showForm(admin), { needs: operations.create });
     app.post(newUri, async (request, reply) => {
-      const sent = await submitted(request, reply, newUri);
+      const sent = await submitted(request, reply, newUri, operations.create);
       if (!sent) return reply;
       const { admin, body } = sent;
       const form = formOf(of);
       const typed = typedIn(form, body);
-      const made = await perform(operations.create, operationContext, call(admin, inputOf(form, typed)));
+      const made = await admin.perform(operations.create, {}, inputOf(form, typed));
       if ('refused' in made) return showForm(admin, undefined, typed, made.refused);
       return admin.done(own.show ? uriOf(made.done) : listUri, `${noun}-made`);
     });
 
     const { show } = own;
     if (show)
-      console.page(app, anyOne, async (admin, request) => {
-        const one = await find(admin, request);
-        return show(admin, one, operationContext, { editUri: editPath(one), deleteUri: `${uriOf(one)}/delete` });
-      });
+      console.page(
+        app,
+        anyOne,
+        async (admin, request) => {
+          const one = await find(admin, request);
+          return show(admin, one, { editUri: editPath(one), deleteUri: `${uriOf(one)}/delete` });
+        },
+        { needs: operations.show },
+      );
     const edit = `${anyOne}${show ? '/edit' : ''}`;
-    console.page(app, edit, async (admin, request) => showForm(admin, await find(admin, request)));
+    console.page(app, edit, async (admin, request) => showForm(admin, await find(admin, request)), {
+      needs: operations.change,
+    });
     app.post(edit, async (request, reply) => {
-      const sent = await submitted(request, reply, hereOf(request, show ? '/edit' : ''));
+      const sent = await submitted(request, reply, hereOf(request, show ? '/edit' : ''), operations.change);
       if (!sent) return reply;
       const { admin, body } = sent;
       const one = await find(admin, request);
       const form = formOf(of, shown(one));
       const typed = typedIn(form, body);
       const input = { ...inputOf(form, typed), ...(of.versioned && { version: Number(body['version']) }) };
-      const changed = await perform(operations.change, operationContext, call(admin, input, one));
+      const changed = await admin.perform(operations.change, paramsOf(one), input);
       if ('refused' in changed) return showForm(admin, one, typed, changed.refused);
       return admin.done(show ? uriOf(one) : listUri, `${noun}-changed`);
     });
 
-    console.page(app, `${anyOne}/delete`, async (admin, request) => showDeletion(admin, await find(admin, request)));
+    console.page(app, `${anyOne}/delete`, async (admin, request) => showDeletion(admin, await find(admin, request)), {
+      needs: operations.remove,
+    });
     app.post(`${anyOne}/delete`, async (request, reply) => {
-      const sent = await submitted(request, reply, hereOf(request, '/delete'));
+      const sent = await submitted(request, reply, hereOf(request, '/delete'), operations.remove);
       if (!sent) return reply;
       const { admin, body } = sent;
       const one = await find(admin, request);
       if (!isTypedName(body['typed'], nameOf(one))) return showDeletion(admin, one, body['typed'] ?? '');
-      const removed = await perform(operations.remove, operationContext, call(admin, {}, one));
+      const removed = await admin.perform(operations.remove, paramsOf(one));
       if ('refused' in removed) return showDeletion(admin, one, undefined, removed.refused);
       return admin.done(listUri, `${noun}-deleted`);
     });

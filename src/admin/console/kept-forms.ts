@@ -15,7 +15,6 @@ import {
 } from '../../pages/fill-form.ts';
 import { associatedDataOf } from '../../repositories/keys/sealed-values.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
-import type { Store } from '../../repositories/store.ts';
 import { singleValued } from '../../server/parameters.ts';
 
 /** The most bytes of a form that is kept. */
@@ -32,8 +31,16 @@ interface KeptForm {
   typed: Typed;
 }
 
+/** Where the forms of the console are kept: no data that an operation shows. */
+export interface KeptFormStore {
+  keptForms: {
+    find(id: string, session: string, sub: string): Promise<Buffer | undefined>;
+    insert(id: string, session: string, sub: string, sealed: Buffer): Promise<void>;
+  };
+}
+
 interface KeptFormsOptions {
-  store: Pick<Store, 'keptForms'>;
+  store: KeptFormStore;
   secretBox: SecretBox;
   sessions: BrowserSessions;
   basePath: string;

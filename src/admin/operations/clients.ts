@@ -206,7 +206,7 @@ const linesOf = ({ clientId }: Client, shown: Partial<ShownCredentials>): string
     .flatMap(([name, value]) => (value === undefined ? [] : [`  ${name.padEnd(26)}${value}`]))
     .join('\n');
 
-const showClient = operation({
+export const showClient = operation({
   method: 'GET',
   path: `${path}/:id`,
   ...section,

@@ -62,7 +62,7 @@ const prepare = ({ group_rules: rules, ...given }: Record<string, unknown>) => (
   ...(Array.isArray(rules) && { group_rules: rules.map((line) => ruleOf(String(line))) }),
 });
 
-const listConnections = operation({
+export const listConnections = operation({
   method: 'GET',
   path,
   ...section,
@@ -105,7 +105,7 @@ export const createConnection = operation({
   },
 });
 
-const showConnection = operation({
+export const showConnection = operation({
   method: 'GET',
   path: `${path}/:id`,
   ...section,

@@ -65,7 +65,7 @@ export async function findImport(
   return { connection, last: await store.directoryImports.find(id) };
 }
 
-const showImport = operation({
+export const showImport = operation({
   method: 'GET',
   path: `${path}/import`,
   ...section,

@@ -34,7 +34,7 @@ const withGuard = (config: Pick<Config, 'secondFactor'>, group: Group) => ({
   guarded: guardedGroups(config).includes(group.name),
 });
 
-const listGroups = operation({
+export const listGroups = operation({
   method: 'GET',
   path,
   ...section,
@@ -83,7 +83,7 @@ export const createGroup = operation({
   },
 });
 
-const showGroup = operation({
+export const showGroup = operation({
   method: 'GET',
   path: `${path}/:name`,
   ...section,

@@ -25,7 +25,7 @@ const output = {
   json: (ring: KeyRing) => ring.keys.map(keyView),
 };
 
-const listKeys = operation({
+export const listKeys = operation({
   ...keys,
   method: 'GET',
   path,

@@ -183,13 +183,26 @@ export function demandPermission(of: Pick<Operation, 'permission' | 'act'>, { ki
 
 /** Runs an operation: the one function that does, for the API, commands and the console. @throws OAuthError */
 export async function run<P, I, R>(
-  operation: Pick<Operation<P, I, R>, 'permission' | 'act' | 'handler'>,
+  operation: Runnable<P, I, R>,
   context: OperationContext,
   call: OperationCall<P, I>,
 ): Promise<R> {
   demandPermission(operation, call.actor);
   return operation.handler(context, call);
 }
+
+/** What run() needs to know of an operation. */
+export type Runnable<P, I, R> = Pick<Operation<P, I, R>, 'permission' | 'act' | 'handler'>;
+
+/** Declares what a page of the console reads or changes beside the operations of the API: without a route, an entry in the document and a command. */
+export const pageOperation = <P, R>(
+  permission: Permission,
+  act: Act,
+  handler: (context: OperationContext, params: P, actor: Administrator) => Promise<R>,
+): Runnable<P, unknown, R> => ({
+  ...{ permission, act },
+  handler: (context, { params, actor }) => handler(context, params, actor),
+});
 
 /** Whether the input is a JSON body; otherwise it is the query. */
 export const takesBody = ({ method, media }: Pick<Operation, 'method' | 'media'>): boolean =>

@@ -7,7 +7,7 @@ import { refusal } from '../../oauth/refusals.ts';
 import { resourceMetadata, resourceMetadataUri } from '../../oauth/resource-metadata.ts';
 import { text } from '../../oauth/text.ts';
 import { entityOperations } from './entities.ts';
-import { operation } from './operation.ts';
+import { operation, pageOperation } from './operation.ts';
 
 const named = 'The id, or the URI.';
 
@@ -57,7 +57,7 @@ export const resourceActs = entityOperations(resources, {
 });
 
 /** The document that the host of a resource publishes, and its address there. */
-export const metadataOf = (issuer: string, { resource, name, scopes, binding }: Resource) => ({
+const metadataOf = (issuer: string, { resource, name, scopes, binding }: Resource) => ({
   uri: resourceMetadataUri(resource),
   document: resourceMetadata(issuer, { resource, name, scopes: Object.keys(scopes), binding }),
 });
@@ -81,4 +81,10 @@ const showMetadata = operation({
 });
 
 const { list, create, show, change, remove } = resourceActs;
+/** What the page of a resource shows beside it: the metadata that its host publishes, and the client that introspects its tokens. */
+export const resourcePage = pageOperation('resources', 'read', async ({ config, store }, resource: Resource) => ({
+  ...metadataOf(config.issuer, resource),
+  server: resource.clientId === undefined ? undefined : await store.clients.find(resource.clientId),
+}));
+
 export const resourceOperations = [list, create, show, showMetadata, change, remove];

@@ -12,7 +12,7 @@ import { findUser } from './users.ts';
 const section = { permission: 'users', tag: 'users' } as const;
 const path = '/admin/api/users/:sub';
 
-const listFactors = operation({
+export const listFactors = operation({
   method: 'GET',
   path: `${path}/second-factors`,
   ...section,
@@ -20,9 +20,9 @@ const listFactors = operation({
   params: bySub,
   answer: 'SecondFactors',
   async handler({ store }, { params: { sub } }) {
-    await findUser(store, sub);
+    const user = await findUser(store, sub);
     const [factors, recoveryCodes] = await Promise.all([store.secondFactors.list(sub), store.recoveryCodes.count(sub)]);
-    return { factors, recoveryCodes };
+    return { user, factors, recoveryCodes };
   },
   view: ({ factors, recoveryCodes }) => ({
     second_factors: factors.map(secondFactorView),

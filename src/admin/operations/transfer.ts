@@ -48,7 +48,7 @@ const importUsers = operation({
   },
 });
 
-const exportAll = operation({
+export const exportAll = operation({
   permission: 'users',
   method: 'GET',
   path: `${path}/export`,

@@ -32,7 +32,7 @@ export async function findUser({ users }: Pick<Store, 'users'>, sub: string): Pr
   return user;
 }
 
-const listUsers = operation({
+export const listUsers = operation({
   method: 'GET',
   path,
   ...section,
@@ -163,7 +163,7 @@ const createUser = operation({
   ],
 });
 
-const showUser = operation({
+export const showUser = operation({
   method: 'GET',
   path: `${path}/:sub`,
   ...section,

@@ -1,6 +1,7 @@
 // Collects what an administrator sees of a registration: the facts for the review, and every registered member.
 import type { RegistrationFacts } from '../../pages/views/index.ts';
-import { alike, heldBy, hostFacts, type ReviewLookup, waitingAddresses } from '../client-review.ts';
+import { alike, heldBy, hostFacts, waitingAddresses } from '../client-review.ts';
+import type { ReviewLookup } from '../operations/pages/client-reviews.ts';
 import { displayName } from '../../oauth/client-metadata.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients/clients.ts';

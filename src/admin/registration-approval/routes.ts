@@ -3,9 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { administratorSession } from './administrator-session.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
-import { lookUpReviews } from '../client-review.ts';
 import { approveClient, refuseClient } from '../operations/client-decisions.ts';
-import type { OperationContext } from '../operations/operation.ts';
+import { type Administrator, demandPermission, type OperationContext, run } from '../operations/operation.ts';
+import { findRegistration, reviewClients } from '../operations/pages/client-reviews.ts';
 import { perform } from '../perform.ts';
 import { registrationPage } from '../../pages/return-to.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
@@ -17,11 +17,9 @@ import { displayName } from '../../oauth/client-metadata.ts';
 import { rule } from '../../oauth/refusals.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
-import { readVerificationCode, verificationCodeHashes } from '../../tokens/verification-code.ts';
+import { readVerificationCode } from '../../tokens/verification-code.ts';
 import { registrationFacts } from './facts.ts';
 import type { Config } from '../../config.ts';
-import type { Store } from '../../repositories/store.ts';
-import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 
 const decisionForm = z.object({
@@ -45,8 +43,6 @@ interface Waiting {
 
 interface RegistrationApprovalDependencies {
   config: Config;
-  store: Store;
-  secretBox: SecretBox;
   sessions: BrowserSessions;
   pages: PageResponses;
   limits: Limits;
@@ -57,7 +53,10 @@ export async function registrationApprovalEndpoint(
   app: FastifyInstance,
   options: RegistrationApprovalDependencies,
 ): Promise<void> {
-  const { config, store, sessions, pages, limits, secretBox, operationContext } = options;
+  const { config, sessions, pages, limits, operationContext } = options;
+  const actorOf = (request: FastifyRequest, { user }: Session): Administrator => ({
+    ...{ actor: user.sub, address: clientAddress(request), kind: 'administrator' },
+  });
 
   app.get(action, async (request, reply) => {
     onlyNavigation(request);
@@ -65,13 +64,15 @@ export async function registrationApprovalEndpoint(
     const code = typed === undefined ? undefined : readVerificationCode(typed);
     const session = administratorSession(config.secondFactor, await sessions.find(request, reply));
     if (typeof session === 'string') return refuseSession(request, reply, session, code);
+    const actor = actorOf(request, session);
+    demandPermission(approveClient, actor);
     if (typed === undefined) return ask(request, reply, session, {});
     const wait = await countTry(request, session);
     if (wait > 0) {
       reply.header('retry-after', String(wait));
       return ask(request, reply, session, { problem: 'throttled', wait, typed, status: 429 });
     }
-    const waiting = code === undefined ? undefined : await find(code);
+    const waiting = code === undefined ? undefined : await find(actor, code);
     if (!waiting) return ask(request, reply, session, { problem: 'unknown', typed, status: 400 });
     await refundTry(request, session);
     return review(request, reply, session, waiting);
@@ -83,17 +84,18 @@ export async function registrationApprovalEndpoint(
     const version = Number(form.version);
     const session = administratorSession(config.secondFactor, await sessions.find(request, reply));
     if (typeof session === 'string') return refuseSession(request, reply, session, code);
+    const actor = actorOf(request, session);
+    demandPermission(approveClient, actor);
     const { client_id: clientId, decision } = form;
     // checked before the code is looked up, so that this form cannot be used to try codes
     if (!code || !sessions.isOwnForm(request, form.csrf, binding(session, code, clientId, version))) {
       const status = code ? 403 : 400;
       return ask(request, reply, session, { problem: 'tampered', typed: form.verification_code, status });
     }
-    const waiting = await find(code);
+    const waiting = await find(actor, code);
     if (waiting?.client.clientId !== clientId) {
       return ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
     }
-    const actor = { actor: session.user.sub, address: clientAddress(request), kind: 'administrator' };
     const call = { params: { id: clientId }, actor };
     const reason = form.reason?.trim() ?? '';
     const input = { version, reason: reason === '' ? withoutReason : reason };
@@ -103,7 +105,7 @@ export async function registrationApprovalEndpoint(
         : await perform(refuseClient, operationContext, { ...call, input });
     if ('refused' in result) {
       // the registration may also be decided or cancelled since the page showed it
-      const now = await find(code);
+      const now = await find(actor, code);
       return now
         ? review(request, reply, session, now, result.refused)
         : ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
@@ -146,13 +148,9 @@ export async function registrationApprovalEndpoint(
     for (const key of counters(request, session)) await limits.refund('verificationCodes', key);
   }
 
-  async function find(code: string): Promise<Waiting | undefined> {
-    const found = await store.deferredRegistrations.findByVerificationCode(
-      verificationCodeHashes(secretBox, 'verification code', code),
-    );
-    // not from the cache: the administrator approves the version that the page shows
-    const client = found && (await store.clients.find(found.clientId));
-    return client && { code, client, address: found.address };
+  async function find(actor: Administrator, code: string): Promise<Waiting | undefined> {
+    const found = await run(findRegistration, operationContext, { params: code, input: {}, actor });
+    return found && { code, ...found };
   }
 
   function binding(session: Session, code: string, clientId: string, version: number) {
@@ -185,10 +183,12 @@ export async function registrationApprovalEndpoint(
     problem?: 'changed' | 'held',
   ): Promise<FastifyReply> {
     const { clientId, version } = client;
+    const call = { params: [client], input: {}, actor: actorOf(request, session) };
+    const lookup = await run(reviewClients, operationContext, call);
     const data: Pages['registration-review'] = {
       account: accountView(session.user),
       verificationCode: code,
-      ...registrationFacts(client, address, await lookUpReviews(store, [client])),
+      ...registrationFacts(client, address, lookup),
       form: {
         action,
         hidden: {

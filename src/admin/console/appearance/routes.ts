@@ -1,6 +1,7 @@
 // Serves GET|POST /admin/appearance: shows, previews and changes the name, the logos, the icon, the accent colour and the support link.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { Config } from '../../../config.ts';
 import { isColor } from '../../../config/accent-color.ts';
 import { type Appearance, appearanceSettings } from '../../../config/appearance-types.ts';
 import { imageTypeOf } from '../../../config/image.ts';
@@ -15,7 +16,7 @@ import type { AppearanceFault, ConsoleSettingsPages } from '../../../pages/views
 import type { BrowserSessions } from '../../../browser/session.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { appearanceLimit, changeAppearance } from '../../operations/appearance.ts';
-import { checkInput, type OperationContext, run } from '../../operations/operation.ts';
+import { checkInput } from '../../operations/operation.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 
 const path = '/admin/appearance';
@@ -34,14 +35,14 @@ interface AppearanceDependencies {
   sessions: BrowserSessions;
   pages: PageResponses;
   console: Console;
-  operationContext: OperationContext;
+  config: Config;
 }
 
 export async function appearanceRoutes(
   app: FastifyInstance,
-  { appearance, console, sessions, pages, operationContext }: AppearanceDependencies,
+  { config, appearance, console, sessions, pages }: AppearanceDependencies,
 ): Promise<void> {
-  console.page(app, path, (admin) => show(admin), { fresh: true });
+  console.page(app, path, (admin) => show(admin), { fresh: true, needs: changeAppearance });
 
   // the service reads such a long form from administrators only
   const onlyAdministrators = async (request: FastifyRequest, reply: FastifyReply) =>
@@ -49,16 +50,21 @@ export async function appearanceRoutes(
 
   app.post(path, { bodyLimit: appearanceLimit, onRequest: onlyAdministrators }, async (request, reply) => {
     const { csrf, act } = readParameters(sent, request.body);
-    const admin = await console.submitted(request, reply, { csrf, action: path, back: path, fresh: true });
+    const admin = await console.submitted(request, reply, {
+      csrf,
+      action: path,
+      back: path,
+      fresh: true,
+      needs: changeAppearance,
+    });
     if (!admin) return reply;
     const typed = singleValued(request.body);
     const input = inputOf(typed);
-    const checked = checkInput(changeAppearance, input, operationContext.config);
+    const checked = checkInput(changeAppearance, input, config);
     if (checked.error) return show(admin, typed, faultsOf(checked.error));
     if (act === 'preview') return show(admin, typed);
     // the schema has checked the input, and knows its type
-    const call = { params: {}, input: checked.input as never, actor: admin.by };
-    await run(changeAppearance, operationContext, call);
+    await admin.run(changeAppearance, {}, checked.input as never);
     return admin.done(path, 'appearance-saved');
   });
 

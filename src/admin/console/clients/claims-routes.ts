@@ -1,71 +1,59 @@
 // Serves the console's page about what a client learns of users: roles, scopes of the operator, rules for claims, and a preview.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { displayName } from '../../../oauth/client-metadata.ts';
+import { type ClientMetadata, displayName } from '../../../oauth/client-metadata.ts';
 import type { ClaimRule } from '../../../rules/claims/claim-rules.ts';
 import { idTokenClaims, introspectionClaims, userinfoClaims } from '../../../rules/claims/claims.ts';
 import { splitScope } from '../../../oauth/scope.ts';
 import { text } from '../../../oauth/text.ts';
 import type { ConsoleClaimsPages } from '../../../pages/views/console-claims.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
-import type { Store } from '../../../repositories/store.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { createRole, deleteRole, giveRole, takeRole } from '../../operations/claims.ts';
-import { changeClient, findClient } from '../../operations/clients.ts';
-import type { OperationContext } from '../../operations/operation.ts';
-import { perform } from '../../perform.ts';
+import { changeClient, showClient } from '../../operations/clients.ts';
+import { changeMetadata, claimsOfUser, clientClaims, isClaimScope } from '../../operations/pages/clients.ts';
 import { type Refusal, refusal } from '../../../oauth/refusals.ts';
 import type { RefusedView } from '../../../pages/views/parts.ts';
 import { refusedView } from '../refused.ts';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
-import { userNamed } from '../named-user.ts';
 import { clientPath, listPath } from './view.ts';
 
 const byId = z.object({ id: text(255) });
-/** The most users with a role that the page lists. */
-const maxHolders = 50;
-/** The most groups, attributes and names that the fields offer. */
-const maxOffered = 200;
 
 type Page = ConsoleClaimsPages['console-client-claims'];
 type Typed = Readonly<Record<string, string>>;
 
 interface ClaimsRoutesDependencies {
-  store: Store;
   console: Console;
-  operationContext: OperationContext;
 }
 
-export async function clientClaimsRoutes(
-  app: FastifyInstance,
-  { store, console, operationContext }: ClaimsRoutesDependencies,
-): Promise<void> {
-  const { administration } = operationContext;
-  const find = (request: FastifyRequest) => findClient(store, readParameters(byId, request.params).id);
+export async function clientClaimsRoutes(app: FastifyInstance, { console }: ClaimsRoutesDependencies): Promise<void> {
+  const find = (admin: AdminSession, request: FastifyRequest) =>
+    admin.run(showClient, readParameters(byId, request.params));
   const pathOf = (clientId: string) => `${clientPath(clientId)}/claims`;
 
-  console.page(app, `${listPath}/:id/claims`, async (admin, request) => {
+  const showPage = async (admin: AdminSession, request: FastifyRequest) => {
     const { user } = singleValued(request.query);
-    return show(admin, await find(request), { user: user?.trim() });
-  });
+    return show(admin, await find(admin, request), { user: user?.trim() });
+  };
+  console.page(app, `${listPath}/:id/claims`, showPage, { needs: clientClaims });
 
   app.post(`${listPath}/:id/claims`, async (request, reply) => {
-    const client = await find(request);
-    const path = pathOf(client.clientId);
+    const path = pathOf(readParameters(byId, request.params).id);
     const typed = singleValued(request.body);
     const admin = await console.submitted(request, reply, {
-      ...{ csrf: typed['csrf'], action: path, back: path, fresh: true },
+      ...{ csrf: typed['csrf'], action: path, back: path, fresh: true, needs: changeClient },
     });
     if (!admin) return reply;
+    const client = await find(admin, request);
     const refusal = await act(admin, client, typed);
-    return refusal ? show(admin, await find(request), { typed, refusal }) : admin.done(path, 'claims-saved');
+    return refusal ? show(admin, await find(admin, request), { typed, refusal }) : admin.done(path, 'claims-saved');
   });
 
   /** Does what a form asks for. @returns why not */
   async function act(admin: AdminSession, client: Client, typed: Typed): Promise<Refusal | undefined> {
     const { clientId: id } = client;
     const role = typed['role'] ?? '';
-    const call = <P, I>(params: P, input: I) => ({ params, input, actor: admin.by });
     const outcome = (done: { done: unknown } | { refused: Refusal }) => ('done' in done ? undefined : done.refused);
     const members = {
       ...(typed['group'] && { groups: [typed['group'].trim()] }),
@@ -73,23 +61,23 @@ export async function clientClaimsRoutes(
     };
     switch (typed['act']) {
       case 'role-add':
-        return outcome(await perform(createRole, operationContext, call({ id }, { name: typed['name'] ?? '' })));
+        return outcome(await admin.perform(createRole, { id }, { name: typed['name'] ?? '' }));
       case 'role-delete':
-        return outcome(await perform(deleteRole, operationContext, call({ id, role }, {})));
+        return outcome(await admin.perform(deleteRole, { id, role }));
       case 'role-give':
-        return outcome(await perform(giveRole, operationContext, call({ id, role }, members)));
+        return outcome(await admin.perform(giveRole, { id, role }, members));
       case 'role-take':
-        return outcome(await perform(takeRole, operationContext, call({ id, role }, members)));
+        return outcome(await admin.perform(takeRole, { id, role }, members));
       case 'scope-give':
       case 'scope-take': {
         const { scope = '' } = typed;
-        if (!(await store.scopes.namesAmong([scope])).length) return refusal('unknown', 'scope');
-        await administration.changeClient(admin.by, id, ({ metadata }) => {
+        if (!(await admin.run(isClaimScope, scope))) return refusal('unknown', 'scope');
+        const given = typed['act'] === 'scope-give' ? [scope] : [];
+        const change = (metadata: ClientMetadata) => {
           const others = splitScope(metadata.scope).filter((one) => one !== scope);
-          return {
-            metadata: { ...metadata, scope: [...others, ...(typed['act'] === 'scope-give' ? [scope] : [])].join(' ') },
-          };
-        });
+          return { ...metadata, scope: [...others, ...given].join(' ') };
+        };
+        await admin.run(changeMetadata, { id, change });
         return undefined;
       }
       case 'rule-add':
@@ -99,7 +87,7 @@ export async function clientClaimsRoutes(
             ? [...client.claimRules, ruleOf(typed)]
             : client.claimRules.filter((rule) => JSON.stringify(rule) !== typed['rule']);
         const input = { claim_rules: rules as ClaimRule[], version: client.version };
-        return outcome(await perform(changeClient, operationContext, call({ id }, input)));
+        return outcome(await admin.perform(changeClient, { id }, input));
       }
       default:
         return refusal('unknown', 'act');
@@ -112,23 +100,15 @@ export async function clientClaimsRoutes(
     { user, typed = {}, refusal }: { user?: string | undefined; typed?: Typed; refusal?: Refusal },
   ): Promise<FastifyReply> {
     const { clientId } = client;
-    const [roles, scopes, attributes, groups] = await Promise.all([
-      store.clientRoles.list(clientId),
-      store.scopes.list(),
-      store.attributes.list(),
-      store.groups.list({ limit: maxOffered }),
-    ]);
-    const holders = await Promise.all(
-      roles.map(({ name, users }) => (users > 0 ? store.clientRoles.holders(clientId, name, maxHolders) : [])),
-    );
-    const shown = user ? await preview(client, user) : undefined;
+    const { roles, scopes, attributes, groups } = await admin.run(clientClaims, clientId);
+    const shown = user ? await preview(admin, client, user) : undefined;
     const data = {
       ...{ clientUri: clientPath(clientId), name: displayName(clientId, client.metadata) },
       form: admin.form(pathOf(clientId)),
       own: clientId === consoleClientId,
-      roles: roles.map((role, index) => ({
+      roles: roles.map((role) => ({
         ...role,
-        holders: holders[index]!.map(({ sub, username }) => ({
+        holders: role.holders.map(({ sub, username }) => ({
           ...{ sub, username, uri: `/admin/users/${encodeURIComponent(sub)}` },
         })),
       })),
@@ -151,13 +131,12 @@ export async function clientClaimsRoutes(
   }
 
   /** What the client would get of a user who grants its whole scope. Nothing is issued or stored (federation F67). */
-  async function preview(client: Client, login: string): Promise<NonNullable<Page['preview']>> {
-    const found = await userNamed(store, login);
-    if (typeof found === 'string') return { typed: login.slice(0, 320), fault: found };
-    const roles = await store.clientRoles.ofUser(found, client.clientId);
+  async function preview(admin: AdminSession, client: Client, login: string): Promise<NonNullable<Page['preview']>> {
+    const named = await admin.run(claimsOfUser, { client, login });
+    if (typeof named === 'string') return { typed: login.slice(0, 320), fault: named };
+    const { user: found, roles, sub } = named;
     const scopes = splitScope(client.metadata.scope);
     const granted = { user: { ...found, roles }, scopes, requested: undefined, registered: undefined };
-    const sub = await store.pairwiseSubjects.find(client.metadata, found.sub);
     const subject = sub === undefined ? {} : { sub };
     const all =
       client.metadata.id_token_claims || !client.metadata.response_types.some((type) => type.includes('code'));

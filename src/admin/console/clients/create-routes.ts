@@ -1,5 +1,5 @@
 // Serves the console's pages that create a client: the choice of its kind, the form, and the new client with its secret and snippets.
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Refused } from '../../../browser/form-outcomes.ts';
 import type { Config } from '../../../config.ts';
@@ -14,8 +14,8 @@ import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { resourcePath } from '../../client-review.ts';
 import type { ClientKind } from '../../operations/client-kinds/client-kind.ts';
 import { clientKinds, findKind } from '../../operations/client-kinds/kinds.ts';
-import { findClient, makeClient } from '../../operations/clients.ts';
-import type { OperationContext } from '../../operations/operation.ts';
+import { showClient } from '../../operations/clients.ts';
+import { createTypedClient, usableResources } from '../../operations/pages/clients.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { fieldsOf, formOfKind, readForm } from './fields.ts';
 import { type FormProblem, problemOf, shownSecrets, validated } from './form.ts';
@@ -29,34 +29,34 @@ const kindPath = ({ name }: ClientKind) => `${newPath}/${encodeURIComponent(name
 interface CreateRoutesDependencies {
   config: Config;
   console: Console;
-  operationContext: OperationContext;
 }
 
 export async function clientCreateRoutes(
   app: FastifyInstance,
-  { console, config, operationContext }: CreateRoutesDependencies,
+  { console, config }: CreateRoutesDependencies,
 ): Promise<void> {
-  console.page(app, newPath, (admin) => {
-    const kinds = clientKinds.map((kind) => ({ name: kind.name, uri: kindPath(kind) }));
-    return admin.send('console-client-kinds', { kinds }, { section: 'clients' });
+  const kinds = clientKinds.map((kind) => ({ name: kind.name, uri: kindPath(kind) }));
+  console.page(app, newPath, (admin) => admin.send('console-client-kinds', { kinds }, { section: 'clients' }), {
+    needs: createTypedClient,
   });
 
-  console.page(app, `${newPath}/:kind`, (admin, request) => {
+  const showForm = (admin: AdminSession, request: FastifyRequest) => {
     const kind = kindOf(request.params);
     return show(admin, kind, formOfKind(kind), randomId());
-  });
+  };
+  console.page(app, `${newPath}/:kind`, showForm, { needs: createTypedClient });
 
   app.post(`${newPath}/:kind`, async (request, reply) => {
     const kind = kindOf(request.params);
     const action = kindPath(kind);
     // the id was made with the form: a form that is sent twice creates one client
     const { csrf, client_id: clientId = '' } = readParameters(bound, request.body);
-    const form = { csrf, action, shown: clientId, back: action, fresh: true };
+    const form = { csrf, action, shown: clientId, back: action, fresh: true, needs: createTypedClient };
     const admin = await console.submitted(request, reply, form);
     if (!admin) return reply;
     const made = await admin.once(() => make(admin, kind, clientId));
     if ('refused' in made) return made.refused();
-    const client = await findClient(operationContext.store, clientId);
+    const client = await admin.run(showClient, { id: clientId });
     return admin.send(
       'console-client-created',
       {
@@ -64,7 +64,7 @@ export async function clientCreateRoutes(
         kind: kind.name,
         credentials: shownSecrets(config.issuer, clientId, made),
         snippets: snippetsOf(kind, client, config.issuer),
-        ...(kind.resource && { resources: await resourcesOf(client) }),
+        ...(kind.resource && { resources: await resourcesOf(admin, client) }),
       },
       { section: 'clients' },
     );
@@ -77,11 +77,11 @@ export async function clientCreateRoutes(
     clientId: string,
   ): Promise<Refused | Pick<Partial<ShownCredentials>, 'clientSecret' | 'registrationAccessToken'>> {
     const typed = readForm(singleValued(admin.request.body), kind);
-    const read = await validated(typed, config, operationContext.store);
+    const read = await validated(admin, typed, config);
     if ('refusal' in read) return { refused: () => show(admin, kind, typed, clientId, read.refusal) };
     const { metadata, settings } = read;
     try {
-      const { client, shown } = await makeClient(operationContext, admin.by, clientId, metadata, settings, kind);
+      const { client, shown } = await admin.run(createTypedClient, { id: clientId, metadata, settings, kind });
       const { clientSecret, registrationAccessToken } = shown;
       // administrators manage the other clients
       return { clientSecret, ...(client.selfManaged && { registrationAccessToken }) };
@@ -94,8 +94,8 @@ export async function clientCreateRoutes(
   }
 
   /** The resources that the client has by its registration, for their pages. */
-  async function resourcesOf({ metadata }: Client): Promise<{ resource: string; uri: string }[]> {
-    const found = await operationContext.store.resources.findUsable(metadata.resource_uris ?? []);
+  async function resourcesOf(admin: AdminSession, { metadata }: Client): Promise<{ resource: string; uri: string }[]> {
+    const found = await admin.run(usableResources, metadata.resource_uris ?? []);
     return found.map(({ id, resource }) => ({ resource, uri: resourcePath(id) }));
   }
 

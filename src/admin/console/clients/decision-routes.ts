@@ -8,12 +8,10 @@ import { text } from '../../../oauth/text.ts';
 import type { FormView, Pages } from '../../../pages/views/index.ts';
 import type { LookAlike } from '../../../repositories/clients/client-review.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
-import type { Store } from '../../../repositories/store.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { decideClients, dismissLookAlike } from '../../operations/client-decisions.ts';
-import { findClient } from '../../operations/clients.ts';
-import { type OperationContext, run } from '../../operations/operation.ts';
-import { perform } from '../../perform.ts';
+import { clientPage, findClients, findKnownClient } from '../../operations/pages/clients.ts';
+import { reviewClients } from '../../operations/pages/client-reviews.ts';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
 import { around } from './routes.ts';
 import {
@@ -22,7 +20,6 @@ import {
   factsOf,
   historyOf,
   listPath,
-  lookUpReviews,
   nameReviewed,
   reviewFactsOf,
   waitingPath,
@@ -50,27 +47,25 @@ const dismissal = z.object({
 const pageLength = 20;
 
 interface ClientDecisionDependencies {
-  store: Store;
   console: Console;
-  operationContext: OperationContext;
 }
 
 export async function clientDecisionRoutes(
   app: FastifyInstance,
-  { console, store, operationContext }: ClientDecisionDependencies,
+  { console }: ClientDecisionDependencies,
 ): Promise<void> {
-  // not from the cache: the administrator decides about the version that the page shows
-  const find = (clientId: string) => findClient(store, clientId);
   const dismissPath = (clientId: string) => `${clientPath(clientId)}/look-alikes`;
 
-  console.page(app, waitingPath, (admin, request) => {
-    const { cursor } = readParameters(paged, request.query);
-    return showWaiting(admin, { cursor });
-  });
-
-  console.page(app, `${listPath}/:id`, async (admin, request) =>
-    showClient(admin, await find(readParameters(byId, request.params).id)),
+  console.page(
+    app,
+    waitingPath,
+    (admin, request) => showWaiting(admin, { cursor: readParameters(paged, request.query).cursor }),
+    { needs: findClients },
   );
+
+  console.page(app, `${listPath}/:id`, (admin, request) => showClient(admin, readParameters(byId, request.params).id), {
+    needs: clientPage,
+  });
 
   app.post(decidePath, async (request, reply) => {
     const sent = singleValued(request.body);
@@ -81,7 +76,7 @@ export async function clientDecisionRoutes(
       .map(([id = '', version]) => [readId(id), version] as const);
     const back = form.from === 'client' ? clientPath(shown[0]?.[0] ?? '') : waitingPath;
     const bound = { csrf: form.csrf, action: decidePath, shown: form.shown };
-    const admin = await console.submitted(request, reply, { ...bound, back, fresh: true });
+    const admin = await console.submitted(request, reply, { ...bound, back, fresh: true, needs: decideClients });
     if (!admin) return reply;
     const reason = form.reason?.trim() ?? '';
     const picked = shown
@@ -96,20 +91,22 @@ export async function clientDecisionRoutes(
     };
     if (!first) return showWaiting(admin, { ...typed, problem: 'nothing', status: 400 });
     if (refuses && reason === '') {
-      if (form.from === 'client') return showClient(admin, await find(first.client_id), 'reason');
+      if (form.from === 'client') return showClient(admin, first.client_id, 'reason');
       return showWaiting(admin, { ...typed, problem: 'reason', status: 400 });
     }
     const input = { decision: form.decision, clients: picked, ...(refuses && { reason }) };
-    const outcomes = await run(decideClients, operationContext, { params: {}, input, actor: admin.by });
+    const outcomes = await admin.run(decideClients, {}, input);
     const changed = outcomes.filter(({ outcome }) => outcome === 'changed');
     const gone = outcomes.filter(({ outcome }) => outcome === 'gone').length;
     const held = outcomes.filter(({ outcome }) => outcome === 'held');
     if (changed.length + held.length + gone === 0) {
       const stillWaits =
-        !refuses && picked.length === 1 && (await store.clients.find(first.client_id))?.pendingMetadata !== undefined;
+        !refuses &&
+        picked.length === 1 &&
+        (await admin.run(findKnownClient, first.client_id))?.pendingMetadata !== undefined;
       return admin.done(back, refuses ? 'client-refused' : stillWaits ? 'client-enabled' : 'client-approved');
     }
-    const names = (of: typeof outcomes) => Promise.all(of.map(({ clientId }) => nameOf(clientId)));
+    const names = (of: typeof outcomes) => Promise.all(of.map(({ clientId }) => nameOf(admin, clientId)));
     const decided = outcomes.length - changed.length - held.length - gone;
     const report = { decided, changed: await names(changed), held: await names(held), gone };
     return showWaiting(admin, { reason, report, status: 409 });
@@ -120,11 +117,10 @@ export async function clientDecisionRoutes(
     const { csrf, other, name, other_name: otherName, from } = readParameters(dismissal, request.body);
     const back = from === 'client' ? clientPath(id) : waitingPath;
     const bound = { csrf, action: dismissPath(id), shown: namesShown(other, name, otherName) };
-    const admin = await console.submitted(request, reply, { ...bound, back, fresh: true });
+    const admin = await console.submitted(request, reply, { ...bound, back, fresh: true, needs: dismissLookAlike });
     if (!admin) return reply;
     const input = { name, other_name: otherName };
-    const call = { params: { id, other }, input, actor: admin.by };
-    const dismissed = await perform(dismissLookAlike, operationContext, call);
+    const dismissed = await admin.perform(dismissLookAlike, { id, other }, input);
     return admin.done(back, 'refused' in dismissed ? 'look-alike-changed' : 'look-alike-dismissed');
   });
 
@@ -140,8 +136,8 @@ export async function clientDecisionRoutes(
       return { ...form, hidden: { ...form.hidden, ...names, ...(from && { from }) } };
     };
 
-  async function nameOf(clientId: string): Promise<string> {
-    const client = await store.clients.find(clientId);
+  async function nameOf(admin: AdminSession, clientId: string): Promise<string> {
+    const client = await admin.run(findKnownClient, clientId);
     return client ? displayName(clientId, client.metadata) : clientId;
   }
 
@@ -153,9 +149,9 @@ export async function clientDecisionRoutes(
     return { ...form, hidden: { ...form.hidden, shown: bound, ...(from && { 'client.0': 'on', from }) } };
   }
 
-  async function showClient(admin: AdminSession, client: Client, problem?: 'reason'): Promise<FastifyReply> {
-    const lookup = await lookUpReviews(store, [client]);
-    const history = await historyOf(store, client.clientId, lookup.origins.get(client.clientId));
+  async function showClient(admin: AdminSession, id: string, problem?: 'reason'): Promise<FastifyReply> {
+    const found = await admin.run(clientPage, id);
+    const { client, lookup } = found;
     const own = client.clientId === consoleClientId;
     const usable = client.status === 'enabled' && client.metadata.redirect_uris.length > 0 && !own;
     const decides = waits(client) || (client.status === 'disabled' && !client.uncollected);
@@ -163,7 +159,7 @@ export async function clientDecisionRoutes(
       'console-client',
       {
         ...factsOf(client, lookup, dismissalOn(admin, 'client')),
-        ...history,
+        ...historyOf(found),
         own,
         ...(decides && { decision: decisionForm(admin, [client], 'client') }),
         ...(usable && { tryUri: `/admin/try-it?client_id=${encodeURIComponent(client.clientId)}` }),
@@ -181,9 +177,10 @@ export async function clientDecisionRoutes(
     >,
   ): Promise<FastifyReply> {
     const { cursor, status, ...rest } = state;
-    const found = await store.clients.list({ waiting: true }, { limit: pageLength + 1, after: readCursor(cursor) });
+    const page = { limit: pageLength + 1, after: readCursor(cursor) };
+    const found = await admin.run(findClients, { filter: { waiting: true }, page });
     const shown = found.slice(0, pageLength);
-    const lookup = await lookUpReviews(store, shown);
+    const lookup = await admin.run(reviewClients, shown);
     return admin.send(
       'console-registrations',
       {

@@ -1,17 +1,16 @@
 // Serves the console's form that changes a client, with every member of the metadata.
 import { maxClientId } from '../../../oauth/client-document.ts';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Refused } from '../../../browser/form-outcomes.ts';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { conflict } from '../../../oauth/errors.ts';
-import { findClient, reviseClient } from '../../operations/clients.ts';
-import type { OperationContext } from '../../operations/operation.ts';
+import { showClient } from '../../operations/clients.ts';
+import { reviseTypedClient } from '../../operations/pages/clients.ts';
 import { isServiceScope, splitScope } from '../../../oauth/scope.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
-import type { Store } from '../../../repositories/store.ts';
 import { fieldsOf, formOfClient, readForm } from './fields.ts';
 import { type FormProblem, problemOf, shownSecrets, validated } from './form.ts';
 import { clientPath, listPath, named } from './view.ts';
@@ -28,27 +27,27 @@ const bound = z.object({
 
 interface EditRoutesDependencies {
   config: Config;
-  store: Pick<Store, 'clients' | 'resources' | 'scopes'>;
   console: Console;
-  operationContext: OperationContext;
 }
 
 export async function clientEditRoutes(
   app: FastifyInstance,
-  { console, store, config, operationContext }: EditRoutesDependencies,
+  { console, config }: EditRoutesDependencies,
 ): Promise<void> {
-  const find = (clientId: string) => findClient(store, clientId);
-
-  console.page(app, `${listPath}/:id/edit`, async (admin, request) => {
-    const client = await changeable(readParameters(byId, request.params).id);
+  const showForm = async (admin: AdminSession, request: FastifyRequest) => {
+    const client = await changeable(admin, readParameters(byId, request.params).id);
     return show(admin, client, formOfClient(client));
-  });
+  };
+
+  console.page(app, `${listPath}/:id/edit`, showForm, { needs: reviseTypedClient });
 
   app.post(`${listPath}/:id/edit`, async (request, reply) => {
     const { id } = readParameters(byId, request.params);
     const { csrf, version = '' } = readParameters(bound, request.body);
     const action = `${clientPath(id)}/edit`;
-    const admin = await console.submitted(request, reply, { csrf, action, shown: version, back: action, fresh: true });
+    const admin = await console.submitted(request, reply, {
+      ...{ csrf, action, shown: version, back: action, fresh: true, needs: reviseTypedClient },
+    });
     if (!admin) return reply;
     const saved = await admin.once(() => save(admin, id, version));
     if ('refused' in saved) return saved.refused();
@@ -56,7 +55,7 @@ export async function clientEditRoutes(
     const shown = shownSecrets(config.issuer, id, { clientSecret: saved.newSecret });
     return admin.send(
       'console-client-secrets',
-      { ...named(await find(id)), secrets: [], shown },
+      { ...named(await admin.run(showClient, { id })), secrets: [], shown },
       { section: 'clients' },
     );
   });
@@ -67,33 +66,27 @@ export async function clientEditRoutes(
     id: string,
     version: string,
   ): Promise<Refused | { newSecret: string | undefined }> {
-    const looked = await changeable(id);
+    const looked = await changeable(admin, id);
     const form = readForm(singleValued(admin.request.body));
     // the scopes that the form does not offer stay: those of APIs, and those for claims
     const kept = splitScope(looked.metadata.scope).filter((scope) => !isServiceScope(scope));
     const typed = kept.length > 0 ? { ...form, scope: [form['scope'] ?? '', ...kept].join(' ').trim() } : form;
-    const read = await validated(typed, config, store);
+    const read = await validated(admin, typed, config);
     if ('refusal' in read) return { refused: () => show(admin, looked, typed, read.refusal, version) };
     const { metadata, settings } = read;
     try {
       const decision = { ...settings, version: Number(version) };
-      const { newSecret } = await reviseClient(
-        operationContext,
-        admin.by,
-        id,
-        () => metadata,
-        () => decision,
-      );
+      const { newSecret } = await admin.run(reviseTypedClient, { id, metadata, decision });
       return { newSecret };
     } catch (error) {
       const problem = problemOf(error);
       // the form shows the present client again, with the typed values
-      return { refused: async () => show(admin, await changeable(id), typed, problem) };
+      return { refused: async () => show(admin, await changeable(admin, id), typed, problem) };
     }
   }
 
-  async function changeable(clientId: string): Promise<Client> {
-    const client = await find(clientId);
+  async function changeable(admin: AdminSession, clientId: string): Promise<Client> {
+    const client = await admin.run(showClient, { id: clientId });
     // the console creates and restores its own client
     if (clientId === consoleClientId) throw conflict('the client of the console cannot be changed here');
     return client;

@@ -7,15 +7,13 @@ import { isTypedName } from '../typed-name.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
-import { deleteClient, disableClient, findClient, renewSecrets } from '../../operations/clients.ts';
-import { type OperationContext, run } from '../../operations/operation.ts';
-import { perform } from '../../perform.ts';
+import { deleteClient, disableClient, renewSecrets, showClient } from '../../operations/clients.ts';
+import { clientEnd, maxCounted } from '../../operations/pages/clients.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import { clientSecrets, secretsOf, type ShownCredentials } from '../../../tokens/client-credentials.ts';
 import { shownSecrets } from './form.ts';
-import { clientPath, figuresOf, listPath, maxCounted, named } from './view.ts';
+import { clientPath, figuresOf, listPath, named } from './view.ts';
 import type { Config } from '../../../config.ts';
-import type { Store } from '../../../repositories/store.ts';
 
 const byId = z.object({ id: text(maxClientId) });
 const sent = z.object({
@@ -29,62 +27,65 @@ const sent = z.object({
 
 interface EndRoutesDependencies {
   config: Config;
-  store: Pick<Store, 'clientReview' | 'clients'>;
   console: Console;
-  operationContext: OperationContext;
 }
 
-export async function clientEndRoutes(
-  app: FastifyInstance,
-  { console, store, config, operationContext }: EndRoutesDependencies,
-): Promise<void> {
-  const find = (clientId: string) => findClient(store, clientId);
+export async function clientEndRoutes(app: FastifyInstance, { console, config }: EndRoutesDependencies): Promise<void> {
+  const find = (admin: AdminSession, id: string) => admin.run(showClient, { id });
   const secretsPath = (clientId: string) => `${clientPath(clientId)}/secrets`;
 
-  console.page(app, `${listPath}/:id/secrets`, async (admin, request) => {
-    return askForSecrets(admin, await find(readParameters(byId, request.params).id));
-  });
+  console.page(
+    app,
+    `${listPath}/:id/secrets`,
+    async (admin, request) => askForSecrets(admin, await find(admin, readParameters(byId, request.params).id)),
+    { needs: renewSecrets },
+  );
 
   app.post(`${listPath}/:id/secrets`, async (request, reply) => {
     const { id } = readParameters(byId, request.params);
     const { csrf, version = '' } = readParameters(sent, request.body);
     const action = secretsPath(id);
-    const admin = await console.submitted(request, reply, { csrf, action, shown: version, back: action, fresh: true });
+    const admin = await console.submitted(request, reply, {
+      ...{ csrf, action, shown: version, back: action, fresh: true, needs: renewSecrets },
+    });
     if (!admin) return reply;
     const typed = singleValued(request.body);
     const wanted = clientSecrets.filter((secret) => typed[secret] !== undefined);
-    if (wanted.length === 0) return askForSecrets(admin, await find(id), 'nothing');
+    if (wanted.length === 0) return askForSecrets(admin, await find(admin, id), 'nothing');
     const input = { secrets: wanted, version: Number(version) };
     const shown = await admin.once<Partial<ShownCredentials>>(async () => {
-      const renewed = await perform(renewSecrets, operationContext, { params: { id }, input, actor: admin.by });
+      const renewed = await admin.perform(renewSecrets, { id }, input);
       if ('done' in renewed) return renewed.done.shown;
-      return { refused: async () => askForSecrets(admin, await find(id), renewed.refused) };
+      return { refused: async () => askForSecrets(admin, await find(admin, id), renewed.refused) };
     });
     if ('refused' in shown) return shown.refused();
     return admin.send(
       'console-client-secrets',
-      { ...named(await find(id)), secrets: [], shown: shownSecrets(config.issuer, id, shown) },
+      { ...named(await find(admin, id)), secrets: [], shown: shownSecrets(config.issuer, id, shown) },
       { section: 'clients' },
     );
   });
 
   for (const operation of ['disable', 'delete'] as const) {
-    console.page(app, `${listPath}/:id/${operation}`, async (admin, request) => {
-      return confirm(admin, operation, await find(readParameters(byId, request.params).id));
-    });
+    const needs = operation === 'disable' ? disableClient : deleteClient;
+    console.page(
+      app,
+      `${listPath}/:id/${operation}`,
+      async (admin, request) => confirm(admin, operation, await find(admin, readParameters(byId, request.params).id)),
+      { needs },
+    );
 
     app.post(`${listPath}/:id/${operation}`, async (request, reply) => {
       const { id } = readParameters(byId, request.params);
       const { csrf, typed = '' } = readParameters(sent, request.body);
       const action = `${clientPath(id)}/${operation}`;
-      const admin = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
+      const admin = await console.submitted(request, reply, { csrf, action, back: action, fresh: true, needs });
       if (!admin) return reply;
-      const client = await find(id);
+      const client = await find(admin, id);
       if (asksName(operation, id) && !isTypedName(typed, displayName(id, client.metadata), id))
         return confirm(admin, operation, client, typed);
-      const call = { params: { id }, input: {}, actor: admin.by };
-      if (operation === 'disable') await run(disableClient, operationContext, call);
-      else await run(deleteClient, operationContext, call);
+      if (operation === 'disable') await admin.run(disableClient, { id });
+      else await admin.run(deleteClient, { id });
       return operation === 'disable'
         ? admin.done(clientPath(id), 'client-disabled')
         : admin.done(listPath, 'client-deleted');
@@ -114,10 +115,7 @@ export async function clientEndRoutes(
     typed?: string,
   ): Promise<FastifyReply> {
     const { clientId } = client;
-    const [figures, users] = await Promise.all([
-      store.clientReview.figures(clientId, maxCounted),
-      store.clientReview.signedInUsers(clientId, maxCounted),
-    ]);
+    const { figures, users } = await admin.run(clientEnd, clientId);
     return admin.send(
       'console-client-end',
       {

@@ -1,12 +1,12 @@
 // Validates the form of a client, and turns a refusal into the faults that the form shows.
 import type { Config } from '../../../config.ts';
-import { registrableApiScopes } from '../../../domain/resources/api-scopes.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../../oauth/client-metadata.ts';
 import { OAuthError } from '../../../oauth/errors.ts';
 import type { FaultView } from '../../../pages/views/parts.ts';
 import type { ClientChange } from '../../../repositories/clients/clients.ts';
-import type { Store } from '../../../repositories/store.ts';
 import type { ShownCredentials } from '../../../tokens/client-credentials.ts';
+import { givableScopes } from '../../operations/pages/clients.ts';
+import type { AdminSession } from '../admin-session.ts';
 import { faultsOf } from './faults.ts';
 import { clientOfForm } from './fields.ts';
 
@@ -19,9 +19,9 @@ export interface FormProblem {
 
 /** The typed values as valid metadata, or their faults. */
 export async function validated(
+  admin: AdminSession,
   typed: Record<string, string>,
   config: Config,
-  store: Pick<Store, 'resources' | 'scopes'>,
 ): Promise<{ metadata: ClientMetadata; settings: ClientChange } | { refusal: FormProblem }> {
   const { metadata, settings, faults } = clientOfForm(typed);
   const all: FormProblem['faults'] = { ...faultsOf(metadata), ...faults };
@@ -31,7 +31,7 @@ export async function validated(
   const refused = (of: FormProblem) => ({ refusal: { ...of, faults: { ...unnamed, ...of.faults } } });
   if (Object.keys(all).length > 0) return refused({ faults: all, status: 400 });
   try {
-    const apiScopes = await registrableApiScopes(store, metadata['scope'], { admin: true });
+    const apiScopes = await admin.run(givableScopes, metadata['scope']);
     const parsed = parseClientMetadata(metadata, { admin: true, apiScopes }, config);
     return 'client_name' in unnamed ? refused({ faults: {}, status: 400 }) : { metadata: parsed, settings };
   } catch (error) {

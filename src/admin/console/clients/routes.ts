@@ -1,7 +1,8 @@
 // Serves the console's list of clients.
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Console } from '../admin-session.ts';
+import { findClients } from '../../operations/pages/clients.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
 import { queryOf } from '../links.ts';
 import { cursorOf, readCursor } from '../../../domain/administration/paging.ts';
 import { readParameters } from '../../../server/parameters.ts';
@@ -9,7 +10,6 @@ import { text } from '../../../oauth/text.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import { listPath, rowOf, waitingPath } from './view.ts';
-import type { Store } from '../../../repositories/store.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';
 
 const filter = z.object({
@@ -23,22 +23,21 @@ const filter = z.object({
 const pageLength = 25;
 
 interface ConsoleClientsDependencies {
-  store: Store;
   pages: PageResponses;
   console: Console;
 }
 
 export async function consoleClientsEndpoint(app: FastifyInstance, options: ConsoleClientsDependencies): Promise<void> {
-  const { console, pages, store } = options;
+  const { console, pages } = options;
 
-  console.page(app, listPath, async (admin, request, reply) => {
+  const show = async (admin: AdminSession, request: FastifyRequest, reply: FastifyReply) => {
     const { q = '', status, registered, waiting, order = 'newest', cursor } = readParameters(filter, request.query);
     if (waiting === 'true') return pages.redirect(reply, waitingPath);
     const selfRegistered = registered === undefined ? undefined : registered === 'true';
-    const found = await store.clients.list(
-      { search: q, status, selfRegistered, oldestFirst: order === 'oldest' },
-      { limit: pageLength + 1, after: readCursor(cursor) },
-    );
+    const found = await admin.run(findClients, {
+      filter: { search: q, status, selfRegistered, oldestFirst: order === 'oldest' },
+      page: { limit: pageLength + 1, after: readCursor(cursor) },
+    });
     const filtered = q.trim() !== '' || status !== undefined || registered !== undefined;
     const filters = { q, status, registered };
     const ordered = { ...filters, order: order === 'oldest' ? order : undefined };
@@ -53,7 +52,9 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
       ...around(listPath, ordered, cursor, found, pageLength),
     };
     return admin.send('console-clients', data, { section: 'clients' });
-  });
+  };
+
+  console.page(app, listPath, show, { needs: findClients });
 }
 
 /** The addresses of the first and the next page, if they exist. */

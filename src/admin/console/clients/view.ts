@@ -1,31 +1,20 @@
 // Prepares clients for the console: the row of a list, the facts for a review, and the page of one client.
 import type { ClientRow, ClientState, ReviewFacts } from '../../../pages/views/console-clients.ts';
 import type { Pages } from '../../../pages/views/index.ts';
-import {
-  alike,
-  clientPath,
-  documentFacts,
-  heldBy,
-  hostFacts,
-  hostsOf,
-  type ReviewLookup,
-  lookUpReviews,
-  waitingAddresses,
-} from '../../client-review.ts';
+import { alike, clientPath, documentFacts, heldBy, hostFacts, waitingAddresses } from '../../client-review.ts';
 import { eventRows, linkedNames } from '../linked-names.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { entries, metadataDifference } from '../../../rules/clients/metadata-difference.ts';
-import type { ClientFigures, Origin } from '../../../repositories/clients/client-review.ts';
+import { type clientPage, maxCounted } from '../../operations/pages/clients.ts';
+import { hostsOf, type ReviewLookup } from '../../operations/pages/client-reviews.ts';
+import type { ClientFigures } from '../../../repositories/clients/client-review.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
-import type { Store } from '../../../repositories/store.ts';
 
 export const listPath = '/admin/clients';
 export const waitingPath = `${listPath}/waiting`;
 export const decidePath = `${listPath}/decide`;
-/** The maximum to which a figure of a client is counted. */
-export const maxCounted = 1000;
 
-export { clientPath, lookUpReviews };
+export { clientPath };
 
 /** Whether no administrator has let the client in; an address of it may wait for a second decision. */
 const isNew = ({ everEnabled, selfRegistered, approvedBy, refusalReason }: Client): boolean =>
@@ -135,24 +124,23 @@ export function factsOf(client: Client, lookup: ReviewLookup, dismissal: Dismiss
   };
 }
 
-/** Collects the figures, sessions, logouts and latest events of a client. @param origin how the client was created */
-export async function historyOf(
-  store: Store,
-  clientId: string,
-  origin: Origin | undefined,
-): Promise<Pick<ClientPage, 'figures' | 'most' | 'origin' | 'sessions' | 'logouts' | 'events' | 'auditUri'>> {
-  const [figures, sessions, logouts, events] = await Promise.all([
-    store.clientReview.figures(clientId, maxCounted),
-    store.clientReview.sessions(clientId, 10),
-    store.logoutDeliveries.list({ clientId, status: undefined }, { limit: 5, after: undefined }),
-    store.auditView.list({ clientId }, { limit: 10, before: undefined }),
-  ]);
-  const creation = origin && { actor: origin.by === 'administrator' ? origin.actor : undefined };
-  const [rows, linked] = await Promise.all([eventRows(store, events), linkedNames(store, creation ? [creation] : [])]);
+/** The figures, sessions, logouts and latest events of a client. */
+export function historyOf({
+  client,
+  origin,
+  creation,
+  figures,
+  sessions,
+  logouts,
+  events,
+  names,
+}: Awaited<ReturnType<(typeof clientPage)['handler']>>): Pick<
+  ClientPage,
+  'figures' | 'most' | 'origin' | 'sessions' | 'logouts' | 'events' | 'auditUri'
+> {
+  const creator = creation && linkedNames(names)(creation);
   return {
-    ...(origin && {
-      origin: { ...linked(creation!), ...(origin.address !== undefined && { address: origin.address }) },
-    }),
+    ...(origin && { origin: { ...creator, ...(origin.address !== undefined && { address: origin.address }) } }),
     figures: figuresOf(figures, ['sessions', 'accessTokens', 'refreshTokens', 'grants', 'settings', 'logouts']),
     most: maxCounted,
     sessions: sessions.map(({ sub, username, scope, offline, createdAt }) => ({
@@ -163,7 +151,7 @@ export async function historyOf(
       ...{ status, attempts, createdAt },
       ...(lastFailure !== undefined && { failure: lastFailure }),
     })),
-    events: rows,
-    auditUri: `/admin/audit?client=${encodeURIComponent(clientId)}`,
+    events: eventRows(names, events),
+    auditUri: `/admin/audit?client=${encodeURIComponent(client.clientId)}`,
   };
 }

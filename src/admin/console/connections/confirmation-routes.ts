@@ -1,12 +1,10 @@
 // Serves the console's page of the accounts whose address was confirmed by a word only, in the domains over which a connection has authority.
-import type { FastifyInstance, FastifyReply } from 'fastify';
-import { wordConfirmations } from '../../../domain/administration/confirmations.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Connection } from '../../../repositories/connections/connections.ts';
-import type { Store } from '../../../repositories/store.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { takeBackConfirmations } from '../../operations/confirmations.ts';
-import { findConnection } from '../../operations/connections.ts';
-import { type OperationContext, run } from '../../operations/operation.ts';
+import { showConnection } from '../../operations/connections.ts';
+import { confirmationsByWord } from '../../operations/pages/connections.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 
 const path = '/admin/connections';
@@ -17,33 +15,34 @@ const mostListed = 100;
 
 /** Leads from the page of a connection to that of the accounts, if there are any. */
 export async function confirmationsOf(
-  store: Store,
+  admin: AdminSession,
   connection: Connection,
 ): Promise<{ wordConfirmations?: { count: number; uri: string } }> {
-  const { count } = await wordConfirmations(store, connection, 0);
+  const { count } = await admin.run(confirmationsByWord, { connection, most: 0 });
   return count > 0 ? { wordConfirmations: { count, uri: pathOf(connection.id) } } : {};
 }
 
 /** After a change of a connection: the page of the accounts, if there are any; else the connection's own. */
 export async function doneWith(
   admin: AdminSession,
-  store: Store,
   connection: Connection,
   uri: string,
   notice: string,
 ): Promise<FastifyReply> {
-  const { wordConfirmations: found } = await confirmationsOf(store, connection);
+  const { wordConfirmations: found } = await confirmationsOf(admin, connection);
   return admin.done(found?.uri ?? uri, notice);
 }
 
 export async function consoleConfirmationsEndpoint(
   app: FastifyInstance,
-  { store, console, operationContext }: { store: Store; console: Console; operationContext: OperationContext },
+  { console }: { console: Console },
 ): Promise<void> {
-  console.page(app, `${path}/:id/word-confirmations`, async (admin, request) => {
-    const connection = await findConnection(store, (request.params as { id: string }).id);
+  const idOf = (request: FastifyRequest) => (request.params as { id: string }).id;
+
+  const show = async (admin: AdminSession, request: FastifyRequest) => {
+    const connection = await admin.run(showConnection, { id: idOf(request) });
     const { id, displayName, authoritativeDomains } = connection;
-    const { accounts, count } = await wordConfirmations(store, connection, mostListed);
+    const { accounts, count } = await admin.run(confirmationsByWord, { connection, most: mostListed });
     return admin.send(
       'console-word-confirmations',
       {
@@ -55,15 +54,19 @@ export async function consoleConfirmationsEndpoint(
       },
       { section: 'connections' },
     );
-  });
+  };
+
+  console.page(app, `${path}/:id/word-confirmations`, show, { needs: confirmationsByWord });
 
   app.post(`${path}/:id/word-confirmations`, async (request, reply) => {
-    const { id } = await findConnection(store, (request.params as { id: string }).id);
+    const id = idOf(request);
     const action = pathOf(id);
     const body = singleValued(request.body);
-    const admin = await console.submitted(request, reply, { csrf: body['csrf'], action, back: action, fresh: true });
+    const admin = await console.submitted(request, reply, {
+      ...{ csrf: body['csrf'], action, back: action, fresh: true, needs: takeBackConfirmations },
+    });
     if (!admin) return reply;
-    await run(takeBackConfirmations, operationContext, { params: { id }, input: {}, actor: admin.by });
+    await admin.run(takeBackConfirmations, { id });
     return admin.done(`${path}/${id}`, 'confirmations-taken-back');
   });
 }

@@ -4,13 +4,10 @@ import { notFound } from '../../../oauth/errors.ts';
 import type { Refusal } from '../../../oauth/refusals.ts';
 import type { DirectoryPages, TypedDirectory } from '../../../pages/views/directories.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
-import type { Store } from '../../../repositories/store.ts';
 import { singleValued } from '../../../server/parameters.ts';
-import { changeConnection, createConnection, findConnection } from '../../operations/connections.ts';
-import { approveImport, findImport, startImport, testConnection } from '../../operations/directories.ts';
-import { type OperationContext, run } from '../../operations/operation.ts';
-import { perform } from '../../perform.ts';
-import type { AdminSession, Console } from '../admin-session.ts';
+import { changeConnection, createConnection, showConnection } from '../../operations/connections.ts';
+import { approveImport, showImport, startImport, testConnection } from '../../operations/directories.ts';
+import type { AdminSession, Console, Needs } from '../admin-session.ts';
 import { refusedView } from '../refused.ts';
 import { confirmationsOf, doneWith } from './confirmation-routes.ts';
 import {
@@ -27,27 +24,29 @@ const connectionPath = (id: string) => `${path}/${id}`;
 export const directoryPath = (id: string) => `${connectionPath(id)}/directory`;
 
 interface ConsoleDirectoriesDependencies {
-  store: Store;
   console: Console;
-  operationContext: OperationContext;
 }
 
 export async function consoleDirectoriesEndpoint(
   app: FastifyInstance,
-  { store, console, operationContext }: ConsoleDirectoriesDependencies,
+  { console }: ConsoleDirectoriesDependencies,
 ): Promise<void> {
   const section = 'connections' as const;
   const idOf = (request: FastifyRequest) => (request.params as { id: string }).id;
-  const find = async (request: FastifyRequest) => {
-    const found = await findConnection(store, idOf(request));
+  const find = async (admin: AdminSession, request: FastifyRequest) => {
+    const found = await admin.run(showConnection, { id: idOf(request) });
     if (found.kind !== 'ldap') throw notFound('there is no such directory');
     return found;
   };
 
   /** Reads a form; undefined after an answer was sent. */
-  async function submitted(request: FastifyRequest, reply: FastifyReply, action: string, back = action) {
+  async function submitted(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { needs, action, back = action }: { needs: Needs; action: string; back?: string },
+  ) {
     const body = singleValued(request.body);
-    const admin = await console.submitted(request, reply, { csrf: body['csrf'], action, back, fresh: true });
+    const admin = await console.submitted(request, reply, { csrf: body['csrf'], action, back, fresh: true, needs });
     return admin && { admin, body };
   }
 
@@ -70,17 +69,17 @@ export async function consoleDirectoriesEndpoint(
     );
   };
 
-  console.page(app, newPath, (admin) => showForm(admin, emptyDirectoryForm));
+  console.page(app, newPath, (admin) => showForm(admin, emptyDirectoryForm), { needs: createConnection });
 
   app.post(newPath, async (request, reply) => {
-    const sent = await submitted(request, reply, newPath);
+    const sent = await submitted(request, reply, { needs: createConnection, action: newPath });
     if (!sent) return reply;
     const { admin, body } = sent;
     const typed = typedDirectory(body);
     const input = { ...directoryInputOf(typed, true), id: typed.id.trim(), kind: 'ldap' } as never;
-    const made = await perform(createConnection, operationContext, { params: {}, input, actor: admin.by });
+    const made = await admin.perform(createConnection, {}, input);
     if ('refused' in made) return showForm(admin, typed, undefined, made.refused);
-    return doneWith(admin, store, made.done, directoryPath(made.done.id), 'connection-made');
+    return doneWith(admin, made.done, directoryPath(made.done.id), 'connection-made');
   });
 
   async function show(
@@ -88,7 +87,7 @@ export async function consoleDirectoriesEndpoint(
     id: string,
     check?: DirectoryPages['console-directory']['check'],
   ): Promise<FastifyReply> {
-    const { connection, last } = await findImport(store, id);
+    const { connection, last } = await admin.run(showImport, { id });
     const { settings } = connection;
     const text = (name: string) => String(settings[name] ?? '');
     const { import: interval } = settings;
@@ -109,7 +108,7 @@ export async function consoleDirectoriesEndpoint(
           ...(connection.secretSince && { secretSince: connection.secretSince }),
           createdAt: connection.createdAt,
         },
-        ...(await confirmationsOf(store, connection)),
+        ...(await confirmationsOf(admin, connection)),
         ...{ editUri: `${directoryPath(id)}/edit`, deleteUri: `${connectionPath(id)}/delete` },
         testForm: admin.form(`${directoryPath(id)}/test`),
         ...(check && { check }),
@@ -126,52 +125,55 @@ export async function consoleDirectoriesEndpoint(
     );
   }
 
-  console.page(app, `${path}/:id/directory`, async (admin, request) => show(admin, (await find(request)).id));
+  console.page(app, `${path}/:id/directory`, async (admin, request) => show(admin, (await find(admin, request)).id), {
+    needs: showImport,
+  });
 
   app.post(`${path}/:id/directory/test`, async (request, reply) => {
-    const { id } = await find(request);
-    const sent = await submitted(request, reply, `${directoryPath(id)}/test`, directoryPath(id));
+    const id = idOf(request);
+    const form = { needs: testConnection, action: `${directoryPath(id)}/test`, back: directoryPath(id) };
+    const sent = await submitted(request, reply, form);
     if (!sent) return reply;
+    await find(sent.admin, request);
     const login = (sent.body['login'] ?? '').replaceAll('\0', '').trim().slice(0, 320);
-    const call = { params: { id }, input: login === '' ? {} : { login }, actor: sent.admin.by };
-    const { problem, groups } = await run(testConnection, operationContext, call);
+    const { problem, groups } = await sent.admin.run(testConnection, { id }, login === '' ? {} : { login });
     return show(sent.admin, id, { login, ...(problem ? { problem } : groups && { groups }) });
   });
 
   app.post(`${path}/:id/directory/import`, async (request, reply) => {
-    const { id } = await find(request);
-    const sent = await submitted(request, reply, `${directoryPath(id)}/import`, directoryPath(id));
+    const id = idOf(request);
+    const form = { needs: startImport, action: `${directoryPath(id)}/import`, back: directoryPath(id) };
+    const sent = await submitted(request, reply, form);
     if (!sent) return reply;
     const { admin, body } = sent;
+    await find(admin, request);
     const isApproval = body['act'] === 'approve';
-    const call = { params: { id }, actor: admin.by };
     const done = isApproval
-      ? await perform(approveImport, operationContext, {
-          ...call,
-          input: { disabled: Number(body['disabled'] ?? NaN) },
-        })
-      : await perform(startImport, operationContext, { ...call, input: { full: body['act'] === 'full' } });
+      ? await admin.perform(approveImport, { id }, { disabled: Number(body['disabled'] ?? NaN) })
+      : await admin.perform(startImport, { id }, { full: body['act'] === 'full' });
     // another administrator was first: the page shows the present state
     if ('refused' in done) return show(admin, id);
     return admin.done(directoryPath(id), isApproval ? 'import-approved' : 'import-started');
   });
 
-  console.page(app, `${path}/:id/directory/edit`, async (admin, request) => {
-    const connection = await find(request);
+  const showEdit = async (admin: AdminSession, request: FastifyRequest) => {
+    const connection = await find(admin, request);
     return showForm(admin, directoryFormOf(connection), connection);
-  });
+  };
+  console.page(app, `${path}/:id/directory/edit`, showEdit, { needs: changeConnection });
 
   app.post(`${path}/:id/directory/edit`, async (request, reply) => {
-    const connection = await find(request);
-    const { id } = connection;
-    const sent = await submitted(request, reply, `${directoryPath(id)}/edit`);
+    const id = idOf(request);
+    const form = { needs: changeConnection, action: `${directoryPath(id)}/edit` };
+    const sent = await submitted(request, reply, form);
     if (!sent) return reply;
     const { admin, body } = sent;
+    const connection = await find(admin, request);
     const typed = typedDirectory({ ...body, id });
     const input = { ...directoryInputOf(typed, false), version: Number(body['version']) } as never;
-    const changed = await perform(changeConnection, operationContext, { params: { id }, input, actor: admin.by });
+    const changed = await admin.perform(changeConnection, { id }, input);
     if ('refused' in changed) return showForm(admin, typed, connection, changed.refused);
-    return doneWith(admin, store, changed.done, directoryPath(id), 'connection-changed');
+    return doneWith(admin, changed.done, directoryPath(id), 'connection-changed');
   });
 }
 

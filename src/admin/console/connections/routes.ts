@@ -1,16 +1,20 @@
 // Serves the console's pages about connections: the list, one connection, and the forms that create, change and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../../../config.ts';
-import { profileOfConnection, variantOfConnection } from '../../../domain/connections/kinds.ts';
+import { type ConnectionKinds, profileOfConnection, variantOfConnection } from '../../../domain/connections/kinds.ts';
 import type { TypedConnection } from '../../../pages/views/connections.ts';
 import type { FormView } from '../../../pages/views/index.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
-import type { Store } from '../../../repositories/store.ts';
 import { singleValued } from '../../../server/parameters.ts';
-import { changeConnection, createConnection, deleteConnection, findConnection } from '../../operations/connections.ts';
-import { type OperationContext, run } from '../../operations/operation.ts';
-import { perform } from '../../perform.ts';
-import type { AdminSession, Console } from '../admin-session.ts';
+import {
+  changeConnection,
+  createConnection,
+  deleteConnection,
+  listConnections,
+  showConnection,
+} from '../../operations/connections.ts';
+import { withoutOtherWay } from '../../operations/pages/connections.ts';
+import type { AdminSession, Console, Needs } from '../admin-session.ts';
 import { refusedView } from '../refused.ts';
 import { isTypedName } from '../typed-name.ts';
 import { notFound } from '../../../oauth/errors.ts';
@@ -27,19 +31,18 @@ const pathOf = (id: string) => `${path}/${id}`;
 
 interface ConsoleConnectionsDependencies {
   config: Config;
-  store: Store;
   console: Console;
-  operationContext: OperationContext;
+  connectionKinds: ConnectionKinds;
 }
 
 export async function consoleConnectionsEndpoint(
   app: FastifyInstance,
-  { config, store, console, operationContext }: ConsoleConnectionsDependencies,
+  { config, console, connectionKinds }: ConsoleConnectionsDependencies,
 ): Promise<void> {
-  const find = (request: FastifyRequest) => findConnection(store, (request.params as { id: string }).id);
+  const idOf = (request: FastifyRequest) => (request.params as { id: string }).id;
+  const find = (admin: AdminSession, request: FastifyRequest) => admin.run(showConnection, { id: idOf(request) });
   /** Where its identities come from; several tenants have none in common. */
-  const issuerOf = (connection: Connection): string =>
-    profileOfConnection(operationContext.connectionKinds, connection)?.issuer ?? '';
+  const issuerOf = (connection: Connection): string => profileOfConnection(connectionKinds, connection)?.issuer ?? '';
   const addressOf = (id: string, name: string) => `${config.issuer}/connections/${id}/${name}`;
   const redirectUriOf = (id: string) => addressOf(id, 'callback');
   const logoutUrisOf = (id: string) => ({
@@ -49,14 +52,16 @@ export async function consoleConnectionsEndpoint(
   });
 
   /** Reads a form; undefined after an answer was sent. */
-  async function submitted(request: FastifyRequest, reply: FastifyReply, action: string) {
+  async function submitted(request: FastifyRequest, reply: FastifyReply, action: string, needs: Needs) {
     const body = singleValued(request.body);
-    const admin = await console.submitted(request, reply, { csrf: body['csrf'], action, back: action, fresh: true });
+    const admin = await console.submitted(request, reply, {
+      ...{ csrf: body['csrf'], action, back: action, fresh: true, needs },
+    });
     return admin && { admin, body };
   }
 
-  console.page(app, path, async (admin) => {
-    const connections = await store.connections.list();
+  const showList = async (admin: AdminSession) => {
+    const connections = await admin.run(listConnections, {});
     return admin.send(
       'console-connections',
       {
@@ -68,7 +73,8 @@ export async function consoleConnectionsEndpoint(
       },
       { section: 'connections' },
     );
-  });
+  };
+  console.page(app, path, showList, { needs: listConnections });
 
   const showForm = (
     admin: AdminSession,
@@ -99,38 +105,36 @@ export async function consoleConnectionsEndpoint(
     );
   };
 
-  console.page(app, newPath, (admin) =>
-    admin.send(
-      'console-connection-types',
-      { types: connectionTypes.map((type) => ({ name: type.name, uri: newPathOf(type) })) },
-      { section: 'connections' },
-    ),
-  );
+  const types = connectionTypes.map((type) => ({ name: type.name, uri: newPathOf(type) }));
+  console.page(app, newPath, (admin) => admin.send('console-connection-types', { types }, { section: 'connections' }), {
+    needs: createConnection,
+  });
 
   const typeIn = (request: FastifyRequest) => found(findType((request.params as { type: string }).type));
 
-  console.page(app, `${newPath}/:type`, async (admin, request) => {
+  const showNew = (admin: AdminSession, request: FastifyRequest) => {
     const type = typeIn(request);
     const { kind, preset } = type;
-    const variant = variantOfConnection(operationContext.connectionKinds, { kind, preset });
+    const variant = variantOfConnection(connectionKinds, { kind, preset });
     return showForm(admin, type, emptyForm(type, variant?.members));
-  });
+  };
+  console.page(app, `${newPath}/:type`, showNew, { needs: createConnection });
 
   app.post(`${newPath}/:type`, async (request, reply) => {
     const type = typeIn(request);
-    const sent = await submitted(request, reply, newPathOf(type));
+    const sent = await submitted(request, reply, newPathOf(type), createConnection);
     if (!sent) return reply;
     const { admin, body } = sent;
     const typed = typedIn(type, body);
     const { kind, preset } = type;
     const input = { ...inputOf(type, typed), id: typed['id']!.trim(), kind, ...(preset && { preset }) } as never;
-    const made = await perform(createConnection, operationContext, { params: {}, input, actor: admin.by });
+    const made = await admin.perform(createConnection, {}, input);
     if ('refused' in made) return showForm(admin, type, typed, undefined, made.refused);
-    return doneWith(admin, store, made.done, pathOf(made.done.id), 'connection-made');
+    return doneWith(admin, made.done, pathOf(made.done.id), 'connection-made');
   });
 
-  console.page(app, `${path}/:id`, async (admin, request) => {
-    const connection = await find(request);
+  const showOne = async (admin: AdminSession, request: FastifyRequest) => {
+    const connection = await find(admin, request);
     if (connection.kind === 'ldap') return admin.reply.redirect(config.basePath + directoryPath(connection.id), 303);
     const { settings } = connection;
     const text = (name: string) => (typeof settings[name] === 'string' ? settings[name] : '');
@@ -153,57 +157,61 @@ export async function consoleConnectionsEndpoint(
           logoutUris: logoutUrisOf(connection.id),
         }),
         ...(connection.keyPublic && { keyUri: addressOf(connection.id, 'jwks') }),
-        ...(await confirmationsOf(store, connection)),
+        ...(await confirmationsOf(admin, connection)),
         editUri: `${pathOf(connection.id)}/edit`,
         deleteUri: `${pathOf(connection.id)}/delete`,
       },
       { section: 'connections' },
     );
-  });
+  };
+  console.page(app, `${path}/:id`, showOne, { needs: showConnection });
 
-  console.page(app, `${path}/:id/edit`, async (admin, request) => {
-    const connection = await find(request);
+  const showEdit = async (admin: AdminSession, request: FastifyRequest) => {
+    const connection = await find(admin, request);
     if (connection.kind === 'ldap')
       return admin.reply.redirect(`${config.basePath}${directoryPath(connection.id)}/edit`, 303);
     const type = found(typeOf(connection));
     return showForm(admin, type, formOf(type, connection), connection);
-  });
+  };
+  console.page(app, `${path}/:id/edit`, showEdit, { needs: changeConnection });
 
   app.post(`${path}/:id/edit`, async (request, reply) => {
-    const connection = await find(request);
-    const { id } = connection;
-    const sent = await submitted(request, reply, `${pathOf(id)}/edit`);
+    const id = idOf(request);
+    const sent = await submitted(request, reply, `${pathOf(id)}/edit`, changeConnection);
     if (!sent) return reply;
     const { admin, body } = sent;
+    const connection = await find(admin, request);
     const type = found(typeOf(connection));
     const typed = typedIn(type, { ...body, id });
     const input = { ...inputOf(type, typed), version: Number(body['version']) } as never;
-    const changed = await perform(changeConnection, operationContext, { params: { id }, input, actor: admin.by });
+    const changed = await admin.perform(changeConnection, { id }, input);
     if ('refused' in changed) return showForm(admin, type, typed, connection, changed.refused);
-    return doneWith(admin, store, changed.done, pathOf(id), 'connection-changed');
+    return doneWith(admin, changed.done, pathOf(id), 'connection-changed');
   });
 
   const showDeletion = async (admin: AdminSession, { id, displayName }: Connection, typed?: string) =>
     admin.send(
       'console-connection-delete',
       {
-        ...{ id, name: displayName, uri: pathOf(id), people: await store.connections.withoutOtherWay(id) },
+        ...{ id, name: displayName, uri: pathOf(id), people: await admin.run(withoutOtherWay, id) },
         form: admin.form(`${pathOf(id)}/delete`),
         ...(typed !== undefined && { typed: typed.slice(0, 255), problem: 'typed' as const }),
       },
       { section: 'connections', status: typed === undefined ? 200 : 400 },
     );
 
-  console.page(app, `${path}/:id/delete`, async (admin, request) => showDeletion(admin, await find(request)));
+  console.page(app, `${path}/:id/delete`, async (admin, request) => showDeletion(admin, await find(admin, request)), {
+    needs: deleteConnection,
+  });
 
   app.post(`${path}/:id/delete`, async (request, reply) => {
-    const connection = await find(request);
-    const { id } = connection;
-    const sent = await submitted(request, reply, `${pathOf(id)}/delete`);
+    const id = idOf(request);
+    const sent = await submitted(request, reply, `${pathOf(id)}/delete`, deleteConnection);
     if (!sent) return reply;
     const { admin, body } = sent;
+    const connection = await find(admin, request);
     if (!isTypedName(body['typed'], id)) return showDeletion(admin, connection, body['typed'] ?? '');
-    await run(deleteConnection, operationContext, { params: { id }, input: {}, actor: admin.by });
+    await admin.run(deleteConnection, { id });
     return admin.done(path, 'connection-deleted');
   });
 }

@@ -1,8 +1,7 @@
 // Serves the console's pages that show one group, change its members, rename it and delete it.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { AdminSession, Console } from '../admin-session.ts';
+import type { AdminSession, Console, Needs } from '../admin-session.ts';
 import { eventRows } from '../linked-names.ts';
-import { unlessSeveral } from '../named-user.ts';
 import { fieldsOf, inputOf, namesOf, type Typed, typedIn, typedOf } from '../form.ts';
 import { refusedView } from '../refused.ts';
 import { isTypedName } from '../typed-name.ts';
@@ -11,50 +10,41 @@ import { readUserCursor, userCursorOf } from '../../../domain/administration/pag
 import type { Refusal } from '../../../oauth/refusals.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';
-import { changeGroup, changeMembers, deleteGroup, findGroup } from '../../operations/groups.ts';
-import type { OperationContext } from '../../operations/operation.ts';
-import { perform } from '../../perform.ts';
+import { changeGroup, changeMembers, deleteGroup, showGroup } from '../../operations/groups.ts';
+import { findMembers, groupPage } from '../../operations/pages/groups.ts';
 import { maxAtOnce } from '../../../domain/administration/groups.ts';
 import type { Group } from '../../../repositories/groups/groups.ts';
 import { guardedGroups } from '../../../domain/administration/guarded-groups.ts';
 import type { Config } from '../../../config.ts';
-import type { Store } from '../../../repositories/store.ts';
 
 const pageSize = 50;
 const path = '/admin/groups';
 /** How many unknown names the page shows again. */
 const maxUnknown = 20;
-const maxEvents = 10;
 
 export const groupUri = (name: string) => `${path}/${encodeURIComponent(name)}`;
 
 interface GroupPageRoutesDependencies {
   config: Config;
-  store: Store;
   console: Console;
-  operationContext: OperationContext;
 }
 
 export async function groupPageRoutes(
   app: FastifyInstance,
-  { store, console, config, operationContext }: GroupPageRoutesDependencies,
+  { console, config }: GroupPageRoutesDependencies,
 ): Promise<void> {
   const nameOf = (request: FastifyRequest) => (request.params as { name: string }).name;
 
-  const find = (name: string) => findGroup(store, name);
+  const find = (admin: AdminSession, request: FastifyRequest) => admin.run(showGroup, { name: nameOf(request) });
   const isGuarded = ({ name }: Group) => guardedGroups(config).includes(name);
 
-  /** The latest events of a group: each search reads a bounded number of events of its type. */
-  async function eventsOf(group: string) {
-    const types = ['group.created', 'group.changed', 'user.changed'] as const;
-    const page = { limit: maxEvents, before: undefined };
-    const found = await Promise.all(types.map((type) => store.auditSearch.search({ type, group }, page)));
-    const events = found.flatMap((one) => one.events);
-    return events.sort((a, b) => b.at.getTime() - a.at.getTime() || Number(b.id) - Number(a.id)).slice(0, maxEvents);
-  }
-
   /** Reads a form of one group; undefined after an answer was sent. */
-  async function submitted(request: FastifyRequest, reply: FastifyReply, form: 'members' | 'edit' | 'delete') {
+  async function submitted(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    form: 'members' | 'edit' | 'delete',
+    needs: Needs,
+  ) {
     const uri = groupUri(nameOf(request));
     const action = `${uri}/${form}`;
     const body = singleValued(request.body);
@@ -63,26 +53,24 @@ export async function groupPageRoutes(
       action,
       // the form for members is on the group's own page
       back: form === 'members' ? uri : action,
-      fresh: true,
+      ...{ fresh: true, needs },
     });
-    return admin && { admin, body, group: await find(nameOf(request)) };
+    return admin && { admin, body, group: await find(admin, request) };
   }
 
   async function show(
     admin: AdminSession,
     more: Pick<ConsoleGroupsPages['console-group'], 'typed' | 'refused'> = {},
   ): Promise<FastifyReply> {
-    const group = await find(nameOf(admin.request));
-    const uri = groupUri(group.name);
     const given = singleValued(admin.request.query);
     const q = given['q']?.replaceAll('\0', '').slice(0, 255);
     const after = readUserCursor('name', given['cursor']);
-    const found = await store.userSearch.find(
-      { group: group.name, words: q },
-      { order: 'name', limit: pageSize, after },
-    );
-    const subs = found.users.map(({ sub }) => sub);
-    const [events, sources] = await Promise.all([eventsOf(group.name), store.memberships.ofGroup(group.name, subs)]);
+    const { group, sources, events, names, ...page } = await admin.run(groupPage, {
+      ...{ name: nameOf(admin.request), words: q },
+      page: { order: 'name', limit: pageSize, after },
+    });
+    const found = page.members;
+    const uri = groupUri(group.name);
     const query = new URLSearchParams(q ? { q } : {});
     const { name, description, members, createdAt } = group;
     return admin.send(
@@ -108,7 +96,7 @@ export async function groupPageRoutes(
         editUri: `${uri}/edit`,
         deleteUri: `${uri}/delete`,
         usersUri: `/admin/users?${new URLSearchParams({ group: name })}`,
-        events: await eventRows(store, events),
+        events: eventRows(names, events),
         ...more,
         ...(after && { first: `${uri}?${query}` }),
         ...(found.next && { next: `${uri}?${query}&cursor=${userCursorOf(found.next)}` }),
@@ -117,20 +105,16 @@ export async function groupPageRoutes(
     );
   }
 
-  console.page(app, `${path}/:name`, (admin) => show(admin));
+  console.page(app, `${path}/:name`, (admin) => show(admin), { needs: groupPage });
 
   app.post(`${path}/:name/members`, async (request, reply) => {
-    const sent = await submitted(request, reply, 'members');
+    const sent = await submitted(request, reply, 'members', changeMembers);
     if (!sent) return reply;
     const { admin, group } = sent;
     const { remove, users: typed = '' } = sent.body;
     const uri = groupUri(group.name);
     const change = (input: { add: string[] } | { remove: string[] }) =>
-      perform(changeMembers, operationContext, {
-        params: { name: group.name },
-        input: input as never,
-        actor: admin.by,
-      });
+      admin.perform(changeMembers, { name: group.name }, input as never);
     if (remove !== undefined) {
       await change({ remove: [remove.replaceAll('\0', '')] });
       return admin.done(uri, 'member-removed');
@@ -141,7 +125,7 @@ export async function groupPageRoutes(
       show(admin, { typed, refused: refusedView({ code, member: 'users', params }, ['users']) });
     if (logins.length === 0) return again({ code: 'missing' });
     if (logins.length > maxAtOnce) return again({ code: 'entries', params: { most: String(maxAtOnce) } });
-    const search = await unlessSeveral(store.userBatches.named(logins.map((login) => login.replaceAll('\0', ''))));
+    const search = await admin.run(findMembers, logins);
     if ('several' in search) return again({ code: 'several-users', params: { name: search.several } });
     const { found } = search;
     const unknown = logins.filter((_login, index) => found[index] === undefined).slice(0, maxUnknown);
@@ -170,13 +154,12 @@ export async function groupPageRoutes(
     );
   }
 
-  console.page(app, `${path}/:name/edit`, async (admin, request) => {
-    const group = await find(nameOf(request));
-    return showEdit(admin, group);
+  console.page(app, `${path}/:name/edit`, async (admin, request) => showEdit(admin, await find(admin, request)), {
+    needs: changeGroup,
   });
 
   app.post(`${path}/:name/edit`, async (request, reply) => {
-    const sent = await submitted(request, reply, 'edit');
+    const sent = await submitted(request, reply, 'edit', changeGroup);
     if (!sent) return reply;
     const { admin, body, group } = sent;
     const form = groupForm(isGuarded(group));
@@ -184,8 +167,7 @@ export async function groupPageRoutes(
     const { name, ...change } = inputOf(form, typed);
     // an import may have created a group whose name this form refuses: an unchanged name is not checked
     const input = { ...change, ...(name !== group.name && { name: String(name) }) };
-    const params = { name: group.name };
-    const changed = await perform(changeGroup, operationContext, { params, input, actor: admin.by });
+    const changed = await admin.perform(changeGroup, { name: group.name }, input);
     if ('done' in changed) return admin.done(groupUri(changed.done.group.name), 'group-changed');
     return showEdit(admin, group, typed, changed.refused);
   });
@@ -211,15 +193,16 @@ export async function groupPageRoutes(
     );
   }
 
-  console.page(app, `${path}/:name/delete`, async (admin, request) => showDeletion(admin, await find(nameOf(request))));
+  console.page(app, `${path}/:name/delete`, async (admin, request) => showDeletion(admin, await find(admin, request)), {
+    needs: deleteGroup,
+  });
 
   app.post(`${path}/:name/delete`, async (request, reply) => {
-    const sent = await submitted(request, reply, 'delete');
+    const sent = await submitted(request, reply, 'delete', deleteGroup);
     if (!sent) return reply;
     const { admin, body, group } = sent;
     if (!isTypedName(body['typed'], group.name)) return showDeletion(admin, group, { typed: body['typed'] ?? '' });
-    const params = { name: group.name };
-    const deleted = await perform(deleteGroup, operationContext, { params, input: {}, actor: admin.by });
+    const deleted = await admin.perform(deleteGroup, { name: group.name });
     if ('refused' in deleted) return showDeletion(admin, group, { refusal: deleted.refused });
     return admin.done(path, 'group-deleted');
   });

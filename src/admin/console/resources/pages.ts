@@ -2,15 +2,14 @@
 import { resources } from '../../../entities/resources.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { clientPath } from '../../client-review.ts';
-import { metadataOf, resourceActs } from '../../operations/resources.ts';
+import { resourceActs, resourcePage } from '../../operations/resources.ts';
 import { entityPages } from '../entity-pages.ts';
 
 export const resourcePages = entityPages(resources, resourceActs, {
   known: ({ resource }) => resource,
-  async show(admin, resource, { config, store }, uris) {
-    const { clientId, accessTokenLifetime, requiredAcr } = resource;
-    const { uri, document } = metadataOf(config.issuer, resource);
-    const server = clientId === undefined ? undefined : await store.clients.find(clientId);
+  async show(admin, resource, uris) {
+    const { accessTokenLifetime, requiredAcr } = resource;
+    const { uri, document, server } = await admin.run(resourcePage, resource);
     return admin.send(
       'console-resource',
       {

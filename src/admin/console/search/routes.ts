@@ -1,39 +1,41 @@
 // Serves GET /admin/search: finds users, clients and groups, and redirects to the only match.
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { singleValued } from '../../../server/parameters.ts';
 import type { FoundThing } from '../../../pages/views/console-search.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import type { Group } from '../../../repositories/groups/groups.ts';
 import type { User } from '../../../repositories/users/users.ts';
-import type { Store } from '../../../repositories/store.ts';
+import { listGroups } from '../../operations/groups.ts';
+import { findClients } from '../../operations/pages/clients.ts';
+import { findUsers } from '../../operations/pages/users.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';
-import type { Console } from '../admin-session.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
 
 /** How many results of each kind the page shows; the list of that kind has all. */
 const maxShown = 8;
 const maxQuery = 255; // characters
 
 interface ConsoleSearchDependencies {
-  store: Pick<Store, 'clients' | 'groups' | 'userSearch' | 'users'>;
   pages: PageResponses;
   console: Console;
 }
 
 export async function consoleSearchEndpoint(
   app: FastifyInstance,
-  { store, console, pages }: ConsoleSearchDependencies,
+  { console, pages }: ConsoleSearchDependencies,
 ): Promise<void> {
-  console.page(app, '/admin/search', async (admin, request, reply) => {
+  const show = async (admin: AdminSession, request: FastifyRequest, reply: FastifyReply) => {
     const q = singleValued(request.query)['q']?.replaceAll('\0', '').trim().slice(0, maxQuery) ?? '';
     const limit = maxShown + 1;
-    const [users, clients, groups] =
+    const page = { limit, after: undefined };
+    const [users, clients, { groups }] =
       q === ''
-        ? [[], [], []]
+        ? [[], [], { groups: [] }]
         : await Promise.all([
-            usersOf(q, limit),
-            store.clients.list({ search: q }, { limit, after: undefined }),
-            store.groups.list({ words: q, limit }),
+            admin.run(findUsers, { words: q, limit }),
+            admin.run(findClients, { filter: { search: q }, page }),
+            admin.run(listGroups, {}, { q, limit }),
           ]);
     const query = new URLSearchParams({ q });
     const kinds = [
@@ -57,17 +59,9 @@ export async function consoleSearchEndpoint(
       },
       { section: 'search' },
     );
-  });
+  };
 
-  /** Finds users by words, and the user with exactly this subject. */
-  async function usersOf(q: string, limit: number): Promise<User[]> {
-    const [bySub, found] = await Promise.all([
-      store.users.find(q),
-      store.userSearch.find({ words: q }, { order: 'newest', limit }),
-    ]);
-    const others = found.users.filter(({ sub }) => sub !== bySub?.sub);
-    return bySub ? [bySub, ...others] : others;
-  }
+  console.page(app, '/admin/search', show, { needs: findUsers });
 }
 
 function userThing({ sub, username, email, claims, status }: User): FoundThing {

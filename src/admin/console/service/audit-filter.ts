@@ -5,8 +5,8 @@ import type { Pages } from '../../../pages/views/index.ts';
 import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
 import type { AuditSearch } from '../../../repositories/audit/audit-search.ts';
 import { tokenIssued, viewedTypes } from '../../../repositories/audit/audit-view.ts';
-import type { Store } from '../../../repositories/store.ts';
-import { userNamed } from '../named-user.ts';
+import { userNamed } from '../../operations/pages/names.ts';
+import type { AdminSession } from '../admin-session.ts';
 
 export interface AuditFilterRead {
   /** The typed values. */
@@ -19,22 +19,36 @@ export interface AuditFilterRead {
   faults: Pages['console-audit']['faults'];
 }
 
+const userOfAudit = userNamed('audit');
+
 /** In place of a member that is typed, a link names a user by sub alone, also one that is deleted: no name is read there (security R153). */
 const bySub = { actor: 'by', user: 'sub' } as const;
 const members = ['type', 'outcome', 'actor', 'user', 'client', 'address', 'since', 'until'] as const;
 
+const nameOf = (query: Record<string, string>, member: (typeof members)[number]) => {
+  const names = member === 'actor' || member === 'user' ? [bySub[member], member] : [member];
+  return names.find((one) => (query[one] ?? '') !== '') ?? member;
+};
+
+/** The given parameters of the filter, as a link repeats them. */
+export function readQuery(query: Record<string, string>): Record<string, string> {
+  const given = members.map((member) => {
+    const name = nameOf(query, member);
+    return [name, query[name]?.replaceAll('\0', '').trim().slice(0, 320) ?? ''] as const;
+  });
+  return Object.fromEntries(given.filter(([, value]) => value !== ''));
+}
+
 /** The filter names a user by user name or subject, and a deleted user by subject. */
 export async function readAuditFilter(
   query: Record<string, string>,
-  store: Pick<Store, 'users'>,
+  admin: Pick<AdminSession, 'run'>,
 ): Promise<AuditFilterRead> {
   const shown: AuditFilterView = {};
-  const read: Record<string, string> = {};
+  const read = readQuery(query);
   for (const member of members) {
-    const names = member === 'actor' || member === 'user' ? [bySub[member], member] : [member];
-    const name = names.find((one) => (query[one] ?? '') !== '') ?? member;
-    const value = query[name]?.replaceAll('\0', '').trim().slice(0, 320) ?? '';
-    if (value !== '') read[name] = shown[member] = value;
+    const value = read[nameOf(query, member)];
+    if (value !== undefined) shown[member] = value;
   }
   if (!viewedTypes.some((type) => type === shown.type)) delete shown.type;
   if (shown.outcome !== 'success' && shown.outcome !== 'failure') delete shown.outcome;
@@ -52,7 +66,7 @@ export async function readAuditFilter(
   const subOf = async (member: keyof typeof bySub) => {
     const typed = read[member];
     if (typed === undefined) return read[bySub[member]];
-    const named = await userNamed(store, typed);
+    const named = await admin.run(userOfAudit, typed);
     if (named === 'several') faults.push(member);
     return typeof named === 'object' ? named.sub : typed;
   };

@@ -1,7 +1,6 @@
 // Serves GET /admin/audit, GET /admin/audit/{id} and POST /admin/audit/export: searches the audit trail, shows one event, exports the found events.
 import { Readable } from 'node:stream';
-import type { FastifyInstance } from 'fastify';
-import { exportEvents } from '../../../domain/audit/audit-export.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { noStore } from '../../../server/errors.ts';
 import { eventRows } from '../linked-names.ts';
@@ -10,10 +9,10 @@ import { mediaTypes } from '../../../domain/users/user-records.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
 import { notFound } from '../../../oauth/errors.ts';
 import { maxScanned } from '../../../repositories/audit/audit-search.ts';
-import { isEventId, tokenIssued, viewedTypes } from '../../../repositories/audit/audit-view.ts';
-import { readAuditFilter, type AuditFilterRead } from './audit-filter.ts';
+import { isEventId, viewedTypes } from '../../../repositories/audit/audit-view.ts';
+import { readAuditFilter, type AuditFilterRead, readQuery } from './audit-filter.ts';
 import { queryOf } from '../links.ts';
-import type { Store } from '../../../repositories/store.ts';
+import { exportFound, findEvent, findEvents } from '../../operations/pages/service.ts';
 
 const list = '/admin/audit';
 const exportPath = `${list}/export`;
@@ -21,24 +20,19 @@ const section = 'audit';
 const limit = 50;
 const exportTimeout = 3_600_000; // milliseconds: ten million events take some minutes
 
-interface AuditRoutesDependencies {
-  store: Store;
-  console: Console;
-}
-
-export async function auditRoutes(app: FastifyInstance, { console, store }: AuditRoutesDependencies): Promise<void> {
-  console.page(app, list, async (admin, request) => {
+export async function auditRoutes(app: FastifyInstance, { console }: { console: Console }): Promise<void> {
+  const showList = async (admin: AdminSession, request: FastifyRequest) => {
     const query = singleValued(request.query);
-    const read = await readAuditFilter(query, store);
-    const { shown, faults } = read;
+    const read = await readAuditFilter(query, admin);
+    const { shown, faults, search, issues } = read;
     const before = query['before'] !== undefined && isEventId(query['before']) ? query['before'] : undefined;
-    const found = faults.length > 0 ? { events: [], next: undefined, cut: false } : await find(read, before);
-    const events = await eventRows(store, found.events);
+    const none = { events: [], next: undefined, cut: false, names: [] };
+    const found = faults.length > 0 ? none : await admin.run(findEvents, { search, issues, before, limit });
     const data: Omit<Pages['console-audit'], keyof ConsoleFrame> = {
       filter: shown,
       types: viewedTypes,
       faults,
-      events,
+      events: eventRows(found.names, found.events),
       ...(faults.length === 0 && !read.issues && { exportForm: exportForm(admin, read.query) }),
       ...(before !== undefined && { firstUri: list + queryOf(read.query) }),
       ...(found.next && { nextUri: list + queryOf({ ...read.query, before: found.next.id }) }),
@@ -48,31 +42,34 @@ export async function auditRoutes(app: FastifyInstance, { console, store }: Audi
       section,
       status: faults.length > 0 ? 400 : 200,
     });
-  });
+  };
+
+  console.page(app, list, showList, { needs: findEvents });
 
   app.post(exportPath, { handlerTimeout: exportTimeout }, async (request, reply) => {
     const body = singleValued(request.body);
-    const read = await readAuditFilter(body, store);
     const admin = await console.submitted(request, reply, {
-      ...{ csrf: body['csrf'], action: exportPath, back: list + queryOf(read.query) },
+      ...{ csrf: body['csrf'], action: exportPath, back: list + queryOf(readQuery(body)) },
       // the file contains the operations of all users
-      fresh: true,
+      ...{ fresh: true, needs: exportFound },
     });
     if (!admin) return reply;
+    const read = await readAuditFilter(body, admin);
     const format = body['format'] === 'jsonl' ? 'jsonl' : 'csv';
     if (read.faults.length > 0 || read.issues) throw notFound('this filter is not valid for an export');
-    const text = await exportEvents(store, admin.by, format, read.search, { ...read.shown });
+    const text = await admin.run(exportFound, { format, search: read.search, asked: { ...read.shown } });
     return noStore(reply)
       .header('content-disposition', `attachment; filename="audit.${format}"`)
       .type(`${mediaTypes[format]}; charset=utf-8`)
       .send(Readable.from(text));
   });
 
-  console.page(app, `${list}/:id`, async (admin, request) => {
+  const showEvent = async (admin: AdminSession, request: FastifyRequest) => {
     const { id = '' } = singleValued(request.params);
-    const event = /^\d{1,18}$/.test(id) ? await store.auditSearch.find(id) : undefined;
-    if (!event) throw notFound('there is no such event');
-    const [row] = await eventRows(store, [event]);
+    const found = await admin.run(findEvent, id);
+    if (!found) throw notFound('there is no such event');
+    const { event, names } = found;
+    const [row] = eventRows(names, [event]);
     const { actor, sub: user, clientId: client, address, type } = event;
     const others = Object.entries({ actor, user, client, address, type }).filter(([, value]) => value !== undefined);
     return admin.send(
@@ -87,22 +84,13 @@ export async function auditRoutes(app: FastifyInstance, { console, store }: Audi
       },
       { section },
     );
-  });
+  };
+
+  console.page(app, `${list}/:id`, showEvent, { needs: findEvent });
 
   function exportForm(admin: AdminSession, filter: AuditFilterRead['query']) {
     const form = admin.form(exportPath);
     return { ...form, hidden: { ...filter, ...form.hidden } };
-  }
-
-  /** Finds events, or issued tokens: those are no events, and are found while they are stored. */
-  async function find({ search, issues }: AuditFilterRead, before: string | undefined) {
-    if (!issues)
-      return store.auditSearch.search(search, { limit, before: before?.startsWith('token-') ? undefined : before });
-    const { actor, address, outcome, sub, clientId, since, until } = search;
-    if (actor !== undefined || address !== undefined || outcome === 'failure')
-      return { events: [], next: undefined, cut: false };
-    const events = await store.auditView.list({ type: tokenIssued, sub, clientId, since, until }, { limit, before });
-    return { events, next: events.length === limit ? events.at(-1) : undefined, cut: false };
   }
 }
 

@@ -6,13 +6,12 @@ import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { conflict, notFound } from '../../../oauth/errors.ts';
 import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from '../../../tokens/key-ring.ts';
-import { rotateKeys, withdrawKey } from '../../operations/keys.ts';
-import { type OperationContext, run } from '../../operations/operation.ts';
+import { listKeys, rotateKeys, withdrawKey } from '../../operations/keys.ts';
+import { secretKeys } from '../../operations/pages/service.ts';
 import { isTypedName } from '../typed-name.ts';
 import type { Pages } from '../../../pages/views/index.ts';
 import { queryOf } from '../links.ts';
 import type { Config } from '../../../config.ts';
-import type { Store } from '../../../repositories/store.ts';
 
 const list = '/admin/keys';
 const rotation = '/admin/keys/rotate';
@@ -34,21 +33,18 @@ const withdrawalForm = z.object({ csrf: text(100), kid: text(64), typed: text(10
 
 interface KeyRoutesDependencies {
   config: Config;
-  store: Pick<Store, 'instances' | 'sealedValues'>;
   keyRing: KeyRing;
   console: Console;
-  operationContext: OperationContext;
 }
 
 export async function keyRoutes(
   app: FastifyInstance,
-  { console, store, keyRing, config, operationContext }: KeyRoutesDependencies,
+  { console, keyRing, config }: KeyRoutesDependencies,
 ): Promise<void> {
   const { keyRotationInterval, keyPublicationLead: lead } = config.lifetimes;
 
-  console.page(app, list, async (admin) => {
-    const [keyIds, instances] = await Promise.all([store.sealedValues.keyIds(), store.instances.running()]);
-    const encrypting = instances.map(({ secretKeyId }) => secretKeyId);
+  const show = async (admin: AdminSession) => {
+    const { keyIds, encrypting } = await admin.run(secretKeys, undefined);
     const made = keyAlgorithms.map((alg) =>
       Math.max(...keyRing.keys.filter((key) => key.alg === alg).map(({ createdAt }) => createdAt.getTime())),
     );
@@ -70,12 +66,14 @@ export async function keyRoutes(
       },
       { section },
     );
-  });
+  };
+
+  console.page(app, list, show, { needs: listKeys });
 
   const serviceName = new URL(config.issuer).host;
 
   console.page(app, rotation, (admin) => askRotation(admin, { chosen: [...keyAlgorithms], immediate: false }), {
-    fresh: true,
+    ...{ fresh: true, needs: rotateKeys },
   });
 
   app.post(rotation, async (request, reply) => {
@@ -84,7 +82,7 @@ export async function keyRoutes(
       csrf: form.csrf,
       action: rotation,
       back: rotation,
-      fresh: true,
+      ...{ fresh: true, needs: rotateKeys },
     });
     if (!admin) return reply;
     const algorithms = keyAlgorithms.filter((alg) => form[`alg_${alg}`] === 'on');
@@ -94,7 +92,7 @@ export async function keyRoutes(
     // until they fetch the keys again, applications refuse tokens of a key that signs at once
     if (immediate && !isTypedName(form.typed, serviceName)) return askRotation(admin, { ...given, fault: 'typed' });
     const input = { immediate, algorithms };
-    await run(rotateKeys, operationContext, { params: {}, input, actor: admin.by });
+    await admin.run(rotateKeys, {}, input);
     return admin.done(list, 'keys-rotated');
   });
 
@@ -114,16 +112,18 @@ export async function keyRoutes(
       const { kid = '' } = singleValued(request.query);
       return askWithdrawal(admin, kid);
     },
-    { fresh: true },
+    { fresh: true, needs: withdrawKey },
   );
 
   app.post(withdrawal, async (request, reply) => {
     const { csrf, kid, typed = '' } = readParameters(withdrawalForm, request.body);
     const back = withdrawal + queryOf({ kid });
-    const admin = await console.submitted(request, reply, { csrf, action: withdrawal, shown: kid, back, fresh: true });
+    const admin = await console.submitted(request, reply, {
+      ...{ csrf, action: withdrawal, shown: kid, back, fresh: true, needs: withdrawKey },
+    });
     if (!admin) return reply;
     if (typed.trim() !== kid.slice(0, beginningLength)) return askWithdrawal(admin, kid, typed);
-    await run(withdrawKey, operationContext, { params: { kid }, input: {}, actor: admin.by });
+    await admin.run(withdrawKey, { kid });
     return admin.done(list, 'key-withdrawn');
   });
 

@@ -1,19 +1,18 @@
 // Serves GET /admin, the console's overview: pending approvals, the status of the service, recent events and totals.
 import type { FastifyInstance } from 'fastify';
-import { hostsOf } from '../../client-review.ts';
+import { hostsOf } from '../../operations/pages/client-reviews.ts';
+import { overview } from '../../operations/pages/service.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { alsoHead } from '../../../server/head.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { beginningOf, chart } from './chart.ts';
 import type { Config } from '../../../config.ts';
-import type { Store } from '../../../repositories/store.ts';
 import type { KeyRing } from '../../../tokens/key-ring.ts';
 import type { Database } from '../../../database/database.ts';
 import type { HourlyGrants } from '../../../domain/audit/hourly-grants.ts';
 import type { Console } from '../admin-session.ts';
 
-const maxShown = 5;
 /** Milliseconds after which the retention job counts as late; it runs every quarter of a minute. */
 const lateAfter = 5 * 60_000;
 /** Milliseconds of uncounted events after which the page says so. The job never counts the last minute. */
@@ -25,7 +24,6 @@ const rotationLateAfter = 60 * 60_000;
 
 interface OverviewRoutesDependencies {
   config: Config;
-  store: Pick<Store, 'clients' | 'hourlyCounts' | 'mails' | 'databaseStatus'>;
   keyRing: KeyRing;
   database: Pick<Database, 'connections'>;
   hourlyGrants: HourlyGrants;
@@ -34,7 +32,7 @@ interface OverviewRoutesDependencies {
 
 export async function overviewRoutes(
   app: FastifyInstance,
-  { console, store, keyRing, config, database, hourlyGrants }: OverviewRoutesDependencies,
+  { console, keyRing, config, database, hourlyGrants }: OverviewRoutesDependencies,
 ): Promise<void> {
   const started = new Date();
   console.page(
@@ -42,15 +40,9 @@ export async function overviewRoutes(
     '/admin',
     async (admin, request) => {
       const period = singleValued(request.query)['period'] === 'month' ? 'month' : 'day';
-      const state = await store.hourlyCounts.state();
+      const found = await admin.run(overview, (now) => beginningOf(period, now));
+      const { state, newest, counts, mails, amounts } = found;
       const { now } = state;
-      const [newest, counts, databaseState, mails, users, clients, sessions, events] = await Promise.all([
-        store.clients.list({ status: undefined, waiting: true }, { limit: maxShown, after: undefined }),
-        store.hourlyCounts.list(beginningOf(period, now)),
-        store.databaseStatus.database(),
-        store.mails.waiting(),
-        ...(['users', 'clients', 'sessions', 'auditEvents'] as const).map((of) => store.databaseStatus.amount(of)),
-      ]);
       if (hourlyGrants.uncounted > 0) {
         const hour = new Date(Math.floor(now.getTime() / 3_600_000) * 3_600_000);
         counts.push({ hour, kind: 'grant', count: hourlyGrants.uncounted });
@@ -81,10 +73,10 @@ export async function overviewRoutes(
           uri: `/admin/clients/${encodeURIComponent(clientId)}`,
         })),
         figures: [
-          { name: 'users', ...users!, uri: '/admin/users' },
-          { name: 'clients', ...clients!, uri: '/admin/clients' },
-          { name: 'sessions', ...sessions!, uri: '/admin/sessions' },
-          { name: 'events', ...events!, uri: '/admin/audit' },
+          { name: 'users', ...amounts.users, uri: '/admin/users' },
+          { name: 'clients', ...amounts.clients, uri: '/admin/clients' },
+          { name: 'sessions', ...amounts.sessions, uri: '/admin/sessions' },
+          { name: 'events', ...amounts.events, uri: '/admin/audit' },
         ],
         recent: [
           { name: 'signed-in', count: totals.signedIn, ...listOf('type=user.signed_in') },
@@ -95,7 +87,7 @@ export async function overviewRoutes(
         ],
         chart: shown,
         health: {
-          database: databaseState,
+          database: found.database,
           connections: database.connections(),
           keys: {
             uri: '/admin/keys',
@@ -117,6 +109,6 @@ export async function overviewRoutes(
       if (now.getTime() - state.countedUntil.getTime() > behindAfter) data.countedUntil = state.countedUntil;
       return admin.send('console-overview', data, { section: 'overview' });
     },
-    alsoHead,
+    { ...alsoHead, needs: overview },
   );
 }

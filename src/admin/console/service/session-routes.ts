@@ -1,6 +1,6 @@
 // Serves GET|POST /admin/sessions and GET|POST /admin/sessions/end: lists sessions, ends one, or ends all of one user.
 import { isIP } from 'node:net';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { browserName } from '../../../domain/sessions/browser-name.ts';
 import { clientLink, userLink } from '../linked-names.ts';
@@ -11,12 +11,9 @@ import { unlessGone } from '../../../pages/refused-operations.ts';
 import type { LinkedName } from '../../../pages/views/console-operations.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
 import { endSession, endSessions } from '../../operations/sessions.ts';
-import { type OperationContext, run } from '../../operations/operation.ts';
-import { findUser } from '../../operations/users.ts';
+import { findSessions, sessionsOfUser, userOfSessions } from '../../operations/pages/service.ts';
 import { queryOf } from '../links.ts';
-import type { Store } from '../../../repositories/store.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
-import { userNamed } from '../named-user.ts';
 import { isTypedName } from '../typed-name.ts';
 
 const limit = 50;
@@ -26,22 +23,15 @@ const endOne = z.object({ csrf: text(100), end: text(255), user: text(320).optio
 const endAll = z.object({ csrf: text(100), sub: text(255), typed: text(320).optional() });
 
 interface SessionRoutesDependencies {
-  store: Store;
   console: Console;
-  operationContext: OperationContext;
 }
 
-export async function sessionRoutes(
-  app: FastifyInstance,
-  { console, store, operationContext }: SessionRoutesDependencies,
-): Promise<void> {
+export async function sessionRoutes(app: FastifyInstance, { console }: SessionRoutesDependencies): Promise<void> {
   const list = '/admin/sessions';
   const confirmation = '/admin/sessions/end';
   const section = 'sessions';
 
-  const withSub = async (sub: string) => (sub.includes('\0') ? undefined : await store.users.find(sub)) ?? 'unknown';
-
-  console.page(app, list, async (admin, request) => {
+  const showList = async (admin: AdminSession, request: FastifyRequest) => {
     const { sub, user: typedUser = '', address: typedAddress = '', cursor } = singleValued(request.query);
     const typed = { user: typedUser.trim().slice(0, 320), address: typedAddress.trim().slice(0, 64) };
     // a link names a user by sub alone: no name is read there (security R153)
@@ -51,14 +41,17 @@ export async function sessionRoutes(
       address: typed.address || undefined,
     };
     const after = readCursor(cursor, isNumber);
-    const named = sub === undefined ? filter.user && (await userNamed(store, filter.user)) : await withSub(sub);
+    const named = await admin.run(userOfSessions, { sub, typed: filter.user });
     const person = typeof named === 'object' ? named : undefined;
     const isNoAddress = filter.address !== undefined && isIP(filter.address) === 0;
     const fault: Pages['console-sessions']['fault'] =
       named === 'unknown' ? 'user' : named === 'several' ? named : isNoAddress ? 'address' : undefined;
     const found = fault
       ? []
-      : await store.sessions.list({ sub: person?.sub, address: filter.address }, { limit, after });
+      : await admin.run(findSessions, {
+          filter: { sub: person?.sub, address: filter.address },
+          page: { limit, after },
+        });
     const last = found.length === limit ? found.at(-1) : undefined;
     const data: Omit<Pages['console-sessions'], keyof ConsoleFrame> = {
       sessions: found.map((session) => ({
@@ -80,24 +73,26 @@ export async function sessionRoutes(
       ...(person && found.length > 0 && { endAllUri: confirmation + queryOf({ sub: person.sub }) }),
     };
     return admin.send('console-sessions', data, { section, status: fault ? 400 : 200 });
-  });
+  };
+
+  console.page(app, list, showList, { needs: findSessions });
 
   // an operation that only ends a session must never wait for a new sign-in
   app.post(list, async (request, reply) => {
     const { csrf, end, user, address } = readParameters(endOne, request.body);
-    const admin = await console.submitted(request, reply, { csrf, action: list, back: list });
+    const admin = await console.submitted(request, reply, { csrf, action: list, back: list, needs: endSession });
     if (!admin) return reply;
     // the session may have ended already
-    const call = { params: { id: end }, input: {}, actor: admin.by };
-    await run(endSession, operationContext, call).catch(unlessGone);
+    await admin.run(endSession, { id: end }).catch(unlessGone);
     return admin.done(list + queryOf({ user: user || undefined, address: address || undefined }), 'session-ended');
   });
 
-  console.page(app, confirmation, (admin, request) => confirm(admin, singleValued(request.query)['sub'] ?? ''));
+  console.page(app, confirmation, (admin, request) => confirm(admin, singleValued(request.query)['sub'] ?? ''), {
+    needs: endSessions,
+  });
 
   async function confirm(admin: AdminSession, sub: string, typed?: string): Promise<FastifyReply> {
-    const person = await findUser(store, sub);
-    const found = await store.sessions.list({ sub }, { limit: maxCounted + 1, after: undefined });
+    const { user: person, sessions: found } = await admin.run(sessionsOfUser, { sub, limit: maxCounted + 1 });
     return admin.send(
       'console-sessions-end',
       {
@@ -116,11 +111,14 @@ export async function sessionRoutes(
   app.post(confirmation, async (request, reply) => {
     const { csrf, sub, typed = '' } = readParameters(endAll, request.body);
     const back = confirmation + queryOf({ sub });
-    const admin = await console.submitted(request, reply, { csrf, action: confirmation, shown: sub, back });
+    const admin = await console.submitted(request, reply, {
+      ...{ csrf, action: confirmation, shown: sub, back, needs: endSessions },
+    });
     if (!admin) return reply;
     // a name, and no new sign-in, for which ending sessions must never wait
-    if (!isTypedName(typed, (await findUser(store, sub)).username)) return confirm(admin, sub, typed);
-    await run(endSessions, operationContext, { params: { sub }, input: {}, actor: admin.by });
+    const { user } = await admin.run(sessionsOfUser, { sub, limit: 1 });
+    if (!isTypedName(typed, user.username)) return confirm(admin, sub, typed);
+    await admin.run(endSessions, { sub });
     return admin.done(list, 'sessions-ended');
   });
 }

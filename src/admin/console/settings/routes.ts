@@ -12,7 +12,6 @@ import type { MailTransport } from '../../../outbound/mail-transport.ts';
 import type { ConsoleSettingsPages, SettingView } from '../../../pages/views/console-settings.ts';
 import { readParameters } from '../../../server/parameters.ts';
 import { sendTestMail, TestMailFailed } from '../../operations/mail.ts';
-import { type OperationContext, run } from '../../operations/operation.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 
 const path = '/admin/settings';
@@ -27,12 +26,11 @@ interface SettingsDependencies {
   appearance: AppearanceService;
   mailTransport: MailTransport;
   console: Console;
-  operationContext: OperationContext;
 }
 
 export async function settingsRoutes(
   app: FastifyInstance,
-  { config, appearance, mailTransport, console, operationContext }: SettingsDependencies,
+  { config, appearance, mailTransport, console }: SettingsDependencies,
 ): Promise<void> {
   const groups = settingGroups();
   /** The settings whose default the service computes. */
@@ -41,14 +39,16 @@ export async function settingsRoutes(
     PASSWORD_HASH_CONCURRENCY: String(config.passwordHashConcurrency),
   };
 
-  console.page(app, path, (admin) => show(admin));
+  console.page(app, path, (admin) => show(admin), { needs: { permission: 'settings', act: 'read' } });
 
   app.post(testMailPath, async (request, reply) => {
     const { csrf } = readParameters(sent, request.body);
-    const admin = await console.submitted(request, reply, { csrf, action: testMailPath, back: path, fresh: true });
+    const admin = await console.submitted(request, reply, {
+      ...{ csrf, action: testMailPath, back: path, fresh: true, needs: sendTestMail },
+    });
     if (!admin) return reply;
     try {
-      await run(sendTestMail, operationContext, { params: {}, input: {}, actor: admin.by });
+      await admin.run(sendTestMail, {});
     } catch (error) {
       if (error instanceof TestMailFailed) return show(admin, { failure: error.failure, reason: error.reason });
       const wait = error instanceof OAuthError && error.status === 429 ? Number(error.headers['retry-after']) : 0;

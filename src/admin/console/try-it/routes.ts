@@ -1,6 +1,6 @@
 // Serves the console's "Try it": runs a real code flow with PKCE for a client, and shows each request and response to a developer.
 import { maxClientId } from '../../../oauth/client-document.ts';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { equalSecrets, randomSecret } from '../../../crypto/secrets.ts';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
@@ -14,12 +14,13 @@ import { methodOf } from '../../../oauth/registrable-values.ts';
 import { invalidRequest } from '../../../oauth/errors.ts';
 import { codeChallenge } from '../../../oauth/pkce.ts';
 import { sectorIdentifier } from '../../../oauth/subject-type.ts';
-import { createAdministration } from '../../../domain/administration/administration.ts';
+import type { ClientMetadata } from '../../../oauth/client-metadata.ts';
+import { showClient } from '../../operations/clients.ts';
+import { changeMetadata } from '../../operations/pages/clients.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import { idTokenView } from './id-token.ts';
 import { type Ask, parametersOf, walk } from './walk.ts';
 import type { Config } from '../../../config.ts';
-import type { Store } from '../../../repositories/store.ts';
 import type { ClientCache } from '../../../repositories/clients/client-cache.ts';
 import type { TokenService } from '../../../tokens/token-service.ts';
 import type { KeyRing } from '../../../tokens/key-ring.ts';
@@ -66,7 +67,6 @@ interface Flow {
 
 interface ConsoleTryItDependencies {
   config: Config;
-  store: Store;
   clients: ClientCache;
   tokens: TokenService;
   keyRing: KeyRing;
@@ -76,27 +76,25 @@ interface ConsoleTryItDependencies {
 }
 
 export async function consoleTryItEndpoint(app: FastifyInstance, options: ConsoleTryItDependencies): Promise<void> {
-  const { config, console, clients, pages, secretBox, store, tokens, keyRing } = options;
+  const { config, console, clients, pages, secretBox, tokens, keyRing } = options;
   const { issuer, basePath } = config;
   const cookieName = internalCookie('TRY_IT', issuer);
-  const administration = createAdministration(store);
   const callbackUri = issuer + callbackPath;
   const cookie = { httpOnly: true, sameSite: 'lax', secure: config.secureCookies, path: basePath + path } as const;
 
-  console.page(app, path, (admin, request) => {
-    const { client_id: clientId = '' } = readParameters(
-      z.object({ client_id: text(maxClientId).optional() }),
-      request.query,
-    );
-    return show(admin, clientId);
+  const chosen = z.object({ client_id: text(maxClientId).optional() });
+  console.page(app, path, (admin, request) => show(admin, readParameters(chosen, request.query).client_id ?? ''), {
+    needs: showClient,
   });
 
   app.post(redirectPath, async (request, reply) => {
     const { csrf, client_id: id, change } = readParameters(redirectChange, request.body);
     const back = pageOf(id);
-    const admin = await console.submitted(request, reply, { csrf, action: redirectPath, back, fresh: true });
+    const admin = await console.submitted(request, reply, {
+      ...{ csrf, action: redirectPath, back, fresh: true, needs: changeMetadata },
+    });
     if (!admin) return reply;
-    await administration.changeClient(admin.by, id, ({ metadata }) => {
+    const edit = (metadata: ClientMetadata) => {
       // the first redirect URI determines the sector of pairwise subjects
       if (metadata.redirect_uris.length === 0 && metadata.subject_type === 'pairwise')
         throw invalidRequest('a client with pairwise subjects needs a redirect URI of its own first');
@@ -104,15 +102,20 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
       const after = { ...metadata, redirect_uris: change === 'add' ? [...others, callbackUri] : others };
       if (after.redirect_uris.length > 0 && sectorIdentifier(after) !== sectorIdentifier(metadata))
         throw invalidRequest('this would change the sector of the client');
-      return { metadata: after };
-    });
-    clients.forget(id);
+      return after;
+    };
+    await admin.run(changeMetadata, { id, change: edit });
     return admin.done(back, change === 'add' ? 'callback-added' : 'callback-removed');
   });
 
   app.post(beginPath, async (request, reply) => {
     const { csrf, client_id: id, end, ...wished } = readParameters(beginning, request.body);
-    const admin = await console.submitted(request, reply, { csrf, action: beginPath, back: pageOf(id) });
+    const admin = await console.submitted(request, reply, {
+      csrf,
+      action: beginPath,
+      back: pageOf(id),
+      needs: showClient,
+    });
     if (!admin) return reply;
     const client = id === consoleClientId ? undefined : await clients.find(id);
     if (client?.status !== 'enabled' || !client.metadata.redirect_uris.includes(callbackUri)) return show(admin, id);
@@ -140,7 +143,7 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
     return pages.redirect(reply, `/authorize?${new URLSearchParams(parameters).toString()}`);
   });
 
-  console.page(app, callbackPath, async (admin, request, reply) => {
+  const showAnswer = async (admin: AdminSession, request: FastifyRequest, reply: FastifyReply) => {
     const answer = singleValued(request.query);
     const flow = await read(admin);
     if (!flow || flow.answer || !equalSecrets(flow.state, answer['state'] ?? ''))
@@ -156,11 +159,13 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
     keep(reply, flow);
     const form = admin.form(redeemPath);
     return result(admin, flow, client, { outcome: 'waiting', form });
-  });
+  };
+
+  console.page(app, callbackPath, showAnswer, { needs: showClient });
 
   app.post(redeemPath, async (request, reply) => {
     const { csrf, client_secret: secret } = readParameters(redeeming, request.body);
-    const admin = await console.submitted(request, reply, { csrf, action: redeemPath, back: path });
+    const admin = await console.submitted(request, reply, { csrf, action: redeemPath, back: path, needs: showClient });
     if (!admin) return reply;
     const flow = await read(admin);
     const client = flow && (await clients.find(flow.clientId));

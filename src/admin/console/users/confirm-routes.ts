@@ -3,15 +3,13 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { text } from '../../../oauth/text.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
-import type { Store } from '../../../repositories/store.ts';
 import { readParameters } from '../../../server/parameters.ts';
-import type { OperationContext } from '../../operations/operation.ts';
-import { changeUser, deleteUser, findUser } from '../../operations/users.ts';
-import { perform } from '../../perform.ts';
+import { maxCounted, userEnd } from '../../operations/pages/users.ts';
+import { changeUser, deleteUser, showUser } from '../../operations/users.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { refusedView } from '../refused.ts';
 import { isTypedName } from '../typed-name.ts';
-import { listPath, maxCounted, pathOf } from './view.ts';
+import { listPath, pathOf } from './view.ts';
 
 type ConfirmPage = ConsoleUsersPages['console-user-confirm'];
 
@@ -26,35 +24,33 @@ const changes = {
 const askForName: readonly ConfirmPage['operation'][] = ['make-admin', 'delete'];
 
 interface ConfirmRoutesDependencies {
-  store: Pick<Store, 'grants' | 'sessions' | 'users'>;
   console: Console;
-  operationContext: OperationContext;
 }
 
-export async function userConfirmRoutes(
-  app: FastifyInstance,
-  { store, console, operationContext }: ConfirmRoutesDependencies,
-): Promise<void> {
+export async function userConfirmRoutes(app: FastifyInstance, { console }: ConfirmRoutesDependencies): Promise<void> {
   for (const operation of ['disable', 'make-admin', 'no-admin', 'delete'] as const) {
     const asksName = askForName.includes(operation);
 
-    console.page(app, `${listPath}/:sub/${operation}`, (admin, request) =>
-      ask(admin, operation, readParameters(bySub, request.params).sub),
+    const needs = operation === 'delete' ? deleteUser : changeUser;
+    console.page(
+      app,
+      `${listPath}/:sub/${operation}`,
+      (admin, request) => ask(admin, operation, readParameters(bySub, request.params).sub),
+      { needs },
     );
 
     app.post(`${listPath}/:sub/${operation}`, async (request, reply) => {
       const { sub } = readParameters(bySub, request.params);
       const { csrf, typed } = readParameters(sent, request.body);
       const action = `${pathOf({ sub })}/${operation}`;
-      const admin = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
+      const admin = await console.submitted(request, reply, { csrf, action, back: action, fresh: true, needs });
       if (!admin) return reply;
-      const { username } = await findUser(store, sub);
+      const { username } = await admin.run(showUser, { sub });
       if (asksName && !isTypedName(typed, username)) return ask(admin, operation, sub, { typed, problem: 'typed' });
-      const call = { params: { sub }, actor: admin.by };
       const result =
         operation === 'delete'
-          ? await perform(deleteUser, operationContext, { ...call, input: {} })
-          : await perform(changeUser, operationContext, { ...call, input: changes[operation] });
+          ? await admin.perform(deleteUser, { sub })
+          : await admin.perform(changeUser, { sub }, changes[operation]);
       if ('refused' in result) return ask(admin, operation, sub, { typed, refused: refusedView(result.refused, []) });
       return operation === 'delete'
         ? admin.done(listPath, 'user-deleted')
@@ -68,11 +64,7 @@ export async function userConfirmRoutes(
     sub: string,
     { typed = '', problem, refused }: { typed?: string | undefined } & Pick<ConfirmPage, 'problem' | 'refused'> = {},
   ): Promise<FastifyReply> {
-    const user = await findUser(store, sub);
-    const [sessions, grants] = await Promise.all([
-      store.sessions.list({ sub }, { limit: maxCounted, after: undefined }),
-      store.grants.list(sub, { limit: maxCounted, after: undefined }),
-    ]);
+    const { user, sessions, grants } = await admin.run(userEnd, sub);
     return admin.send(
       'console-user-confirm',
       {
@@ -80,9 +72,7 @@ export async function userConfirmRoutes(
         username: user.username,
         userUri: pathOf(user),
         ...(refused?.code === 'links.undecided' && { connectionsUri: `${pathOf(user)}/connections` }),
-        sessions: sessions.length,
-        grants: grants.length,
-        most: maxCounted,
+        ...{ sessions, grants, most: maxCounted },
         form: admin.form(`${pathOf(user)}/${operation}`),
         ...(askForName.includes(operation) && { typed }),
         ...(problem && { problem }),

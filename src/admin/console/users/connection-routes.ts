@@ -4,11 +4,9 @@ import { z } from 'zod';
 import { invalidRequest } from '../../../oauth/errors.ts';
 import { text } from '../../../oauth/text.ts';
 import { isUnasked } from '../../../repositories/connections/linked-identities.ts';
-import type { Store } from '../../../repositories/store.ts';
 import { readParameters } from '../../../server/parameters.ts';
 import { keepLink, markBreakGlass, unlinkUser } from '../../operations/connections.ts';
-import { type OperationContext, run } from '../../operations/operation.ts';
-import { findUser } from '../../operations/users.ts';
+import { userConnections } from '../../operations/pages/users.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { listPath, pathOf } from './view.ts';
 
@@ -20,44 +18,36 @@ const sent = z.object({
 });
 
 interface ConnectionRoutesDependencies {
-  store: Store;
   console: Console;
-  operationContext: OperationContext;
 }
 
 export async function userConnectionRoutes(
   app: FastifyInstance,
-  { store, console, operationContext }: ConnectionRoutesDependencies,
+  { console }: ConnectionRoutesDependencies,
 ): Promise<void> {
   const path = `${listPath}/:sub/connections`;
   const addressOf = (sub: string) => `${pathOf({ sub })}/connections`;
   const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
 
-  console.page(app, path, (admin, request) => show(admin, subOf(request)));
+  console.page(app, path, (admin, request) => show(admin, subOf(request)), { needs: userConnections });
 
   app.post(path, async (request, reply) => {
     const { csrf, act, connection = '' } = readParameters(sent, request.body);
     const sub = subOf(request);
     const action = addressOf(sub);
-    const admin = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
+    const admin = await console.submitted(request, reply, {
+      ...{ csrf, action, back: action, fresh: true, needs: unlinkUser },
+    });
     if (!admin) return reply;
-    const { by: actor } = admin;
-    if (act === 'remove') await run(unlinkUser, operationContext, { params: { sub, connection }, input: {}, actor });
-    else if (act === 'keep') await run(keepLink, operationContext, { params: { sub, connection }, input: {}, actor });
-    else if (act !== undefined)
-      await run(markBreakGlass, operationContext, { params: { sub }, input: { marked: act === 'mark' }, actor });
+    if (act === 'remove') await admin.run(unlinkUser, { sub, connection });
+    else if (act === 'keep') await admin.run(keepLink, { sub, connection });
+    else if (act !== undefined) await admin.run(markBreakGlass, { sub }, { marked: act === 'mark' });
     else throw invalidRequest('there is no such action');
     return admin.done(action, act === 'remove' ? 'user-link-removed' : 'user-saved');
   });
 
   async function show(admin: AdminSession, sub: string): Promise<FastifyReply> {
-    const user = await findUser(store, sub);
-    const [links, connections, passkeys, breakGlass] = await Promise.all([
-      store.linkedIdentities.ofUser(sub),
-      store.connections.list(),
-      store.passkeys.list(sub),
-      store.breakGlass.has(sub),
-    ]);
+    const { user, links, connections, passkeys, breakGlass } = await admin.run(userConnections, sub);
     const open = links.filter((link) =>
       connections.some(({ id, status }) => id === link.connectionId && status === 'enabled'),
     );

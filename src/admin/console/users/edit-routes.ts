@@ -11,8 +11,14 @@ import { text } from '../../../oauth/text.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { maxPasswordLength } from '../../../rules/users/administration.ts';
-import type { OperationContext } from '../../operations/operation.ts';
-import { findUser } from '../../operations/users.ts';
+import {
+  changeTypedUser,
+  createTypedUser,
+  findKnownUser,
+  takenLogins,
+  userForm,
+} from '../../operations/pages/users.ts';
+import type { Attribute } from '../../../rules/claims/attributes.ts';
 import type { User } from '../../../repositories/users/users.ts';
 import { allUserFields, newUserFields, readUserForm, userFields, type UserFaults } from './fields.ts';
 import { answerInvitation, type Invited } from './invitation.ts';
@@ -20,7 +26,6 @@ import { attributeFields, readAttributeForm } from '../../../pages/attribute-fie
 import type { AttributeField } from '../../../pages/views/attribute-field.ts';
 import { listPath, pathOf } from './view.ts';
 import type { Config } from '../../../config.ts';
-import type { Store } from '../../../repositories/store.ts';
 import type { PasswordQueue } from '../../../domain/rate-limits/password-queue.ts';
 import type { PasswordPolicy } from '../../../domain/passwords/password-policy.ts';
 
@@ -43,20 +48,17 @@ interface Trouble {
 
 interface EditRoutesDependencies {
   config: Config;
-  store: Store;
   passwords: PasswordQueue;
   passwordPolicy: PasswordPolicy;
   console: Console;
-  operationContext: OperationContext;
 }
 
 export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDependencies): Promise<void> {
-  const { store, console, config } = options;
-  const { administration } = options.operationContext;
+  const { console, config } = options;
   const passwords = createPasswordChoice(options);
   const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
 
-  console.page(app, newPath, (admin) => show(admin, undefined, randomUUID()), { fresh: true });
+  console.page(app, newPath, (admin) => show(admin, undefined, randomUUID()), { fresh: true, needs: createTypedUser });
 
   app.post(newPath, async (request, reply) => {
     const { csrf, sub } = readParameters(ofNew, request.body);
@@ -65,7 +67,7 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
       action: newPath,
       shown: sub,
       back: newPath,
-      fresh: true,
+      ...{ fresh: true, needs: createTypedUser },
     });
     if (!admin) return reply;
     const made = await admin.once(() => make(admin, sub));
@@ -83,7 +85,7 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
   ): Promise<Refused | { username: string; invited: Invited | undefined }> {
     const isMade = { refused: () => admin.done(pathOf({ sub }), 'user-made') };
     // the form was sent before: its user exists
-    if (await store.users.find(sub)) return isMade;
+    if (await admin.run(findKnownUser, sub)) return isMade;
     const typed = singleValued(admin.request.body);
     const { change, faults } = readUserForm(typed, newUserFields);
     const { username = '', email } = change;
@@ -110,10 +112,10 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
       claims,
       passwordHash,
     };
-    const made = await unlessConflict(administration.createUser(admin.by, user, invitation?.delivery));
+    const made = await unlessConflict(admin.run(createTypedUser, { user, delivery: invitation?.delivery }));
     if (made === 'conflict') {
-      if (await store.users.find(sub)) return isMade;
-      return trouble({ ...(await taken(username, email)), status: 409 });
+      if (await admin.run(findKnownUser, sub)) return isMade;
+      return trouble({ ...(await taken(admin, username, email)), status: 409 });
     }
     const { user: created, expiresAt } = made.done;
     const link = invitation && { uri: invitation.uri, until: expiresAt?.getTime() };
@@ -124,62 +126,63 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
     app,
     `${listPath}/:sub/edit`,
     async (admin, request) => {
-      const user = await findUser(store, subOf(request));
-      return show(admin, user, versionOf(user));
+      const of = await admin.run(userForm, subOf(request));
+      return show(admin, of, versionOf(of.user));
     },
-    { fresh: true },
+    { fresh: true, needs: changeTypedUser },
   );
 
   app.post(`${listPath}/:sub/edit`, async (request, reply) => {
     const { csrf, version } = readParameters(ofOld, request.body);
     const sub = subOf(request);
     const action = `${pathOf({ sub })}/edit`;
-    const admin = await console.submitted(request, reply, { csrf, action, shown: version, back: action, fresh: true });
+    const admin = await console.submitted(request, reply, {
+      ...{ csrf, action, shown: version, back: action, fresh: true, needs: changeTypedUser },
+    });
     if (!admin) return reply;
-    const user = await findUser(store, sub);
+    const of = await admin.run(userForm, sub);
+    const { user, definitions } = of;
     const typed = singleValued(request.body);
     const { change, faults } = readUserForm(typed, allUserFields, user);
-    const definitions = await store.attributes.list();
     const { change: attributes, faults: attributeFaults } = readAttributeForm(definitions, typed, user.claims);
     if (Object.keys(faults).length + Object.keys(attributeFaults).length > 0)
-      return show(admin, user, version, { typed, faults, attributeFaults, status: 400 });
-    const saved = await unlessConflict(administration.changeUser(admin.by, sub, { ...change, attributes, version }));
+      return show(admin, of, version, { typed, faults, attributeFaults, status: 400 });
+    const saved = await unlessConflict(admin.run(changeTypedUser, { sub, change: { ...change, attributes, version } }));
     if (saved !== 'conflict') return admin.done(pathOf(user), 'user-saved');
     // the form shows the present user again, with the typed values
-    const now = await findUser(store, sub);
+    const now = await admin.run(userForm, sub);
+    const nowVersion = versionOf(now.user);
     const reason =
-      versionOf(now) === version
-        ? await taken(change.username, change.email, sub)
+      nowVersion === version
+        ? await taken(admin, change.username, change.email, sub)
         : { faults: {}, problem: 'changed' as const };
     const unique = definitions.filter((one) => one.unique && Object.hasOwn(attributes, one.name));
-    if (reason.problem === 'changed' && versionOf(now) === version && unique.length > 0) {
+    if (reason.problem === 'changed' && nowVersion === version && unique.length > 0) {
       const shared = Object.fromEntries(unique.map(({ name }) => [name, 'taken' as const]));
       return show(admin, now, version, { typed, faults: {}, attributeFaults: shared, status: 409 });
     }
-    return show(admin, now, versionOf(now), { typed, ...reason, status: 409 });
+    return show(admin, now, nowVersion, { typed, ...reason, status: 409 });
   });
 
   /** The fields, user name or email, whose texts name another user or a client. */
   async function taken(
+    admin: AdminSession,
     username: string | undefined,
     email: string | null | undefined,
     sub?: string,
   ): Promise<Pick<Trouble, 'faults' | 'problem'>> {
-    const [byName, byEmail] = await Promise.all(
-      [username, email].map((typed) => (typed ? store.users.isTaken(typed, sub) : false)),
-    );
+    const [byName, byEmail] = await admin.run(takenLogins, { logins: [username, email], sub });
     if (!byName && !byEmail) return { faults: {}, problem: 'changed' };
     return { faults: { ...(byName && { username: inUse }), ...(byEmail && { email: inUse }) } };
   }
 
   /** @param shown the version to which the form is bound, or the sub that a new user gets */
-  async function show(
+  function show(
     admin: AdminSession,
-    user: User | undefined,
+    { user, definitions }: { user?: User; definitions: readonly Attribute[] } = { definitions: [] },
     shown: string,
     trouble?: Trouble,
-  ): Promise<FastifyReply> {
-    const definitions = user ? await store.attributes.list() : [];
+  ): FastifyReply {
     const action = user ? `${pathOf(user)}/edit` : newPath;
     const form = admin.form(action, shown);
     form.hidden[user ? 'version' : 'sub'] = shown;

@@ -7,34 +7,31 @@ import { readParameters } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
 import { notFound } from '../../../oauth/errors.ts';
-import type { OperationContext } from '../../operations/operation.ts';
-import { findUser } from '../../operations/users.ts';
+import { removeSecondFactors } from '../../operations/pages/users.ts';
+import { listFactors } from '../../operations/sign-in-help.ts';
+import { showUser } from '../../operations/users.ts';
 import { listPath, pathOf } from './view.ts';
-import type { Store } from '../../../repositories/store.ts';
 
 const bySub = z.object({ sub: text(255) });
 const named = z.object({ id: text(100).optional() });
 const sent = named.extend({ csrf: text(100).optional() });
 
 interface FactorRoutesDependencies {
-  store: Store;
   authenticators: readonly Authenticator[];
   console: Console;
-  operationContext: OperationContext;
 }
 
 export async function userFactorRoutes(
   app: FastifyInstance,
-  { store, authenticators, console, operationContext }: FactorRoutesDependencies,
+  { authenticators, console }: FactorRoutesDependencies,
 ): Promise<void> {
-  const { administration } = operationContext;
   const signsInAlone = authenticators.filter(({ factors }) => factors === 2).map(({ id }) => id);
   const path = `${listPath}/:sub/second-factors/remove`;
   const addressOf = (sub: string) => `${pathOf({ sub })}/second-factors/remove`;
   const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
 
   console.page(app, path, (admin, request) => show(admin, subOf(request), readParameters(named, request.query).id), {
-    fresh: true,
+    ...{ fresh: true, needs: removeSecondFactors },
   });
 
   app.post(path, async (request, reply) => {
@@ -42,11 +39,13 @@ export async function userFactorRoutes(
     const sub = subOf(request);
     const action = addressOf(sub);
     const back = id === undefined ? action : `${action}?${new URLSearchParams({ id })}`;
-    const admin = await console.submitted(request, reply, { csrf, action, shown: id ?? '', back, fresh: true });
+    const admin = await console.submitted(request, reply, {
+      ...{ csrf, action, shown: id ?? '', back, fresh: true, needs: removeSecondFactors },
+    });
     if (!admin) return reply;
-    const user = await findUser(store, sub);
+    const { admin: keepsOne } = await admin.run(showUser, { sub });
     // an administrator keeps at least one method of signing in
-    const removed = await unlessConflict(administration.removeSecondFactor(admin.by, sub, id, user.admin));
+    const removed = await unlessConflict(admin.run(removeSecondFactors, { sub, id, keepsOne }));
     return removed === 'conflict'
       ? show(admin, sub, id, 'only-way')
       : admin.done(pathOf({ sub }), 'user-factor-removed');
@@ -58,8 +57,7 @@ export async function userFactorRoutes(
     id: string | undefined,
     problem?: 'only-way',
   ): Promise<FastifyReply> {
-    const user = await findUser(store, sub);
-    const all = await store.secondFactors.list(sub);
+    const { user, factors: all, recoveryCodes } = await admin.run(listFactors, { sub });
     const gone = id === undefined ? all : all.filter((factor) => factor.id === id);
     if (gone.length === 0) throw notFound('there is no such second factor');
     const left = all.filter((factor) => !gone.includes(factor));
@@ -71,7 +69,7 @@ export async function userFactorRoutes(
         ...{ username: user.username, userUri: pathOf(user), passwordUri: `${pathOf(user)}/password` },
         factors: gone.map((factor) => ({ kind: kindOf(authenticators, factor), name: factor.name })),
         left: left.length,
-        recoveryCodes: left.length > 0 ? 0 : await store.recoveryCodes.count(sub),
+        recoveryCodes: left.length > 0 ? 0 : recoveryCodes,
         shutOut: user.passwordHash === undefined && !left.some(({ kind }) => signsInAlone.includes(kind)),
         form,
         ...(problem && { problem }),

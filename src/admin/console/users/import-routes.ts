@@ -10,10 +10,8 @@ import type { ConsoleFrame } from '../../../pages/views/console.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { notFound } from '../../../oauth/errors.ts';
 import { userColumns } from '../../../rules/users/user-record.ts';
-import type { OperationContext } from '../../operations/operation.ts';
-import { createImports, type ImportInput, linesOf } from './import-runner.ts';
+import { type CheckResult, type ImportInput, type Imports, linesOf } from '../../operations/pages/user-imports.ts';
 import { listPath } from './view.ts';
-import type { Store } from '../../../repositories/store.ts';
 import type { BrowserSessions } from '../../../browser/session.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';
 
@@ -42,17 +40,14 @@ type Page = Omit<ConsoleUsersPages['console-users-import'], keyof ConsoleFrame>;
 type Shown = Pick<Page, 'result' | 'problem' | 'head'>;
 
 interface ImportRoutesDependencies {
-  store: Store;
   sessions: BrowserSessions;
   pages: PageResponses;
   console: Console;
-  operationContext: OperationContext;
+  imports: Imports;
 }
 
 export async function userImportRoutes(app: FastifyInstance, options: ImportRoutesDependencies): Promise<void> {
-  const { store, console, sessions } = options;
-  const imports = createImports(options.operationContext, app.log);
-  app.addHook('onClose', () => imports.stop());
+  const { imports, console, sessions } = options;
 
   console.page(
     app,
@@ -61,7 +56,7 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
       const page = pageOf(admin, randomUUID());
       return admin.send('console-users-import', page, { section });
     },
-    { fresh: true },
+    { fresh: true, needs: imports.check },
   );
 
   // the service reads such a long form from administrators only
@@ -70,7 +65,9 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
 
   app.post(path, { bodyLimit, handlerTimeout: checkTimeout, onRequest: onlyAdministrators }, async (request, reply) => {
     const { csrf, checked, id, act } = readParameters(sent, request.body);
-    const admin = await console.submitted(request, reply, { csrf, action: path, shown: id, back: path, fresh: true });
+    const admin = await console.submitted(request, reply, {
+      ...{ csrf, action: path, shown: id, back: path, fresh: true, needs: imports.begin },
+    });
     if (!admin) return reply;
     const body = singleValued(request.body);
     const input = readInput(body);
@@ -84,10 +81,10 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
     const shown = digestOf(id, input);
     const own = sessions.isOwnForm(request, checked, { action: path, shown, session: admin.session });
     if (act === 'import' && own) {
-      if (await imports.begin(id, admin.by, input)) return options.pages.redirect(reply, `${path}/${id}`);
+      if (await admin.run(imports.begin, { id, input })) return options.pages.redirect(reply, `${path}/${id}`);
       return again({ problem: 'busy' }, 409);
     }
-    const check = imports.check(admin.by, input);
+    const check = await admin.run(imports.check, input);
     const status = act === 'import' ? 409 : 200;
     const page: Page = {
       ...pageOf(admin, id, input, { confirmed: true }),
@@ -111,9 +108,9 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
     }
   });
 
-  console.page(app, `${path}/:id`, async (admin, request, reply) => {
+  const showImport = async (admin: AdminSession, request: FastifyRequest, reply: FastifyReply) => {
     const id = z.uuid().safeParse(readParameters(byId, request.params).id);
-    const found = id.success ? await store.userImports.find(id.data) : undefined;
+    const found = id.success ? await admin.run(imports.find, id.data) : undefined;
     if (!found) throw notFound('there is no such import: results are kept for a week');
     if (found.state === 'running') reply.header('refresh', String(refreshInterval));
     const { state, lines, line, created, updated, unchanged, refused, refusals, notes, startedAt } = found;
@@ -126,7 +123,9 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
       },
       { section },
     );
-  });
+  };
+
+  console.page(app, `${path}/:id`, showImport, { needs: imports.find });
 
   /** @param input what was sent, which the page shows again @param demands.confirmed whether the page can start the import */
   function pageOf(admin: AdminSession, id: string, input?: ImportInput, demands: { confirmed?: boolean } = {}): Page {
@@ -146,7 +145,7 @@ const stepOf = (page: Page, line: number, lines: number): Page => ({ ...page, ty
 
 /** Yields the page with the progress of the check, and returns the page with its result. */
 async function* stepsOf(
-  check: ReturnType<ReturnType<typeof createImports>['check']>,
+  check: AsyncGenerator<number, CheckResult>,
   page: Page,
   lines: number,
   log: { warn(line: object, message: string): void },

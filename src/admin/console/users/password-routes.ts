@@ -8,14 +8,12 @@ import { text } from '../../../oauth/text.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { maxPasswordLength } from '../../../rules/users/administration.ts';
 import { invalidRequest } from '../../../oauth/errors.ts';
-import type { OperationContext } from '../../operations/operation.ts';
+import { changeTypedUser } from '../../operations/pages/users.ts';
 import { createRecoveryLink } from '../../operations/sign-in-help.ts';
-import { findUser } from '../../operations/users.ts';
-import { perform } from '../../perform.ts';
+import { showUser } from '../../operations/users.ts';
 import type { User } from '../../../repositories/users/users.ts';
 import { listPath, pathOf } from './view.ts';
 import type { Config } from '../../../config.ts';
-import type { Store } from '../../../repositories/store.ts';
 import type { PasswordQueue } from '../../../domain/rate-limits/password-queue.ts';
 import type { PasswordPolicy } from '../../../domain/passwords/password-policy.ts';
 
@@ -32,15 +30,13 @@ const sent = z.object({
 
 interface PasswordRoutesDependencies {
   config: Config;
-  store: Store;
   passwords: PasswordQueue;
   passwordPolicy: PasswordPolicy;
   console: Console;
-  operationContext: OperationContext;
 }
 
 export async function userPasswordRoutes(app: FastifyInstance, options: PasswordRoutesDependencies): Promise<void> {
-  const { store, console, config } = options;
+  const { console, config } = options;
   const passwords = createPasswordChoice(options);
   const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
   const lifetimes = [...new Set([3600, 86_400, 7 * 86_400, config.lifetimes.recoveryLink])].sort((a, b) => a - b);
@@ -48,17 +44,19 @@ export async function userPasswordRoutes(app: FastifyInstance, options: Password
   console.page(
     app,
     `${listPath}/:sub/password`,
-    async (admin, request) => show(admin, await findUser(store, subOf(request))),
-    { fresh: true },
+    async (admin, request) => show(admin, await admin.run(showUser, { sub: subOf(request) })),
+    { fresh: true, needs: createRecoveryLink },
   );
 
   app.post(`${listPath}/:sub/password`, async (request, reply) => {
     const { csrf, act, lifetime, new_password: chosen } = readParameters(sent, request.body);
     const sub = subOf(request);
     const action = `${pathOf({ sub })}/password`;
-    const admin = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
+    const admin = await console.submitted(request, reply, {
+      ...{ csrf, action, back: action, fresh: true, needs: createRecoveryLink },
+    });
     if (!admin) return reply;
-    const user = await findUser(store, sub);
+    const user = await admin.run(showUser, { sub });
     if (act === 'link') {
       const seconds = lifetime === undefined ? config.lifetimes.recoveryLink : Number(lifetime);
       if (!lifetimes.includes(seconds)) throw invalidRequest('there is no such lifetime');
@@ -71,15 +69,14 @@ export async function userPasswordRoutes(app: FastifyInstance, options: Password
       reply.header('retry-after', '5');
       return show(admin, user, { problem: 'busy', status: 503 });
     }
-    await options.operationContext.administration.changeUser(admin.by, sub, {}, passwordHash);
+    await admin.run(changeTypedUser, { sub, change: {}, passwordHash });
     return admin.done(pathOf(user), 'user-password-set');
   });
 
   /** Makes a link by which a user chooses a password, and shows it once. @param lifetime in seconds */
   async function showLink(admin: AdminSession, user: User, lifetime: number): Promise<FastifyReply> {
-    const call = { params: { sub: user.sub }, input: { lifetime }, actor: admin.by };
     const link = await admin.once<{ uri: string; until: number }>(async () => {
-      const made = await perform(createRecoveryLink, options.operationContext, call);
+      const made = await admin.perform(createRecoveryLink, { sub: user.sub }, { lifetime });
       if ('refused' in made) return { refused: () => show(admin, { ...user, status: 'disabled' }, { status: 409 }) };
       const { recoveryUri: uri, expiresAt } = made.done;
       return { uri, until: expiresAt.getTime() };

@@ -3,54 +3,56 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Authenticator, kindOf } from '../../../authenticators/authenticator.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { eventRows } from '../linked-names.ts';
-import { readUserCursor, userCursorOf } from '../../../domain/administration/paging.ts';
+import { userCursorOf } from '../../../domain/administration/paging.ts';
 import { legible } from '../../../pages/claim-text.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import type { ConsoleFrame } from '../../../pages/views/console.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { groupName } from '../../../rules/users/administration.ts';
-import { attributesOf } from '../../../rules/claims/attributes.ts';
 import { namedClaims } from '../../../rules/claims/claims.ts';
 import { invalidRequest } from '../../../oauth/errors.ts';
 import { withdrawGrant } from '../../operations/grants.ts';
 import { changeMembers } from '../../operations/groups.ts';
 import { inviteUser, revokeInvitation } from '../../operations/invitations.ts';
-import { changeUser, findUser } from '../../operations/users.ts';
-import { type OperationContext, run } from '../../operations/operation.ts';
-import { perform } from '../../perform.ts';
+import { changeUser, listUsers, showUser } from '../../operations/users.ts';
+import { findKnownGroup, userPage } from '../../operations/pages/users.ts';
 import { faultOf, type Refusal } from '../../../oauth/refusals.ts';
 import type { RefusedView } from '../../../pages/views/parts.ts';
 import { refusedView } from '../refused.ts';
 import { answerInvitation, type Invited } from './invitation.ts';
-import { lineOf, listPath, maxCounted, pathOf, queryOfFilter, readFilter, shownFilter } from './view.ts';
+import { lineOf, listPath, pathOf, queryOfFilter, readFilter, shownFilter } from './view.ts';
 import type { Config } from '../../../config.ts';
-import type { Store } from '../../../repositories/store.ts';
 
 const pageSize = 50;
-/** How many groups the field for a group offers. */
-const maxOffered = 50;
 
 interface ConsoleUsersDependencies {
   config: Config;
-  store: Store;
   authenticators: readonly Authenticator[];
   console: Console;
-  operationContext: OperationContext;
 }
 
 export async function consoleUsersEndpoint(app: FastifyInstance, options: ConsoleUsersDependencies): Promise<void> {
-  const { config, store, authenticators, console, operationContext } = options;
+  const { config, authenticators, console } = options;
 
   const subOf = (request: FastifyRequest) => (request.params as { sub: string }).sub;
-  const find = (sub: string) => findUser(store, sub);
 
-  console.page(app, '/admin/users', async (admin, request) => {
+  const showList = async (admin: AdminSession, request: FastifyRequest) => {
     const given = singleValued(request.query);
     const order = given['order'] === 'name' ? 'name' : 'newest';
     const filter = readFilter(given);
     const shown = shownFilter(filter);
-    const after = readUserCursor(order, given['cursor']);
-    const found = await store.userSearch.find(filter, { order, limit: pageSize, after });
+    const { cursor } = given;
+    const { words: q, group, status, admin: onlyAdmins } = filter;
+    const input = {
+      order,
+      limit: pageSize,
+      cursor,
+      q,
+      group,
+      status,
+      ...(onlyAdmins && { admin: 'true' as const }),
+    } as const;
+    const found = await admin.run(listUsers, {}, input);
     const ordered = (by: typeof order) => `${listPath}?${new URLSearchParams({ ...queryOfFilter(filter), order: by })}`;
     const data: Omit<ConsoleUsersPages['console-users'], keyof ConsoleFrame> = {
       filter: { ...shown, order },
@@ -62,34 +64,22 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
         created: { uri: ordered('newest'), ...(order === 'newest' && { now: 'descending' }) },
       },
       broad: found.broad,
-      ...(after && { first: ordered(order) }),
+      ...(cursor !== undefined && { first: ordered(order) }),
       ...(found.next && { next: `${ordered(order)}&cursor=${userCursorOf(found.next)}` }),
     };
     return admin.send('console-users', data, { section: 'users' });
-  });
+  };
+
+  console.page(app, '/admin/users', showList, { needs: listUsers });
 
   async function show(
     admin: AdminSession,
     trouble?: Pick<ConsoleUsersPages['console-user'], 'problem' | 'refused' | 'typedGroup'>,
   ): Promise<FastifyReply> {
-    const user = await find(subOf(admin.request));
+    const { user, events, names, ...found } = await admin.run(userPage, subOf(admin.request));
     const { sub } = user;
-    const [sessions, grants, factors, recoveryCodes, groups, memberships, pending, connections, events] =
-      await Promise.all([
-        store.sessions.list({ sub }, { limit: maxCounted, after: undefined }),
-        store.grants.list(sub),
-        store.secondFactors.list(sub),
-        store.recoveryCodes.count(sub),
-        store.groups.list({ limit: maxOffered }),
-        store.memberships.ofUser(sub),
-        store.mailedLinks.findInvitation(sub),
-        connectionsOf(sub),
-        store.auditView.list({ sub }, { limit: 10, before: undefined }),
-      ]);
-    const isStandard = Object.keys(attributesOf(user.claims)).length === 0;
-    const labels = isStandard
-      ? {}
-      : Object.fromEntries((await store.attributes.list()).map(({ name, label }) => [name, label]));
+    const { sessions, grants, factors, recoveryCodes, groups, memberships, invitation, connections } = found;
+    const labels = Object.fromEntries(found.attributes.map(({ name, label }) => [name, label]));
     const isInvitable = user.status === 'enabled' && user.passwordHash === undefined && factors.length === 0;
     const removeUri = `${pathOf(user)}/second-factors/remove`;
     return admin.send(
@@ -123,7 +113,10 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
         recoveryCodes,
         ...(connections && { connections: { names: connections, uri: `${pathOf(user)}/connections` } }),
         ...(isInvitable && {
-          invitation: { byMail: config.smtpUrl !== undefined && user.email !== undefined, ...(pending && { pending }) },
+          invitation: {
+            byMail: config.smtpUrl !== undefined && user.email !== undefined,
+            ...(invitation && { pending: invitation }),
+          },
         }),
         // an invitation that was revoked can be sent again
         form: admin.repeatableForm(pathOf(user)),
@@ -131,7 +124,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
         passwordUri: `${pathOf(user)}/password`,
         removeUri,
         endUri: `/admin/sessions/end?${new URLSearchParams({ sub })}`,
-        events: await eventRows(store, events),
+        events: eventRows(names, events),
         auditUri: `/admin/audit?${new URLSearchParams({ sub: user.sub })}`,
         ...trouble,
       },
@@ -139,15 +132,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     );
   }
 
-  /** The names of the connections to which a user is linked; undefined where the service has none. */
-  async function connectionsOf(sub: string): Promise<string[] | undefined> {
-    const all = await store.connections.list();
-    if (all.length === 0) return undefined;
-    const links = await store.linkedIdentities.ofUser(sub);
-    return links.map((link) => all.find(({ id }) => id === link.connectionId)?.displayName ?? link.connectionId);
-  }
-
-  console.page(app, '/admin/users/:sub', (admin) => show(admin));
+  console.page(app, '/admin/users/:sub', (admin) => show(admin), { needs: userPage });
 
   app.post('/admin/users/:sub', async (request, reply) => {
     const path = pathOf({ sub: subOf(request) });
@@ -160,15 +145,15 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
       action: path,
       back: path,
       fresh: !ends,
+      needs: changeUser,
     });
     if (!admin) return reply;
-    const { by: actor } = admin;
-    const user = await find(subOf(request));
+    const user = await admin.run(showUser, { sub: subOf(request) });
     const { sub } = user;
-    const group = { name: body['group'] ?? '' };
+    const name = body['group'] ?? '';
     if (act === 'invite') {
       const invited = await admin.once<Invited>(async () => {
-        const made = await perform(inviteUser, operationContext, { params: { sub }, input: {}, actor });
+        const made = await admin.perform(inviteUser, { sub });
         if ('refused' in made) return { refused: () => show(admin, { problem: made.refused }) };
         const { uri, expiresAt } = made.done;
         return { uri, until: expiresAt?.getTime() };
@@ -177,35 +162,30 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
       return answerInvitation(config, admin, user, invited, false);
     }
     if (act === 'revoke-invitation') {
-      await run(revokeInvitation, operationContext, { params: { sub }, input: {}, actor });
+      await admin.run(revokeInvitation, { sub });
       return admin.done(path, 'invitation-revoked');
     }
-    if (act === 'withdraw') {
-      const params = { sub, client_id: body['client_id'] ?? '' };
-      await run(withdrawGrant, operationContext, { params, input: {}, actor });
-    } else if (act === 'leave')
-      await run(changeMembers, operationContext, { params: group, input: { remove: [sub] }, actor });
+    if (act === 'withdraw') await admin.run(withdrawGrant, { sub, client_id: body['client_id'] ?? '' });
+    else if (act === 'leave') await admin.run(changeMembers, { name }, { remove: [sub] });
     else if (act === 'join') {
-      const refused = await join(actor, sub, body['group'] ?? '');
-      if (refused) return show(admin, { refused, typedGroup: body['group'] ?? '' });
-    } else if (act === 'enable')
-      await run(changeUser, operationContext, { params: { sub }, input: { status: 'enabled' }, actor });
+      const refused = await join(admin, sub, name);
+      if (refused) return show(admin, { refused, typedGroup: name });
+    } else if (act === 'enable') await admin.run(changeUser, { sub }, { status: 'enabled' });
     else throw invalidRequest('there is no such action');
     return admin.done(path, 'user-saved');
   });
 
   /** Adds a user to an existing group, and keeps concurrent changes of the groups. */
-  async function join(actor: AdminSession['by'], sub: string, typed: string): Promise<RefusedView | undefined> {
+  async function join(admin: AdminSession, sub: string, typed: string): Promise<RefusedView | undefined> {
     const refused = (refusal: Pick<Refusal, 'code' | 'params'>) =>
       refusedView({ ...refusal, member: 'group' }, ['group']);
     const group = groupName.safeParse(typed);
     if (!group.success) return refused(faultOf(group.error.issues[0]!));
-    if (!(await store.groups.find(group.data))) return refused({ code: 'unknown' });
-    const call = { params: { name: group.data }, input: { add: [sub] }, actor };
-    const joined = await perform(changeMembers, operationContext, call);
+    if (!(await admin.run(findKnownGroup, group.data))) return refused({ code: 'unknown' });
+    const joined = await admin.perform(changeMembers, { name: group.data }, { add: [sub] });
     if ('refused' in joined) return refused(joined.refused);
     const { added, unchanged } = joined.done;
     if (added.length > 0 || unchanged.length === 0) return undefined;
-    return (await find(sub)).groups.includes(group.data) ? undefined : refused({ code: 'entries' });
+    return (await admin.run(showUser, { sub })).groups.includes(group.data) ? undefined : refused({ code: 'entries' });
   }
 }

@@ -4,8 +4,6 @@ import type { UserFilter } from '../../../repositories/users/user-search.ts';
 import type { User } from '../../../repositories/users/users.ts';
 
 export const listPath = '/admin/users';
-/** The maximum to which sessions and grants of a user are counted. */
-export const maxCounted = 100;
 
 export const pathOf = ({ sub }: Pick<User, 'sub'>): string => `${listPath}/${encodeURIComponent(sub)}`;
 

@@ -1,14 +1,12 @@
-// Runs imports in the background and stores their progress, so that an administrator can close the page and return to it.
-import type { Config } from '../../../config.ts';
+// Declares the console's imports of users. They run in the background and store their progress, so that an administrator can close the page and return to it.
 import { guardedGroups } from '../../../domain/administration/guarded-groups.ts';
 import { Readable } from 'node:stream';
 import { withNewDeadline } from '../../../database/deadline.ts';
 import { type ImportCounts, importFile, type ImportReport } from '../../../domain/users/user-transfer.ts';
 import type { TransferFormat } from '../../../domain/users/user-records.ts';
-import type { Administration } from '../../../domain/administration/administration.ts';
-import type { Store } from '../../../repositories/store.ts';
 import { maxRefusals, type ReportedRow, type UserImport } from '../../../repositories/users/user-imports.ts';
 import type { Actor } from '../../../repositories/audit/actor.ts';
+import { type OperationContext, pageOperation } from '../operation.ts';
 
 /** The users to import, with the options. */
 export interface ImportInput {
@@ -40,8 +38,10 @@ function keep(lists: Lists, { kind, line, column, reason }: Exclude<ImportReport
   if (list.length < maxRefusals) list.push({ line, column, reason });
 }
 
+export type Imports = ReturnType<typeof createImports>;
+
 export function createImports(
-  parts: { config: Config; store: Store; administration: Administration },
+  parts: Pick<OperationContext, 'config' | 'store' | 'administration'>,
   log: { warn(line: object, message: string): void },
 ) {
   const running = new Set<Promise<void>>();
@@ -71,36 +71,41 @@ export function createImports(
     }
   }
 
+  /**
+   * Yields the line that the check has reached, and returns the result.
+   * @throws HeadProblem before anything else, if the head is not that of a table of users
+   */
+  async function* check(by: Actor, input: ImportInput): AsyncGenerator<number, CheckResult> {
+    const lists = newLists();
+    const reports = read(by, input, true);
+    for (;;) {
+      const next = await reports.next();
+      if (next.done) return { counts: next.value, ...lists };
+      if (next.value.kind === 'progress') yield next.value.line;
+      else keep(lists, next.value);
+    }
+  }
+
   return {
     /** Stops each import after its present batch, and waits for that: the batch and the progress are stored. */
     async stop(): Promise<void> {
       closing = true;
       await Promise.all(running);
     },
-    /**
-     * Checks what an import would do. Yields the line that it has reached, and returns the result.
-     * @throws HeadProblem before anything else, if the head is not that of a table of users
-     */
-    async *check(by: Actor, input: ImportInput): AsyncGenerator<number, CheckResult> {
-      const lists = newLists();
-      const reports = read(by, input, true);
-      for (;;) {
-        const next = await reports.next();
-        if (next.done) return { counts: next.value, ...lists };
-        if (next.value.kind === 'progress') yield next.value.line;
-        else keep(lists, next.value);
-      }
-    },
-    /**
-     * Starts an import, unless one with this id was started before.
-     * @returns false if the maximum number of imports is running
-     */
-    async begin(id: string, by: Actor, input: ImportInput): Promise<boolean> {
-      if (running.size >= maxAtOnce && !(await parts.store.userImports.find(id))) return false;
-      if (!(await parts.store.userImports.insert(id, by.actor, linesOf(input.text)))) return true;
-      const work = run(id, by, input).finally(() => running.delete(work));
-      running.add(work);
-      return true;
-    },
+    /** Checks what an import would do. */
+    check: pageOperation('users', 'change', async (_context, input: ImportInput, by) => check(by, input)),
+    /** Starts an import, unless one with this id was started before; false if the maximum number of imports is running. */
+    begin: pageOperation(
+      'users',
+      'change',
+      async ({ store }, { id, input }: { id: string; input: ImportInput }, by) => {
+        if (running.size >= maxAtOnce && !(await store.userImports.find(id))) return false;
+        if (!(await store.userImports.insert(id, by.actor, linesOf(input.text)))) return true;
+        const work = run(id, by, input).finally(() => running.delete(work));
+        running.add(work);
+        return true;
+      },
+    ),
+    find: pageOperation('users', 'read', ({ store }, id: string) => store.userImports.find(id)),
   };
 }

@@ -1,0 +1,17 @@
+// Declares what the console's pages about connections read beside the operations of the API.
+import { wordConfirmations } from '../../../domain/administration/confirmations.ts';
+import type { Connection } from '../../../repositories/connections/connections.ts';
+import { pageOperation } from '../operation.ts';
+
+/** The accounts in the domains of a connection whose address was confirmed by a word only, listed up to `most`. */
+export const confirmationsByWord = pageOperation(
+  'connections',
+  'read',
+  ({ store }, { connection, most }: { connection: Connection; most: number }) =>
+    wordConfirmations(store, connection, most),
+);
+
+/** How many users have no other way to sign in than a connection. */
+export const withoutOtherWay = pageOperation('connections', 'read', ({ store }, id: string) =>
+  store.connections.withoutOtherWay(id),
+);
