@@ -74,7 +74,7 @@ test.each([
   expect(freshness(value)).toBe(seconds);
 });
 
-test('a host is trusted with its port, and only where the setting says so (protocols 5.5)', () => {
+test('a host is trusted with its port, and only if the setting says so (protocols 5.5)', () => {
   const hosts = ['a.example', 'b.example:8443'];
   const trusts = (clientDocuments: 'approval' | 'hosts' | 'automatic', address: string) =>
     isTrusted({ clientDocuments, clientDocumentHosts: hosts }, address);

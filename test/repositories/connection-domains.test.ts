@@ -27,7 +27,7 @@ const domainsOf = () =>
   service.database.sql('SELECT purpose, domain, connection_id FROM connection_domains ORDER BY purpose, domain');
 
 test.each(['domains', 'authoritative_domains'])(
-  'of several that get a domain at once in %s, one has it (federation 4)',
+  'if several connections get a domain at once in %s, one has it (federation 4)',
   async (member) => {
     for (let round = 0; round < 8; round++) {
       const answers = await Promise.all(
@@ -49,7 +49,7 @@ test.each(['domains', 'authoritative_domains'])(
   },
 );
 
-test('the rows follow the lists, and a deleted connection gives its domains up (federation 4)', async () => {
+test('the rows have the domains of the lists, and a deleted connection loses its domains (federation 4)', async () => {
   await change('one', { domains: ['corp.example', 'BÜCHER.example'], authoritative_domains: ['corp.example'] });
   expect(await domainsOf()).toEqual([
     { purpose: 'authority', domain: 'corp.example', connection_id: 'one' },

@@ -21,7 +21,7 @@ const claims = (count: number) =>
   Promise.all(Array.from({ length: count }, (_, index) => imports().claim(`run ${index}`)));
 const result = { state: 'done' as const, counts: { found: 1 }, full: true };
 
-test('one of many instances gets an import that is due, and none that is off or closed (federation 6)', async () => {
+test('one of many instances gets an import that is due, and no instance gets one that is off or whose connection is disabled (federation 6)', async () => {
   const got = (await claims(20)).flatMap((one) => one ?? []);
   expect(got.map(({ connectionId }) => connectionId)).toEqual(['due']);
   expect(got[0]).toMatchObject({ running: true, state: 'new', mark: undefined });
@@ -38,7 +38,7 @@ test('one of many instances gets an import that is due, and none that is off or 
   expect((await claims(5)).filter((one) => one !== undefined)).toHaveLength(1);
 });
 
-test('a run ends when the connection is disabled or its import is switched off, and begins anew afterwards (federation FR5, FR16)', async () => {
+test('a run ends when an administrator disables the connection or turns its import off, and starts again afterwards (federation FR5, FR16)', async () => {
   await service.database.sql(`UPDATE directory_imports SET holder = NULL, held_until = '-infinity'`);
   for (const [off, on] of [
     [`status = 'disabled'`, `status = 'enabled'`],
@@ -58,7 +58,7 @@ test('a run ends when the connection is disabled or its import is switched off, 
   }
 });
 
-test('a run that does not go on is taken over, and can no longer store its result (federation 6)', async () => {
+test('another instance takes over a run that has stopped, which can then no longer store its result (federation 6)', async () => {
   await service.database.sql(
     `UPDATE directory_imports SET holder = 'lost', held_until = now() - interval '1 second', requested_at = now()`,
   );

@@ -29,7 +29,7 @@ export interface Attempt {
   verifier: string;
 }
 
-/** What the request asks of the provider, beside the user's identity. */
+/** The demands of the request on the provider, beside the user's identity. */
 export interface Wishes {
   /** The user must sign in at the provider again. */
   login: boolean;

@@ -118,7 +118,7 @@ const askers = statement(
 
 export function clientDocumentsRepository(sql: Sql) {
   return {
-    /** Undefined for a client without a document. */
+    /** The state of a client's document; undefined for a client without a document. */
     async state(clientId: string): Promise<DocumentState | undefined> {
       const [row] = await sql.query<{ fresh: boolean; idle: boolean }>(state, [clientId]);
       return row && { isFresh: row.fresh, isIdle: row.idle };

@@ -76,7 +76,7 @@ export function address(value: unknown): Record<string, string> | undefined {
   return known;
 }
 
-/** What administrators set for a client beyond its registered scope. */
+/** The scopes and claim rules that administrators set for a client beyond its registered scope. */
 export interface ClaimsClient {
   ownScopes: OwnScopes;
   claimRules: readonly ClaimRule[];

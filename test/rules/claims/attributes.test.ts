@@ -22,7 +22,7 @@ describe('names', () => {
     ...['SUB', 'sub\u200b', '__proto__', 'constructor', '', '9a', 'a-b', 'a b', 'ä', 'x'.repeat(51)],
   ])('no attribute can be called %j (federation F62)', (name) => expect(isAttributeName(name)).toBe(false));
   test.each([...reservedClaims, 'SUB', 'Email_Verified', '__proto__', 'toString', 'a b', 'sub\u200b', '', 'a"b'])(
-    'nobody makes the claim %j (federation FR41, F62)',
+    'no attribute, scope or rule makes the claim %j (federation FR41, F62)',
     (name) => expect(mayMakeClaim(name)).toBe(false),
   );
 });

@@ -84,7 +84,7 @@ describe('what a client gets', () => {
   };
   const granted = { user, scopes: ['openid', 'email', 'staff', 'roles'], requested: undefined, registered: undefined };
 
-  test('an address by a rule is not the verified one (federation FR41)', () =>
+  test('an address that a rule makes is not marked as verified (federation FR41)', () =>
     expect(userinfoClaims(client, granted)).toEqual({ email: 'Harbour', department: 'Harbour', roles: ['admin'] }));
   test('the ID Token has roles and rules, and the rest only if it has all claims (federation 7)', () => {
     expect(idTokenClaims(client, granted, false).claims).toEqual({ roles: ['admin'], dept: 'Harbour' });
@@ -98,7 +98,7 @@ describe('what a client gets', () => {
     expect(foreign.made).toEqual({ dept: 'Harbour' });
     expect(JSON.stringify(foreign)).not.toContain('admin');
   });
-  test('groups beyond 6 KiB are left out of the ID Token, and are at UserInfo (federation F65)', () => {
+  test('groups beyond 6 KiB are left out of the ID Token, and UserInfo has them (federation F65)', () => {
     const many = { ...user, groups: Array.from({ length: 5000 }, (_, index) => `${index}`.padStart(200, 'g')) };
     const asked = { ...granted, user: many, scopes: ['openid', 'groups'] };
     const { claims, groupsOmitted } = idTokenClaims({ ownScopes: {}, claimRules: [] }, asked, true);

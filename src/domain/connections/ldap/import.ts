@@ -1,4 +1,4 @@
-// Imports the users of a directory: makes, changes, disables and enables them here (federation 6).
+// Imports the users of a directory: makes, changes, disables and enables their accounts (federation 6).
 import { createHash, randomUUID } from 'node:crypto';
 import { associatedDataOf } from '../../../repositories/keys/sealed-values.ts';
 import type { SecretBox } from '../../../crypto/secret-box.ts';
