@@ -12,8 +12,9 @@ import { operations } from '../../src/admin/operations/index.ts';
 import type { Operation } from '../../src/admin/operations/operation.ts';
 import { type EntityRules, entityAdministration } from '../../src/domain/administration/entities.ts';
 import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
-import { answerOf, columnsOf, type Entity, entity, member, membersOf } from '../../src/entities/entity.ts';
+import { answerOf, columnsOf, type Entity, entity, type Input, member, membersOf } from '../../src/entities/entity.ts';
 import { displayText } from '../../src/oauth/client-metadata.ts';
+import { invalidRequest } from '../../src/oauth/errors.ts';
 import { refusal } from '../../src/oauth/refusals.ts';
 import { entityTable } from '../../src/repositories/entities.ts';
 import { runCommand } from '../helpers/command-line.ts';
@@ -37,6 +38,11 @@ const beacons = entity({
     range: member('How far it is seen, in miles.', z.int().min(1).max(40), { form: 'number', group: 'more' }),
     keeper: member('The client that keeps it.', z.string(), { refers: 'clients', form: 'text', group: 'more' }),
     issuer: member('Whose statements it believes.', z.string(), { trust: true, form: 'address', group: 'more' }),
+    flash: member('Whether it flashes, which a red one must not.', z.boolean(), {
+      start: false,
+      form: 'check',
+      when: (values: Input) => values['color'] === 'green',
+    }),
     unlock_key: member('What switches it on.', z.string().min(4), { secret: true, form: 'secret' }),
   },
 });
@@ -59,6 +65,10 @@ const acts = entityOperations(beacons, {
     change: ({ name }) => `Changed ${name}.`,
     delete: ({ name }) => `Deleted ${name}.`,
   },
+  answer: ({ range }) => ({ far: range !== undefined && range > 10 }),
+  before(_context, { name }) {
+    if (name === 'Sun') throw invalidRequest(refusal('invalid', 'name'));
+  },
   repository: ({ store }) => store.entity(table),
   administration: ({ store, secretBox }) => entityAdministration(store, beacons, rules, secretBox),
 });
@@ -76,6 +86,7 @@ const words = {
   'console.beacon.range': 'Range',
   'console.beacon.range.refused': 'Enter 1 to 40 miles',
   'console.beacon.keeper': 'Keeper',
+  'console.beacon.flash': 'Flashes',
   'console.beacon.issuer': 'Issuer',
   'console.beacon.unlock_key': 'Unlock key',
   'console.done.beacon-made': 'Beacon created.',
@@ -96,7 +107,7 @@ beforeAll(async () => {
   service = await startTestService({ environment: { ...withoutLimits, TEMPLATES_DIR: folder } });
   await service.database.sql(`CREATE TABLE beacons (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(), name text NOT NULL UNIQUE, color text NOT NULL, range integer,
-    keeper text, issuer text, unlock_key_encrypted bytea, unlock_key_since timestamptz, version integer NOT NULL DEFAULT 1,
+    keeper text, issuer text, flash boolean NOT NULL, unlock_key_encrypted bytea, unlock_key_since timestamptz, version integer NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', now()))`);
   token = await adminToken(service);
   const admin = await service.createUser({ username: 'root', admin: true });
@@ -121,6 +132,9 @@ test('a planted entity is made, listed, shown, changed and deleted by the API, e
   expect(await api('POST', '', { name: 'Pharos' })).toMatchObject({ status: 409 });
   expect(await api('POST', '', { name: 'x', keeper: 'none' })).toMatchObject({ status: 400 });
   expect(await api('POST', '', { name: 'x', color: 'blue' })).toMatchObject({ status: 400 });
+  expect(await api('POST', '', { name: 'Sun' })).toMatchObject({ status: 400 });
+  expect(await api('POST', '', { name: 'Far', range: 11 })).toMatchObject({ status: 201, body: { far: true } });
+  expect(await api('DELETE', '/Far')).toMatchObject({ status: 204 });
   const { id } = made.body as { id: string };
   const change = { version: 1, color: 'green', issuer: 'https://new.example' };
   expect(await api('PATCH', `/${id}`, change)).toMatchObject({ status: 200, body: { color: 'green', version: 2 } });
@@ -131,7 +145,7 @@ test('a planted entity is made, listed, shown, changed and deleted by the API, e
   expect(await api('DELETE', '/Pharos')).toMatchObject({ status: 204 });
   expect(await api('GET', '/Pharos')).toMatchObject({ status: 404 });
   const events = await service.database.sql<{ type: string; detail: object }>(
-    `SELECT type, detail FROM audit_events WHERE type LIKE 'beacon.%' ORDER BY id`,
+    `SELECT type, detail FROM audit_events WHERE type LIKE 'beacon.%' AND detail ->> 'beacon' = 'Pharos' ORDER BY id`,
   );
   expect(events).toEqual([
     { type: 'beacon.created', detail: { beacon: 'Pharos' } },
@@ -204,6 +218,11 @@ test('the console lists, creates, changes and deletes the planted entity, and ma
   expect((await send(path, { color: 'green', range: '' })).body).toContain('Beacon saved.');
   const [row] = await service.database.sql('SELECT color, range, unlock_key_since FROM beacons WHERE name = $1', [
     'Lantern',
+  ]);
+  // a field that other values demand
+  expect([old.body.includes('name="flash"'), (await agent.get(path)).body.includes('name="flash"')]).toEqual([
+    false,
+    true,
   ]);
   // an empty field removes the range, and keeps the secret
   expect(row).toMatchObject({ color: 'green', range: null, unlock_key_since: expect.any(Date) as Date });
