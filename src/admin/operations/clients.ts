@@ -32,7 +32,8 @@ import {
 import type { ClientKind } from './client-kinds/client-kind.ts';
 import { clientKinds, findKind } from './client-kinds/kinds.ts';
 import { clientSettingCommands, settingsOf } from './client-settings.ts';
-import { byId, operation, type OperationContext } from './operation.ts';
+import { changeOptions, usualOptions } from './client-options.ts';
+import { byId, operation, type OperationCommand, type OperationContext } from './operation.ts';
 import { facts, table } from './text-table.ts';
 
 const section = { permission: 'clients', tag: 'clients' } as const;
@@ -152,26 +153,7 @@ const createClient = operation({
     summary:
       'Creates an enabled client and prints its credentials; with --grant-type client_credentials --scope admin it can call the admin routes',
     required: ['client_name'],
-    options: {
-      name: 'client_name',
-      kind: 'kind',
-      'redirect-uri': 'redirect_uris',
-      'post-logout-redirect-uri': 'post_logout_redirect_uris',
-      'backchannel-logout-uri': 'backchannel_logout_uri',
-      'application-type': 'application_type',
-      'grant-type': 'grant_types',
-      scope: 'scope',
-      'resource-uri': 'resource_uris',
-      'auth-method': 'token_endpoint_auth_method',
-      jwks: 'jwks',
-      'jwks-uri': 'jwks_uri',
-      fapi2: 'fapi2',
-      'id-token-claims': 'id_token_claims',
-      'dpop-bound-access-tokens': 'dpop_bound_access_tokens',
-      'first-party': 'first_party',
-      'required-acr': 'required_acr',
-      verbose: 'verbose',
-    },
+    options: { ...usualOptions, kind: 'kind', verbose: 'verbose' },
     forms: { jwks: 'json-file' },
     prepare: (given) => ({
       redirect_uris: [],
@@ -222,6 +204,12 @@ export const showClient = operation({
   },
 });
 
+interface Revised {
+  client: Client;
+  /** The secret that the change gave the client; it is shown once. */
+  newSecret: string | undefined;
+}
+
 /**
  * Changes a client; the metadata decides whether it has a secret.
  * @param metadataOf returns the new metadata; it may run again
@@ -232,7 +220,7 @@ export async function reviseClient(
   clientId: string,
   metadataOf: ((client: Client) => ClientMetadata) | undefined,
   decide: (client: Client) => ClientDecision,
-): Promise<{ client: Client; newSecret: string | undefined }> {
+): Promise<Revised> {
   // the sector document is fetched before the client is locked
   const looked = metadataOf && (await store.clients.find(clientId));
   const foreseen = looked && metadataOf(looked);
@@ -268,6 +256,16 @@ const metadataChange = Object.fromEntries(
   ]),
 );
 
+const documentedChange = z.strictObject({ ...metadataChange, ...clientChangeShape.shape });
+
+const changeCommand: OperationCommand<{ id: string }, z.infer<typeof clientChangeShape>, Revised> = {
+  name: 'client change',
+  options: changeOptions(Object.keys(documentedChange.shape)),
+  forms: { jwks: 'json-file', claim_rules: 'json' },
+  text: ({ client, newSecret }) =>
+    `Changed the client ${client.clientId}.${newSecret === undefined ? '' : `\n${linesOf(client, { clientSecret: newSecret })}`}`,
+};
+
 export const changeClient = operation({
   method: 'PATCH',
   path: `${path}/:id`,
@@ -275,7 +273,7 @@ export const changeClient = operation({
   summary: 'Changes the given members of a client and no others; null removes a member',
   params: byId,
   input: () => clientChangeShape,
-  documentedInput: z.strictObject({ ...metadataChange, ...clientChangeShape.shape }),
+  documentedInput: documentedChange,
   answer: 'ChangedClient',
   async handler(context, { params: { id }, input, actor }) {
     const fields = Object.entries(input).filter(([member]) => registrableFields.includes(member));
@@ -297,7 +295,7 @@ export const changeClient = operation({
     });
   },
   view: ({ client, newSecret }) => ({ ...clientView(client), client_secret: newSecret }),
-  command: clientSettingCommands,
+  command: [changeCommand, ...clientSettingCommands],
 });
 
 export const disableClient = operation({

@@ -126,6 +126,12 @@ export const changeGroup = operation({
       json: ({ moved, group }) => ({ group: group.name, changed: moved }),
     },
     {
+      name: 'group change',
+      summary: 'Changes the description of a group, or the connections that may change its members while it is guarded',
+      options: { description: 'description', 'guarded-source': 'guarded_sources' },
+      text: ({ group }) => `Changed the group ${group.name}.`,
+    },
+    {
       name: 'group admit',
       summary:
         'Names the connections that may change the members of a guarded group; without one, only administrators do',

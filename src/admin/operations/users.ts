@@ -177,6 +177,8 @@ export const showUser = operation({
 
 type Change = z.infer<ReturnType<typeof userChangeShape>>;
 type Changed = { user: User; changed: boolean };
+const changedText = ({ user, changed }: Changed): string =>
+  changed ? `Changed ${user.username}.` : `Nothing of ${user.username} changed.`;
 const setStatus = (
   name: string,
   summary: string,
@@ -238,12 +240,20 @@ export const changeUser = operation({
         changed ? `${user.username} is now an administrator.` : `${user.username} is already an administrator.`,
     },
     {
+      name: 'user change',
+      summary: 'Changes the user name, the address, claims, attributes, groups or the admin flag of a user',
+      options: { username: 'username', ...newUserOptions },
+      merged: ['claims', 'attributes'],
+      prepare: prepareClaims,
+      text: changedText,
+    },
+    {
       name: 'user set-attributes',
       summary: 'Sets attributes of a user; an empty value removes one',
       options: { attribute: 'attributes' },
       required: ['attributes'],
       merged: ['attributes'],
-      text: ({ user, changed }) => (changed ? `Changed ${user.username}.` : `Nothing of ${user.username} changed.`),
+      text: changedText,
     },
     {
       name: 'user set-password',

@@ -1,0 +1,31 @@
+// Names the options of the commands that create and change a client.
+
+/** The options of the members that most clients have, by shorter names than the members'. */
+export const usualOptions = {
+  name: 'client_name',
+  'redirect-uri': 'redirect_uris',
+  'post-logout-redirect-uri': 'post_logout_redirect_uris',
+  'backchannel-logout-uri': 'backchannel_logout_uri',
+  'application-type': 'application_type',
+  'grant-type': 'grant_types',
+  scope: 'scope',
+  'resource-uri': 'resource_uris',
+  'auth-method': 'token_endpoint_auth_method',
+  jwks: 'jwks',
+  'jwks-uri': 'jwks_uri',
+  fapi2: 'fapi2',
+  'id-token-claims': 'id_token_claims',
+  'dpop-bound-access-tokens': 'dpop_bound_access_tokens',
+  'first-party': 'first_party',
+  'required-acr': 'required_acr',
+};
+
+/** The usual options, and each further member by its own name. Approval and disabling have their own commands. @param members those that a change may have */
+export const changeOptions = (members: readonly string[]): Record<string, string> => ({
+  ...usualOptions,
+  ...Object.fromEntries(
+    members
+      .filter((member) => member !== 'status' && !Object.values<string>(usualOptions).includes(member))
+      .map((member) => [member.replaceAll('_', '-'), member]),
+  ),
+});
