@@ -131,7 +131,11 @@ describe('with twenty thousand users', () => {
           .map((row) => row['QUERY PLAN'])
           .join('\n');
         expect(plan, `${name} ${asked}`).not.toContain('Seq Scan');
-        expect(plan, name).toMatch(name.endsWith('candidates') ? /users_words|users_by_name/ : /Index Scan/);
+        // where nearly all users match, a walk in the order of the list ends early, and costs as much as the index of words
+        const isBroad = asked.includes("'enabled'");
+        expect(plan, name).toMatch(
+          name.endsWith('candidates') && !isBroad ? /users_words|users_by_name/ : /Index Scan/,
+        );
       }
     }
   });
