@@ -39,7 +39,9 @@ async function flood({ service: { base, pid }, settings, connection, stops }: Be
   const jwk = await exportJWK(publicKey);
   const proof = (method: string, path: string, token?: string) =>
     new SignJWT({
-      ...{ jti: randomUUID(), htm: method, htu: base + path },
+      jti: randomUUID(),
+      htm: method,
+      htu: base + path,
       ...(token !== undefined && { ath: hash('sha256', token, 'base64url') }),
     })
       .setProtectedHeader({ typ: 'dpop+jwt', alg: 'ES256', jwk })
@@ -91,8 +93,13 @@ async function flood({ service: { base, pid }, settings, connection, stops }: Be
       );
       const mebibytes = (bytes: number) => (bytes / 1_048_576).toFixed(1);
       row([
-        ...[Math.round((performance.now() - start) / 1000), sent, rows[0]!.n, mebibytes(Number(rows[0]!.bytes))],
-        ...[residentMemory(pid).toFixed(0), at(times, 0.5).toFixed(1), at(times, 0.95).toFixed(1)],
+        Math.round((performance.now() - start) / 1000),
+        sent,
+        rows[0]!.n,
+        mebibytes(Number(rows[0]!.bytes)),
+        residentMemory(pid).toFixed(0),
+        at(times, 0.5).toFixed(1),
+        at(times, 0.95).toFixed(1),
       ]);
       times = [];
     }

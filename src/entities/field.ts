@@ -72,7 +72,12 @@ const plain: Typing = { write: String, read: (text) => text.trim() };
 
 /** How the fields of each kind are typed. */
 const typings: Record<FieldKind, Typing> = {
-  ...{ text: plain, address: plain, radio: plain, select: plain, lines, boxes: lines },
+  text: plain,
+  address: plain,
+  radio: plain,
+  select: plain,
+  lines,
+  boxes: lines,
   secret: { write: () => '', read: (text) => text },
   number: {
     write: String,

@@ -84,7 +84,9 @@ export const resources = entity({
       { required: true, fixed: true, form: { kind: 'address', most: maxUri }, list: true },
     ),
     name: member('The name that users see.', displayText, {
-      ...{ required: true, form: { kind: 'text', most: 100, writing: 'auto' }, list: true },
+      required: true,
+      form: { kind: 'text', most: 100, writing: 'auto' },
+      list: true,
     }),
     client_id: member(
       'The client that introspects the tokens of the resource. A resource without one cannot introspect.',

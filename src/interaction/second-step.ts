@@ -91,7 +91,11 @@ export function createSecondStep(options: {
       // the factor that is shown now counts, as it does right after a sign-in elsewhere; a first one that is added now freshens nothing (federation FR10)
       if (cameBackInVain(session))
         return {
-          ...{ user, passwordHash: undefined, amr, upstream: session.upstream, shownAt: authTime },
+          user,
+          passwordHash: undefined,
+          amr,
+          upstream: session.upstream,
+          shownAt: authTime,
           stepUp: !session.enrolled,
         };
       if (!signedInRecently(session)) return undefined;

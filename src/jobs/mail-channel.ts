@@ -41,7 +41,10 @@ export function mailChannel({ store, composition, transport, logger }: MailChann
     await store.transaction(async ({ outbox, auditEvents }) => {
       if (!(await outbox.delete(row.id)) || purpose === undefined) return;
       await auditEvents.insert({
-        ...{ type: 'link.sent', outcome: 'success', actor: 'service', sub: row.sub },
+        type: 'link.sent',
+        outcome: 'success',
+        actor: 'service',
+        sub: row.sub,
         detail: { purpose },
       });
     });
@@ -64,7 +67,11 @@ export function mailChannel({ store, composition, transport, logger }: MailChann
     },
     async recordEnd({ auditEvents }, { name, sub, clientId, attempts }) {
       await auditEvents.insert({
-        ...{ type: 'mail.given_up', outcome: 'failure', actor: 'service', sub, clientId },
+        type: 'mail.given_up',
+        outcome: 'failure',
+        actor: 'service',
+        sub,
+        clientId,
         detail: { mail: name, attempts },
       });
     },

@@ -50,8 +50,16 @@ export function isDocumentAddress(clientId: string, issuer: string): boolean {
 
 /** Hosts on which many people publish. The name of their clients contains the first segment of the path. */
 const sharedHosts = [
-  ...['github.com', 'raw.githubusercontent.com', 'gist.githubusercontent.com', 'gitlab.com', 'codeberg.org'],
-  ...['bitbucket.org', 'huggingface.co', 'storage.googleapis.com', 's3.amazonaws.com', 'sites.google.com'],
+  'github.com',
+  'raw.githubusercontent.com',
+  'gist.githubusercontent.com',
+  'gitlab.com',
+  'codeberg.org',
+  'bitbucket.org',
+  'huggingface.co',
+  'storage.googleapis.com',
+  's3.amazonaws.com',
+  'sites.google.com',
 ];
 /** Domains that give each publisher a host. Each path on the host is one project. */
 const sharedDomains = ['github.io', 'gitlab.io', 'codeberg.page', 'vercel.app', 'netlify.app', 'pages.dev'];

@@ -2,7 +2,10 @@
 
 /** @param settings `create` is supported where users may sign up (Initiating User Registration 1.0, 4.1) */
 export const promptValues = ({ signUp }: { signUp: boolean }): readonly string[] => [
-  ...['none', 'login', 'consent', 'select_account'],
+  'none',
+  'login',
+  'consent',
+  'select_account',
   ...(signUp ? ['create'] : []),
 ];
 

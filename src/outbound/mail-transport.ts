@@ -137,7 +137,10 @@ function messageOf({ id, to, product, subject, text, html, logo }: Letter, { fro
     ...(logo && {
       attachments: [
         {
-          ...{ cid: 'logo', filename: 'logo.png', contentType: 'image/png', content: logo },
+          cid: 'logo',
+          filename: 'logo.png',
+          contentType: 'image/png',
+          content: logo,
           contentDisposition: 'inline' as const,
         },
       ],

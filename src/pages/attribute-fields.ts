@@ -16,7 +16,9 @@ export const attributeFields = (
   faults: Record<string, AttributeField['fault']> = {},
 ): AttributeField[] =>
   attributes.map(({ name, label, type, choices }) => ({
-    ...{ name, label, type },
+    name,
+    label,
+    type,
     value: typed ? (typed[fieldOf(name)] ?? '') : textOfAttribute(claims[name]),
     ...(choices && (type === 'string' || type === 'number') && { choices }),
     ...(faults[name] && { fault: faults[name] }),

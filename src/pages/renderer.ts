@@ -252,7 +252,10 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
       .replace(/\n{3,}/g, '\n\n')
       .trim();
     return {
-      ...{ product: it.t('product'), subject: data.subject, text: `${text}\n`, html: mailAsHtml(data) },
+      product: it.t('product'),
+      subject: data.subject,
+      text: `${text}\n`,
+      html: mailAsHtml(data),
       logo: brand?.mailLogo,
     };
   };

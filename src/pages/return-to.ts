@@ -43,8 +43,15 @@ export const connectAccount: ReturnTo = { name: 'connect', value: 'connect', pat
 export const ownConnections: ReturnTo = { name: 'connections', value: 'connections', path: '/account/connections' };
 
 const ownPages = [
-  ...[ownData, ownAddress, ownDeletion, ownPassword, ownPasskeys, secondFactors, newAuthenticator],
-  ...[connectAccount, ownConnections],
+  ownData,
+  ownAddress,
+  ownDeletion,
+  ownPassword,
+  ownPasskeys,
+  secondFactors,
+  newAuthenticator,
+  connectAccount,
+  ownConnections,
 ];
 
 /** Whether the page is one of the account, which its user opened. */

@@ -68,8 +68,11 @@ export function createDpop({ issuer, lifetime, nonceRequired, nonceKeys, now }: 
       throw invalidDpopProof('the DPoP proof is too old or from the future: check iat and your clock', status);
     const { jkt, jti, iat } = proof;
     return {
-      ...{ binding: { jkt }, hash: digest('dpop-proof', `${jkt}.${jti}`), iat: nonce?.end ?? iat },
-      ...{ hasNonce: nonce !== undefined, needsNewNonce: nonce?.slot === 'former' },
+      binding: { jkt },
+      hash: digest('dpop-proof', `${jkt}.${jti}`),
+      iat: nonce?.end ?? iat,
+      hasNonce: nonce !== undefined,
+      needsNewNonce: nonce?.slot === 'former',
     };
   }
 

@@ -48,7 +48,9 @@ export async function deferAuthorization<Outcome extends string>(
     const outcome = await store({ codeHash, shownCodeHash, interval, lifetime });
     if (outcome === 'taken') continue;
     const body = {
-      ...{ [code]: token, [shown]: shownCode, verification_uri: page },
+      [code]: token,
+      [shown]: shownCode,
+      verification_uri: page,
       verification_uri_complete: `${page}?${shown}=${shownCode}`,
       expires_in: lifetime,
       interval,

@@ -260,8 +260,10 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
     const all = (!accessToken && !code) || (direct && metadata.id_token_claims);
     const roles = needsRoles(client, scopes) ? await options.rolesOf(user, clientId) : undefined;
     const granted = {
-      ...{ user: roles ? { ...user, roles } : user, scopes },
-      ...{ requested: authorization.requested?.id_token, registered: metadata.scope },
+      user: roles ? { ...user, roles } : user,
+      scopes,
+      requested: authorization.requested?.id_token,
+      registered: metadata.scope,
     };
     const { claims, groupsOmitted } = idTokenClaims(client, granted, all === true);
     if (groupsOmitted) options.groupsOmitted(user, clientId);

@@ -14,10 +14,15 @@ export const consoleClaimsExamples: Examples<ConsoleClaimsPages> = {
     {
       ...frame,
       ...client,
-      ...{ own: false, sources: ['groups', 'roles', 'constant', 'department'], groups: ['crew', 'staff'] },
+      own: false,
+      sources: ['groups', 'roles', 'constant', 'department'],
+      groups: ['crew', 'staff'],
       roles: [
         {
-          ...{ name: 'admin', description: 'Changes everything', groups: ['crew'], users: 3 },
+          name: 'admin',
+          description: 'Changes everything',
+          groups: ['crew'],
+          users: 3,
           holders: [{ sub: 'x', username: 'ada', uri: '/admin/users/x' }],
         },
         { name: 'reader', description: '', groups: [], users: 0, holders: [] },
@@ -33,15 +38,20 @@ export const consoleClaimsExamples: Examples<ConsoleClaimsPages> = {
       ],
       rules: [
         {
-          ...{ claim: 'https://harbour.example/roles', from: 'roles', into: ['id_token', 'userinfo', 'introspection'] },
-          ...{ how: '{"case":"upper"}', key: '{}' },
+          claim: 'https://harbour.example/roles',
+          from: 'roles',
+          into: ['id_token', 'userinfo', 'introspection'],
+          how: '{"case":"upper"}',
+          key: '{}',
         },
         { claim: 'dept', from: 'department', into: ['userinfo'], how: '', key: '{}' },
       ],
       typed: { act: 'rule-add', claim: 'sub', from: 'department', case: 'lower', into_userinfo: 'true' },
       refused: { field: 'claim', member: 'claim_rules.2.claim', code: 'claim-name', whole: false },
       preview: {
-        ...{ typed: 'ada', username: 'ada', groupsOmitted: true },
+        typed: 'ada',
+        username: 'ada',
+        groupsOmitted: true,
         idToken: '{\n  "sub": "248289761001"\n}',
         userinfo: '{\n  "name": "Ada",\n  "sub": "248289761001"\n}',
         introspection: '{\n  "active": true\n}',

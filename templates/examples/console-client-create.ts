@@ -18,7 +18,9 @@ const field = (
   value: string,
   rest: Partial<ClientField> = {},
 ): ClientField => ({
-  ...{ name, kind, value },
+  name,
+  kind,
+  value,
   ...rest,
 });
 export const snippetValues: SnippetValues = {

@@ -214,7 +214,11 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
       ],
       events: [
         {
-          ...{ id: '9', type: 'consent.granted', failed: false, at, uri: '/admin/audit/9' },
+          id: '9',
+          type: 'consent.granted',
+          failed: false,
+          at,
+          uri: '/admin/audit/9',
           actor: { id: 'bq1k', name: 'ada', uri: '/admin/users/bq1k' },
           user: { id: 'bq1k', name: 'ada', uri: '/admin/users/bq1k' },
         },

@@ -175,14 +175,21 @@ export const operationsExamples: Examples<OperationsPages> = {
   'console-keys-rotate': [
     {
       ...keysFrame,
-      ...{ algorithms: ['RS256'], chosen: ['RS256'], immediate: false, name: 'id.example', lead: 600 },
+      algorithms: ['RS256'],
+      chosen: ['RS256'],
+      immediate: false,
+      name: 'id.example',
+      lead: 600,
       form: form('/admin/keys/rotate'),
       backUri: '/admin/keys',
     },
     {
       ...keysFrame,
       algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
-      ...{ chosen: ['RS256', 'EdDSA'], immediate: true, name: 'id.example:8443', lead: 600 },
+      chosen: ['RS256', 'EdDSA'],
+      immediate: true,
+      name: 'id.example:8443',
+      lead: 600,
       form: form('/admin/keys/rotate'),
       backUri: '/admin/keys',
       typed: 'id.example',

@@ -30,14 +30,12 @@ export const consoleResourcesExamples: Examples<ConsoleResourcesPages> = {
       ...frame,
       ...uris,
       resource: {
-        ...{
-          name: 'Donaudampfschifffahrtslogbuch',
-          resource,
-          open: true,
-          binding: 'dpop',
-          registered: true,
-          createdAt: since,
-        },
+        name: 'Donaudampfschifffahrtslogbuch',
+        resource,
+        open: true,
+        binding: 'dpop',
+        registered: true,
+        createdAt: since,
         scopes: [
           { value: 'log.read', description: { en: 'Read your logbook', de: 'Ihr Logbuch lesen', ar: 'قراءة سجلّك' } },
           { value: 'log.write', description: {} },

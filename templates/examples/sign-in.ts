@@ -13,7 +13,9 @@ export const signInExamples: Examples<SignInPages> = {
         { id: 'passkey', form: form('/login/passkey'), script: 'passkey.js', options: '{"challenge":"AAAA"}' },
       ],
       elsewhere: ['Corporate', 'Partners & Friends', 'GitHub', 'Apple', 'Google', 'Microsoft'].map((name, index) => ({
-        ...{ id: `c${index}`, name, form: form(`/connections/c${index}`) },
+        id: `c${index}`,
+        name,
+        form: form(`/connections/c${index}`),
       })),
       cancel: form('/login/cancel'),
       username: 'ada',

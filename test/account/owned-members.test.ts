@@ -16,12 +16,16 @@ beforeAll(async () => {
   provider = await startProvider();
   service = await startTestService({
     environment: {
-      ...{ ...withoutLimits, OUTBOUND_ALLOW: provider.host, PROFILE_EDITABLE: 'name,nickname,phone_number' },
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0' },
+      ...withoutLimits,
+      OUTBOUND_ALLOW: provider.host,
+      PROFILE_EDITABLE: 'name,nickname,phone_number',
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
     },
   });
   await addConnection(service, provider, 'corporate', {
-    ...{ provisioning: 'on', authoritative_domains: ['corp.example'] },
+    provisioning: 'on',
+    authoritative_domains: ['corp.example'],
     claim_rules: [{ to: 'name', from: 'name' }],
   });
   const now = Math.floor(Date.now() / 1000);

@@ -344,7 +344,15 @@ describe('a sign-in', () => {
     const good = JSON.parse(key.get(options)) as Record<string, Record<string, unknown>>;
     const data = (value: string) => Buffer.from(value).toString('base64url');
     const hostile: unknown[] = [
-      ...['', '{', 'null', '[]', '1', '"x"', '{"__proto__":{"id":"x"}}', `${'['.repeat(5000)}`, 'x'.repeat(16_000)],
+      '',
+      '{',
+      'null',
+      '[]',
+      '1',
+      '"x"',
+      '{"__proto__":{"id":"x"}}',
+      `${'['.repeat(5000)}`,
+      'x'.repeat(16_000),
       ...['id', 'rawId', 'type', 'response'].flatMap((member) => [
         { ...good, [member]: null },
         { ...good, [member]: 1 },

@@ -29,7 +29,10 @@ test('every admin route with a body refuses a member that it does not know, by i
   for (const { method, path } of routes) {
     const answer = await admin(path.replaceAll(/:\w+/g, 'x'), method, { no_such_member: true });
     expect([method, path, answer.status, answer.body['error_description']]).toEqual([
-      ...[method, path, 400, 'no_such_member is unknown'],
+      method,
+      path,
+      400,
+      'no_such_member is unknown',
     ]);
   }
 });
@@ -71,7 +74,8 @@ test('a client is not created with an id, a secret or another member that only t
   expect(
     await admin('/admin/api/clients', 'POST', { ...client, redirect_uri: 'https://ledger.example/cb' }),
   ).toMatchObject({
-    ...{ status: 400, body: { error_description: 'redirect_uri is unknown' } },
+    status: 400,
+    body: { error_description: 'redirect_uri is unknown' },
   });
   expect((await admin('/admin/api/clients?q=ledger')).body['clients']).toEqual([]);
 });

@@ -138,7 +138,8 @@ describe('the audit event of a change', () => {
     await admin(`/clients/${clientId}`, 'PATCH', {});
     await admin(`/clients/${clientId}`, 'PATCH', { client_name: 'Same', status: 'enabled', introspect: 'own' });
     await call(`${service.issuer}/register/${clientId}`, {
-      ...{ method: 'PUT', token: registrationAccessToken },
+      method: 'PUT',
+      token: registrationAccessToken,
       body: { ...metadata, client_id: clientId },
     });
     await admin(`/users/${sub}`, 'PATCH', { groups: ['staff'], claims: { name: 'Same' }, status: 'enabled' });
@@ -192,8 +193,20 @@ describe('the audit event of a change', () => {
 test('14 concurrent changes of different claims of one user all take effect (decisions section 8)', async () => {
   const { sub } = await service.createUser({ claims: { gender: 'x' } });
   const claims = [
-    ...['name', 'family_name', 'given_name', 'middle_name', 'nickname', 'preferred_username', 'zoneinfo', 'locale'],
-    ...['phone_number', 'birthdate', 'profile', 'picture', 'website', 'gender'],
+    'name',
+    'family_name',
+    'given_name',
+    'middle_name',
+    'nickname',
+    'preferred_username',
+    'zoneinfo',
+    'locale',
+    'phone_number',
+    'birthdate',
+    'profile',
+    'picture',
+    'website',
+    'gender',
   ];
   const value = (claim: string, round: number) =>
     claim === 'birthdate'

@@ -35,7 +35,11 @@ describe('definitions', () => {
   test('an attribute is defined, listed, changed and deleted with its values, and each is an event (federation 7)', async () => {
     const user = await service.createUser();
     expect((await api('POST', '/attributes', { name: 'floor', type: 'number' })).body).toEqual({
-      ...{ name: 'floor', type: 'number', label: {}, person: 'none', unique: false },
+      name: 'floor',
+      type: 'number',
+      label: {},
+      person: 'none',
+      unique: false,
     });
     expect((await setAt(user, { floor: 3 })).body['attributes']).toEqual({ floor: 3 });
     const changed = await api('PATCH', '/attributes/floor', { person: 'read', max: 9 });
@@ -79,7 +83,9 @@ describe('definitions', () => {
         const made = await Promise.all(
           Array.from({ length: 10 }, (_, index) =>
             call(`${other.instances[index % 2]!}/admin/api/attributes`, {
-              ...{ token: otherToken, method: 'POST', body: { name: `at_once_${index}`, type: 'string' } },
+              token: otherToken,
+              method: 'POST',
+              body: { name: `at_once_${index}`, type: 'string' },
             }),
           ),
         );
@@ -213,7 +219,11 @@ describe('commands, imports, the console and the account pages', () => {
       return agent.follow(await agent.post(path, { ...formOf(page, path), ...fields }));
     };
     const made = await send('/admin/attributes/new', {
-      ...{ name: 'shift', type: 'string', label: 'Shift\r\n[de] Schicht', choices: 'day\r\nnight', person: 'none' },
+      name: 'shift',
+      type: 'string',
+      label: 'Shift\r\n[de] Schicht',
+      choices: 'day\r\nnight',
+      person: 'none',
     });
     expect(made.url).toContain('/admin/attributes?done=attribute-made');
     expect(made.body).toContain('Shift');

@@ -195,10 +195,7 @@ test('an administrator exports all matching events by admin route and command li
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     const again = await runCommand(service, ['audit', 'export', file]);
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('is not overwritten') });
-    const shown = await runCommand(service, [
-      ...['audit', 'export', '--format', 'csv', '--outcome', 'failure'],
-      ...named,
-    ]);
+    const shown = await runCommand(service, ['audit', 'export', '--format', 'csv', '--outcome', 'failure', ...named]);
     expect(shown.stdout.trim()).toBe(table.text.trim());
     const [last] = await exports();
     expect(last).toMatchObject({ actor: 'command line', detail: { format: 'csv', outcome: 'failure', ...of } });

@@ -19,8 +19,19 @@ const succeeds = async (...args: string[]) => {
 test('client change sets registered metadata and settings, keeps the others, and --unset removes a member (decisions 8)', async () => {
   const { clientId, redirectUri } = await service.createClient({ policy_uri: 'https://rp.example.com/policy' });
   const printed = await succeeds(
-    ...['client', 'change', clientId, '--name', 'Harbour', '--tos-uri', 'https://rp.example.com/terms'],
-    ...['--start-uri', 'https://rp.example.com/start', '--access-token-lifetime', '60', '--unset', 'policy-uri'],
+    'client',
+    'change',
+    clientId,
+    '--name',
+    'Harbour',
+    '--tos-uri',
+    'https://rp.example.com/terms',
+    '--start-uri',
+    'https://rp.example.com/start',
+    '--access-token-lifetime',
+    '60',
+    '--unset',
+    'policy-uri',
   );
   expect(printed).toBe(`Changed the client ${clientId}.\n`);
   const client = (await service.store.clients.find(clientId))!;

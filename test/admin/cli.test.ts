@@ -28,18 +28,37 @@ describe('users', () => {
   test('user create takes claims of every type, also strings that look like numbers; the user signs in at once, and is listed (decisions section 8)', async () => {
     const created = await json(
       [
-        ...['user', 'create', '--username', 'alice', '--email', 'alice@example.com', '--password-stdin'],
-        ...['--claim', 'name=Alice Adams', '--claim', 'email_verified=true', '--claim', 'nickname=[x]'],
-        ...[
-          '--claim',
-          'address={"country": "FR"}',
-          '--claim',
-          'phone_number_verified=false',
-          '--claim',
-          'given_name="A"',
-        ],
-        ...['--claim', 'birthdate=1980', '--claim', 'middle_name=true', '--claim', 'website=https://42.example'],
-        ...['--group', 'staff', '--group', 'crew', '--admin'],
+        'user',
+        'create',
+        '--username',
+        'alice',
+        '--email',
+        'alice@example.com',
+        '--password-stdin',
+        '--claim',
+        'name=Alice Adams',
+        '--claim',
+        'email_verified=true',
+        '--claim',
+        'nickname=[x]',
+
+        '--claim',
+        'address={"country": "FR"}',
+        '--claim',
+        'phone_number_verified=false',
+        '--claim',
+        'given_name="A"',
+        '--claim',
+        'birthdate=1980',
+        '--claim',
+        'middle_name=true',
+        '--claim',
+        'website=https://42.example',
+        '--group',
+        'staff',
+        '--group',
+        'crew',
+        '--admin',
       ],
       password,
     );
@@ -140,16 +159,17 @@ describe('users', () => {
 describe('clients', () => {
   test('client create makes an enabled client, whose credentials work at once (decisions section 8)', async () => {
     const web = await json([
-      ...[
-        'client',
-        'create',
-        '--name',
-        'Harbour',
-        '--redirect-uri',
-        'https://rp.example.com/callback',
-        '--first-party',
-      ],
-      ...['--scope', 'openid email', '--backchannel-logout-uri', 'https://rp.example.com/logout/notify'],
+      'client',
+      'create',
+      '--name',
+      'Harbour',
+      '--redirect-uri',
+      'https://rp.example.com/callback',
+      '--first-party',
+      '--scope',
+      'openid email',
+      '--backchannel-logout-uri',
+      'https://rp.example.com/logout/notify',
     ]);
     expect(web).toMatchObject({
       status: 'enabled',
@@ -160,7 +180,14 @@ describe('clients', () => {
       grant_types: ['authorization_code', 'refresh_token'],
     });
     const tool = await json<Record<string, string>>([
-      ...['client', 'create', '--name', 'Tool', '--grant-type', 'client_credentials', '--scope', 'admin'],
+      'client',
+      'create',
+      '--name',
+      'Tool',
+      '--grant-type',
+      'client_credentials',
+      '--scope',
+      'admin',
     ]);
     const basic = `Basic ${Buffer.from(`${tool['client_id']}:${tool['client_secret']}`).toString('base64')}`;
     const { body } = await tokenRequest(service.issuer, { basic }, { grant_type: 'client_credentials' });
@@ -273,9 +300,21 @@ describe('keys, tokens, audit and schema', () => {
     const { code, stdout } = await run(['help']);
     expect(code).toBe(0);
     for (const command of [
-      ...['user create', 'user list', 'user disable', 'user enable', 'user set-password', 'client list', 'client show'],
-      ...['client approve', 'client disable', 'client create', 'registration-token create', 'keys list'],
-      ...['keys rotate', 'audit list', 'migrate'],
+      'user create',
+      'user list',
+      'user disable',
+      'user enable',
+      'user set-password',
+      'client list',
+      'client show',
+      'client approve',
+      'client disable',
+      'client create',
+      'registration-token create',
+      'keys list',
+      'keys rotate',
+      'audit list',
+      'migrate',
     ])
       expect(stdout).toContain(command);
   });

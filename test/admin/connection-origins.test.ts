@@ -15,7 +15,8 @@ beforeAll(async () => {
   [honest, other] = [await startProvider(), await startProvider()];
   service = await startTestService({
     environment: {
-      ...{ ...withoutLimits, OUTBOUND_ALLOW: `${honest.host},${other.host}` },
+      ...withoutLimits,
+      OUTBOUND_ALLOW: `${honest.host},${other.host}`,
       CONNECTIONS_ALLOW: 'ldap.example:636,other.example:636',
     },
   });
@@ -64,8 +65,11 @@ test('an issuer at another origin demands the secret anew, by route, command and
 
 test('an endpoint of an OAuth provider at another origin demands the secret anew (security R162)', async () => {
   const settings = {
-    ...{ authorization_endpoint: `${honest!.issuer}/authorize`, token_endpoint: `${honest!.issuer}/token` },
-    ...{ userinfo_endpoint: `${honest!.issuer}/userinfo`, client_id: 'gatehouse', subject_claim: 'sub' },
+    authorization_endpoint: `${honest!.issuer}/authorize`,
+    token_endpoint: `${honest!.issuer}/token`,
+    userinfo_endpoint: `${honest!.issuer}/userinfo`,
+    client_id: 'gatehouse',
+    subject_claim: 'sub',
   };
   const made = await call(api(), {
     token,

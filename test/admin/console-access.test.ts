@@ -154,8 +154,12 @@ test.each(['localhost', '127.0.0.1'] as const)(
       const asked = (redirect_uri: string) =>
         agent.get(
           `/authorize?${new URLSearchParams({
-            ...{ response_type: 'code', client_id: 'gatehouse-console', redirect_uri, scope: 'openid admin' },
-            ...{ code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256' },
+            response_type: 'code',
+            client_id: 'gatehouse-console',
+            redirect_uri,
+            scope: 'openid admin',
+            code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+            code_challenge_method: 'S256',
           })}`,
         );
       const other = Number(new URL(own.issuer).port) === 51004 ? 51005 : 51004;

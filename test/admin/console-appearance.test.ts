@@ -302,7 +302,11 @@ test('a mail contains the logo as its own part if it is a PNG, and otherwise sho
   const mail = await mailWith(png, 'png');
   expect(mail.parsed.attachments).toHaveLength(1);
   expect(mail.parsed.attachments[0]).toMatchObject({
-    ...{ cid: 'logo', contentType: 'image/png', contentDisposition: 'inline', related: true, content: png },
+    cid: 'logo',
+    contentType: 'image/png',
+    contentDisposition: 'inline',
+    related: true,
+    content: png,
   });
   // the parser puts the part in the place of its address
   expect(mail.html).toContain(`<img src="data:image/png;base64,${png.toString('base64')}" alt="Harbour ID"`);

@@ -464,10 +464,7 @@ describe('a client', () => {
 
 describe('access to the client pages', () => {
   const pages = ['', '/new', '/new/web', '/waiting', '/ID', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete'];
-  const operations = [
-    ...['/new/web', '/decide', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete'],
-    '/ID/look-alikes',
-  ];
+  const operations = ['/new/web', '/decide', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete', '/ID/look-alikes'];
 
   test('a user who is not an administrator sees no page and changes nothing (security R89)', async () => {
     const { clientId } = await service.createClient({ client_name: 'Anchor' });

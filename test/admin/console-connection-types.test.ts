@@ -46,9 +46,25 @@ async function send(path: string, typed: Record<string, string>) {
 }
 const own = (body: string) => {
   const common = [
-    ...['id', 'display_name', 'secret', 'status', 'linking', 'provisioning', 'domains', 'authoritative_domains'],
-    ...['username_from', 'username_local_part', 'username_suffix', 'trust_email'],
-    ...['default_groups', 'position', 'session_lifetime', 'subdomains', 'enforced', 'hidden', 'store_tokens'],
+    'id',
+    'display_name',
+    'secret',
+    'status',
+    'linking',
+    'provisioning',
+    'domains',
+    'authoritative_domains',
+    'username_from',
+    'username_local_part',
+    'username_suffix',
+    'trust_email',
+    'default_groups',
+    'position',
+    'session_lifetime',
+    'subdomains',
+    'enforced',
+    'hidden',
+    'store_tokens',
   ];
   return Object.keys(fieldsOf(body)).filter((name) => !common.includes(name));
 };
@@ -79,15 +95,23 @@ test.each([
 describe('a connection', () => {
   test('to GitHub is made by its form, shown without its secret, and changed (federation 5, FR17)', async () => {
     const made = await send('/admin/connections/new/github', {
-      ...{ id: 'code', display_name: 'Code', client_id: 'Iv1.1', secret: canary, status: 'enabled' },
-      ...{ base: providers.github.origin, organizations: 'Example-Org\r\nother', group_rules: 'a/b = c' },
+      id: 'code',
+      display_name: 'Code',
+      client_id: 'Iv1.1',
+      secret: canary,
+      status: 'enabled',
+      base: providers.github.origin,
+      organizations: 'Example-Org\r\nother',
+      group_rules: 'a/b = c',
     });
     expect(made.url, made.body.slice(0, 2000)).toContain('/admin/connections/code?done=connection-made');
     expect(made.body).toContain('GitHub');
     expect(made.body).toContain(providers.github.origin);
     expect(made.body).not.toContain(canary);
     expect(await service.store.connections.find('code')).toMatchObject({
-      ...{ kind: 'oauth', preset: 'github', groupRules: [{ equals: 'a/b', group: 'c' }] },
+      kind: 'oauth',
+      preset: 'github',
+      groupRules: [{ equals: 'a/b', group: 'c' }],
       settings: { client_id: 'Iv1.1', organizations: ['Example-Org', 'other'], base: providers.github.origin },
     });
     const edit = await agent.get('/admin/connections/code/edit');
@@ -105,7 +129,11 @@ describe('a connection', () => {
 
   test('by OpenID Connect with private_key_jwt shows the address of its key, to be copied (federation 5)', async () => {
     const made = await send('/admin/connections/new/oidc', {
-      ...{ id: 'keyed', display_name: 'Keyed', client_id: 'k', issuer: providers.google.origin, status: 'enabled' },
+      id: 'keyed',
+      display_name: 'Keyed',
+      client_id: 'k',
+      issuer: providers.google.origin,
+      status: 'enabled',
       token_endpoint_auth_method: 'private_key_jwt',
     });
     expect(made.body).toContain(`${service.issuer}/connections/keyed/jwks`);
@@ -115,15 +143,14 @@ describe('a connection', () => {
   test('by OAuth 2.0 is made with three addresses, and what is left empty has its default (federation 5)', async () => {
     const { origin } = providers.service;
     const made = await send('/admin/connections/new/oauth', {
-      ...{
-        id: 'plain',
-        display_name: 'Plain',
-        client_id: 'p',
-        secret: canary,
-        subject_claim: '',
-        email_verified_from: '',
-      },
-      ...{ authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token` },
+      id: 'plain',
+      display_name: 'Plain',
+      client_id: 'p',
+      secret: canary,
+      subject_claim: '',
+      email_verified_from: '',
+      authorization_endpoint: `${origin}/authorize`,
+      token_endpoint: `${origin}/token`,
       userinfo_endpoint: `${origin}/me`,
     });
     expect(made.url).toContain('done=connection-made');
@@ -176,22 +203,36 @@ describe('the command line', () => {
       ['google', ['oidc', '--settings', `issuer=${providers.google.origin}`, '--domain', 'corp.example'], canary],
       [
         'microsoft',
-        [...['oidc', '--settings', `authority=${providers.microsoft.origin}`], '--settings', `tenants=${tenants[0]}`],
+        ['oidc', '--settings', `authority=${providers.microsoft.origin}`, '--settings', `tenants=${tenants[0]}`],
         canary,
       ],
       [
         'github',
         [
-          ...['oauth', '--settings', `base=${providers.github.origin}`, '--settings', 'organizations=one,two'],
-          ...['--group-rule', 'one/a = as', '--group-rule', 'two/* = twos', '--group-rule', '* = all-*'],
+          'oauth',
+          '--settings',
+          `base=${providers.github.origin}`,
+          '--settings',
+          'organizations=one,two',
+          '--group-rule',
+          'one/a = as',
+          '--group-rule',
+          'two/* = twos',
+          '--group-rule',
+          '* = all-*',
         ],
         canary,
       ],
       [
         'apple',
         [
-          ...['oidc', '--settings', `issuer=${providers.apple.origin}`, '--settings', 'team_id=TEAM000001'],
-          ...['--settings', 'key_id=KEY0000001'],
+          'oidc',
+          '--settings',
+          `issuer=${providers.apple.origin}`,
+          '--settings',
+          'team_id=TEAM000001',
+          '--settings',
+          'key_id=KEY0000001',
         ],
         // in one line, as a browser's field keeps it, too
         appleKey.replaceAll('\n', ''),
@@ -217,18 +258,22 @@ describe('the command line', () => {
   test('keeps an id of digits as it was typed, changes without the secret, and renews a key (federation 5)', async () => {
     const { origin } = providers.service;
     const args = [
-      ...[
-        'connection',
-        'create',
-        'cli-plain',
-        'oauth',
-        '--display-name',
-        'Plain',
-        '--settings',
-        'client_id=123456789012345678',
-      ],
-      ...['--settings', `authorization_endpoint=${origin}/authorize`, '--settings', `token_endpoint=${origin}/token`],
-      ...['--settings', `userinfo_endpoint=${origin}/me`, '--settings', 'token_endpoint_auth_method=private_key_jwt'],
+      'connection',
+      'create',
+      'cli-plain',
+      'oauth',
+      '--display-name',
+      'Plain',
+      '--settings',
+      'client_id=123456789012345678',
+      '--settings',
+      `authorization_endpoint=${origin}/authorize`,
+      '--settings',
+      `token_endpoint=${origin}/token`,
+      '--settings',
+      `userinfo_endpoint=${origin}/me`,
+      '--settings',
+      'token_endpoint_auth_method=private_key_jwt',
     ];
     const done = await run([...args, '--status', 'enabled']);
     expect(done, done.stderr).toMatchObject({ code: 0 });

@@ -17,8 +17,12 @@ beforeAll(async () => {
   provider = await startProvider();
   service = await startTestService({
     environment: {
-      ...{ ...withoutLimits, OUTBOUND_ALLOW: provider.host, REQUIRE_SECOND_FACTOR_GROUPS: 'ops' },
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0', CONNECTIONS_ALLOW: 'ldap.example:636' },
+      ...withoutLimits,
+      OUTBOUND_ALLOW: provider.host,
+      REQUIRE_SECOND_FACTOR_GROUPS: 'ops',
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
+      CONNECTIONS_ALLOW: 'ldap.example:636',
     },
   });
   await addConnection(service, provider, 'corporate', { provisioning: 'on', domains: ['old.example'] });
@@ -78,21 +82,26 @@ describe('the form of a connection', () => {
     expect(shown.body).toContain('corp.example, xn--bcher-kva.example');
     expect(shown.body).toContain('The only way to sign in for users of these domains');
     expect(await service.store.connections.find('corporate')).toMatchObject({
-      ...{ domains: ['corp.example', 'xn--bcher-kva.example'], enforced: true, subdomains: true, hidden: true },
-      ...{ position: 7, sessionLifetime: 3600, authoritativeDomains: ['corp.example'] },
+      domains: ['corp.example', 'xn--bcher-kva.example'],
+      enforced: true,
+      subdomains: true,
+      hidden: true,
+      position: 7,
+      sessionLifetime: 3600,
+      authoritativeDomains: ['corp.example'],
     });
     expect(await last('connection.changed')).toMatchObject({
       actor: adminSub,
       detail: {
-        ...{
-          connection: 'corporate',
-          enforced_before: false,
-          enforced: true,
-          subdomains_before: false,
-          subdomains: true,
-        },
-        ...{ domains_before: ['old.example'], domains: ['corp.example', 'xn--bcher-kva.example'] },
-        ...{ authoritative_domains_before: [], authoritative_domains: ['corp.example'] },
+        connection: 'corporate',
+        enforced_before: false,
+        enforced: true,
+        subdomains_before: false,
+        subdomains: true,
+        domains_before: ['old.example'],
+        domains: ['corp.example', 'xn--bcher-kva.example'],
+        authoritative_domains_before: [],
+        authoritative_domains: ['corp.example'],
       },
     });
     const again = await agent.get(edit);
@@ -116,10 +125,22 @@ describe('the form of a connection', () => {
     const path = `/admin/connections/new/${type}`;
     const page = await agent.get(path);
     const right = {
-      ...{ id: 'marked', display_name: 'Marked', client_id: 'c', secret: 's', subject_claim: 'sub' },
-      ...{ authorization_endpoint: `${provider.issuer}/authorize`, token_endpoint: `${provider.issuer}/token` },
-      ...{ userinfo_endpoint: `${provider.issuer}/userinfo`, url: 'ldaps://ldap.example', bind_dn: 'cn=a,dc=x' },
-      ...{ base: 'dc=x', preset: 'openldap', status: 'disabled', linking: 'ask', provisioning: 'off', logout: 'local' },
+      id: 'marked',
+      display_name: 'Marked',
+      client_id: 'c',
+      secret: 's',
+      subject_claim: 'sub',
+      authorization_endpoint: `${provider.issuer}/authorize`,
+      token_endpoint: `${provider.issuer}/token`,
+      userinfo_endpoint: `${provider.issuer}/userinfo`,
+      url: 'ldaps://ldap.example',
+      bind_dn: 'cn=a,dc=x',
+      base: 'dc=x',
+      preset: 'openldap',
+      status: 'disabled',
+      linking: 'ask',
+      provisioning: 'off',
+      logout: 'local',
     };
     const answer = await agent.post(path, { ...typed(page), ...right, ...wrong });
     expect(answer.status).toBe(400);
@@ -278,7 +299,8 @@ test('the form of a guarded group names the connections that it admits, and the 
   expect((await send('corporate\r\npartners')).status).toBe(303);
   expect((await service.store.groups.find('ops'))!.guardedSources).toEqual(['corporate', 'partners']);
   expect((await last('group.changed')).detail).toMatchObject({
-    ...{ guarded_sources_before: [], guarded_sources: ['corporate', 'partners'] },
+    guarded_sources_before: [],
+    guarded_sources: ['corporate', 'partners'],
   });
   // a form of a group that is not guarded changes none
   const crew = '/admin/groups/crew/edit';

@@ -105,7 +105,8 @@ test('the link of a new user, of an invitation that is sent again, and of a reco
 test('an invitation that is revoked and sent again at once is another one, and so is a second link to a recovery (reports A4)', async () => {
   const { status, location } = await agent.post('/admin/users/new', {
     ...formOf(await agent.get('/admin/users/new'), '/admin/users/new'),
-    ...{ username: 'invited-anew', access: 'invite' },
+    username: 'invited-anew',
+    access: 'invite',
   });
   expect([status, location]).toEqual([200, undefined]);
   const { sub } = (await service.store.users.findByUsername('invited-anew'))!;

@@ -12,7 +12,8 @@ beforeAll(async () => {
   service = await startTestService({
     environment: {
       ...withoutLimits,
-      ...{ CONNECTIONS_ALLOW: 'ldap.example:636', REQUIRE_SECOND_FACTOR_GROUPS: 'ops' },
+      CONNECTIONS_ALLOW: 'ldap.example:636',
+      REQUIRE_SECOND_FACTOR_GROUPS: 'ops',
     },
   });
   const admin = await service.createUser({ username: 'root', admin: true });
@@ -73,19 +74,39 @@ interface Form {
 const connection = {
   right: { id: 'marked', display_name: 'Marked', client_id: 'c', secret: 's' },
   wrong: {
-    ...{ id: 'Not one', display_name: '', client_id: '', secret: { secret: '', status: 'enabled' } },
-    ...{ status: tampered, linking: tampered, provisioning: tampered, username_from: long },
-    ...{ domains: 'not a domain', authoritative_domains: 'a@corp.example', default_groups: '..' },
-    ...{ position: '-1', session_lifetime: 'long' },
+    id: 'Not one',
+    display_name: '',
+    client_id: '',
+    secret: { secret: '', status: 'enabled' },
+    status: tampered,
+    linking: tampered,
+    provisioning: tampered,
+    username_from: long,
+    domains: 'not a domain',
+    authoritative_domains: 'a@corp.example',
+    default_groups: '..',
+    position: '-1',
+    session_lifetime: 'long',
   },
 };
 const rules = { group_rules: 'dn:no name = staff' };
 const address = (member: string) => ({ [member]: 'ftp://else.example' });
 const service2 = 'https://login.corp.example';
 const directory = {
-  ...{ display_name: '', url: 'ldap://ldap.example:636', bind_dn: 'no name', base: '', group_base: 'no name' },
-  ...{ secret: { secret: '', status: 'enabled' }, ca: 'a\0b', ...rules, default_groups: '..' },
-  ...{ status: tampered, linking: tampered, provisioning: tampered, authoritative_domains: '-', import: '4' },
+  display_name: '',
+  url: 'ldap://ldap.example:636',
+  bind_dn: 'no name',
+  base: '',
+  group_base: 'no name',
+  secret: { secret: '', status: 'enabled' },
+  ca: 'a\0b',
+  ...rules,
+  default_groups: '..',
+  status: tampered,
+  linking: tampered,
+  provisioning: tampered,
+  authoritative_domains: '-',
+  import: '4',
 };
 const ofDirectory = { url: 'ldaps://ldap.example', bind_dn: 'cn=a,dc=x', base: 'dc=x' };
 
@@ -94,8 +115,14 @@ const forms: Record<string, Form> = {
     path: '/admin/connections/new/oidc',
     right: { ...connection.right, issuer: service2 },
     wrong: {
-      ...{ ...connection.wrong, ...rules, issuer: 'http://corp.example', scope: long, groups_claim: long },
-      ...{ token_endpoint_auth_method: tampered, response_mode: tampered, logout: tampered },
+      ...connection.wrong,
+      ...rules,
+      issuer: 'http://corp.example',
+      scope: long,
+      groups_claim: long,
+      token_endpoint_auth_method: tampered,
+      response_mode: tampered,
+      logout: tampered,
     },
   },
   Google: { path: '/admin/connections/new/google', ...connection },
@@ -118,16 +145,24 @@ const forms: Record<string, Form> = {
     path: '/admin/connections/new/oauth',
     right: {
       ...connection.right,
-      ...{
-        authorization_endpoint: `${service2}/a`,
-        token_endpoint: `${service2}/t`,
-        userinfo_endpoint: `${service2}/u`,
-      },
+
+      authorization_endpoint: `${service2}/a`,
+      token_endpoint: `${service2}/t`,
+      userinfo_endpoint: `${service2}/u`,
     },
     wrong: {
-      ...{ ...connection.wrong, ...rules, ...address('authorization_endpoint'), ...address('token_endpoint') },
-      ...{ ...address('userinfo_endpoint'), scope: long, subject_claim: long, email_claim: long, groups_claim: long },
-      ...{ email_verified_from: long, token_endpoint_auth_method: tampered, response_mode: tampered },
+      ...connection.wrong,
+      ...rules,
+      ...address('authorization_endpoint'),
+      ...address('token_endpoint'),
+      ...address('userinfo_endpoint'),
+      scope: long,
+      subject_claim: long,
+      email_claim: long,
+      groups_claim: long,
+      email_verified_from: long,
+      token_endpoint_auth_method: tampered,
+      response_mode: tampered,
     },
   },
   'new directory': {
@@ -140,7 +175,11 @@ const forms: Record<string, Form> = {
     // an address that moves needs the secret again
     right: { secret: 's' },
     wrong: {
-      ...{ ...directory, secret: long, user_filter: 'no filter', group_filter: '(', member_attribute: '!' },
+      ...directory,
+      secret: long,
+      user_filter: 'no filter',
+      group_filter: '(',
+      member_attribute: '!',
       login_attributes: 'not one',
     },
   },
@@ -163,8 +202,13 @@ const forms: Record<string, Form> = {
     path: '/admin/attributes/new',
     right: { name: 'shoe_size', type: 'number' },
     wrong: {
-      ...{ name: 'Shoe size', type: tampered, label: '[not a language] x', choices: 'x'.repeat(256), max: '0' },
-      ...{ person: tampered, unique: { type: 'boolean', unique: 'true' } },
+      name: 'Shoe size',
+      type: tampered,
+      label: '[not a language] x',
+      choices: 'x'.repeat(256),
+      max: '0',
+      person: tampered,
+      unique: { type: 'boolean', unique: 'true' },
     },
   },
   attribute: {
@@ -193,8 +237,12 @@ const forms: Record<string, Form> = {
     never: ['access'],
     right: { username: 'grace', access: 'invite' },
     wrong: {
-      ...{ username: ['', long, 'a\u200bb', '0a1b2c3d-0a1b-4c3d-8a1b-0a1b2c3d4e5f', 'root'], email: ['none', long] },
-      ...{ name: long, given_name: long, family_name: long, password: { access: 'password', password: 'x' } },
+      username: ['', long, 'a\u200bb', '0a1b2c3d-0a1b-4c3d-8a1b-0a1b2c3d4e5f', 'root'],
+      email: ['none', long],
+      name: long,
+      given_name: long,
+      family_name: long,
+      password: { access: 'password', password: 'x' },
     },
   },
   'members of a group': {
@@ -286,7 +334,10 @@ const prepare = () =>
   (prepared ??= (async () => {
     const made = [
       await send('/admin/connections/new/directory', {
-        ...{ ...ofDirectory, id: 'company', display_name: 'Company', secret: 's' },
+        ...ofDirectory,
+        id: 'company',
+        display_name: 'Company',
+        secret: 's',
       }),
       await send('/admin/attributes/new', { name: 'flag', type: 'boolean' }),
       await send('/admin/scopes/new', { name: 'crew', claims: 'flag' }),

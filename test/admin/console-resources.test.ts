@@ -47,21 +47,24 @@ test('an API is created, shown, changed and deleted by the console (protocols 1.
   const edit = await agent.get(`${path}/edit`);
   expect(edit.body).toContain('notes.read [de] Ihre Notizen lesen');
   const changed = await send(`${path}/edit`, {
-    ...{ name: 'Notes', clients: 'approved', client_id: '', access_token_lifetime: '300', access_token_format: 'jwt' },
+    name: 'Notes',
+    clients: 'approved',
+    client_id: '',
+    access_token_lifetime: '300',
+    access_token_format: 'jwt',
     scopes: 'notes.read Read',
-    ...{ token_claims: 'groups  email', public: 'true' },
+    token_claims: 'groups  email',
+    public: 'true',
   });
   expect(changed.url).toContain('?done=resource-changed');
   expect(await service.store.resources.find(notes.resource)).toMatchObject({
-    ...{
-      name: 'Notes',
-      clients: 'approved',
-      clientId: undefined,
-      accessTokenLifetime: 300,
-      accessTokenFormat: 'jwt',
-      tokenClaims: ['groups', 'email'],
-      public: true,
-    },
+    name: 'Notes',
+    clients: 'approved',
+    clientId: undefined,
+    accessTokenLifetime: 300,
+    accessTokenFormat: 'jwt',
+    tokenClaims: ['groups', 'email'],
+    public: true,
     scopes: { 'notes.read': { en: 'Read' } },
   });
   // the document that the host of the API publishes, to copy (RFC 9728 3.3)

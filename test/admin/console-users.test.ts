@@ -154,14 +154,17 @@ test('the errors of a new user are shown at their fields, and the form keeps its
   expect(page.body).toMatch(/id="email-fault">This email address is already in use/);
   expect(page.body).toContain('value="Typed &lt;i&gt;"');
   const weak = await post('/admin/users/new', {
-    ...{ username: '', email: 'x' },
-    ...{ access: 'password', password: 'too-short-1' },
+    username: '',
+    email: 'x',
+    access: 'password',
+    password: 'too-short-1',
   });
   expect(weak.status).toBe(400);
   for (const fault of ['username', 'email', 'password']) expect(weak.body).toContain(`id="${fault}-fault"`);
   expect(weak.body).not.toContain('too-short-1');
   const set = await post('/admin/users/new', {
-    ...{ username: 'with-password', access: 'password' },
+    username: 'with-password',
+    access: 'password',
     password: 'quiet harbour lantern 7',
   });
   expect(set.url).toContain('done=user-made');

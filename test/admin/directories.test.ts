@@ -198,17 +198,30 @@ describe.runIf(hasSlapd)('the test of a directory', () => {
     const created = await runCommand(
       service,
       [
-        ...['connection', 'create', 'company', 'ldap', '--display-name', 'Company', '--provisioning', 'on', '--secret'],
-        ...[
-          '--settings',
-          'preset=openldap',
-          '--settings',
-          `url=${server!.secureUrl}`,
-          '--settings',
-          `bind_dn=${serviceDn}`,
-        ],
-        ...['--settings', `base=ou=people,${base}`, '--settings', `group_base=ou=groups,${base}`],
-        ...['--settings', `ca=${server!.ca}`, '--settings', 'import=60'],
+        'connection',
+        'create',
+        'company',
+        'ldap',
+        '--display-name',
+        'Company',
+        '--provisioning',
+        'on',
+        '--secret',
+
+        '--settings',
+        'preset=openldap',
+        '--settings',
+        `url=${server!.secureUrl}`,
+        '--settings',
+        `bind_dn=${serviceDn}`,
+        '--settings',
+        `base=ou=people,${base}`,
+        '--settings',
+        `group_base=ou=groups,${base}`,
+        '--settings',
+        `ca=${server!.ca}`,
+        '--settings',
+        'import=60',
       ],
       { stdin: servicePassword, environment },
     );
@@ -234,9 +247,20 @@ describe.runIf(hasSlapd)('the console', () => {
     const press = async (page: Page, action: string, fields: Record<string, string> = {}) =>
       agent.follow(await agent.post(action, { ...formOf(page, action), ...fields }));
     const typed = {
-      ...{ id: 'typed', display_name: 'Typed', preset: 'openldap', url: server!.secureUrl, ca: server!.ca },
-      ...{ secret: servicePassword, bind_dn: serviceDn, base: `ou=people,${base}`, group_base: `ou=groups,${base}` },
-      ...{ import: '60', status: 'enabled', linking: 'ask', provisioning: 'on', group_rules: 'Staff = staff' },
+      id: 'typed',
+      display_name: 'Typed',
+      preset: 'openldap',
+      url: server!.secureUrl,
+      ca: server!.ca,
+      secret: servicePassword,
+      bind_dn: serviceDn,
+      base: `ou=people,${base}`,
+      group_base: `ou=groups,${base}`,
+      import: '60',
+      status: 'enabled',
+      linking: 'ask',
+      provisioning: 'on',
+      group_rules: 'Staff = staff',
     };
     const newPath = '/admin/connections/new/directory';
     const refused = await press(form, newPath, { ...typed, url: 'ldaps://evil.example' });
@@ -250,7 +274,8 @@ describe.runIf(hasSlapd)('the console', () => {
     expect(shown.body).not.toContain(servicePassword);
     const stored = (await service.store.connections.find('typed'))!;
     expect(stored).toMatchObject({
-      ...{ kind: 'ldap', groupRules: [{ equals: 'Staff', group: 'staff' }] },
+      kind: 'ldap',
+      groupRules: [{ equals: 'Staff', group: 'staff' }],
       settings: { import: 60 },
     });
     const tested = await press(shown, `${path}/test`);

@@ -36,7 +36,8 @@ describe.each([
   ])('%s', async (_what, name, reason) => {
     const file = join(folder, name);
     expect(await runCommand(service, [...words, file])).toEqual({
-      ...{ code: 1, stdout: '' },
+      code: 1,
+      stdout: '',
       stderr: `The file ${file} ${reason}\n`,
     });
   });

@@ -214,8 +214,11 @@ test('a user who lost the only way in becomes an administrator once there is a r
 test('another value as the subject is refused while the connection has links (security R165)', async () => {
   await addConnection(service, provider, 'service', { kind: 'oauth' });
   const settings = {
-    ...{ authorization_endpoint: `${provider.issuer}/authorize`, token_endpoint: `${provider.issuer}/token` },
-    ...{ userinfo_endpoint: `${provider.issuer}/userinfo`, client_id: 'x', subject_claim: 'id' },
+    authorization_endpoint: `${provider.issuer}/authorize`,
+    token_endpoint: `${provider.issuer}/token`,
+    userinfo_endpoint: `${provider.issuer}/userinfo`,
+    client_id: 'x',
+    subject_claim: 'id',
   };
   await service.database.sql(`UPDATE connections SET settings = $1 WHERE id = 'service'`, [settings]);
   const user = await service.createUser();
@@ -250,8 +253,11 @@ test.each(['domain', 'provisioned'])(
       );
     const linked = async () => (await sql<{ sub: string }>('SELECT sub FROM linked_identities')).map(({ sub }) => sub);
     const server = startServer({
-      ...{ DATABASE_URL: ofItsOwn.database.url, SECRET_KEY: ofItsOwn.secretKey, PORT: String(await freePort()) },
-      ...{ ADMIN_PASSWORD: 'harbour-first-P1', REQUIRE_SECOND_FACTOR_GROUPS: 'crew, ops' },
+      DATABASE_URL: ofItsOwn.database.url,
+      SECRET_KEY: ofItsOwn.secretKey,
+      PORT: String(await freePort()),
+      ADMIN_PASSWORD: 'harbour-first-P1',
+      REQUIRE_SECOND_FACTOR_GROUPS: 'crew, ops',
     });
     try {
       await server.ready();

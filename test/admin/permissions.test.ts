@@ -46,7 +46,8 @@ test('the API refuses an administrator without the permission, and allows the ot
 test('a command refuses an administrator without the permission in one line (security R89)', async () => {
   plant('groups', 'read');
   expect(await runCommand(service, ['group', 'create', 'made'])).toEqual({
-    ...{ code: 1, stdout: '' },
+    code: 1,
+    stdout: '',
     stderr: 'This administrator may not change the section groups.\n',
   });
   expect(await runCommand(service, ['group', 'list'])).toMatchObject({ code: 0 });
@@ -66,16 +67,21 @@ test('a form of the console refuses an administrator without the permission, and
 
 /** Values for the fields that pages read before they know the administrator. */
 const typed = {
-  ...{
-    csrf: 'x',
-    sub: randomUUID(),
-    id: randomUUID(),
-    version: '1',
-    act: 'link',
-    client_id: 'x',
-    verification_code: 'x',
-  },
-  ...{ decision: 'approve', shown: 'x 1', end: 'x', kid: 'x', other: 'x', name: 'x', other_name: 'x', change: 'add' },
+  csrf: 'x',
+  sub: randomUUID(),
+  id: randomUUID(),
+  version: '1',
+  act: 'link',
+  client_id: 'x',
+  verification_code: 'x',
+  decision: 'approve',
+  shown: 'x 1',
+  end: 'x',
+  kid: 'x',
+  other: 'x',
+  name: 'x',
+  other_name: 'x',
+  change: 'add',
 };
 const fieldsOf = (route: string) =>
   /users\/(:sub\/connections|import)$|appearance$/.test(route) ? { ...typed, act: undefined } : typed;
@@ -114,7 +120,8 @@ test('an administrator who may only read a section opens its lists, and no form 
     ...(
       ['/users/new', '/users/import', '/clients/new', '/resources/new', '/attributes/new', '/keys/rotate'] as const
     ).map((form) => [form, 403] as const),
-    ...[[`/users/${user.sub}`, 200] as const, [`/users/${user.sub}/edit`, 403] as const],
+    [`/users/${user.sub}`, 200] as const,
+    [`/users/${user.sub}/edit`, 403] as const,
   ])
     expect((await agent.get(`/admin${path}`)).status, path).toBe(status);
 });
@@ -125,7 +132,10 @@ test('an unknown kind of administrator may run nothing, and no administrator an 
     run(
       operation({
         permission: permission as Permission,
-        ...{ method: 'GET', path: '/', tag: '', summary: '' },
+        method: 'GET',
+        path: '/',
+        tag: '',
+        summary: '',
         handler: async () => 'done',
       }),
       {} as OperationContext,

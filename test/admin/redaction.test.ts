@@ -59,7 +59,10 @@ test('no secret of a flow from sign-in to logout is written: passwords, cookies,
   const { code } = responseParameters(await agent.submit(consent, { decision: 'allow' }));
   const redirect_uri = client.redirectUri;
   const { body } = await tokenRequest(service.issuer, client, {
-    ...{ grant_type: 'authorization_code', code: code!, redirect_uri, code_verifier },
+    grant_type: 'authorization_code',
+    code: code!,
+    redirect_uri,
+    code_verifier,
   });
   const { access_token, refresh_token, id_token, client_session_handle } = body as Record<string, string>;
   const tokens = {
@@ -82,8 +85,17 @@ test('no secret of a flow from sign-in to logout is written: passwords, cookies,
   await agent.get(`/logout?id_token_hint=${tokens.id_token}&state=${state}`);
   await form(`${service.issuer}/revoke`, { token: tokens.refresh_token }, { authorization: client.basic });
   await expectNoneOf({
-    ...{ password, code: code!, state, nonce, code_verifier, ...tokens, ...cookies, endSession: endSession.slice(21) },
-    ...{ clientSecret: client.clientSecret, sharedSecret: client.sharedSecret, basic: client.basic.slice(6) },
+    password,
+    code: code!,
+    state,
+    nonce,
+    code_verifier,
+    ...tokens,
+    ...cookies,
+    endSession: endSession.slice(21),
+    clientSecret: client.clientSecret,
+    sharedSecret: client.sharedSecret,
+    basic: client.basic.slice(6),
     ...Object.fromEntries(Object.entries(forms).filter(([, value]) => value.length > 20)),
   });
 });
@@ -92,7 +104,9 @@ test('no secret of a registration, its repetition, its update or its approval is
   const admin = await adminToken(service);
   const idempotencyKey = randomBytes(16).toString('hex');
   const { body: initial } = await call(`${service.issuer}/admin/api/registration-tokens`, {
-    ...{ method: 'POST', token: admin, body: {} },
+    method: 'POST',
+    token: admin,
+    body: {},
   });
   const metadata = { redirect_uris: ['https://rp.example.com/callback'], client_name: 'Harbour' };
   const secrets: Record<string, string> = { admin, idempotencyKey, initial: initial['initial_access_token'] as string };
@@ -109,7 +123,8 @@ test('no secret of a registration, its repetition, its update or its approval is
   await register({ authorization: `Bearer ${again['registration_access_token']}x` });
   await register({ authorization: basic(again['client_id']!, `${again['client_secret']} wrong`) });
   await call(again['registration_client_uri']!, {
-    ...{ method: 'PUT', token: again['registration_access_token']! },
+    method: 'PUT',
+    token: again['registration_access_token']!,
     body: { ...metadata, client_id: again['client_id'], client_secret: `${again['client_secret']} wrong` },
   });
   await call(`${service.issuer}/admin/api/clients/${again['client_id']}/approve`, {
@@ -122,7 +137,9 @@ test('no secret of a registration, its repetition, its update or its approval is
 test('no client assertion is written, whether it is valid or not (security R99)', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const client = await service.createClient({
-    ...{ redirect_uris: [], grant_types: ['client_credentials'], token_endpoint_auth_method: 'private_key_jwt' },
+    redirect_uris: [],
+    grant_types: ['client_credentials'],
+    token_endpoint_auth_method: 'private_key_jwt',
     jwks: { keys: [publicKey.export({ format: 'jwk' })] },
   });
   const secrets: Record<string, string> = {};
@@ -136,7 +153,8 @@ test('no client assertion is written, whether it is valid or not (security R99)'
     secrets[`assertion for ${audience}`] = assertion;
     for (let times = 0; times < 2; times++)
       await tokenRequest(service.issuer, undefined, {
-        ...{ grant_type: 'client_credentials', client_assertion: assertion },
+        grant_type: 'client_credentials',
+        client_assertion: assertion,
         client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
       });
   }
@@ -147,10 +165,25 @@ test('no client assertion is written, whether it is valid or not (security R99)'
 async function sendCanaries(canary: string, client: { clientId: string }): Promise<string[]> {
   const opaque = `ghat_${canary}`;
   const fields = {
-    ...{ username: canary, password: canary, client_secret: canary, code: canary, code_verifier: canary },
-    ...{ refresh_token: canary, access_token: canary, token: canary, id_token_hint: canary, state: canary },
-    ...{ nonce: canary, client_assertion: canary, client_id: client.clientId, transaction: canary, csrf: canary },
-    ...{ grant_type: 'authorization_code', request: canary, form_token: canary, registration_access_token: canary },
+    username: canary,
+    password: canary,
+    client_secret: canary,
+    code: canary,
+    code_verifier: canary,
+    refresh_token: canary,
+    access_token: canary,
+    token: canary,
+    id_token_hint: canary,
+    state: canary,
+    nonce: canary,
+    client_assertion: canary,
+    client_id: client.clientId,
+    transaction: canary,
+    csrf: canary,
+    grant_type: 'authorization_code',
+    request: canary,
+    form_token: canary,
+    registration_access_token: canary,
   };
   const statuses: string[] = [];
   const seen = routesOf(service.apps[0]!).filter((route) => !route.includes('*'));
@@ -159,8 +192,11 @@ async function sendCanaries(canary: string, client: { clientId: string }): Promi
     const url = service.issuer + path.replace(/:\w+/g, path.startsWith('/user/') ? 'me' : client.clientId);
     for (const authorization of [`Bearer ${canary}`, `Bearer ${opaque}`, basic(client.clientId, canary)]) {
       const headers: Record<string, string> = {
-        ...{ authorization, cookie: `JSESSIONOPENID=${canary}; GATEHOUSE_BROWSER=${canary}` },
-        ...{ origin: service.issuer, 'sec-fetch-site': 'same-origin', 'idempotency-key': canary },
+        authorization,
+        cookie: `JSESSIONOPENID=${canary}; GATEHOUSE_BROWSER=${canary}`,
+        origin: service.issuer,
+        'sec-fetch-site': 'same-origin',
+        'idempotency-key': canary,
       };
       const json = path.startsWith('/register') || path.startsWith('/admin') || path.endsWith('/settings');
       headers['content-type'] = json ? 'application/json' : 'application/x-www-form-urlencoded';

@@ -259,9 +259,16 @@ describe('resource_uris', () => {
     const edit = await agent.get(`/admin/clients/${server.clientId}/edit`);
     const page = await agent.post(`/admin/clients/${server.clientId}/edit`, {
       ...formOf(edit, `/admin/clients/${server.clientId}/edit`),
-      ...{ application_type: 'web', redirect_uris: server.redirectUri, 'grant_types.0': 'on' },
-      ...{ 'response_types.0': 'on', 'scope.0': 'on', token_endpoint_auth_method: 'client_secret_basic' },
-      ...{ subject_type: 'public', id_token_signed_response_alg: 'RS256', introspect: 'own', resource_uris: uri },
+      application_type: 'web',
+      redirect_uris: server.redirectUri,
+      'grant_types.0': 'on',
+      'response_types.0': 'on',
+      'scope.0': 'on',
+      token_endpoint_auth_method: 'client_secret_basic',
+      subject_type: 'public',
+      id_token_signed_response_alg: 'RS256',
+      introspect: 'own',
+      resource_uris: uri,
     });
     expect(page.status).toBe(400);
     expect(page.body).toContain('this service’s own resources');

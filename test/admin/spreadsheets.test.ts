@@ -115,7 +115,8 @@ test('a file of JSON Lines without users is refused, too (reports D)', async () 
   ] as const) {
     writeFileSync(join(folder, name), content);
     expect(await runCommand(service, ['user', 'import', join(folder, name)])).toMatchObject({
-      ...{ code: 1, stdout: '' },
+      code: 1,
+      stdout: '',
       stderr: 'The file has no users.\n',
     });
   }

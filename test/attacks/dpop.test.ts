@@ -45,7 +45,9 @@ beforeAll(async () => {
   client = await service.createClient({ scope: 'openid email' });
   machine = await service.createClient({ redirect_uris: [], grant_types: ['client_credentials'], scope: '' });
   bound = await service.createClient({
-    ...{ token_endpoint_auth_method: 'none', dpop_bound_access_tokens: true, scope: 'openid email' },
+    token_endpoint_auth_method: 'none',
+    dpop_bound_access_tokens: true,
+    scope: 'openid email',
   });
   user = await service.createUser({ email: 'ada@example.org' });
   agent = new UserAgent(service);
@@ -325,19 +327,23 @@ attack(
       method: 'POST',
       body: new URLSearchParams(own),
       headers: {
-        ...{ authorization: machine.basic, dpop: forged },
-        ...{ 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https', forwarded: 'host=evil.example' },
+        authorization: machine.basic,
+        dpop: forged,
+        'x-forwarded-host': 'evil.example',
+        'x-forwarded-proto': 'https',
+        forwarded: 'host=evil.example',
       },
     });
     expect(response.status).toBe(400);
     const otherHost = await raw(
       service.issuer,
       [
-        ...['POST /token HTTP/1.1', 'Host: evil.example', `Authorization: ${machine.basic}`],
-        ...[
-          'Content-Type: application/x-www-form-urlencoded',
-          `DPoP: ${await proofFor(key, 'http://evil.example/token')}`,
-        ],
+        'POST /token HTTP/1.1',
+        'Host: evil.example',
+        `Authorization: ${machine.basic}`,
+
+        'Content-Type: application/x-www-form-urlencoded',
+        `DPoP: ${await proofFor(key, 'http://evil.example/token')}`,
       ],
       'grant_type=client_credentials',
     );
@@ -452,7 +458,10 @@ test.each([
       expect(await again(of, time)).toMatchObject(replayed);
     // at a resource, where the service or the client asks for a nonce
     const careful = await service.createClient({
-      ...{ redirect_uris: [], grant_types: ['client_credentials'], scope: '', dpop_nonce: true },
+      redirect_uris: [],
+      grant_types: ['client_credentials'],
+      scope: '',
+      dpop_nonce: true,
     });
     const issued = await postWithProof(service, '/token', careful, own, key, { nonce: nonce(0), claims: { iat } });
     for (const [at, bearer] of [
@@ -589,17 +598,17 @@ attack(
     const uri = made.body['registration_client_uri'] as string;
     const update = { ...metadata, client_name: 'Bound', client_id, client_secret, dpop_bound_access_tokens: false };
     const changed = await call(uri, {
-      ...{ method: 'PUT', token: made.body['registration_access_token'] as string, body: update },
+      method: 'PUT',
+      token: made.body['registration_access_token'] as string,
+      body: update,
     });
     expect(changed.body, JSON.stringify(changed.body)).toMatchObject({ dpop_bound_access_tokens: true });
     expect(changed.body).toHaveProperty('pending_changes');
     const page = await agent.authorize(bound, user, {
-      ...{
-        response_type: 'code token',
-        nonce: 'n',
-        code_challenge: s256('v'.repeat(43)),
-        code_challenge_method: 'S256',
-      },
+      response_type: 'code token',
+      nonce: 'n',
+      code_challenge: s256('v'.repeat(43)),
+      code_challenge_method: 'S256',
     });
     expect(page.location).toContain('error=unauthorized_client');
   },
@@ -617,7 +626,9 @@ attack(
   },
   async () => {
     const house = await service.createClient({
-      ...{ uma_profile: true, dpop_bound_access_tokens: true, scope: 'openid email scope' },
+      uma_profile: true,
+      dpop_bound_access_tokens: true,
+      scope: 'openid email scope',
     });
     const unused = (await grantOf(house, { scope: 'openid email scope' }))['code']!;
     const asBearer = (token: string) => call(`${service.issuer}/user/me/scope`, { token });
@@ -650,7 +661,8 @@ attack(
       fetch(service.issuer + path, {
         method: 'OPTIONS',
         headers: {
-          ...{ origin: 'https://app.example', 'access-control-request-method': 'POST' },
+          origin: 'https://app.example',
+          'access-control-request-method': 'POST',
           'access-control-request-headers': 'dpop,authorization',
         },
       });
@@ -711,7 +723,9 @@ test('Nothing to see when off: a DPoP header changes nothing where no token is a
     expect(sent!.headers.get('dpop-nonce')).toBeNull();
   };
   const form = (parameters: Record<string, string>) => ({
-    ...{ method: 'POST', body: new URLSearchParams(parameters), headers: { authorization: client.basic } },
+    method: 'POST',
+    body: new URLSearchParams(parameters),
+    headers: { authorization: client.basic },
   });
   await ask('/introspect', form({ token: 'x' }));
   await ask('/revoke', form({ token: 'x' }));

@@ -137,7 +137,9 @@ attack(
     const assertion = await fetch(`${service.issuer}/token`, {
       method: 'POST',
       body: new URLSearchParams({
-        ...{ grant_type: 'client_credentials', client_id: machine.clientId, client_assertion: jwt },
+        grant_type: 'client_credentials',
+        client_id: machine.clientId,
+        client_assertion: jwt,
         client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
       }),
     });

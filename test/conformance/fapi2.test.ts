@@ -51,7 +51,8 @@ beforeAll(async () => {
     environment: {
       ...withoutLimits,
       // both longer than the profile allows
-      ...{ AUTHORIZATION_CODE_LIFETIME: '600', PUSHED_REQUEST_LIFETIME: '600' },
+      AUTHORIZATION_CODE_LIFETIME: '600',
+      PUSHED_REQUEST_LIFETIME: '600',
     },
   });
   user = await service.createUser();
@@ -91,8 +92,12 @@ const sign = (payload: JWTPayload, header: Partial<JWTHeaderParameters> = {}): P
 const assertion = (rp: TestClient, change: JWTPayload = {}, alg = 'ES256') =>
   sign(
     {
-      ...{ iss: rp.clientId, sub: rp.clientId, aud: service.issuer, jti: crypto.randomUUID(), iat: now() },
-      ...{ exp: now() + 60 },
+      iss: rp.clientId,
+      sub: rp.clientId,
+      aud: service.issuer,
+      jti: crypto.randomUUID(),
+      iat: now(),
+      exp: now() + 60,
       ...change,
     },
     { alg },
@@ -129,7 +134,11 @@ const post = async (
 const challenge = pkce();
 const requestOf = (rp: TestClient, change: Record<string, string | undefined> = {}): Record<string, string> => {
   const request = {
-    ...{ client_id: rp.clientId, response_type: 'code', scope: 'openid offline_access', state: 's', nonce: 'n' },
+    client_id: rp.clientId,
+    response_type: 'code',
+    scope: 'openid offline_access',
+    state: 's',
+    nonce: 'n',
     redirect_uri: rp.redirectUri,
     code_challenge: challenge.code_challenge,
     code_challenge_method: 'S256',
@@ -149,7 +158,10 @@ const requestObject = (
   sign(
     {
       ...requestOf(rp, rp === signing ? { response_mode: 'jwt' } : {}),
-      ...{ iss: rp.clientId, aud: service.issuer, nbf: now(), exp: now() + 300 },
+      iss: rp.clientId,
+      aud: service.issuer,
+      nbf: now(),
+      exp: now() + 300,
       ...change,
     },
     header,
@@ -170,7 +182,9 @@ const redeem = (code: string, rp = client, change: Record<string, string> = {}, 
   post(
     '/token',
     {
-      ...{ grant_type: 'authorization_code', code, redirect_uri: rp.redirectUri },
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: rp.redirectUri,
       code_verifier: challenge.code_verifier,
       ...change,
     },
@@ -223,7 +237,10 @@ describe('client authentication', () => {
       });
     const registered = await call(`${service.issuer}/register`, {
       body: {
-        ...{ ...byKey, redirect_uris: [client.redirectUri], scope: 'openid', fapi2: 'security' },
+        ...byKey,
+        redirect_uris: [client.redirectUri],
+        scope: 'openid',
+        fapi2: 'security',
         jwks: { keys: [short.publicKey.export({ format: 'jwk' })] },
       },
     });
@@ -636,7 +653,10 @@ describe('with Message Signing, a request object', () => {
   const unsigned = (rp: TestClient) =>
     new UnsecuredJWT({
       ...requestOf(rp, { response_mode: 'jwt' }),
-      ...{ iss: rp.clientId, aud: service.issuer, nbf: now(), exp: now() + 300 },
+      iss: rp.clientId,
+      aud: service.issuer,
+      nbf: now(),
+      exp: now() + 300,
     }).encode();
   test.each(refusals)('%s is refused as JSON (FAPI 2.0 MS 5.3.1, protocols P31, P37)', async (_what, object) => {
     const answer = await pushObject(await object());
@@ -700,7 +720,8 @@ describe('with Message Signing, a response', () => {
 
   test('to an introspection is a JWT by ES256, whatever the caller accepts (FAPI 2.0 MS 5.5)', async () => {
     const form = {
-      ...{ token: 'gh_at_unknown', client_assertion: await assertion(signing) },
+      token: 'gh_at_unknown',
+      client_assertion: await assertion(signing),
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
     };
     const { access_token: token } = (await post('/token', { grant_type: 'client_credentials' }, signing)).body;
@@ -778,8 +799,13 @@ describe('oauth4webapi with a private key and DPoP', () => {
       const verifier = oauth.generateRandomCodeVerifier();
       const nonce = oauth.generateRandomNonce();
       const parameters = {
-        ...{ response_type: 'code', scope: 'openid', redirect_uri: redirectUri, state: 's', nonce },
-        ...{ code_challenge_method: 'S256', ...(jarm && { response_mode: 'jwt' }) },
+        response_type: 'code',
+        scope: 'openid',
+        redirect_uri: redirectUri,
+        state: 's',
+        nonce,
+        code_challenge_method: 'S256',
+        ...(jarm && { response_mode: 'jwt' }),
         code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
       };
       const request = signed
@@ -830,7 +856,9 @@ function signedPs256(key: KeyObject, payload: JWTPayload): string {
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const content = `${part({ alg: 'PS256', kid: 'PS256' })}.${part(payload)}`;
   const signature = signBytes('sha256', Buffer.from(content), {
-    ...{ key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST },
+    key,
+    padding: constants.RSA_PKCS1_PSS_PADDING,
+    saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
   });
   return `${content}.${signature.toString('base64url')}`;
 }

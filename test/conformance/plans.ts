@@ -65,21 +65,58 @@ const postedSecret = 'oidcc-server-client-secret-post';
 const pkce = 'oidcc-ensure-request-with-valid-pkce-succeeds';
 
 const basic = [
-  ...['oidcc-server', 'oidcc-response-type-missing', 'oidcc-idtoken-signature', 'oidcc-idtoken-unsigned'],
-  ...[...userinfo, nonceOptional, ...scopes, 'oidcc-alternate-happy-flow', ...displays, ...prompts, ...ages],
-  ...[...tolerated, ...codes, registeredRedirect, 'oidcc-ensure-post-request-succeeds', postedSecret],
-  ...[...requestObjects, 'oidcc-claims-essential', 'oidcc-refresh-token', pkce],
+  'oidcc-server',
+  'oidcc-response-type-missing',
+  'oidcc-idtoken-signature',
+  'oidcc-idtoken-unsigned',
+  ...userinfo,
+  nonceOptional,
+  ...scopes,
+  'oidcc-alternate-happy-flow',
+  ...displays,
+  ...prompts,
+  ...ages,
+  ...tolerated,
+  ...codes,
+  registeredRedirect,
+  'oidcc-ensure-post-request-succeeds',
+  postedSecret,
+  ...requestObjects,
+  'oidcc-claims-essential',
+  'oidcc-refresh-token',
+  pkce,
 ];
 
 const implicit = [
-  ...['oidcc-server', 'oidcc-idtoken-signature', nonceNeeded, ...scopes, 'oidcc-alternate-happy-flow'],
-  ...[...displays, ...prompts, ...ages, ...tolerated, registeredRedirect, ...requestObjects, 'oidcc-claims-essential'],
+  'oidcc-server',
+  'oidcc-idtoken-signature',
+  nonceNeeded,
+  ...scopes,
+  'oidcc-alternate-happy-flow',
+  ...displays,
+  ...prompts,
+  ...ages,
+  ...tolerated,
+  registeredRedirect,
+  ...requestObjects,
+  'oidcc-claims-essential',
 ];
 
 const hybrid = [
-  ...['oidcc-server', 'oidcc-idtoken-signature', ...userinfo, ...scopes, ...displays, ...prompts, ...ages],
-  ...[...tolerated, ...codes, registeredRedirect, postedSecret, ...requestObjects],
-  ...['oidcc-claims-essential', 'oidcc-refresh-token'],
+  'oidcc-server',
+  'oidcc-idtoken-signature',
+  ...userinfo,
+  ...scopes,
+  ...displays,
+  ...prompts,
+  ...ages,
+  ...tolerated,
+  ...codes,
+  registeredRedirect,
+  postedSecret,
+  ...requestObjects,
+  'oidcc-claims-essential',
+  'oidcc-refresh-token',
 ];
 
 const signIn = {
@@ -93,14 +130,28 @@ const signIn = {
 } satisfies Record<string, Partial<Record<ResponseType, string[]>>>;
 
 const dynamic = [
-  ...['oidcc-idtoken-rs256', 'oidcc-idtoken-unsigned', 'oidcc-userinfo-rs256'],
-  ...['oidcc-ensure-redirect-uri-in-authorization-request', 'oidcc-redirect-uri-query-OK'],
-  ...['oidcc-redirect-uri-query-mismatch', 'oidcc-redirect-uri-query-added', 'oidcc-redirect-uri-regfrag'],
-  ...['oidcc-discovery-endpoint-verification', 'oidcc-server', 'oidcc-registration-logo-uri'],
-  ...['oidcc-registration-policy-uri', 'oidcc-registration-tos-uri', 'oidcc-registration-jwks-uri'],
-  ...['oidcc-registration-sector-uri', 'oidcc-registration-sector-bad', 'oidcc-server-rotate-keys'],
-  ...['oidcc-refresh-token-rp-key-rotation', 'oidcc-request-uri-unsigned', 'oidcc-request-uri-signed-rs256'],
-  ...['oidcc-ensure-request-object-with-redirect-uri', 'oidcc-refresh-token'],
+  'oidcc-idtoken-rs256',
+  'oidcc-idtoken-unsigned',
+  'oidcc-userinfo-rs256',
+  'oidcc-ensure-redirect-uri-in-authorization-request',
+  'oidcc-redirect-uri-query-OK',
+  'oidcc-redirect-uri-query-mismatch',
+  'oidcc-redirect-uri-query-added',
+  'oidcc-redirect-uri-regfrag',
+  'oidcc-discovery-endpoint-verification',
+  'oidcc-server',
+  'oidcc-registration-logo-uri',
+  'oidcc-registration-policy-uri',
+  'oidcc-registration-tos-uri',
+  'oidcc-registration-jwks-uri',
+  'oidcc-registration-sector-uri',
+  'oidcc-registration-sector-bad',
+  'oidcc-server-rotate-keys',
+  'oidcc-refresh-token-rp-key-rotation',
+  'oidcc-request-uri-unsigned',
+  'oidcc-request-uri-signed-rs256',
+  'oidcc-ensure-request-object-with-redirect-uri',
+  'oidcc-refresh-token',
   'oidcc-ensure-client-assertion-with-iss-aud-succeeds',
 ];
 /** Which of them need an authorization code, an access token, or an ID Token from the token endpoint. */
@@ -116,9 +167,17 @@ export function isDynamic(module: string, type: ResponseType): boolean {
 }
 
 const rpInitiated = [
-  ...['-discovery-endpoint-verification', '', '-bad-post-logout-redirect-uri', '-modified-id-token-hint'],
-  ...['-no-id-token-hint', '-no-params', '-no-post-logout-redirect-uri', '-no-state', '-only-state'],
-  ...['-query-added-to-post-logout-redirect-uri', '-bad-id-token-hint'],
+  '-discovery-endpoint-verification',
+  '',
+  '-bad-post-logout-redirect-uri',
+  '-modified-id-token-hint',
+  '-no-id-token-hint',
+  '-no-params',
+  '-no-post-logout-redirect-uri',
+  '-no-state',
+  '-only-state',
+  '-query-added-to-post-logout-redirect-uri',
+  '-bad-id-token-hint',
 ].map((ending) => `oidcc-rp-initiated-logout${ending}`);
 const session = ['-discovery-endpoint-verification', '-rp-initiated-logout'].map((e) => `oidcc-session-management${e}`);
 const frontChannel = ['-logout-discovery-endpoint-verification', '-rp-initiated-logout'].map(

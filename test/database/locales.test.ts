@@ -15,7 +15,11 @@ import { startTestService, type TestService } from '../helpers/service.ts';
 
 const sealed = '\\x030011223344556677ff';
 const metadata = {
-  ...{ redirect_uris: [], grant_types: [], response_types: [], scope: '', token_endpoint_auth_method: 'none' },
+  redirect_uris: [],
+  grant_types: [],
+  response_types: [],
+  scope: '',
+  token_endpoint_auth_method: 'none',
 };
 
 const secretKey = randomSecret();
@@ -46,7 +50,10 @@ test('a database with the locale C is carried over: what differs by case alone i
     ['berta', 'bÉrta', null],
   ])
     await sql('INSERT INTO users (sub, username, email, claims) VALUES ($1, $2, $3, $4)', [
-      ...[sub, username, email, { badge: username === 'ÄNNE' ? 'ÖL-1' : username === 'änne' ? 'öl-1' : username }],
+      sub,
+      username,
+      email,
+      { badge: username === 'ÄNNE' ? 'ÖL-1' : username === 'änne' ? 'öl-1' : username },
     ]);
   await sql(`INSERT INTO attributes (name, type, is_unique) VALUES ('badge', 'string', true)`);
   await sql(`INSERT INTO unique_attribute_values SELECT 'badge', attribute_digest(claims -> 'badge'), sub FROM users`);
@@ -93,7 +100,7 @@ test('a database with the locale C is carried over: what differs by case alone i
   await sql('DELETE FROM clients');
   const logged: Record<string, unknown>[] = [];
   const log = pino({}, { write: (line: string) => void logged.push(JSON.parse(line) as Record<string, unknown>) });
-  const settings = { ...{ PORT: '0', DATABASE_URL: database.url, ADMIN_PASSWORD: randomSecret() }, DATA_DIR: dataDir };
+  const settings = { PORT: '0', DATABASE_URL: database.url, ADMIN_PASSWORD: randomSecret(), DATA_DIR: dataDir };
   const service = await startService(loadConfig({ ...settings, SECRET_KEY: secretKey }), undefined, undefined, log);
   await service.stop();
   expect(logged.find(({ pairs }) => pairs !== undefined)).toMatchObject({

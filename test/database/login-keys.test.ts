@@ -16,11 +16,16 @@ const insert = (user: { username: string; email?: string; sub?: string }) =>
     [user.username, user.email ?? null, user.sub ?? null],
   ).then(([row]) => row!.sub);
 const metadata = {
-  ...{ redirect_uris: [], grant_types: [], response_types: [], scope: '', token_endpoint_auth_method: 'none' },
+  redirect_uris: [],
+  grant_types: [],
+  response_types: [],
+  scope: '',
+  token_endpoint_auth_method: 'none',
 };
 const insertClient = (clientId: string) =>
   sql(`INSERT INTO clients (client_id, metadata, shared_secret_encrypted) VALUES ($1, $2, '\\x030011223344556677ff')`, [
-    ...[clientId, metadata],
+    clientId,
+    metadata,
   ]);
 const namesOf = async (typed: string) =>
   (await sql<{ username: string }>('SELECT username FROM users_of_login($1)', [typed])).map((row) => row.username);
@@ -71,7 +76,8 @@ test('plain SQL gives no text to a second user, as a name, an address or a sub (
 test('a name that looks like a sub belongs to the user with that sub alone (security R153)', async () => {
   const uuid = '1E4B5E0A-9B0F-4D57-8D5C-3A8A3E9F6B11';
   await expect(insert({ username: ` ${uuid}` })).rejects.toMatchObject({
-    ...{ code: invalidValue, constraint: 'users_name_is_no_sub' },
+    code: invalidValue,
+    constraint: 'users_name_is_no_sub',
   });
   await insert({ username: uuid, sub: uuid.toLowerCase() });
   expect(await namesOf(uuid)).toEqual([uuid]);
@@ -80,7 +86,8 @@ test('a name that looks like a sub belongs to the user with that sub alone (secu
 test('an address whose domain has no A-label is a wrong value, also for a version that does not know the rule (security R158)', async () => {
   for (const email of ['ada@münchen.de', 'ada@example.com.'])
     await expect(insert({ username: 'no A-label', email })).rejects.toMatchObject({
-      ...{ code: invalidValue, constraint: 'users_email_check' },
+      code: invalidValue,
+      constraint: 'users_email_check',
     });
 });
 

@@ -145,26 +145,28 @@ function usesIn(files: readonly string[], texts = new Map<string, string>()): Us
 
 /** What the driver returns for a type of PostgreSQL. */
 const scalars: Record<string, string> = {
-  ...{
-    bool: 'boolean',
-    int2: 'number',
-    int4: 'number',
-    float4: 'number',
-    float8: 'number',
-    int8: 'string',
-    numeric: 'string',
-  },
-  ...{
-    text: 'string',
-    varchar: 'string',
-    name: 'string',
-    uuid: 'string',
-    inet: 'string',
-    cidr: 'string',
-    void: 'string',
-    char: 'string',
-  },
-  ...{ timestamptz: 'Date', timestamp: 'Date', bytea: 'Buffer', json: 'json', jsonb: 'json', xid8: 'string' },
+  bool: 'boolean',
+  int2: 'number',
+  int4: 'number',
+  float4: 'number',
+  float8: 'number',
+  int8: 'string',
+  numeric: 'string',
+
+  text: 'string',
+  varchar: 'string',
+  name: 'string',
+  uuid: 'string',
+  inet: 'string',
+  cidr: 'string',
+  void: 'string',
+  char: 'string',
+  timestamptz: 'Date',
+  timestamp: 'Date',
+  bytea: 'Buffer',
+  json: 'json',
+  jsonb: 'json',
+  xid8: 'string',
 };
 
 let service: TestService;

@@ -60,8 +60,8 @@ export const pages: Record<string, Page> = {
       });
       const { access_token: TOKEN } = (await answer.json()) as { access_token: string };
       return {
-        ...{ CLIENT: credentials, API_CLIENT: credentials, ISSUER: service.issuer, TOKEN },
-        ...{ CLIENT_ID: client.clientId },
+         CLIENT: credentials, API_CLIENT: credentials, ISSUER: service.issuer, TOKEN ,
+         CLIENT_ID: client.clientId ,
       };
     },
     edit: (script) =>

@@ -6,8 +6,12 @@ import { parseClientMetadata } from '../../src/oauth/client-metadata.ts';
 const metadata = parseClientMetadata({ redirect_uris: ['https://a.example/cb'], token_endpoint_auth_method: 'none' });
 const wider = { ...metadata, redirect_uris: [...metadata.redirect_uris, 'https://b.example/cb'] };
 const approved = {
-  ...{ metadata, pendingMetadata: undefined, everEnabled: true, selfManaged: false },
-  ...{ approvedBy: 'administrator' as const, documentGone: false },
+  metadata,
+  pendingMetadata: undefined,
+  everEnabled: true,
+  selfManaged: false,
+  approvedBy: 'administrator' as const,
+  documentGone: false,
 };
 
 describe('a change', () => {

@@ -54,8 +54,11 @@ const rules: EntityRules<typeof beacons> = {
 };
 const acts = entityOperations(beacons, {
   says: {
-    ...{ list: 'Lists beacons', create: 'Creates a beacon', show: 'Shows a beacon' },
-    ...{ change: 'Changes a beacon', delete: 'Deletes a beacon' },
+    list: 'Lists beacons',
+    create: 'Creates a beacon',
+    show: 'Shows a beacon',
+    change: 'Changes a beacon',
+    delete: 'Deletes a beacon',
   },
   named: 'The id, or the name.',
   answers: { one: 'Beacon' as 'Group', page: 'BeaconPage' as 'GroupPage' },
@@ -152,8 +155,10 @@ test('a planted entity is made, listed, shown, changed and deleted by the API, e
     {
       type: 'beacon.changed',
       detail: {
-        ...{ beacon: 'Pharos', members: ['color', 'issuer'] },
-        ...{ issuer_before: 'https://old.example', issuer_after: 'https://new.example' },
+        beacon: 'Pharos',
+        members: ['color', 'issuer'],
+        issuer_before: 'https://old.example',
+        issuer_after: 'https://new.example',
       },
     },
     { type: 'beacon.deleted', detail: { beacon: 'Pharos' } },
@@ -174,7 +179,9 @@ test('a secret of an entity is sealed for its row, and neither an answer nor an 
   expect(() => opened('another row')).toThrow();
   const changed = await api('PATCH', '/Sealed', { unlock_key: 'open barley' });
   const texts = JSON.stringify([
-    ...[made.body, changed.body, (await api('GET', '')).body],
+    made.body,
+    changed.body,
+    (await api('GET', '')).body,
     await service.database.sql('SELECT detail FROM audit_events'),
   ]);
   expect(texts).not.toMatch(/sesame|barley/);

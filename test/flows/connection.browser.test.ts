@@ -13,8 +13,11 @@ beforeAll(async () => {
   provider = await startProvider();
   service = await startTestService({ environment: { OUTBOUND_ALLOW: provider.host } });
   await addConnection(service, provider, 'corporate', {
-    ...{ display_name: 'Corporate', provisioning: 'on', hidden: true },
-    ...{ domains: ['corp.example'], authoritative_domains: ['corp.example'] },
+    display_name: 'Corporate',
+    provisioning: 'on',
+    hidden: true,
+    domains: ['corp.example'],
+    authoritative_domains: ['corp.example'],
   });
   if (process.env.CHROMIUM === undefined) return;
   browser = await launchBrowser();

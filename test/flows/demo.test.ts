@@ -23,13 +23,12 @@ test.each([
     const demo = spawn(process.execPath, ['demo/demo.ts'], {
       cwd: root,
       env: {
-        ...{
-          ...surroundings,
-          BASE_URL: service.issuer,
-          DATABASE_URL: service.database.url,
-          SECRET_KEY: service.secretKey,
-        },
-        ...{ DATA_DIR: folder, ...Object.fromEntries(given) },
+        ...surroundings,
+        BASE_URL: service.issuer,
+        DATABASE_URL: service.database.url,
+        SECRET_KEY: service.secretKey,
+        DATA_DIR: folder,
+        ...Object.fromEntries(given),
       },
     });
     const exited = once(demo, 'exit');

@@ -33,7 +33,9 @@ describe.each(['off', 'required'])('with DPOP_NONCE=%s', (nonces) => {
     async (alg) => {
       for (const method of ['none', 'client_secret_basic']) {
         const made = await service.createClient({
-          ...{ token_endpoint_auth_method: method, scope: 'openid profile', dpop_bound_access_tokens: true },
+          token_endpoint_auth_method: method,
+          scope: 'openid profile',
+          dpop_bound_access_tokens: true,
         });
         const authentication = method === 'none' ? openid.None() : openid.ClientSecretBasic(made.clientSecret);
         const config = await openid.discovery(
@@ -48,7 +50,9 @@ describe.each(['off', 'required'])('with DPOP_NONCE=%s', (nonces) => {
         const url = await openid.buildAuthorizationUrlWithPAR(
           config,
           {
-            ...{ redirect_uri: made.redirectUri, scope: 'openid profile', code_challenge_method: 'S256' },
+            redirect_uri: made.redirectUri,
+            scope: 'openid profile',
+            code_challenge_method: 'S256',
             code_challenge: await openid.calculatePKCECodeChallenge(verifier),
           },
           { DPoP },
@@ -68,7 +72,9 @@ describe.each(['off', 'required'])('with DPOP_NONCE=%s', (nonces) => {
 
   test('openid-client gets a token of its own, and calls the admin API with it (RFC 6749 4.4)', async () => {
     const made = await service.createClient({
-      ...{ grant_types: ['client_credentials'], redirect_uris: [], scope: 'admin' },
+      grant_types: ['client_credentials'],
+      redirect_uris: [],
+      scope: 'admin',
     });
     const authentication = openid.ClientSecretBasic(made.clientSecret);
     const config = await openid.discovery(new URL(service.issuer), made.clientId, undefined, authentication, insecure);
@@ -120,13 +126,12 @@ describe.each(['off', 'required'])('with DPOP_NONCE=%s', (nonces) => {
     const verifier = oauth.generateRandomCodeVerifier();
     const url = new URL(as.authorization_endpoint!);
     url.search = new URLSearchParams({
-      ...{
-        client_id: client.client_id,
-        redirect_uri: made.redirectUri,
-        response_type: 'code',
-        scope: 'openid profile',
-      },
-      ...{ code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+      client_id: client.client_id,
+      redirect_uri: made.redirectUri,
+      response_type: 'code',
+      scope: 'openid profile',
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
       dpop_jkt: await DPoP.calculateThumbprint(),
     }).toString();
     const parameters = oauth.validateAuthResponse(as, client, await followTo(url));
@@ -135,7 +140,13 @@ describe.each(['off', 'required'])('with DPOP_NONCE=%s', (nonces) => {
         as,
         client,
         await oauth.authorizationCodeGrantRequest(
-          ...([as, client, oauth.None(), parameters, made.redirectUri, verifier, options] as const),
+          as,
+          client,
+          oauth.None(),
+          parameters,
+          made.redirectUri,
+          verifier,
+          options,
         ),
       ),
     );

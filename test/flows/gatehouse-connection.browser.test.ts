@@ -29,8 +29,13 @@ beforeAll(async () => {
   });
   const administrator = await createAdministrator(service);
   const made = await administrator.create({
-    ...{ id: 'upstream', kind: 'oidc', display_name: 'Upstream', status: 'enabled', provisioning: 'on' },
-    ...{ logout: 'propagate', secret: there.clientSecret },
+    id: 'upstream',
+    kind: 'oidc',
+    display_name: 'Upstream',
+    status: 'enabled',
+    provisioning: 'on',
+    logout: 'propagate',
+    secret: there.clientSecret,
     settings: { issuer: upstream.issuer, client_id: there.clientId, scope: 'openid profile email' },
   });
   expect(made.body, JSON.stringify(made.body)).toMatchObject({ id: 'upstream' });

@@ -70,9 +70,12 @@ function provider(
     redirectUrl: redirectUri,
     ...(clientMetadataUrl !== undefined && { clientMetadataUrl }),
     clientMetadata: {
-      ...{ client_name: 'Tool Box', redirect_uris: ['http://localhost/callback'], token_endpoint_auth_method: 'none' },
-      ...{ grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] },
-      ...{ application_type: 'native' },
+      client_name: 'Tool Box',
+      redirect_uris: ['http://localhost/callback'],
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      application_type: 'native',
     },
     clientInformation: () => stored.client,
     saveClientInformation: (client) => void (stored.client = client),
@@ -115,7 +118,10 @@ describe('a client that registers itself', () => {
       UnauthorizedError,
     );
     expect(Object.fromEntries(auth.opened!.searchParams)).toMatchObject({
-      ...{ resource: server.resource, scope: 'log.read', code_challenge_method: 'S256', redirect_uri: redirectUri },
+      resource: server.resource,
+      scope: 'log.read',
+      code_challenge_method: 'S256',
+      redirect_uri: redirectUri,
     });
     const { client_id: clientId } = auth.stored.client!;
     const browser = new UserAgent(service);
@@ -166,7 +172,10 @@ describe('a client whose client_id is the address of its document', () => {
     const first = new Client({ name: 'tool-box', version: '1.0.0' }).connect(transport);
     await expect(first).rejects.toThrow(UnauthorizedError);
     expect(Object.fromEntries(auth.opened!.searchParams)).toMatchObject({
-      ...{ client_id: clientId, resource: server.resource, scope: 'log.read', redirect_uri: redirectUri },
+      client_id: clientId,
+      resource: server.resource,
+      scope: 'log.read',
+      redirect_uri: redirectUri,
     });
     // nobody has registered it, and a signed-in user asks for it
     const browser = new UserAgent(service);
@@ -241,7 +250,9 @@ describe('the protected server', () => {
   test('refuses a token that is bound to a key, since it reads no proof (RFC 9449 7.1, security R134)', async () => {
     const key = await newProofKey();
     const machine = await service.createClient({
-      ...{ redirect_uris: [], grant_types: ['client_credentials'], scope: 'log.read' },
+      redirect_uris: [],
+      grant_types: ['client_credentials'],
+      scope: 'log.read',
     });
     const form = { grant_type: 'client_credentials', resource: server.resource };
     const { body } = await postWithProof(service, '/token', machine, form, key);

@@ -31,8 +31,11 @@ describe.each(walkersBy('telephone'))('in $locale at $width pixels, $script', (w
       service = await startTestService({ environment: { ...withoutLimits, OUTBOUND_ALLOW: new URL(issuer).host } });
       const here = `${service.issuer}/connections/peer`;
       return {
-        ...{ id: 'gatehouse', secret, redirectUri: `${here}/callback` },
-        ...{ signedOutUri: `${here}/signed-out`, backchannelLogoutUri: `${here}/backchannel-logout` },
+        id: 'gatehouse',
+        secret,
+        redirectUri: `${here}/callback`,
+        signedOutUri: `${here}/signed-out`,
+        backchannelLogoutUri: `${here}/backchannel-logout`,
       };
     });
     client = await service.createClient(

@@ -60,22 +60,19 @@ function jsonBody(known: Record<string, readonly unknown[]>): fc.Arbitrary<Recor
 
 const forms = 'application/x-www-form-urlencoded';
 const types = [
-  ...[
-    forms,
-    'application/json',
-    'text/plain',
-    'multipart/form-data; boundary=x',
-    'application/x-www-form-urlencoded\ta',
-    '',
-    'x',
-  ],
-  ...[
-    'application/json; charset=utf-16',
-    'APPLICATION/JSON',
-    `${forms};charset=utf-7`,
-    'application/jwt',
-    'application/json, text/html',
-  ],
+  forms,
+  'application/json',
+  'text/plain',
+  'multipart/form-data; boundary=x',
+  'application/x-www-form-urlencoded\ta',
+  '',
+  'x',
+
+  'application/json; charset=utf-16',
+  'APPLICATION/JSON',
+  `${forms};charset=utf-7`,
+  'application/jwt',
+  'application/json, text/html',
 ];
 
 function body(route: Route, method: string): fc.Arbitrary<Sketch['body']> {
@@ -96,36 +93,38 @@ function body(route: Route, method: string): fc.Arbitrary<Sketch['body']> {
 }
 
 const strangeHeaders = [
-  ...[
-    'X-Forwarded-For',
-    'X-Forwarded-Host',
-    'X-Forwarded-Proto',
-    'Forwarded',
-    'User-Agent',
-    'Accept-Language',
-    'If-Match',
-  ],
-  ...[
-    'Idempotency-Key',
-    '__proto__',
-    'Prefer',
-    'Origin',
-    'Referer',
-    'Accept',
-    'Authorization',
-    'Cookie',
-    'Content-Length',
-  ],
-  ...[
-    'Transfer-Encoding',
-    'Expect',
-    'Host',
-    'Sec-Fetch-Site',
-    'Sec-Fetch-Dest',
-    'Sec-Purpose',
-    'X-HTTP-Method-Override',
-  ],
-  ...['Content-Encoding', 'Range', 'If-None-Match', 'Upgrade', 'Access-Control-Request-Method', 'DPoP', 'Connection'],
+  'X-Forwarded-For',
+  'X-Forwarded-Host',
+  'X-Forwarded-Proto',
+  'Forwarded',
+  'User-Agent',
+  'Accept-Language',
+  'If-Match',
+
+  'Idempotency-Key',
+  '__proto__',
+  'Prefer',
+  'Origin',
+  'Referer',
+  'Accept',
+  'Authorization',
+  'Cookie',
+  'Content-Length',
+
+  'Transfer-Encoding',
+  'Expect',
+  'Host',
+  'Sec-Fetch-Site',
+  'Sec-Fetch-Dest',
+  'Sec-Purpose',
+  'X-HTTP-Method-Override',
+  'Content-Encoding',
+  'Range',
+  'If-None-Match',
+  'Upgrade',
+  'Access-Control-Request-Method',
+  'DPoP',
+  'Connection',
 ];
 
 const hostileCookies = text.chain((value) =>

@@ -56,7 +56,12 @@ export async function startActiveDirectory(): Promise<ActiveDirectory> {
   const child: ChildProcess = spawn(
     'samba',
     [
-      ...['-i', '-M', 'single', '-s', settings, '--option=server services=ldap'],
+      '-i',
+      '-M',
+      'single',
+      '-s',
+      settings,
+      '--option=server services=ldap',
       ...Object.entries(tls).map(([name, file]) => `--option=tls ${name}=${folder}/${file}`),
     ],
     { stdio: 'ignore' },

@@ -15,22 +15,23 @@ export async function addConnection(
   const { secretBox } = await openEncryption(service.store, [service.secretKey]);
   const discovery = await (await fetch(`${provider.issuer}/.well-known/openid-configuration`)).json();
   const settings = {
-    ...{ ...provider.settings, token_endpoint_auth_method: 'client_secret_basic', scope: 'openid profile email' },
-    ...{ groups_claim: 'groups', userinfo: true, ...(columns['settings'] as object) },
+    ...provider.settings,
+    token_endpoint_auth_method: 'client_secret_basic',
+    scope: 'openid profile email',
+    groups_claim: 'groups',
+    userinfo: true,
+    ...(columns['settings'] as object),
   };
   const row = {
-    ...{
-      id,
-      kind: 'oidc',
-      display_name: `The ${id}`,
-      status: 'enabled',
-      discovered_at: new Date(),
-      secret_since: new Date(),
-    },
-    ...{
-      discovery,
-      secret_encrypted: secretBox.seal(providerClient.secret, associatedDataOf('connections.secret_encrypted', id)),
-    },
+    id,
+    kind: 'oidc',
+    display_name: `The ${id}`,
+    status: 'enabled',
+    discovered_at: new Date(),
+    secret_since: new Date(),
+
+    discovery,
+    secret_encrypted: secretBox.seal(providerClient.secret, associatedDataOf('connections.secret_encrypted', id)),
     ...Object.fromEntries(
       Object.entries(columns).map(([name, value]) => [name, /_rules$/.test(name) ? JSON.stringify(value) : value]),
     ),

@@ -9,14 +9,22 @@ import { type Page, UserAgent } from './user-agent.ts';
 
 /** The settings of a connection to a directory of OpenLDAP in a test. */
 export const settingsOf = (server: DirectoryServer): Record<string, unknown> => ({
-  ...{ preset: 'openldap', url: server.secureUrl, ca: server.ca, bind_dn: serviceDn },
-  ...{ base: `ou=people,${base}`, group_base: `ou=groups,${base}` },
+  preset: 'openldap',
+  url: server.secureUrl,
+  ca: server.ca,
+  bind_dn: serviceDn,
+  base: `ou=people,${base}`,
+  group_base: `ou=groups,${base}`,
 });
 
 /** The same for Active Directory. */
 export const settingsOfActiveDirectory = (server: ActiveDirectory): Record<string, unknown> => ({
-  ...{ preset: 'active_directory', url: server.url, ca: server.ca, bind_dn: server.administrator.dn },
-  ...{ base: `CN=Users,${server.base}`, group_base: `CN=Users,${server.base}` },
+  preset: 'active_directory',
+  url: server.url,
+  ca: server.ca,
+  bind_dn: server.administrator.dn,
+  base: `CN=Users,${server.base}`,
+  group_base: `CN=Users,${server.base}`,
 });
 
 /** Stores an enabled connection to a directory, as an administrator creates one. @param columns values by the names of the columns */
@@ -28,7 +36,12 @@ export async function addDirectory(
 ): Promise<void> {
   const { secretBox } = await openEncryption(service.store, [service.secretKey]);
   const row: Record<string, unknown> = {
-    ...{ id, kind: 'ldap', display_name: `The ${id}`, status: 'enabled', provisioning: 'on', secret_since: new Date() },
+    id,
+    kind: 'ldap',
+    display_name: `The ${id}`,
+    status: 'enabled',
+    provisioning: 'on',
+    secret_since: new Date(),
     secret_encrypted: secretBox.seal(password, associatedDataOf('connections.secret_encrypted', id)),
     ...Object.fromEntries(
       Object.entries(columns).map(([name, value]) => [name, /_rules$/.test(name) ? JSON.stringify(value) : value]),

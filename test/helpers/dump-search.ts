@@ -10,10 +10,18 @@ const named =
 /** The key of an authenticator in its link, and recovery codes. */
 const factors = /[?&;]secret=([A-Z2-7]{32})|\b((?:[A-HJ-NP-Z2-9]{4}-){3}[A-HJ-NP-Z2-9]{4})\b/g;
 const kinds: Record<string, string> = {
-  ...{ ghac_: 'authorization code', ghat_: 'access token', ghch_: 'client session handle', ghrt_: 'refresh token' },
-  ...{ ghdc_: 'device code' },
-  ...{ ghra_: 'registration access token', ghia_: 'initial access token', ghrc_: 'registration code' },
-  ...{ ghse_: 'session cookie', ghpr_: 'pushed authorization request', ghkb_: 'known browser', ghml_: 'mailed link' },
+  ghac_: 'authorization code',
+  ghat_: 'access token',
+  ghch_: 'client session handle',
+  ghrt_: 'refresh token',
+  ghdc_: 'device code',
+  ghra_: 'registration access token',
+  ghia_: 'initial access token',
+  ghrc_: 'registration code',
+  ghse_: 'session cookie',
+  ghpr_: 'pushed authorization request',
+  ghkb_: 'known browser',
+  ghml_: 'mailed link',
 };
 
 const prefixLength = 8;

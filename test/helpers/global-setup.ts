@@ -100,8 +100,11 @@ async function startInstalled(bin: string, folder: string): Promise<TestServer> 
 /** The tests here do not cover the loss of power, so the server does not wait for the disk; test/faults/ has servers that do. */
 async function start(program: string, data: string, folder: string, owner: Owner | undefined): Promise<TestServer> {
   const settings = [
-    ...['listen_addresses=', 'max_connections=400'],
-    ...['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'],
+    'listen_addresses=',
+    'max_connections=400',
+    'fsync=off',
+    'full_page_writes=off',
+    'synchronous_commit=off',
   ];
   const child = spawn(program, ['-D', data, '-k', folder, ...settings.flatMap((setting) => ['-c', setting])], {
     ...owner,

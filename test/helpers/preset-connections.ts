@@ -44,7 +44,9 @@ export function connectionTo(preset: Preset, { origin }: Pick<PresetProvider, 'o
       return { ...common, kind: 'oauth', preset, settings: { client_id: 'h', base: origin } };
     case 'service': {
       const settings = {
-        ...{ client_id: 's', authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token` },
+        client_id: 's',
+        authorization_endpoint: `${origin}/authorize`,
+        token_endpoint: `${origin}/token`,
         userinfo_endpoint: `${origin}/me`,
       };
       return { ...common, kind: 'oauth', settings };
@@ -83,7 +85,9 @@ export async function answered(
 /** Posts as a page of another site does: no cookie of ours goes with it (SameSite=Lax). */
 export const postFromElsewhere = (address: string, form: Record<string, string>): Promise<Response> =>
   fetch(address, {
-    ...{ method: 'POST', redirect: 'manual', body: new URLSearchParams(form) },
+    method: 'POST',
+    redirect: 'manual',
+    body: new URLSearchParams(form),
     headers: { origin: 'https://elsewhere.example', 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
   });
 

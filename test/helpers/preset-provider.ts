@@ -117,7 +117,9 @@ export async function startPresetProvider(preset: Preset) {
       return isGithub ? json(response, fixture('github-token-error')) : json(response, { error: 'invalid_grant' }, 400);
     if (isGithub || preset === 'service') return json(response, fixture('github-token'));
     json(response, {
-      ...{ access_token: 'canary-of-the-access-token-preset', token_type: 'Bearer', expires_in: 3600 },
+      access_token: 'canary-of-the-access-token-preset',
+      token_type: 'Bearer',
+      expires_in: 3600,
       id_token: await idToken(found!.nonce, found!.clientId),
     });
   }

@@ -169,7 +169,12 @@ export async function startTestService(
       },
     };
     const app = await buildApp({
-      ...{ config, database: observed, secretKeys: [secretKey], logger, passwordWork, newKeyPair },
+      config,
+      database: observed,
+      secretKeys: [secretKey],
+      logger,
+      passwordWork,
+      newKeyPair,
       renderer: rendererOf(config),
     });
     const close = await listenAt(app, { port, host: 'localhost' }, logger);

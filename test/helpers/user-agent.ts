@@ -84,7 +84,9 @@ export class UserAgent {
     const body = await response.text();
     const location = response.headers.get('location') ?? leadsTo(body);
     return {
-      ...{ status: response.status, headers: response.headers, body },
+      status: response.status,
+      headers: response.headers,
+      body,
       url: url.replace(referenceForm, ''),
       location: location === undefined ? undefined : new URL(location, url).href.replace(referenceForm, ''),
       reference: (referenceForm.exec(location ?? '') ?? shownReference.exec(body))?.[1],

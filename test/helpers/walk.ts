@@ -65,7 +65,8 @@ export async function openWalk(
   { locale, width, colorScheme, javaScriptEnabled }: Walker,
 ) {
   const context = await browser.newContext({
-    ...{ locale, viewport: { width, height: 740 } },
+    locale,
+    viewport: { width, height: 740 },
     ...(colorScheme && { colorScheme }),
     ...(javaScriptEnabled !== undefined && { javaScriptEnabled }),
   });

@@ -44,8 +44,12 @@ const within = { timeout: 60_000, interval: 20 };
 
 test('addresses of before get the A-label of their domain once, and each that cannot is listed (security R158)', async () => {
   const before = {
-    ...{ ada: 'Ada@münchen.example', berta: 'berta@MÜNCHEN.example', carl: 'carl@example.com' },
-    ...{ dora: 'dora@bücher.example', other: 'dora@xn--bcher-kva.example', emil: 'emil@example.com.' },
+    ada: 'Ada@münchen.example',
+    berta: 'berta@MÜNCHEN.example',
+    carl: 'carl@example.com',
+    dora: 'dora@bücher.example',
+    other: 'dora@xn--bcher-kva.example',
+    emil: 'emil@example.com.',
     // the database has no such A-label
     fritz: 'fritz@münchen.x-',
     gero: 'gero@münchen.example',

@@ -265,7 +265,10 @@ withServer('an import gone wrong', () => {
     }
     // the event is one of the change, not of each run
     expect((await events('import.failed')).map(({ reason }) => reason)).toEqual([
-      ...['nothing', 'search', 'credentials', 'address'],
+      'nothing',
+      'search',
+      'credentials',
+      'address',
     ]);
   });
 

@@ -19,7 +19,9 @@ beforeAll(async () => {
   server = await startDocumentServer();
   const environment = {
     ...withoutLimits,
-    ...{ CLIENT_ID_METADATA: 'automatic', CLIENT_ID_METADATA_HOSTS: server.allow, OUTBOUND_ALLOW: server.allow },
+    CLIENT_ID_METADATA: 'automatic',
+    CLIENT_ID_METADATA_HOSTS: server.allow,
+    OUTBOUND_ALLOW: server.allow,
   };
   service = await startTestService({ environment });
   agent = new UserAgent(service);
@@ -44,12 +46,19 @@ const ask = (clientId: string) =>
 async function job() {
   const { store, secretKey, issuer } = service;
   const config = loadConfig({
-    ...{ BASE_URL: issuer, DATABASE_URL: service.database.url, SECRET_KEY: secretKey },
-    ...{ CLIENT_ID_METADATA: 'automatic', OUTBOUND_ALLOW: server.allow },
+    BASE_URL: issuer,
+    DATABASE_URL: service.database.url,
+    SECRET_KEY: secretKey,
+    CLIENT_ID_METADATA: 'automatic',
+    OUTBOUND_ALLOW: server.allow,
   });
   const { secretBox } = await openEncryption(store, [secretKey]);
   return createClientDocuments({
-    ...{ config, store, secretBox, clients: createClientCache(store), limits: createLimits(store, config.limits) },
+    config,
+    store,
+    secretBox,
+    clients: createClientCache(store),
+    limits: createLimits(store, config.limits),
     readDocument: createGuardedRead(config.outboundAllow),
     readForeignDocument: createGuardedRead([]),
     logger: pino({ level: 'silent' }),

@@ -27,8 +27,10 @@ beforeAll(async () => {
   service = await startTestService({
     instances: 2,
     environment: {
-      ...{ ...withoutLimits, OUTBOUND_ALLOW: provider.host },
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0' },
+      ...withoutLimits,
+      OUTBOUND_ALLOW: provider.host,
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
     },
   });
   token = await adminToken(service);

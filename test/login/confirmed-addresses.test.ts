@@ -20,7 +20,8 @@ beforeAll(async () => {
     environment: {
       ...withoutLimits,
       OUTBOUND_ALLOW: `${work.host},${social.host}`,
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0' },
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
     },
   });
   await addConnection(service, work, 'work', { provisioning: 'on', linking: 'domain' });
@@ -189,9 +190,17 @@ describe('accounts in a domain whose address was confirmed by a word only', () =
     const form = await agent.get('/admin/connections/work/edit');
     const action = '/admin/connections/work/edit';
     const typed = {
-      ...{ ...formOf(form, action), display_name: 'Work', issuer: work.issuer, client_id: work.settings.client_id },
-      ...{ scope: 'openid email', status: 'enabled', linking: 'domain', provisioning: 'on', position: '0' },
-      ...{ token_endpoint_auth_method: 'client_secret_basic', response_mode: 'query' },
+      ...formOf(form, action),
+      display_name: 'Work',
+      issuer: work.issuer,
+      client_id: work.settings.client_id,
+      scope: 'openid email',
+      status: 'enabled',
+      linking: 'domain',
+      provisioning: 'on',
+      position: '0',
+      token_endpoint_auth_method: 'client_secret_basic',
+      response_mode: 'query',
       authoritative_domains: 'firm.example',
     };
     const page = await agent.follow(await agent.post(action, typed));
@@ -213,7 +222,9 @@ describe('accounts in a domain whose address was confirmed by a word only', () =
 describe('the name of a new user', () => {
   const named = async (columns: Record<string, unknown>, claims: object) => {
     await changeConnection(service, 'social', {
-      ...{ username_from: 'preferred_username', username_local_part: false, username_suffix: false },
+      username_from: 'preferred_username',
+      username_local_part: false,
+      username_suffix: false,
       ...columns,
     });
     social.be({ sub: newSubject(), ...claims });

@@ -20,8 +20,11 @@ beforeAll(async () => {
   provider = await startProvider();
   service = await startTestService({
     environment: {
-      ...{ ...withoutLimits, OUTBOUND_ALLOW: provider.host, PROFILE_EDITABLE: 'nickname' },
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0' },
+      ...withoutLimits,
+      OUTBOUND_ALLOW: provider.host,
+      PROFILE_EDITABLE: 'nickname',
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
     },
   });
   const token = await adminToken(service);
@@ -54,11 +57,19 @@ describe('a user who signs in by a connection', () => {
   test('gets the attributes that its rules name, each by its type, at the first sign-in and at later ones (federation 4)', async () => {
     await signIn('ada', { department: { number: 'D 100' }, floor: '3', teams: ['a', 'b'], badge: '0042', name: 'Ada' });
     expect(await claimsOf('ada')).toEqual({
-      ...{ cost_centre: 'D 100', floor: 3, teams: ['a', 'b'], badge: '0042', name: 'Ada' },
+      cost_centre: 'D 100',
+      floor: 3,
+      teams: ['a', 'b'],
+      badge: '0042',
+      name: 'Ada',
     });
     await signIn('ada', { department: { number: 'D 200' }, floor: 4, teams: 'c', badge: '0042', name: 'Ada' });
     expect(await claimsOf('ada')).toEqual({
-      ...{ cost_centre: 'D 200', floor: 4, teams: ['c'], badge: '0042', name: 'Ada' },
+      cost_centre: 'D 200',
+      floor: 4,
+      teams: ['c'],
+      badge: '0042',
+      name: 'Ada',
     });
   });
 

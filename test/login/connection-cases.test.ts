@@ -17,8 +17,11 @@ beforeAll(async () => {
   service = await startTestService({
     instances: 2,
     environment: {
-      ...{ ...withoutLimits, OUTBOUND_ALLOW: provider.host, REQUIRE_SECOND_FACTOR_GROUPS: 'ops' },
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0' },
+      ...withoutLimits,
+      OUTBOUND_ALLOW: provider.host,
+      REQUIRE_SECOND_FACTOR_GROUPS: 'ops',
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
     },
   });
   await addConnection(service, provider, 'honest', { provisioning: 'on' });
@@ -95,7 +98,8 @@ describe('an answer', () => {
     expect((await victim.get(answer, { 'sec-fetch-site': 'cross-site' })).status).toBe(400);
     const url = new URL(answer);
     const posted = await victim.post(url.pathname, Object.fromEntries(url.searchParams), {
-      ...{ origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' },
+      origin: 'https://evil.example',
+      'sec-fetch-site': 'cross-site',
     });
     // whatever the post leads to, this browser has no such sign-in
     expect((await victim.follow(posted)).status).toBeGreaterThanOrEqual(400);
@@ -111,7 +115,8 @@ test('a sign-in with keys of 10 MiB or 100,000 groups ends, and other sign-ins w
   const [keys, groups] = [await startProvider(), await startProvider()];
   const other = await startTestService({
     environment: {
-      ...{ ...withoutLimits, OUTBOUND_ALLOW: [keys, groups, provider].map(({ host }) => host).join(',') },
+      ...withoutLimits,
+      OUTBOUND_ALLOW: [keys, groups, provider].map(({ host }) => host).join(','),
       LIMIT_CONNECTION_ANSWERS: '0',
     },
   });

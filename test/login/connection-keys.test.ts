@@ -23,7 +23,8 @@ beforeAll(async () => {
     environment: {
       ...withoutLimits,
       OUTBOUND_ALLOW: `${openid.host},${plain.host}`,
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0' },
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
     },
   });
   administrator = await createAdministrator(service);
@@ -41,7 +42,11 @@ beforeEach(() => {
 const method = { token_endpoint_auth_method: 'private_key_jwt' };
 const create = async (id: string, settings: object = {}) => {
   const body = {
-    ...{ id, kind: 'oidc', display_name: id, status: 'enabled', provisioning: 'on' },
+    id,
+    kind: 'oidc',
+    display_name: id,
+    status: 'enabled',
+    provisioning: 'on',
     settings: { issuer: openid.origin, client_id: 'keyed', userinfo: false, ...method, ...settings },
   };
   const made = await administrator.create(body);
@@ -52,7 +57,11 @@ const published = (id: string) => fetch(`${service.issuer}/connections/${id}/jwk
 const verify = (id: string, audience: string, seen: string[]) => async (form: Record<string, string>) => {
   const { keys } = (await (await published(id)).json()) as { keys: never[] };
   const { payload } = await jwtVerify(form['client_assertion']!, createLocalJWKSet({ keys }), {
-    ...{ issuer: 'keyed', subject: 'keyed', audience, algorithms: ['ES256'], requiredClaims: ['jti', 'exp', 'iat'] },
+    issuer: 'keyed',
+    subject: 'keyed',
+    audience,
+    algorithms: ['ES256'],
+    requiredClaims: ['jti', 'exp', 'iat'],
   });
   expect(form).toMatchObject({
     client_id: 'keyed',

@@ -13,8 +13,11 @@ beforeAll(async () => {
   provider = await startProvider();
   service = await startTestService({
     environment: {
-      ...{ ...withoutLimits, OUTBOUND_ALLOW: provider.host, LIMIT_PENDING_SIGN_INS: '0' },
-      ...{ LIMIT_CONNECTION_BEGINS: '6', LIMIT_CONNECTION_ANSWERS: '5' },
+      ...withoutLimits,
+      OUTBOUND_ALLOW: provider.host,
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_BEGINS: '6',
+      LIMIT_CONNECTION_ANSWERS: '5',
     },
   });
   await addConnection(service, provider, 'silent', { provisioning: 'on' });

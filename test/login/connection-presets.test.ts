@@ -31,7 +31,8 @@ beforeAll(async () => {
     environment: {
       ...withoutLimits,
       OUTBOUND_ALLOW: hosts.join(','),
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0' },
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
     },
   });
   administrator = await createAdministrator(service);
@@ -100,7 +101,8 @@ describe('google', () => {
     const sub = claim({ email: 'gwen@third.example', hd: undefined });
     expect(await userOf('google', sub)).toMatchObject({
       // an address without authority over it is no name: the user chose one (security R154)
-      ...{ username: expect.not.stringContaining('@'), email: 'gwen@third.example' },
+      username: expect.not.stringContaining('@'),
+      email: 'gwen@third.example',
       claims: { name: 'Gwen Example', given_name: 'Gwen', family_name: 'Example' },
     });
     expect(providers.google.last('/token')!.form).toMatchObject({ client_id: 'g', client_secret: canary });
@@ -159,7 +161,10 @@ describe('google', () => {
   test('gets prompt=select_account instead of prompt=login, and its sign-in is not fresh (federation FR10)', async () => {
     const client = await service.createClient({}, { firstParty: true });
     const request = new URLSearchParams({
-      ...{ response_type: 'code', scope: 'openid', client_id: client.clientId, redirect_uri: client.redirectUri },
+      response_type: 'code',
+      scope: 'openid',
+      client_id: client.clientId,
+      redirect_uri: client.redirectUri,
       prompt: 'login',
     });
     const sub = claim({ hd: undefined, email: `fresh${number}@third.example` });
@@ -193,7 +198,9 @@ describe('microsoft', () => {
     await administrator.change('microsoft', { settings: { scope: 'openid email' } });
     await userOf('microsoft', claim());
     expect(providers.microsoft.last('/authorize')!.query['scope']!.split(' ').toSorted()).toEqual([
-      ...['email', 'openid', 'profile'],
+      'email',
+      'openid',
+      'profile',
     ]);
     await administrator.change('microsoft', { settings: { scope: null } });
   });
@@ -465,7 +472,9 @@ describe('apple', () => {
     const secrets: string[] = [];
     providers.apple.state.isClient = async ({ client_secret: secret = '' }) => {
       const { payload, protectedHeader } = await jwtVerify(secret, createPublicKey(appleKey), {
-        ...{ issuer: 'TEAM000001', subject: 'com.example.gatehouse', audience: providers.apple.origin },
+        issuer: 'TEAM000001',
+        subject: 'com.example.gatehouse',
+        audience: providers.apple.origin,
       });
       secrets.push(secret);
       expect(protectedHeader).toMatchObject({ alg: 'ES256', kid: 'KEY0000001' });

@@ -93,7 +93,10 @@ describe('a new user', () => {
     honest.be({ sub: newSubject(), preferred_username: 'continues' });
     const client = await service.createClient({}, { firstParty: true });
     const request = new URLSearchParams({
-      ...{ response_type: 'code', scope: 'openid', client_id: client.clientId, redirect_uri: client.redirectUri },
+      response_type: 'code',
+      scope: 'openid',
+      client_id: client.clientId,
+      redirect_uri: client.redirectUri,
     });
     const page = await signInBy(new UserAgent(service), 'honest', `/authorize?${request}`);
     expect(responseParameters(page)).toHaveProperty('code');
@@ -125,7 +128,8 @@ describe('a new user', () => {
     expect((await signInBy(new UserAgent(service), 'liar')).url).toBe(`${service.issuer}/account`);
     const [link] = await usersOf('liar', near);
     expect(await service.store.users.find(link!.sub)).toMatchObject({
-      ...{ email: expect.stringContaining('@branch.corp.example'), emailVerified: true },
+      email: expect.stringContaining('@branch.corp.example'),
+      emailVerified: true,
     });
     honest.be({ sub: far, preferred_username: `far ${number}`, email: `far${number}@branch.corp.example` });
     const page = await signInBy(new UserAgent(service), 'honest');
@@ -378,14 +382,12 @@ describe('a linked user', () => {
 
   test('has a name that the user or the provider chooses by the rule of sign-up, and no address of others (security R154, reports A7, B8)', async () => {
     for (const said of [
-      ...[
-        'carol@else.example',
-        'bob@else.example',
-        'bo\u200bb',
-        'Go to evil.example now',
-        alice.sub,
-        'ALICE@CORP.example',
-      ],
+      'carol@else.example',
+      'bob@else.example',
+      'bo\u200bb',
+      'Go to evil.example now',
+      alice.sub,
+      'ALICE@CORP.example',
       // the provider's word is no authority over the address
       'word@else.example',
     ]) {
@@ -433,8 +435,13 @@ describe('a linked user', () => {
       call(api, {
         token,
         body: {
-          ...{ id: 'replaced', kind: 'oidc', display_name: 'Replaced', secret: providerClient.secret },
-          ...{ status: 'enabled', provisioning: 'on', settings: provider.settings },
+          id: 'replaced',
+          kind: 'oidc',
+          display_name: 'Replaced',
+          secret: providerClient.secret,
+          status: 'enabled',
+          provisioning: 'on',
+          settings: provider.settings,
         },
       });
     const waits = async () => {
@@ -619,8 +626,11 @@ describe('a linked user', () => {
     honest.be({ sub: newSubject(), preferred_username: `again ${number}` });
     const client = await service.createClient({}, { firstParty: true });
     const request = new URLSearchParams({
-      ...{ response_type: 'code', scope: 'openid', client_id: client.clientId, redirect_uri: client.redirectUri },
-      ...{ prompt: 'login' },
+      response_type: 'code',
+      scope: 'openid',
+      client_id: client.clientId,
+      redirect_uri: client.redirectUri,
+      prompt: 'login',
     });
     honest.lie({ idToken: { auth_time: Math.floor(Date.now() / 1000) - 5 } });
     const stale = await signInBy(new UserAgent(service), 'honest', `/authorize?${request}`);

@@ -48,7 +48,8 @@ test.each([
   'the pages of consent, account and console show a boolean claim as a word of the language %s (decisions section 3)',
   async (language, no, yes) => {
     const user = await service.createUser({
-      ...{ admin: true, email: `${language}@example.com` },
+      admin: true,
+      email: `${language}@example.com`,
       claims: { phone_number: '+4912345', phone_number_verified: true },
     });
     const client = await service.createClient({ scope: 'openid email phone' });

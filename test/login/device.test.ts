@@ -254,7 +254,9 @@ test('a device gets tokens for an API whose name, host and scopes the page showe
   await call(`${service.issuer}/admin/api/resources`, {
     token,
     body: {
-      ...{ resource: api, name: 'Notebook', client_id: server.clientId },
+      resource: api,
+      name: 'Notebook',
+      client_id: server.clientId,
       scopes: [{ value: 'notes.read', description: { en: 'Read your notes' } }, { value: 'notes.write' }],
     },
   });
@@ -276,7 +278,8 @@ test('a device gets tokens for an API whose name, host and scopes the page showe
     expect(body).toMatchObject({ scope: 'notes.read' });
     const access = body['access_token'] as string;
     expect((await introspect(service.issuer, server, access)).body).toMatchObject({
-      ...{ active: true, scope: 'notes.read' },
+      active: true,
+      scope: 'notes.read',
       aud: [api, server.clientId],
     });
     expect(await call(`${service.issuer}/user/info`, { token: access })).toMatchObject({ status: 401 });

@@ -52,8 +52,12 @@ afterAll(async () => {
 beforeEach(async () => {
   if (hasSlapd)
     await changeConnection(service, 'ldap', {
-      ...{ status: 'enabled', linking: 'ask', provisioning: 'on', authoritative_domains: [] },
-      ...{ group_rules: [], claim_rules: [] },
+      status: 'enabled',
+      linking: 'ask',
+      provisioning: 'on',
+      authoritative_domains: [],
+      group_rules: [],
+      claim_rules: [],
     });
   server?.log();
 });
@@ -138,7 +142,10 @@ withServer('a user of a directory', () => {
   test('continues the request of the application (federation 6)', async () => {
     const client = await service.createClient({}, { firstParty: true });
     const request = new URLSearchParams({
-      ...{ response_type: 'code', scope: 'openid', client_id: client.clientId, redirect_uri: client.redirectUri },
+      response_type: 'code',
+      scope: 'openid',
+      client_id: client.clientId,
+      redirect_uri: client.redirectUri,
     });
     const { page } = await signInWith(service, 'bob', undefined, undefined, `/authorize?${request}`);
     expect(responseParameters(page)).toHaveProperty('code');
@@ -283,7 +290,8 @@ withServer('a password', () => {
       'username=alice&password=password+of+alice&password=',
     ]) {
       const answer = await agent.fetch('/login', {
-        ...{ method: 'POST', body: `${hidden}&${body}` },
+        method: 'POST',
+        body: `${hidden}&${body}`,
         headers: { origin: service.issuer, 'content-type': 'application/x-www-form-urlencoded' },
       });
       expect([400, 413], body.slice(0, 80)).toContain(answer.status);
@@ -298,7 +306,8 @@ withServer('a password', () => {
       const { page, agent } = await signInWith(service, name, 'wrong');
       expect(await isSignedIn(agent)).toBe(false);
       answers.push({
-        ...{ status: page.status, url: page.url },
+        status: page.status,
+        url: page.url,
         body: page.body
           .replaceAll(/(value|data-options)="[^"]*"/g, '')
           .replaceAll(/\b[0-9a-f]{8}\b/g, '')
@@ -492,7 +501,8 @@ withServer('a directory in trouble', () => {
     // CONNECTIONS_ALLOW names each of them
     const troubled = await startTestService({
       environment: {
-        ...{ ...withoutLimits, LIMIT_SIGN_IN_PER_ACCOUNT: '10' },
+        ...withoutLimits,
+        LIMIT_SIGN_IN_PER_ACCOUNT: '10',
         CONNECTIONS_ALLOW: [faulty, wrongName, expired].flatMap(({ hosts }) => hosts).join(','),
       },
     });

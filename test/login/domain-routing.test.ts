@@ -28,9 +28,12 @@ beforeAll(async () => {
   service = await startTestService({
     instances: 2,
     environment: {
-      ...{ ...withoutLimits, OUTBOUND_ALLOW: provider.host },
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0' },
-      ...{ LIMIT_MAILED_LINKS: '0', LIMIT_MAILED_LINKS_PER_NETWORK: '0' },
+      ...withoutLimits,
+      OUTBOUND_ALLOW: provider.host,
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
+      LIMIT_MAILED_LINKS: '0',
+      LIMIT_MAILED_LINKS_PER_NETWORK: '0',
       SIGN_UP: 'on',
       SMTP_URL: `smtp://gatehouse:let%20me%20in@127.0.0.1:${mails.port}`,
     },
@@ -502,14 +505,18 @@ test('token, refresh and introspection run no statement about connections (feder
   const page = await agent.follow(await agent.get(await answerOf({ ...left, location: target(left)!.href })));
   const before = service.ofRequests.length;
   const tokens = await tokenRequest(service.issuer, client, {
-    ...{ grant_type: 'authorization_code', code: responseParameters(page)['code']!, redirect_uri: client.redirectUri },
+    grant_type: 'authorization_code',
+    code: responseParameters(page)['code']!,
+    redirect_uri: client.redirectUri,
   });
   const refreshed = await tokenRequest(service.issuer, client, {
-    ...{ grant_type: 'refresh_token', refresh_token: String(tokens.body['refresh_token']) },
+    grant_type: 'refresh_token',
+    refresh_token: String(tokens.body['refresh_token']),
   });
   expect(refreshed.status).toBe(200);
   const response = await fetch(`${service.issuer}/introspect`, {
-    ...{ method: 'POST', headers: { authorization: client.basic } },
+    method: 'POST',
+    headers: { authorization: client.basic },
     body: new URLSearchParams({ token: String(refreshed.body['access_token']) }),
   });
   expect(await response.json()).toMatchObject({ active: true });

@@ -22,8 +22,11 @@ afterAll(async () => {
 test('a user of one Gatehouse signs in at another, with the groups and the time of the sign-in there (federation 5)', async () => {
   const administrator = await createAdministrator(service);
   const settings = {
-    ...{ issuer: upstream.issuer, client_id: 'not registered yet', scope: 'openid profile email groups' },
-    ...{ token_endpoint_auth_method: 'private_key_jwt', response_mode: 'form_post' },
+    issuer: upstream.issuer,
+    client_id: 'not registered yet',
+    scope: 'openid profile email groups',
+    token_endpoint_auth_method: 'private_key_jwt',
+    response_mode: 'form_post',
   };
   const body = {
     id: 'upstream',
@@ -38,17 +41,21 @@ test('a user of one Gatehouse signs in at another, with the groups and the time 
   const jwks: unknown = await (await fetch(`${service.issuer}/connections/upstream/jwks`)).json();
   const client = await upstream.createClient(
     {
-      ...{ token_endpoint_auth_method: 'private_key_jwt', jwks, scope: 'openid profile email groups' },
-      ...{
-        redirect_uris: [`${service.issuer}/connections/upstream/callback`],
-        require_pushed_authorization_requests: true,
-      },
+      token_endpoint_auth_method: 'private_key_jwt',
+      jwks,
+      scope: 'openid profile email groups',
+
+      redirect_uris: [`${service.issuer}/connections/upstream/callback`],
+      require_pushed_authorization_requests: true,
     },
     { firstParty: true },
   );
   await administrator.change('upstream', { settings: { client_id: client.clientId } });
   const user = await upstream.createUser({
-    ...{ username: 'ada', email: 'ada@third.example', emailVerified: true, groups: ['crew'] },
+    username: 'ada',
+    email: 'ada@third.example',
+    emailVerified: true,
+    groups: ['crew'],
   });
 
   const [here, there] = [new UserAgent(service), new UserAgent(upstream)];
@@ -67,7 +74,10 @@ test('a user of one Gatehouse signs in at another, with the groups and the time 
   );
   expect(link).toMatchObject({ issuer: upstream.issuer, subject: user.sub });
   expect(await service.store.users.find(link!.sub)).toMatchObject({
-    ...{ username: 'ada', email: 'ada@third.example', emailVerified: false, groups: ['up-crew'] },
+    username: 'ada',
+    email: 'ada@third.example',
+    emailVerified: false,
+    groups: ['up-crew'],
   });
   // the sign-in there is a moment old, so that it is fresh here, too
   expect((await here.get('/account/authenticator')).status).toBe(200);

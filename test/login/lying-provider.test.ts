@@ -213,8 +213,14 @@ test('no part of an answer that is no JSON is in a log (federation FR13, FR17, F
 
 test('hostile text in claims is left out or escaped, and no header or address is made of it (federation FR13, F15)', async () => {
   liar.be({
-    ...{ sub: 'hostile', preferred_username: '<script>alert(1)</script>', name: 'A\u202eB<script>', nickname: 'x\0y' },
-    ...{ given_name: 'a\r\nSet-Cookie: x=1', picture: 'http://169.254.169.254/', locale: '\ud800', family_name: 7 },
+    sub: 'hostile',
+    preferred_username: '<script>alert(1)</script>',
+    name: 'A\u202eB<script>',
+    nickname: 'x\0y',
+    given_name: 'a\r\nSet-Cookie: x=1',
+    picture: 'http://169.254.169.254/',
+    locale: '\ud800',
+    family_name: 7,
   });
   const agent = new UserAgent(service);
   const asked = await signInBy(agent, 'liar');
@@ -246,10 +252,16 @@ test('a provider that is gone is 503 with the other ways in, and signs nobody ou
 describe('saving a connection is refused', () => {
   const save = (settings: object = {}, more: object = {}) =>
     call(`${service.issuer}/admin/api/connections`, {
-      ...{ method: 'POST', token },
+      method: 'POST',
+      token,
       body: {
-        ...{ id: 'saved', kind: 'oidc', display_name: 'Saved', secret: 'a secret of the saved', status: 'enabled' },
-        ...{ settings: { ...liar.settings, ...settings }, ...more },
+        id: 'saved',
+        kind: 'oidc',
+        display_name: 'Saved',
+        secret: 'a secret of the saved',
+        status: 'enabled',
+        settings: { ...liar.settings, ...settings },
+        ...more,
       },
     });
   test.each([

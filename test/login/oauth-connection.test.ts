@@ -25,7 +25,8 @@ beforeAll(async () => {
     environment: {
       ...withoutLimits,
       OUTBOUND_ALLOW: provider.host,
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0' },
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
     },
   });
   administrator = await createAdministrator(service);
@@ -37,8 +38,12 @@ afterAll(async () => {
   await provider?.stop();
 });
 const start = {
-  ...{ subject_claim: null, email_claim: null, email_verified_from: null, groups_claim: null },
-  ...{ response_mode: null, token_endpoint_auth_method: null },
+  subject_claim: null,
+  email_claim: null,
+  email_verified_from: null,
+  groups_claim: null,
+  response_mode: null,
+  token_endpoint_auth_method: null,
 };
 beforeEach(async () => {
   provider.reset();
@@ -81,7 +86,9 @@ test('asks with PKCE and a state of 256 bits, at the address of this connection,
   await userOf(sub);
   const { query } = provider.last('/authorize')!;
   expect(query).toEqual({
-    ...{ response_type: 'code', client_id: 's', code_challenge_method: 'S256' },
+    response_type: 'code',
+    client_id: 's',
+    code_challenge_method: 'S256',
     redirect_uri: `${service.issuer}/connections/service/callback`,
     state: expect.stringMatching(/^[\w-]{43}$/),
     code_challenge: expect.stringMatching(/^[\w-]{43}$/),

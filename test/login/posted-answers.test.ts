@@ -17,7 +17,8 @@ beforeAll(async () => {
     environment: {
       ...withoutLimits,
       OUTBOUND_ALLOW: provider.host,
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0' },
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
     },
   });
   const settings = { response_mode: 'form_post' };

@@ -20,15 +20,19 @@ beforeAll(async () => {
   service = await startTestService({
     instances: 2,
     environment: {
-      ...{ ...withoutLimits, OUTBOUND_ALLOW: `${honest.host},${other.host},${receiver.host}` },
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0' },
+      ...withoutLimits,
+      OUTBOUND_ALLOW: `${honest.host},${other.host},${receiver.host}`,
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
     },
   });
   await addConnection(service, honest, 'honest', { provisioning: 'on', logout: 'propagate' });
   await addConnection(service, other, 'other', { provisioning: 'on' });
   client = await service.createClient(
     {
-      ...{ scope: 'openid', post_logout_redirect_uris: [back], backchannel_logout_uri: receiver.uri('/told') },
+      scope: 'openid',
+      post_logout_redirect_uris: [back],
+      backchannel_logout_uri: receiver.uri('/told'),
       backchannel_logout_session_required: true,
     },
     { firstParty: true },
@@ -95,7 +99,9 @@ describe('a logout token of the connection', () => {
     const neighbour = await signedIn();
     expect((await tell(await honest.logoutToken({ sub }))).status).toBe(200);
     expect([await isSignedIn(agent), await isSignedIn(second), await isSignedIn(neighbour.agent)]).toEqual([
-      ...[false, false, true],
+      false,
+      false,
+      true,
     ]);
   });
 
@@ -239,7 +245,8 @@ describe('signing out here', () => {
     expect(target.origin + target.pathname).toBe(`${honest.issuer}/end_session`);
     const sent = Object.fromEntries(target.searchParams);
     expect(sent).toMatchObject({
-      ...{ client_id: 'gatehouse', id_token_hint: expect.stringMatching(/^ey/) },
+      client_id: 'gatehouse',
+      id_token_hint: expect.stringMatching(/^ey/),
       post_logout_redirect_uri: `${service.issuer}/connections/honest/signed-out`,
     });
     const returned = await agent.get(

@@ -18,12 +18,13 @@ beforeAll(async () => {
   [provider, social] = [await startProvider(), await startProvider()];
   service = await startTestService({
     environment: {
-      ...{ ...withoutLimits, OUTBOUND_ALLOW: `${provider.host},${social.host}`, SIGN_UP: 'on' },
-      ...{
-        SIGN_UP_DOMAINS: 'münchen.example,open.example',
-        LIMIT_PENDING_SIGN_INS: '0',
-        LIMIT_CONNECTION_ANSWERS: '0',
-      },
+      ...withoutLimits,
+      OUTBOUND_ALLOW: `${provider.host},${social.host}`,
+      SIGN_UP: 'on',
+
+      SIGN_UP_DOMAINS: 'münchen.example,open.example',
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
     },
   });
   await addConnection(service, provider, 'work', {

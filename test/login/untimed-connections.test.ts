@@ -16,8 +16,12 @@ beforeAll(async () => {
   provider = await startProvider();
   service = await startTestService({
     environment: {
-      ...{ ...withoutLimits, OUTBOUND_ALLOW: provider.host, REQUIRE_SECOND_FACTOR_GROUPS: 'ops' },
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0', SIGN_UP: 'on' },
+      ...withoutLimits,
+      OUTBOUND_ALLOW: provider.host,
+      REQUIRE_SECOND_FACTOR_GROUPS: 'ops',
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
+      SIGN_UP: 'on',
     },
   });
   await addConnection(service, provider, 'silent', { provisioning: 'on' });
@@ -240,8 +244,16 @@ describe('the account pages', () => {
   test('do not mention a password to a user who has none (reports A2)', async () => {
     const { agent } = await signedIn();
     for (const path of [
-      ...['/account', '/account/security', '/account/second-factors', '/account/authenticator', '/account/passkeys'],
-      ...['/account/sessions', '/account/email', '/account/data', '/account/connections', '/account/password'],
+      '/account',
+      '/account/security',
+      '/account/second-factors',
+      '/account/authenticator',
+      '/account/passkeys',
+      '/account/sessions',
+      '/account/email',
+      '/account/data',
+      '/account/connections',
+      '/account/password',
     ]) {
       const page = await arrive(agent, path);
       expect(page.status, path).toBe(200);

@@ -25,29 +25,38 @@ test.each([
 });
 
 test.each([
-  ...['', 'x', 'https://', 'https://h.example', 'https://h.example/', 'http://h.example/x', 'HTTPS://h.example/x'],
-  ...[
-    'https://H.example/x',
-    'https://h.example:443/x',
-    'https://h.example./x',
-    'https://h.example/x#',
-    'https://h.example/x?',
-  ],
-  ...['https://h.example/./x', 'https://h.example/a/../x', 'https://h.example/%2e%2E/x', 'https://h.example/a/.%2e'],
-  ...[
-    'https://u@h.example/x',
-    'https://u:p@h.example/x',
-    'https://h.example\\x',
-    'https://h.example/\tx',
-    'https://h.example/ x',
-  ],
-  ...['https://xn--mnchen-3ya.example/x', 'https://münchen.example/x', 'https://h.example/ü', 'https://h.example/x\n'],
-  ...[
-    `https://h.example/${'x'.repeat(495)}`,
-    'https://idp.example/client.json',
-    'https:h.example/x',
-    'https://0x7f.1/x',
-  ],
+  '',
+  'x',
+  'https://',
+  'https://h.example',
+  'https://h.example/',
+  'http://h.example/x',
+  'HTTPS://h.example/x',
+
+  'https://H.example/x',
+  'https://h.example:443/x',
+  'https://h.example./x',
+  'https://h.example/x#',
+  'https://h.example/x?',
+  'https://h.example/./x',
+  'https://h.example/a/../x',
+  'https://h.example/%2e%2E/x',
+  'https://h.example/a/.%2e',
+
+  'https://u@h.example/x',
+  'https://u:p@h.example/x',
+  'https://h.example\\x',
+  'https://h.example/\tx',
+  'https://h.example/ x',
+  'https://xn--mnchen-3ya.example/x',
+  'https://münchen.example/x',
+  'https://h.example/ü',
+  'https://h.example/x\n',
+
+  `https://h.example/${'x'.repeat(495)}`,
+  'https://idp.example/client.json',
+  'https:h.example/x',
+  'https://0x7f.1/x',
 ])('%j is not (draft-ietf-oauth-client-id-metadata-document 3, protocols P52)', (address) => {
   expect(isDocumentAddress(address, issuer)).toBe(false);
 });

@@ -290,9 +290,14 @@ describe('a change that an administrator has not reviewed', () => {
   ])('%s: the removal of this protection needs approval (decisions section 2, security R117)', (_what, change) => {
     const encryptionKey = { ...publicKey, use: 'enc' };
     const guarded = {
-      ...{ redirect_uris, jwks: { keys: [encryptionKey] }, id_token_encrypted_response_alg: 'ECDH-ES' },
-      ...{ id_token_signed_response_alg: 'ES256', default_acr_values: [multiFactor], default_max_age: 3600 },
-      ...{ userinfo_signed_response_alg: 'ES256', introspection_signed_response_alg: 'ES256' },
+      redirect_uris,
+      jwks: { keys: [encryptionKey] },
+      id_token_encrypted_response_alg: 'ECDH-ES',
+      id_token_signed_response_alg: 'ES256',
+      default_acr_values: [multiFactor],
+      default_max_age: 3600,
+      userinfo_signed_response_alg: 'ES256',
+      introspection_signed_response_alg: 'ES256',
       authorization_signed_response_alg: 'ES256',
     };
     const before = parseClientMetadata(guarded);

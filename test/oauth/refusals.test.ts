@@ -16,7 +16,9 @@ import { translation } from '../pages/page-states/index.ts';
 
 const redirect_uris = ['https://rp.example/cb'];
 const ec = {
-  ...{ kty: 'EC', crv: 'P-256', x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU' },
+  kty: 'EC',
+  crv: 'P-256',
+  x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
   y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
 };
 const keys = { jwks: { keys: [ec] } };

@@ -114,7 +114,13 @@ describe('the message catalogue', () => {
     expect(say('de', 12_345, '{count} Benutzer')).toBe('12.345 Benutzer');
     const forms = { zero: '0', one: '1', two: '2', few: '3-10', many: '11-99', other: '100' };
     expect([0, 1, 2, 3, 11, 100, 103].map((count) => say('ar', count, forms))).toEqual([
-      ...['0', '1', '2', '3-10', '11-99', '100', '3-10'],
+      '0',
+      '1',
+      '2',
+      '3-10',
+      '11-99',
+      '100',
+      '3-10',
     ]);
     // a language without its own forms takes the message for all other numbers
     expect(say('de', 1, { other: '{count} weitere' })).toBe('1 weitere');

@@ -63,7 +63,8 @@ test('a command creates no schema in an empty database, except migrate (delivery
     stderr: expect.stringContaining('no tables of Gatehouse') as string,
   });
   expect(await runCommand(service, ['migrate'])).toMatchObject({
-    ...{ code: 0, stderr: '' },
+    code: 0,
+    stderr: '',
     stdout: expect.stringMatching(/^\d+ migrations applied\.\n$/) as string,
   });
   expect(await runCommand(service, ['user', 'list'])).toMatchObject({ code: 0, stderr: '' });
@@ -75,12 +76,14 @@ test('a command uses the settings of the service, and says in one line where its
   const port = String(await freePort());
   const settings = { DATABASE_URL: database.url, SECRET_KEY: secretKey };
   const server = startServer({
-    ...{ ...settings, PORT: port, SMTP_URL: 'smtp://mailer:a-mail-secret@127.0.0.1:2525', PASSWORD_MIN_LENGTH: '20' },
-    ...{
-      OUTBOUND_ALLOW: '127.0.0.1:4711',
-      PASSWORD_BREACH_CHECK: 'off',
-      ADMIN_PASSWORD: 'nineteen characters and more',
-    },
+    ...settings,
+    PORT: port,
+    SMTP_URL: 'smtp://mailer:a-mail-secret@127.0.0.1:2525',
+    PASSWORD_MIN_LENGTH: '20',
+
+    OUTBOUND_ALLOW: '127.0.0.1:4711',
+    PASSWORD_BREACH_CHECK: 'off',
+    ADMIN_PASSWORD: 'nineteen characters and more',
   });
   await server.ready();
   const [stored] = await database.sql<{ settings: Record<string, string>; version: string }>(
@@ -152,7 +155,10 @@ test.runIf(process.getuid?.() === 0)(
     const nobody = 65_534;
     for (const words of [[], ['user', 'list']]) {
       const child = spawn(launcher, words, {
-        ...{ uid: nobody, gid: nobody, cwd: '/', stdio: 'pipe' },
+        uid: nobody,
+        gid: nobody,
+        cwd: '/',
+        stdio: 'pipe',
         env: { ...surroundings, DATA_DIR: dataDir, PORT: String(await freePort()) },
       });
       const [printed, [code]] = await Promise.all([text(child.stderr!), once(child, 'close')]);

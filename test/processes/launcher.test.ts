@@ -93,12 +93,16 @@ describe('the launcher', () => {
     expect(wrong).toEqual({ code: 1, stdout: '', stderr: 'The setting PORT must be a port number from 0 to 65535.\n' });
     expect((await startReport(['start'], old, link)).argv).toEqual([join(checkout, 'src/server.ts'), 'start']);
     expect(await run('gatehouse', ['help'], { PATH: `${folder}:${path('v20.20.2')}` }, tmpdir())).toMatchObject({
-      ...{ code: 0, stderr: '' },
+      code: 0,
+      stderr: '',
       stdout: expect.stringContaining('client create') as string,
     });
     expect((await startReport(['user', 'list', '--search', 'a b'], old, link)).argv).toEqual([
       join(checkout, 'src/cli.ts'),
-      ...['user', 'list', '--search', 'a b'],
+      'user',
+      'list',
+      '--search',
+      'a b',
     ]);
     // a command whose last argument ends as a call of the service would
     for (const args of [['user', 'list', '--search', 'Doe,'], ['group', 'create', 'a,start'], ['']])
@@ -118,7 +122,8 @@ describe('the launcher', () => {
     expect(await startReport([], { NODE_OPTIONS: '--no-deprecation' })).toMatchObject({ execPath: process.execPath });
     for (const node of ['v22.13.0', 'v8.0.0', 'nothing', ''])
       expect(await run(join(checkout, 'bin/gatehouse'), [], { PATH: path(node) }), node).toEqual({
-        ...{ code: 1, stdout: '' },
+        code: 1,
+        stdout: '',
         stderr: `Gatehouse needs Node 24 or later: install it, or run npm ci in ${checkout}.\n`,
       });
   });
@@ -126,7 +131,8 @@ describe('the launcher', () => {
   test('the launcher says in one sentence that packages are missing (decisions section 8)', async () => {
     rmSync(packages(), { recursive: true });
     expect(await run(join(checkout, 'bin/gatehouse'), [], { PATH: path() })).toEqual({
-      ...{ code: 1, stdout: '' },
+      code: 1,
+      stdout: '',
       stderr: `The packages of Gatehouse are not installed: run npm ci in ${checkout}.\n`,
     });
   });
@@ -142,7 +148,9 @@ describe('the launcher', () => {
     });
     expect(await startReport(['help'], {})).toMatchObject({ ...usual, argv: [join(checkout, 'src/cli.ts'), 'help'] });
     expect(await startReport([], { GLIBC_TUNABLES: '', NODE_COMPILE_CACHE: '/elsewhere' })).toEqual({
-      ...{ ...usual, allocator: '', cache: '/elsewhere' },
+      ...usual,
+      allocator: '',
+      cache: '/elsewhere',
     });
     const own = await startReport([], { NODE_OPTIONS: '--max-semi-space-size=32' });
     expect(own.execArgv).toEqual(usual.execArgv.filter((option) => !option.includes('semi-space')));
@@ -153,7 +161,8 @@ describe('the launcher', () => {
     writeFileSync(file, 'PORT=4711\n');
     for (const args of [[], ['start'], ['user', 'list']])
       expect(await startReport([`--env-file=${file}`, ...args], {})).toMatchObject({
-        ...{ port: '4711', argv: [expect.stringMatching(args[0] === 'user' ? /cli\.ts$/ : /server\.ts$/), ...args] },
+        port: '4711',
+        argv: [expect.stringMatching(args[0] === 'user' ? /cli\.ts$/ : /server\.ts$/), ...args],
       });
   });
 });
@@ -166,7 +175,8 @@ test('without DATA_DIR, a command looks in the folder of the installation, and r
     writeFileSync(join(dataDir, 'postgres/PG_VERSION'), '17\n');
   };
   expect(await list()).toMatchObject({
-    ...{ code: 1, stdout: '' },
+    code: 1,
+    stdout: '',
     stderr: expect.stringContaining(`There is no database in ${join(checkout, 'data')}`) as string,
   });
   expect([readdirSync(place), readdirSync(checkout).includes('data')]).toEqual([[], false]);

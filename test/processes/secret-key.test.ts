@@ -85,8 +85,12 @@ test('an operator replaces a key of SECRET_KEY while two instances serve, and no
   const [oldKey, newKey] = [randomSecret(), randomSecret()];
   const [oldId, newId] = [parseSecretKey(oldKey).id, parseSecretKey(newKey).id];
   const settings = (secretKey: string) => ({
-    ...{ BASE_URL: issuer, DATABASE_URL: database.url, SECRET_KEY: secretKey, ADMIN_PASSWORD: password },
-    ...{ OUTBOUND_ALLOW: receiver.host, LIMIT_SIGN_IN_PER_NETWORK: '0' },
+    BASE_URL: issuer,
+    DATABASE_URL: database.url,
+    SECRET_KEY: secretKey,
+    ADMIN_PASSWORD: password,
+    OUTBOUND_ALLOW: receiver.host,
+    LIMIT_SIGN_IN_PER_NETWORK: '0',
     SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`,
   });
   const start = async (index: number, secretKey: string) => {
@@ -104,13 +108,16 @@ test('an operator replaces a key of SECRET_KEY while two instances serve, and no
   const { body: client } = await call(`${issuer}/register`, {
     token,
     body: {
-      ...{ redirect_uris: [redirectUri], id_token_signed_response_alg: 'HS256' },
-      ...{ post_logout_redirect_uris: [redirectUri], backchannel_logout_uri: receiver.uri('/logout') },
+      redirect_uris: [redirectUri],
+      id_token_signed_response_alg: 'HS256',
+      post_logout_redirect_uris: [redirectUri],
+      backchannel_logout_uri: receiver.uri('/logout'),
     },
   });
   const { body: signed } = await call(`${issuer}/register`, { token, body: { redirect_uris: [redirectUri] } });
   const credentials = (of: Record<string, unknown>) => ({
-    ...{ clientId: of['client_id'] as string, redirectUri },
+    clientId: of['client_id'] as string,
+    redirectUri,
     basic: `Basic ${Buffer.from(`${of['client_id'] as string}:${of['client_secret'] as string}`).toString('base64')}`,
   });
 

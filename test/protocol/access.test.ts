@@ -47,7 +47,8 @@ async function restricted(
   metadata: Record<string, unknown> = {},
 ): Promise<TestClient> {
   const client = await service.createClient({
-    ...{ backchannel_logout_uri: receiver.uri('/out'), contacts: ['help@harbour.example', 'Harbour desk'] },
+    backchannel_logout_uri: receiver.uri('/out'),
+    contacts: ['help@harbour.example', 'Harbour desk'],
     ...metadata,
   });
   const { status, body } = await change(client, members);
@@ -408,13 +409,19 @@ describe('what administrators set', () => {
 
   test('they are shown, and each change is an event that names the members (security R101)', async () => {
     const client = await restricted({
-      ...{ access: 'groups', access_groups: ['staff'], networks: ['192.0.2.0/24'] },
-      ...{ start_uri: 'https://rp.example.com/start', start_hidden: true },
+      access: 'groups',
+      access_groups: ['staff'],
+      networks: ['192.0.2.0/24'],
+      start_uri: 'https://rp.example.com/start',
+      start_hidden: true,
     });
     const { body } = await call(`${service.issuer}/admin/api/clients/${client.clientId}`, { token });
     expect(body).toMatchObject({
-      ...{ access: 'groups', access_groups: ['staff'], networks: ['192.0.2.0/24'] },
-      ...{ start_uri: 'https://rp.example.com/start', start_hidden: true },
+      access: 'groups',
+      access_groups: ['staff'],
+      networks: ['192.0.2.0/24'],
+      start_uri: 'https://rp.example.com/start',
+      start_hidden: true,
     });
     const [event] = await sql<{ detail: unknown }>(
       `SELECT detail FROM audit_events WHERE type = 'client.updated' AND client_id = $1`,

@@ -29,7 +29,10 @@ beforeAll(async () => {
   mailServer = await service.createClient();
   const english = (value: string, en: string, de?: string) => ({ value, description: { en, ...(de && { de }) } });
   await admin('/resources', {
-    ...{ resource: notes, name: 'Notebook', client_id: server.clientId, access_token_lifetime: 60 },
+    resource: notes,
+    name: 'Notebook',
+    client_id: server.clientId,
+    access_token_lifetime: 60,
     scopes: [
       english('notes.read', 'Read your notes', 'Ihre Notizen lesen'),
       english('notes.write', 'Write notes'),
@@ -37,7 +40,10 @@ beforeAll(async () => {
     ],
   });
   await admin('/resources', {
-    ...{ resource: mail, name: 'Letters', client_id: mailServer.clientId, clients: 'approved' },
+    resource: mail,
+    name: 'Letters',
+    client_id: mailServer.clientId,
+    clients: 'approved',
     scopes: [english('mail.send', 'Send mail'), { value: 'sync' }],
   });
   client = await service.createClient({ scope: 'openid email offline_access notes.read notes.write sync' });
@@ -247,11 +253,9 @@ describe('an authorization for several APIs', () => {
 
   test('is refused for a token that a browser passes on (RFC 8707 2)', async () => {
     const browser = await service.createClient({
-      ...{
-        scope: 'openid sync',
-        response_types: ['code', 'id_token token'],
-        grant_types: ['authorization_code', 'implicit'],
-      },
+      scope: 'openid sync',
+      response_types: ['code', 'id_token token'],
+      grant_types: ['authorization_code', 'implicit'],
     });
     const agent = new UserAgent(service);
     await agent.signIn(await service.createUser());

@@ -56,7 +56,9 @@ async function signIn(client: TestClient, asked: string) {
   );
   const verifier = openid.randomPKCECodeVerifier();
   const url = openid.buildAuthorizationUrl(config, {
-    ...{ redirect_uri: client.redirectUri, scope: asked, code_challenge_method: 'S256' },
+    redirect_uri: client.redirectUri,
+    scope: asked,
+    code_challenge_method: 'S256',
     code_challenge: await openid.calculatePKCECodeChallenge(verifier),
   });
   const agent = new UserAgent(service);
@@ -156,7 +158,8 @@ describe('scopes for claims', () => {
     expect(made.status).toBe(201);
     const client = {
       ...other,
-      ...{ clientId: made.body['client_id'] as string, clientSecret: made.body['client_secret'] as string },
+      clientId: made.body['client_id'] as string,
+      clientSecret: made.body['client_secret'] as string,
     };
     const agent = new UserAgent(service, { 'accept-language': 'de' });
     const uri = authorizationUrl(service.issuer, client, { scope: 'openid staff' });
@@ -186,7 +189,8 @@ describe('scopes for claims', () => {
     const more = { claim_rules: rules, roles: ['admin'], access: 'everyone', upstream_tokens: ['x'] };
     const update = (body: object) =>
       call(answer.body['registration_client_uri'] as string, {
-        ...{ method: 'PUT', token: answer.body['registration_access_token'] as string },
+        method: 'PUT',
+        token: answer.body['registration_access_token'] as string,
         body: { ...metadata, client_id: answer.body['client_id'], ...body },
       });
     expect((await update({ scope: 'openid secret_scope' })).status).toBe(400);

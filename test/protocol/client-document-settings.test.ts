@@ -24,7 +24,8 @@ const start = (environment: Record<string, string>, options: Parameters<typeof s
     ...options,
     environment: {
       ...withoutLimits,
-      ...{ OUTBOUND_ALLOW: server.allow, CLIENT_ID_METADATA_HOSTS: server.allow },
+      OUTBOUND_ALLOW: server.allow,
+      CLIENT_ID_METADATA_HOSTS: server.allow,
       ...environment,
     },
   });
@@ -234,7 +235,9 @@ describe('a client that was never approved (security R164)', () => {
   let service: TestService;
   beforeAll(async () => {
     service = await start({
-      ...{ CLIENT_ID_METADATA: 'approval', CLIENT_ID_METADATA_HOSTS: '', LIMIT_METADATA_FETCHES: '0' },
+      CLIENT_ID_METADATA: 'approval',
+      CLIENT_ID_METADATA_HOSTS: '',
+      LIMIT_METADATA_FETCHES: '0',
       LIMIT_REGISTRATIONS_WAITING: '12',
     });
   });
@@ -254,7 +257,8 @@ describe('a client that was never approved (security R164)', () => {
       const clientId = server.serve('/named.json');
       expect((await ask(agent, clientId)).status).toBe(200);
       const shared = await startTestService({
-        ...{ database: named.database, secretKey: named.secretKey },
+        database: named.database,
+        secretKey: named.secretKey,
         environment: { ...withoutLimits, CLIENT_ID_METADATA: 'approval', OUTBOUND_ALLOW: server.allow },
       });
       const other = await signedIn(shared);

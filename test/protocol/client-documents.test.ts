@@ -152,8 +152,11 @@ describe('a signed-in user', () => {
     expect(consent.body).toContain('id="loopback"');
     const { code } = responseParameters(await agent.submit(consent, { decision: 'allow' }));
     const tokens = await tokenRequest(service.issuer, undefined, {
-      ...{ grant_type: 'authorization_code', code: code!, redirect_uri: redirectUri },
-      ...{ client_id: clientId, code_verifier: verifier },
+      grant_type: 'authorization_code',
+      code: code!,
+      redirect_uri: redirectUri,
+      client_id: clientId,
+      code_verifier: verifier,
     });
     expect(tokens).toMatchObject({ status: 200, body: { access_token: expect.any(String) } });
     expect(server.requests).toEqual(['/editor/client.json']);
@@ -211,13 +214,15 @@ describe('an address', () => {
     ...['', '/', '/a/../b', '/a/%2e%2e/b', '/a/%2E/b', '/x#x', '/x?x', '/a\\b', '/a\tb', '/a b'].map(
       (path) => `ORIGIN${path}`,
     ),
-    ...[
-      'HTTPS://localhost:PORT/x',
-      'http://localhost:PORT/x',
-      'https://user@localhost:PORT/x',
-      'https://localhost.:PORT/x',
-    ],
-    ...['https://münchen.example/x', 'https://xn--mnchen-3ya.example/x', 'https://LOCALHOST:PORT/x', 'ORIGIN//../x'],
+
+    'HTTPS://localhost:PORT/x',
+    'http://localhost:PORT/x',
+    'https://user@localhost:PORT/x',
+    'https://localhost.:PORT/x',
+    'https://münchen.example/x',
+    'https://xn--mnchen-3ya.example/x',
+    'https://LOCALHOST:PORT/x',
+    'ORIGIN//../x',
     `ORIGIN/${'x'.repeat(512)}`,
   ])('of the odd form %s is not fetched (protocols P52, security R140)', async (form) => {
     const clientId = form.replace('ORIGIN', server.origin).replace('PORT', new URL(server.origin).port);
@@ -436,8 +441,11 @@ describe('a document that is gone', () => {
     const consent = await agent.follow(await ask(clientId, { scope: 'openid offline_access', prompt: 'consent' }));
     const { code } = responseParameters(await agent.submit(consent, { decision: 'allow' }));
     const redeemed = await tokenRequest(service.issuer, undefined, {
-      ...{ grant_type: 'authorization_code', code: code!, redirect_uri: redirectUri },
-      ...{ client_id: clientId, code_verifier: verifier },
+      grant_type: 'authorization_code',
+      code: code!,
+      redirect_uri: redirectUri,
+      client_id: clientId,
+      code_verifier: verifier,
     });
     let refreshToken = redeemed.body['refresh_token'] as string;
     const refreshes = async () => {
@@ -497,7 +505,8 @@ test('a client with keys at the host of its document authenticates by private_ke
   const pair = await generateKeyPair('ES256', { extractable: true });
   server.documents.set('/keys.json', { body: { keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'one' }] } });
   const clientId = await approved('/with-keys.json', {
-    ...{ token_endpoint_auth_method: 'private_key_jwt', jwks_uri: `${server.origin}/keys.json` },
+    token_endpoint_auth_method: 'private_key_jwt',
+    jwks_uri: `${server.origin}/keys.json`,
   });
   expect(server.requests).toEqual(['/with-keys.json']);
   const code = await obtainCode(service, { clientId, redirectUri }, undefined, challenge, agent);
@@ -507,8 +516,11 @@ test('a client with keys at the host of its document authenticates by private_ke
     .setExpirationTime('1m')
     .sign(pair.privateKey);
   const parameters = {
-    ...{ grant_type: 'authorization_code', code, redirect_uri: redirectUri },
-    ...{ code_verifier: verifier, client_id: clientId },
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: redirectUri,
+    code_verifier: verifier,
+    client_id: clientId,
   };
   expect(await tokenRequest(service.issuer, undefined, parameters)).toMatchObject({ status: 401 });
   const tokens = await tokenRequest(service.issuer, undefined, {

@@ -21,7 +21,9 @@ test.each([
   expect(outcome).toBe('stored');
   const [polled, typed] = [String(body[code]), String(body[shown])];
   expect(body).toEqual({
-    ...{ [code]: polled, [shown]: typed, verification_uri: page },
+    [code]: polled,
+    [shown]: typed,
+    verification_uri: page,
     verification_uri_complete: `${page}?${shown}=${typed}`,
     expires_in: 600,
     interval: 5,

@@ -294,7 +294,9 @@ describe('resources', () => {
       scope: 'openid',
     });
     const page = await agent.authorize(implicit, user, {
-      ...{ response_type: 'id_token token', nonce: 'n', resource: 'https://bound.example' },
+      response_type: 'id_token token',
+      nonce: 'n',
+      resource: 'https://bound.example',
     });
     expect(page.location).toContain('error=invalid_target');
   });

@@ -110,8 +110,13 @@ describe('an ID Token with HS256, whose key the client has', () => {
     const token = await forged({ auth_time: 4_000_000_000, acr: 'urn:forged', amr: ['mfa'], nonce: 'forged' });
     const [first, second] = [await asked(ownClient, genuine), await asked(ownClient, token)];
     expect(first).toMatchObject({
-      ...{ active: true, extension_field: 'id_token', sub: payload.sub, exp: payload.exp, iat: payload.iat },
-      ...{ auth_time: payload['auth_time'], acr: payload['acr'] },
+      active: true,
+      extension_field: 'id_token',
+      sub: payload.sub,
+      exp: payload.exp,
+      iat: payload.iat,
+      auth_time: payload['auth_time'],
+      acr: payload['acr'],
     });
     expect(first['extended_claims']).toMatchObject({ auth_time: payload['auth_time'], amr: ['pwd'] });
     expect(first['extended_claims']).not.toHaveProperty('nonce');

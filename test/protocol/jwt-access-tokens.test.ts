@@ -39,7 +39,10 @@ async function register(members: Record<string, unknown>): Promise<void> {
 /** As a resource server verifies it (RFC 9068 4). */
 const verify = (jwt: string, audience = notes, algorithms = ['RS256']) =>
   jwtVerify(jwt, createRemoteJWKSet(new URL(`${service.issuer}/jwks`)), {
-    ...{ issuer: service.issuer, audience, typ: 'at+jwt', algorithms },
+    issuer: service.issuer,
+    audience,
+    typ: 'at+jwt',
+    algorithms,
     requiredClaims: ['exp', 'aud', 'sub', 'client_id', 'iat', 'jti'],
   });
 const seen = async (access: string, by = server, base = service.issuer) => (await introspect(base, by, access)).body;
@@ -63,8 +66,16 @@ describe('the token of a user', () => {
     expect(protectedHeader).toMatchObject({ typ: 'at+jwt', alg: 'RS256' });
     const { auth_time, iat } = payload as JWTPayload & { auth_time: number; iat: number };
     expect(payload).toEqual({
-      ...{ iss: service.issuer, aud: notes, sub: user.sub, client_id: client.clientId, scope: tokens.scope },
-      ...{ iat, exp: iat + 300, jti: expect.any(String) as string, auth_time, amr: ['pwd'] },
+      iss: service.issuer,
+      aud: notes,
+      sub: user.sub,
+      client_id: client.clientId,
+      scope: tokens.scope,
+      iat,
+      exp: iat + 300,
+      jti: expect.any(String) as string,
+      auth_time,
+      amr: ['pwd'],
       acr: expect.any(String) as string,
     });
     expect(auth_time).toBeLessThanOrEqual(iat);
@@ -114,7 +125,9 @@ describe('the token of a user', () => {
 
   test('reaches a browser as a JWT, too (RFC 9068 3, RFC 6749 4.2.2)', async () => {
     const browser = await service.createClient({
-      ...{ scope: 'openid', response_types: ['id_token token'], grant_types: ['implicit'] },
+      scope: 'openid',
+      response_types: ['id_token token'],
+      grant_types: ['implicit'],
     });
     const user = await service.createUser();
     const parameters = { scope: 'openid notes.read', resource: notes, response_type: 'id_token token', nonce: 'n' };
@@ -176,7 +189,8 @@ describe('claims of the user', () => {
     await register3(resource, { token_claims: [] });
     const user = await service.createUser({ email: 'bob@example.org' });
     const both = await service.createClient({
-      ...{ scope: 'openid email', response_types: ['code', 'id_token token'] },
+      scope: 'openid email',
+      response_types: ['code', 'id_token token'],
       grant_types: ['authorization_code', 'refresh_token', 'implicit'],
     });
     const tokens = await obtainTokens(service, both, user, { scope: 'openid email', resource });
@@ -240,7 +254,9 @@ describe('the token of a client itself', () => {
 
 test('of openid-client and oauth4webapi are verified by jose and by the resource server of oauth4webapi (RFC 9068 4)', async () => {
   const machine = await service.createClient({
-    ...{ redirect_uris: [], grant_types: ['client_credentials'], scope: 'notes.read' },
+    redirect_uris: [],
+    grant_types: ['client_credentials'],
+    scope: 'notes.read',
   });
   const insecure = { [oauth.allowInsecureRequests]: true };
   const as = await oauth
@@ -249,12 +265,18 @@ test('of openid-client and oauth4webapi are verified by jose and by the resource
   const parameters = { resource: notes, scope: 'notes.read' };
   const caller = { client_id: machine.clientId };
   const requested = await oauth.clientCredentialsGrantRequest(
-    ...([as, caller, oauth.ClientSecretBasic(machine.clientSecret)] as const),
-    ...([new URLSearchParams(parameters), insecure] as const),
+    as,
+    caller,
+    oauth.ClientSecretBasic(machine.clientSecret),
+    new URLSearchParams(parameters),
+    insecure,
   );
   const byOauth = await oauth.processClientCredentialsResponse(as, caller, requested);
   const configuration = await oidc.discovery(
-    ...([new URL(service.issuer), machine.clientId, machine.clientSecret, undefined] as const),
+    new URL(service.issuer),
+    machine.clientId,
+    machine.clientSecret,
+    undefined,
     { execute: [oidc.allowInsecureRequests] },
   );
   const byOpenid = await oidc.clientCredentialsGrant(configuration, parameters);

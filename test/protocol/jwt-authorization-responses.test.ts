@@ -198,7 +198,10 @@ test('a pushed request and a request object carry response_mode, and that outsid
     method: 'POST',
     headers: { authorization: client.basic },
     body: new URLSearchParams({
-      ...{ response_type: 'code', scope: 'openid', redirect_uri: client.redirectUri, state: 'p' },
+      response_type: 'code',
+      scope: 'openid',
+      redirect_uri: client.redirectUri,
+      state: 'p',
       response_mode: 'fragment.jwt',
     }),
   });
@@ -307,8 +310,11 @@ describe('openid-client', () => {
     const verifier = openid.randomPKCECodeVerifier();
     const expectedState = openid.randomState();
     const address = openid.buildAuthorizationUrl(config, {
-      ...{ redirect_uri: rp.redirectUri, scope: 'openid', state: expectedState },
-      ...{ code_challenge: await openid.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+      redirect_uri: rp.redirectUri,
+      scope: 'openid',
+      state: expectedState,
+      code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
     });
     // the library sets response_mode itself
     for (const [name, value] of Object.entries(change)) address.searchParams.set(name, value);

@@ -99,9 +99,16 @@ describe.each([true, false])('with LOOPBACK_LOCALHOST=%s', (allowed) => {
     expect(overview.status).toBe(200);
     const page = await agent.post('/admin/clients/new/web', {
       ...formOf(await agent.get('/admin/clients/new/web'), '/admin/clients/new/web'),
-      ...{ application_type: 'web', redirect_uris: uri, 'grant_types.0': 'on', 'response_types.0': 'on' },
-      ...{ 'scope.0': 'on', token_endpoint_auth_method: 'client_secret_basic', subject_type: 'public' },
-      ...{ id_token_signed_response_alg: 'RS256', introspect: 'own', client_name: 'Pier' },
+      application_type: 'web',
+      redirect_uris: uri,
+      'grant_types.0': 'on',
+      'response_types.0': 'on',
+      'scope.0': 'on',
+      token_endpoint_auth_method: 'client_secret_basic',
+      subject_type: 'public',
+      id_token_signed_response_alg: 'RS256',
+      introspect: 'own',
+      client_name: 'Pier',
     });
     expect(page.status).toBe(allowed ? 200 : 400);
     if (!allowed) expect(page.body).toContain('LOOPBACK_LOCALHOST');

@@ -55,7 +55,9 @@ describe('the metadata of the service’s own resources', () => {
     const resource = `${below.issuer}/user/info`;
     const { signed_metadata: jwt, ...members } = (await call(addressOf(resource))).body as { signed_metadata: string };
     const { payload } = await jwtVerify(jwt, createRemoteJWKSet(new URL(`${below.issuer}/jwks`)), {
-      ...{ issuer: below.issuer, typ: 'oauth-metadata+jwt', algorithms: ['RS256'] },
+      issuer: below.issuer,
+      typ: 'oauth-metadata+jwt',
+      algorithms: ['RS256'],
     });
     const { iss, iat, exp, ...signed } = payload;
     expect(signed).toEqual(members);
@@ -80,7 +82,8 @@ describe('the metadata of the service’s own resources', () => {
       const preflight = await fetch(addressOf(target.issuer), {
         method: 'OPTIONS',
         headers: {
-          ...{ origin: 'https://app.example', 'access-control-request-method': 'GET' },
+          origin: 'https://app.example',
+          'access-control-request-method': 'GET',
           'access-control-request-headers': 'mcp-protocol-version',
         },
       });
@@ -117,7 +120,8 @@ describe('a refused request', () => {
     const answer = await call(`${service.issuer}/admin/api/clients`, { token: String(body['access_token']) });
     expect(answer.status).toBe(403);
     expect(challengeOf(answer.headers)).toMatchObject({
-      ...{ error: 'insufficient_scope', scope: 'admin' },
+      error: 'insufficient_scope',
+      scope: 'admin',
       resource_metadata: addressOf(`${service.issuer}/admin/api`),
     });
   });
@@ -204,7 +208,8 @@ test('an administrator gets the document that the host of a resource publishes (
   expect(await documentOf('https://files.example:8443/v1')).toEqual({
     metadata_uri: `https://files.example:8443${wellKnown}/v1`,
     document: {
-      ...{ resource: 'https://files.example:8443/v1', resource_name: 'Files' },
+      resource: 'https://files.example:8443/v1',
+      resource_name: 'Files',
       authorization_servers: [service.issuer],
       scopes_supported: ['files.read'],
       bearer_methods_supported: ['header'],

@@ -52,8 +52,12 @@ test('a redirect URI that does not match shows a reference, and the log and the 
   expect([end.status, end.reference]).toEqual([400, page.reference]);
   const told = await why(page.reference);
   expect(told).toMatchObject({
-    ...{ error: 'invalid_request', path: '/authorize', client_id: client.clientId, client_name: 'Harbour' },
-    ...{ sent: 'https://…@rp.example.com/callbak?code=…&…#…', registered: client.metadata.redirect_uris },
+    error: 'invalid_request',
+    path: '/authorize',
+    client_id: client.clientId,
+    client_name: 'Harbour',
+    sent: 'https://…@rp.example.com/callbak?code=…&…#…',
+    registered: client.metadata.redirect_uris,
     reason: 'the redirect URI is not registered for the client',
   });
   expect(told).not.toHaveProperty('hint');
@@ -108,7 +112,9 @@ test('a logout request that cannot be answered has a reference, with the address
   );
   expect(page.status).toBe(400);
   expect(await why(page.reference)).toMatchObject({
-    ...{ path: '/logout', client_id: rp.clientId, sent: 'https://rp.example.com/uot?a=…' },
+    path: '/logout',
+    client_id: rp.clientId,
+    sent: 'https://rp.example.com/uot?a=…',
     registered: ['https://rp.example.com/out'],
   });
   const unnamed = await agent.get('/logout?post_logout_redirect_uri=https%3A%2F%2Frp.example.com%2Fout');

@@ -100,7 +100,9 @@ const accepts: Record<UsableKind, (secret: string) => Promise<boolean>> = {
   authorization_code: async (code) =>
     (await status(
       tokenRequest(service.issuer, client, {
-        ...{ grant_type: 'authorization_code', code, redirect_uri: client.redirectUri },
+        grant_type: 'authorization_code',
+        code,
+        redirect_uri: client.redirectUri,
       }),
     )) === 200,
 };
@@ -170,7 +172,8 @@ test('no client or administrator chooses a secret, and each secret is shown once
   const change = { client_id: body['client_id'], redirect_uris, client_secret: 'a'.repeat(43) };
   expect((await call(address, { method: 'PUT', token, body: change })).status).toBe(400);
   const byAdministrator = await call(`${service.issuer}/admin/api/clients`, {
-    ...{ token: admin, body: { redirect_uris, client_name: 'Chosen', ...chosen } },
+    token: admin,
+    body: { redirect_uris, client_name: 'Chosen', ...chosen },
   });
   expect(Object.values(byAdministrator.body)).not.toContain('a'.repeat(43));
 });

@@ -142,7 +142,9 @@ describe("another site's form", () => {
       redirect: 'manual',
       body: new URLSearchParams(form),
       headers: {
-        ...{ accept: 'text/html', origin: 'https://elsewhere.example', 'sec-fetch-site': 'cross-site' },
+        accept: 'text/html',
+        origin: 'https://elsewhere.example',
+        'sec-fetch-site': 'cross-site',
         cookie: `${internalCookie('BROWSER_STATE', service.issuer)}=${agent.cookies.get('GATEHOUSE_BROWSER_STATE')}`,
       },
     });

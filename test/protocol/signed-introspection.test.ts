@@ -136,7 +136,9 @@ test('oauth4webapi and openid-client verify the response (RFC 9701 5)', async ()
     const metadata = { ...(alg !== undefined && { introspection_signed_response_alg: alg }) };
     const caller = await service.createClient({
       ...metadata,
-      ...{ grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
+      grant_types: ['client_credentials'],
+      redirect_uris: [],
+      response_types: [],
     });
     const own = await tokenOf(caller);
     const rp = { client_id: caller.clientId, ...metadata };

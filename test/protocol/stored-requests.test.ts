@@ -25,8 +25,12 @@ describe('the size of a request', () => {
   afterAll(() => service?.stop());
 
   const form = (more: Record<string, string>) => ({
-    ...{ response_type: 'code', client_id: client.clientId, redirect_uri: client.redirectUri, scope: 'openid' },
-    ...{ state: 's', ...more },
+    response_type: 'code',
+    client_id: client.clientId,
+    redirect_uri: client.redirectUri,
+    scope: 'openid',
+    state: 's',
+    ...more,
   });
   const post = (more: Record<string, string>, agent = new UserAgent(service)) => agent.post('/authorize', form(more));
   const object = (more: Record<string, unknown>) => ({
@@ -234,7 +238,8 @@ describe('the waiting requests of a network', () => {
     expect(pushed.status).toBe(201);
     const query = new URLSearchParams({ client_id: client.clientId, request_uri: pushed.body['request_uri']! });
     const silent = await new UserAgent(service).get(`/authorize?${query.toString()}`, {
-      ...{ 'x-forwarded-for': network, 'sec-fetch-dest': 'iframe' },
+      'x-forwarded-for': network,
+      'sec-fetch-dest': 'iframe',
     });
     expect(responseParameters(silent)).toMatchObject({ error: 'login_required' });
   });

@@ -69,7 +69,9 @@ describe('the registered method', () => {
     const code = { grant_type: 'authorization_code', code: 'x', redirect_uri: publicClient.redirectUri };
     const type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
     const answer = await withHeader(undefined, {
-      ...{ ...code, client_id: publicClient.clientId, client_assertion_type: type },
+      ...code,
+      client_id: publicClient.clientId,
+      client_assertion_type: type,
     });
     expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
     expectRefused(await withHeader(undefined, { ...grant, client_id: basic.clientId, client_assertion_type: type }));

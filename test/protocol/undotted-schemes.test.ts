@@ -17,14 +17,18 @@ afterAll(() => service?.stop());
 const editor = 'cursor://vendor.editor-mcp/oauth/callback';
 const good = ['https://www.editor.example/agents/mcp/oauth/callback', 'http://localhost:8787/callback'];
 const metadata = {
-  ...{ client_name: 'Editor', grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] },
-  ...{ token_endpoint_auth_method: 'none', redirect_uris: [editor, ...good] },
+  client_name: 'Editor',
+  grant_types: ['authorization_code', 'refresh_token'],
+  response_types: ['code'],
+  token_endpoint_auth_method: 'none',
+  redirect_uris: [editor, ...good],
 };
 const register = (change: Record<string, unknown> = {}, at = service, token?: string) =>
   call(`${at.issuer}/register`, { body: { ...metadata, ...change }, ...(token !== undefined && { token }) });
 const manage = ({ body }: Answer, method: string, sent?: unknown) =>
   call(body['registration_client_uri'] as string, {
-    ...{ method, token: body['registration_access_token'] as string },
+    method,
+    token: body['registration_access_token'] as string,
     ...(sent !== undefined && { body: sent }),
   });
 const idOf = ({ body }: Answer) => body['client_id'] as string;
@@ -212,7 +216,9 @@ test('an administrator creates a client with such an address by route and comman
   const made = await call(`${service.issuer}/admin/api/clients`, { token: admin, body: metadata });
   expect(made).toMatchObject({ status: 201, body: { application_type: 'native', redirect_uris: [editor, ...good] } });
   const changed = await call(`${service.issuer}/admin/api/clients/${idOf(made)}`, {
-    ...{ method: 'PATCH', token: admin, body: { redirect_uris: ['zed://callback'] } },
+    method: 'PATCH',
+    token: admin,
+    body: { redirect_uris: ['zed://callback'] },
   });
   expect(changed).toMatchObject({ status: 200, body: { redirect_uris: ['zed://callback'] } });
   const command = ['client', 'create', '--name', 'Editor', '--auth-method', 'none', '--redirect-uri', editor, '--json'];

@@ -19,8 +19,10 @@ beforeAll(async () => {
   service = await startTestService({
     instances: 2,
     environment: {
-      ...{ ...withoutLimits, OUTBOUND_ALLOW: provider.host },
-      ...{ LIMIT_PENDING_SIGN_INS: '0', LIMIT_CONNECTION_ANSWERS: '0' },
+      ...withoutLimits,
+      OUTBOUND_ALLOW: provider.host,
+      LIMIT_PENDING_SIGN_INS: '0',
+      LIMIT_CONNECTION_ANSWERS: '0',
     },
   });
   await addConnection(service, provider, 'store', { provisioning: 'on', store_tokens: true });
@@ -29,7 +31,9 @@ beforeAll(async () => {
   client = await service.createClient({ scope });
   stranger = await service.createClient({ scope });
   const changed = await call(`${service.issuer}/admin/api/clients/${client.clientId}`, {
-    ...{ token: admin, method: 'PATCH', body: { upstream_tokens: ['store'] } },
+    token: admin,
+    method: 'PATCH',
+    body: { upstream_tokens: ['store'] },
   });
   expect([changed.status, changed.body['upstream_tokens']]).toEqual([200, ['store']]);
 });
@@ -64,7 +68,9 @@ test('a client that an administrator allowed reads the access token, and each re
   const answer = await read(token);
   expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
   expect(answer.body).toEqual({
-    ...{ access_token: canaries.access_token, token_type: 'Bearer', scope: 'calendar' },
+    access_token: canaries.access_token,
+    token_type: 'Bearer',
+    scope: 'calendar',
     expires_at: expect.toSatisfy((seconds: number) => Math.abs(seconds - Date.now() / 1000 - 3600) < 100),
   });
   expect(await events()).toEqual([{ client_id: client.clientId, detail: { connection: 'store' } }]);
@@ -113,7 +119,8 @@ describe('an access token that expired', () => {
     expect(new Set(answers.map(({ body }) => body['access_token'])).size).toBe(1);
     expect(provider.count('token') - before).toBe(1);
     expect(provider.last('token')!.form).toMatchObject({
-      ...{ grant_type: 'refresh_token', refresh_token: canaries.refresh_token },
+      grant_type: 'refresh_token',
+      refresh_token: canaries.refresh_token,
     });
     expect(JSON.stringify(answers)).not.toContain(canaries.refresh_token);
   });
@@ -155,7 +162,9 @@ test('an access token that was renewed without an expiry or a scope is given as 
   provider.lie({ tokens: { expires_in: undefined } });
   const answer = await read(token);
   expect(answer.body).toEqual({
-    ...{ access_token: expect.stringMatching(/^refreshed-/), token_type: 'Bearer', scope: 'calendar' },
+    access_token: expect.stringMatching(/^refreshed-/),
+    token_type: 'Bearer',
+    scope: 'calendar',
   });
   const before = provider.count('token');
   expect((await read(token)).body).toEqual(answer.body);
@@ -165,7 +174,9 @@ test('an access token that was renewed without an expiry or a scope is given as 
 describe('nothing more is given (federation FR5, FR17)', () => {
   const change = async (body: object) => {
     const { status } = await call(`${service.issuer}/admin/api/connections/store`, {
-      ...{ token: admin, method: 'PATCH', body },
+      token: admin,
+      method: 'PATCH',
+      body,
     });
     expect(status).toBe(200);
   };

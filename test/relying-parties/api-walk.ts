@@ -20,11 +20,16 @@ export async function walkThroughApi(api: ApiParty, provider: Provider): Promise
   const scope = 'notes.read';
   for (const uri of [resource, `${resource}/other`])
     await provider.administer('POST', '/resources', {
-      ...{ resource: uri, name: api.name, scopes: [{ value: scope }, { value: 'notes.write' }], clients: 'approved' },
+      resource: uri,
+      name: api.name,
+      scopes: [{ value: scope }, { value: 'notes.write' }],
+      clients: 'approved',
       access_token_format: 'jwt',
     });
   const made = await provider.administer('POST', '/clients', {
-    ...{ client_name: 'Reader', redirect_uris: [], grant_types: ['client_credentials'] },
+    client_name: 'Reader',
+    redirect_uris: [],
+    grant_types: ['client_credentials'],
   });
   const { client_id: clientId, client_secret: secret } = made as Record<string, string>;
   const caller: Caller = {
@@ -39,7 +44,10 @@ export async function walkThroughApi(api: ApiParty, provider: Provider): Promise
     return body['access_token'] as string;
   };
   const program = await startParty({ ...api, callback: '', refreshes: false }, party.port, {
-    ...{ ISSUER: issuer, CLIENT_ID: caller.clientId, CLIENT_SECRET: secret!, RESOURCE: resource },
+    ISSUER: issuer,
+    CLIENT_ID: caller.clientId,
+    CLIENT_SECRET: secret!,
+    RESOURCE: resource,
   });
   try {
     const ask = async (headers: Record<string, string>) => {

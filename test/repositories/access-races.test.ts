@@ -35,7 +35,9 @@ const sql = <Row extends Record<string, unknown>>(text: string, values: unknown[
   service.database.sql<Row>(text, values);
 const admits = ({ clientId }: TestClient, group: string) =>
   call(`${service.issuer}/admin/api/clients/${clientId}`, {
-    ...{ token, method: 'PATCH', body: { access: 'groups', access_groups: [group] } },
+    token,
+    method: 'PATCH',
+    body: { access: 'groups', access_groups: [group] },
   });
 const belongsTo = (...groups: string[]) => sql('UPDATE users SET groups = $2 WHERE sub = $1', [user.sub, groups]);
 const orders = () => sql<{ attempts: number }>(`SELECT attempts FROM outbox WHERE channel = 'access'`);

@@ -17,7 +17,7 @@ test('the database and the service agree on whose groups are enough for a client
     fc.asyncProperty(groups, fc.constantFrom(...accessRules), groups, async (own, access, accessGroups) => {
       const [row] = await service.database.sql<{ has_access: boolean }>(
         'SELECT has_access($1::text[], $2, $3::text[])',
-        [...[own, access, accessGroups]],
+        [own, access, accessGroups],
       );
       const answer = mayUse(
         { groups: own },
@@ -37,7 +37,8 @@ test('and on whose way to sign in is enough (federation 7, FR42)', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uniqueArray(ids), fc.option(ids, { nil: undefined }), async (connections, connection) => {
       const [row] = await service.database.sql<{ comes_by: boolean }>('SELECT comes_by($1::text[], $2)', [
-        ...[connections, connection ?? null],
+        connections,
+        connection ?? null,
       ]);
       const client = { status: 'enabled', access: 'everyone', accessGroups: [], networks: [], connections } as const;
       const answer = mayUse({ groups: [] }, client, { by: { connection } });

@@ -36,10 +36,17 @@ test('tokens of two families that are refreshed on two instances in crossing ord
   };
   const use = (store: Store, tokenHash: Buffer) =>
     store.refreshTokens.rotate({
-      ...{ tokenHash, clientId: client.clientId, scope: undefined, resource: undefined, rotate: true },
+      tokenHash,
+      clientId: client.clientId,
+      scope: undefined,
+      resource: undefined,
+      rotate: true,
       ...unbound,
-      ...{ accessTokenHash: randomBytes(32), refreshTokenHash: randomBytes(32) },
-      ...{ accessTokenLifetime: 60, refreshTokenLifetime: 60, refreshTokenAbsoluteLifetime: 60 },
+      accessTokenHash: randomBytes(32),
+      refreshTokenHash: randomBytes(32),
+      accessTokenLifetime: 60,
+      refreshTokenLifetime: 60,
+      refreshTokenAbsoluteLifetime: 60,
     });
   // a backend that ended a deadlock says so before its next statement
   const deadlocks = async () =>
@@ -66,8 +73,15 @@ test("after a user's sign-ins in forty browsers at once, only the browsers used 
     Array.from({ length: 40 }, () =>
       stores[0]!.signIns.insert({
         session: {
-          ...{ tokenHash: randomBytes(32), sid: randomBytes(16).toString('hex'), sub, passwordHash: undefined },
-          ...{ amr: ['pwd'], idleLifetime: 60, lifetime: 60, userAgent: undefined, address: undefined },
+          tokenHash: randomBytes(32),
+          sid: randomBytes(16).toString('hex'),
+          sub,
+          passwordHash: undefined,
+          amr: ['pwd'],
+          idleLifetime: 60,
+          lifetime: 60,
+          userAgent: undefined,
+          address: undefined,
         },
         renews: undefined,
         browser: { hash: randomBytes(32), previousHash: undefined, lifetime: 60 },

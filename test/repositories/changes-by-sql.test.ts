@@ -79,7 +79,8 @@ test('the disabling and re-enabling of a client by SQL, its pending values, and 
   expect(await types(() => set('disabled'))).toEqual([]);
   expect(await types(() => set('enabled'))).toEqual(['client.approved']);
   await call(`${service.issuer}/register/${clientId}`, {
-    ...{ method: 'PUT', token: client.registrationAccessToken },
+    method: 'PUT',
+    token: client.registrationAccessToken,
     body: { client_id: clientId, redirect_uris: [redirectUri, 'https://other.example/cb'] },
   });
   const [approved] = await rowsOf(() => set('enabled'));
@@ -150,7 +151,9 @@ test('an operation made in another way has no second row, and a sign-in has none
     const { client_id } = await register();
     await approveClient(service.issuer, token, client_id!);
     await call(`${service.issuer}/admin/api/clients/${client_id}`, {
-      ...{ method: 'PATCH', token, body: { client_name: 'x', self_managed: true, scope: 'openid' } },
+      method: 'PATCH',
+      token,
+      body: { client_name: 'x', self_managed: true, scope: 'openid' },
     });
     await runCommand(service, ['client', 'disable', client_id!]);
     await call(`${service.issuer}/admin/api/clients/${client_id}`, { method: 'DELETE', token });
@@ -167,9 +170,21 @@ test('an operation made in another way has no second row, and a sign-in has none
   });
   expect(all.filter(({ actor }) => actor === 'sql')).toEqual([]);
   expect(all.map(({ type }) => type).sort()).toEqual([
-    ...['client.approved', 'client.created', 'client.deleted', 'client.disabled', 'client.registered'],
-    ...['client.updated', 'consent.granted', 'session.ended', 'user.created', 'user.created'],
-    ...['user.deleted', 'user.disabled', 'user.password_changed', 'user.signed_in', 'user.signed_in'],
+    'client.approved',
+    'client.created',
+    'client.deleted',
+    'client.disabled',
+    'client.registered',
+    'client.updated',
+    'consent.granted',
+    'session.ended',
+    'user.created',
+    'user.created',
+    'user.deleted',
+    'user.disabled',
+    'user.password_changed',
+    'user.signed_in',
+    'user.signed_in',
     'user.signed_out',
   ]);
 });

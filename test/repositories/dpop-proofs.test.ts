@@ -30,8 +30,13 @@ test('of fifty uses of one proof at once, on two instances, one succeeds: 20 rou
     const results = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
         stores[index % 2]!.accessTokens.insertForClient({
-          ...{ tokenHash: randomBytes(32), clientId: machine.clientId, scope: '', lifetime: 60, audience: undefined },
-          ...{ binding: { jkt: key.jkt }, proof },
+          tokenHash: randomBytes(32),
+          clientId: machine.clientId,
+          scope: '',
+          lifetime: 60,
+          audience: undefined,
+          binding: { jkt: key.jkt },
+          proof,
         }),
       ),
     );
@@ -46,8 +51,13 @@ test.each([-600, -330, 330, 600])(
   async (seconds) => {
     const insert = (iat: number) =>
       service.store.accessTokens.insertForClient({
-        ...{ tokenHash: randomBytes(32), clientId: machine.clientId, scope: '', lifetime: 60, audience: undefined },
-        ...{ binding: { jkt: key.jkt }, proof: { hash: randomBytes(32), iat } },
+        tokenHash: randomBytes(32),
+        clientId: machine.clientId,
+        scope: '',
+        lifetime: 60,
+        audience: undefined,
+        binding: { jkt: key.jkt },
+        proof: { hash: randomBytes(32), iat },
       });
     const [clock] = await service.database.sql<{ now: number }>(
       'SELECT extract(epoch FROM clock_timestamp())::int AS now',
@@ -63,8 +73,13 @@ test.each([-2, -1, 1, 2])(
     const hash = randomBytes(32);
     const insert = (iat: number) =>
       service.store.accessTokens.insertForClient({
-        ...{ tokenHash: randomBytes(32), clientId: machine.clientId, scope: '', lifetime: 60, audience: undefined },
-        ...{ binding: { jkt: key.jkt }, proof: { hash, iat } },
+        tokenHash: randomBytes(32),
+        clientId: machine.clientId,
+        scope: '',
+        lifetime: 60,
+        audience: undefined,
+        binding: { jkt: key.jkt },
+        proof: { hash, iat },
       });
     const [clock] = await service.database.sql<{ now: number }>(
       'SELECT extract(epoch FROM clock_timestamp())::int AS now',
@@ -97,7 +112,8 @@ test('a request that a stranger can make stores no proof: unknown tokens, codes 
     for (const path of ['/user/info', '/user/me/info', '/admin/api/clients'])
       expect((await present(service, path, token, stranger)).status).toBe(401);
   const code = await obtainCode(service, open, await service.createUser(), {
-    ...{ code_challenge: 'a'.repeat(43), code_challenge_method: 'S256' },
+    code_challenge: 'a'.repeat(43),
+    code_challenge_method: 'S256',
   });
   const grants: Record<string, string>[] = [
     { grant_type: 'authorization_code', code: 'x', redirect_uri: open.redirectUri },
@@ -135,7 +151,8 @@ test('an unbound token costs one statement, and a bound one no more (protocols R
   const client = await service.createClient({ scope: 'openid' });
   const user = await service.createUser();
   const code = async () => ({
-    ...{ grant_type: 'authorization_code', redirect_uri: client.redirectUri },
+    grant_type: 'authorization_code',
+    redirect_uri: client.redirectUri,
     code: await obtainCode(service, client, user, { scope: 'openid' }),
   });
   const bound = await postWithProof(service, '/token', client, await code(), key);

@@ -84,11 +84,17 @@ test('the stored function issues exactly where the rule says yes, in any state o
       const rule: IssueFacts = {
         user: now.isOfUser ? { status: now.userStatus, groups: now.groups, paused: now.paused } : undefined,
         client: {
-          ...{ status: now.clientStatus, epoch: 7, access: now.access, networks: now.networks },
-          ...{ accessGroups: ['staff', 'ops'], connections: now.connections },
+          status: now.clientStatus,
+          epoch: 7,
+          access: now.access,
+          networks: now.networks,
+          accessGroups: ['staff', 'ops'],
+          connections: now.connections,
         },
         atEpoch: now.epoch,
-        ...{ consent: now.consent, offline: now.offline, inKnownBrowser: now.inKnownBrowser },
+        consent: now.consent,
+        offline: now.offline,
+        inKnownBrowser: now.inKnownBrowser,
         sessionLives: now.session === 'live',
         by: { connection: now.cameBy },
         ...(asked && { from: { address: now.address } }),
@@ -97,8 +103,14 @@ test('the stored function issues exactly where the rule says yes, in any state o
       reached.add(answer);
       const session = { live: own, idle: own, other: foreign, none: null }[now.session];
       const rows = await sql(`SELECT * FROM ${mayIssueFunction.name}($1, $2, $3, $4, $5, $6, $7, $8)`, [
-        ...[now.isOfUser ? sub : null, clientId, now.epoch ?? null, session, now.offline, now.inKnownBrowser],
-        ...[now.cameBy ?? null, asked ? actsAt(now.address) : null],
+        now.isOfUser ? sub : null,
+        clientId,
+        now.epoch ?? null,
+        session,
+        now.offline,
+        now.inKnownBrowser,
+        now.cameBy ?? null,
+        asked ? actsAt(now.address) : null,
       ]);
       expect(rows, answer).toHaveLength(answer === 'yes' ? 1 : 0);
     }),
@@ -107,7 +119,10 @@ test('the stored function issues exactly where the rule says yes, in any state o
   await triggers('ENABLE');
   expect([...reached].sort()).toEqual(
     ['client_disabled', 'client_ended', 'connection_not_allowed', 'network', 'no_consent', 'not_in_group'].concat([
-      ...['session_ended', 'user_disabled', 'user_paused', 'yes'],
+      'session_ended',
+      'user_disabled',
+      'user_paused',
+      'yes',
     ]),
   );
 });
@@ -181,11 +196,29 @@ test.each<[fact: string, change: Change, undo: Change]>([
   const issue = async (clientVersion: number) => {
     const [codeHash, accessTokenHash] = [randomBytes(32), randomBytes(32)];
     const outcome = await service.store.authorizationCodes.issue({
-      ...{ codeHash, accessTokenHash, sessionId: session!.id, clientId: client.clientId, clientVersion },
-      ...{ scope: ['openid'], claims: [], requested: undefined, offline: false, redirectUri: client.redirectUri },
-      ...{ nonce: undefined, codeChallenge: undefined, codeBinding: 'none', audience: undefined, resources: [] },
-      ...{ subject: undefined, lifetime: 60, accessTokenLifetime: 60, clientSessionLifetime: 120 },
-      ...{ requestHash: undefined, maxCodes: 5, maxPerMinute: 0, address: '127.0.0.1' },
+      codeHash,
+      accessTokenHash,
+      sessionId: session!.id,
+      clientId: client.clientId,
+      clientVersion,
+      scope: ['openid'],
+      claims: [],
+      requested: undefined,
+      offline: false,
+      redirectUri: client.redirectUri,
+      nonce: undefined,
+      codeChallenge: undefined,
+      codeBinding: 'none',
+      audience: undefined,
+      resources: [],
+      subject: undefined,
+      lifetime: 60,
+      accessTokenLifetime: 60,
+      clientSessionLifetime: 120,
+      requestHash: undefined,
+      maxCodes: 5,
+      maxPerMinute: 0,
+      address: '127.0.0.1',
     });
     const stored = await sql('SELECT FROM access_tokens WHERE token_hash = $1', [accessTokenHash]);
     return 'refusal' in outcome ? outcome.refusal : stored.length;

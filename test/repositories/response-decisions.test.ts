@@ -30,7 +30,9 @@ async function storeSession(sub: string, live: boolean, ages: readonly number[])
 /** Stores codes of a session and a client, the oldest first. */
 async function storeCodes(sessionId: string, clientId: string, codes: readonly Buffer[]): Promise<void> {
   await sql('INSERT INTO session_clients (session_id, client_id, codes) VALUES ($1, $2, $3)', [
-    ...[sessionId, clientId, codes],
+    sessionId,
+    clientId,
+    codes,
   ]);
   await sql(
     `WITH stored AS (
@@ -78,7 +80,10 @@ test('a response is issued or refused, and ends older codes, as the rule says (s
       await sql('DELETE FROM grants WHERE client_id = $1', [clientId]);
       if (state.grant)
         await sql(`INSERT INTO grants (sub, client_id, scope, claims, redirect_uris) VALUES ($1, $2, $3, $4, '{}')`, [
-          ...[sub, clientId, state.grant.scope, state.grant.claims],
+          sub,
+          clientId,
+          state.grant.scope,
+          state.grant.claims,
         ]);
       const sessionId = await storeSession(sub, state.live, state.ages);
       const codes = Array.from({ length: count }, () => randomBytes(32));
@@ -97,27 +102,27 @@ test('a response is issued or refused, and ends older codes, as the rule says (s
 
       const [codeHash, accessTokenHash] = [asked.hasCode ? randomBytes(32) : undefined, randomBytes(32)];
       const result = await service.store.authorizationCodes.issue({
-        ...{
-          ...asked,
-          codeHash,
-          accessTokenHash,
-          sessionId,
-          clientId,
-          clientVersion: version,
-          redirectUri,
-          requestHash,
-        },
-        ...{
-          requested: undefined,
-          offline: false,
-          nonce: undefined,
-          codeChallenge: undefined,
-          codeBinding: 'none',
-          address: undefined,
-          audience: undefined,
-          resources: [],
-        },
-        ...{ subject: undefined, lifetime: 60, accessTokenLifetime: 60, clientSessionLifetime: 120 },
+        ...asked,
+        codeHash,
+        accessTokenHash,
+        sessionId,
+        clientId,
+        clientVersion: version,
+        redirectUri,
+        requestHash,
+
+        requested: undefined,
+        offline: false,
+        nonce: undefined,
+        codeChallenge: undefined,
+        codeBinding: 'none',
+        address: undefined,
+        audience: undefined,
+        resources: [],
+        subject: undefined,
+        lifetime: 60,
+        accessTokenLifetime: 60,
+        clientSessionLifetime: 120,
       });
       reached.add('refusal' in outcome ? outcome.refusal : outcome.replaces.length > 0 ? 'replaces' : 'issues');
       const isIssued = !('refusal' in outcome);

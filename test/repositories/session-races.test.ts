@@ -210,19 +210,30 @@ test('a code that is issued while its client is deleted cannot be redeemed, also
   let deletion: Promise<unknown> = Promise.resolve();
   await service.store.transaction(async ({ authorizationCodes }) => {
     const issued = await authorizationCodes.issue({
-      ...{ codeHash: code.hash, accessTokenHash: undefined, sessionId: session!.id, clientId, clientVersion: version },
-      ...{ scope: ['openid'], claims: [], requested: undefined, offline: false, redirectUri: client.redirectUri },
-      ...{
-        nonce: undefined,
-        codeChallenge: undefined,
-        codeBinding: 'none',
-        address: undefined,
-        audience: undefined,
-        resources: [],
-        subject: undefined,
-        requestHash: undefined,
-      },
-      ...{ lifetime: 60, accessTokenLifetime: 60, clientSessionLifetime: 120, maxCodes: 5, maxPerMinute: 0 },
+      codeHash: code.hash,
+      accessTokenHash: undefined,
+      sessionId: session!.id,
+      clientId,
+      clientVersion: version,
+      scope: ['openid'],
+      claims: [],
+      requested: undefined,
+      offline: false,
+      redirectUri: client.redirectUri,
+
+      nonce: undefined,
+      codeChallenge: undefined,
+      codeBinding: 'none',
+      address: undefined,
+      audience: undefined,
+      resources: [],
+      subject: undefined,
+      requestHash: undefined,
+      lifetime: 60,
+      accessTokenLifetime: 60,
+      clientSessionLifetime: 120,
+      maxCodes: 5,
+      maxPerMinute: 0,
     });
     expect(issued).toEqual({ issuedAt: expect.any(Date) });
     await service.database.sql('CREATE TABLE gone_too AS SELECT * FROM clients WHERE client_id = $1', [clientId]);

@@ -57,7 +57,9 @@ test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R
       });
       const previousHash = randomBytes(32);
       await sql(`UPDATE users SET password_hash = $2, status = $3 WHERE sub = $1`, [
-        ...[sub, facts.passwordHash, facts.enabled ? 'enabled' : 'disabled'],
+        sub,
+        facts.passwordHash,
+        facts.enabled ? 'enabled' : 'disabled',
       ]);
       if (facts.enrolled)
         await sql(
@@ -67,7 +69,7 @@ test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R
       if (facts.knownBrowser)
         await sql(
           `INSERT INTO known_browsers (token_hash, sub, expires_at) VALUES ($1, $2, now() + interval '1 hour')`,
-          [...[previousHash, sub]],
+          [previousHash, sub],
         );
       for (const connection of [...facts.connections, 'closed'])
         await sql(
@@ -84,8 +86,11 @@ test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R
       );
       const upstream = asked.connection && { connectionId: asked.connection, issuer: 'i', subject: sub };
       const made = await service.store.signIns.insert({
-        ...{ ...rest, session: { ...session, amr: asked.amr, upstream: upstream || null }, renews },
-        ...{ browser: { ...browser, previousHash }, perUser: asked.maxSessions },
+        ...rest,
+        session: { ...session, amr: asked.amr, upstream: upstream || null },
+        renews,
+        browser: { ...browser, previousHash },
+        perUser: asked.maxSessions,
       });
       reached.add('refusal' in outcome ? outcome.refusal : `${outcome.notifies} ${outcome.ends.length > 0}`);
       expect(made).toBe(!('refusal' in outcome));
@@ -115,16 +120,14 @@ test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R
   );
   // no rule was left out
   expect([...reached].sort()).toEqual([
-    ...[
-      'connection',
-      'false false',
-      'false true',
-      'password',
-      'second-factor',
-      'session',
-      'true false',
-      'true true',
-      'user',
-    ],
+    'connection',
+    'false false',
+    'false true',
+    'password',
+    'second-factor',
+    'session',
+    'true false',
+    'true true',
+    'user',
   ]);
 });

@@ -89,12 +89,21 @@ test('a code is redeemed, refused or revoked as the rule decides (security R14, 
   });
   // one for each outcome: some are rare among the samples
   const plain: ValueOf<typeof stored> = {
-    ...{ codeChallenge: undefined, codeBinding: 'none', audience: undefined, failures: 0 },
-    ...{ live: true, expired: false, secondsSinceRedemption: undefined },
+    codeChallenge: undefined,
+    codeBinding: 'none',
+    audience: undefined,
+    failures: 0,
+    live: true,
+    expired: false,
+    secondsSinceRedemption: undefined,
   };
   const usual: ValueOf<typeof request> = {
-    ...{ isOwn: true, redirectUri: client.redirectUri, codeChallenge: undefined, binding: 'none' },
-    ...{ resource: undefined, retrySeconds: 5 },
+    isOwn: true,
+    redirectUri: client.redirectUri,
+    codeChallenge: undefined,
+    binding: 'none',
+    resource: undefined,
+    retrySeconds: 5,
   };
   const [challenge, another] = challenges as [string, string];
   const examples: [ValueOf<typeof stored>, ValueOf<typeof request>][] = [
@@ -156,8 +165,18 @@ test('a code is redeemed, refused or revoked as the rule decides (security R14, 
   );
   // the samples reached every rule
   expect([...reached].sort()).toEqual([
-    ...['client', 'ended', 'expired', 'key', 'pkce', 'pkce_missing', 'pkce_unexpected'],
-    ...['redirect_uri', 'replayed', 'resource', 'retried', undefined],
+    'client',
+    'ended',
+    'expired',
+    'key',
+    'pkce',
+    'pkce_missing',
+    'pkce_unexpected',
+    'redirect_uri',
+    'replayed',
+    'resource',
+    'retried',
+    undefined,
   ]);
 });
 
@@ -185,11 +204,22 @@ test('a refresh token is exchanged, refused or ends its client session as the ru
   });
   // one for each outcome: some are rare among the samples
   const plain: ValueOf<typeof stored> = {
-    ...{ live: true, scope: scopes, registered: scopes, consented: scopes, audience: undefined },
-    ...{ tokenBinding: 'none', expired: false, use: undefined, isOfEndedLine: false },
+    live: true,
+    scope: scopes,
+    registered: scopes,
+    consented: scopes,
+    audience: undefined,
+    tokenBinding: 'none',
+    expired: false,
+    use: undefined,
+    isOfEndedLine: false,
   };
   const usual: ValueOf<typeof request> = {
-    ...{ isOwn: true, scope: undefined, resource: undefined, binding: 'none', rotate: true },
+    isOwn: true,
+    scope: undefined,
+    resource: undefined,
+    binding: 'none',
+    rotate: true,
   };
   const used = (uses: number, secondsSinceFirstUse: -3600 | 3600) => ({
     ...plain,
@@ -251,6 +281,15 @@ test('a refresh token is exchanged, refused or ends its client session as the ru
     { numRuns: 600, examples },
   );
   expect([...reached].sort()).toEqual([
-    ...['client', 'ended', 'expired', 'grace', 'kept', 'key', 'resource', 'reused', 'rotated', 'scope'],
+    'client',
+    'ended',
+    'expired',
+    'grace',
+    'kept',
+    'key',
+    'resource',
+    'reused',
+    'rotated',
+    'scope',
   ]);
 });

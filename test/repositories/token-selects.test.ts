@@ -161,7 +161,9 @@ test('ID Tokens and settings requested at once each belong to their own user and
         settings: { own: place },
       });
       expect(await introspect(base, client, idToken)).toMatchObject({
-        ...{ active: true, sub, client_id: client.clientId },
+        active: true,
+        sub,
+        client_id: client.clientId,
         extended_claims: { sid },
       });
     }),

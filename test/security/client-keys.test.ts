@@ -67,8 +67,12 @@ async function importsIn(act: () => Promise<unknown>): Promise<number> {
 }
 
 const claims = (clientId: string, change: JWTPayload = {}): JWTPayload => ({
-  ...{ iss: clientId, sub: clientId, aud: service.issuer, jti: crypto.randomUUID() },
-  ...{ iat: Math.floor(Date.now() / 1000), exp: Math.floor(Date.now() / 1000) + 60 },
+  iss: clientId,
+  sub: clientId,
+  aud: service.issuer,
+  jti: crypto.randomUUID(),
+  iat: Math.floor(Date.now() / 1000),
+  exp: Math.floor(Date.now() / 1000) + 60,
   ...change,
 });
 const signed = (payload: JWTPayload, secret?: string, kid?: string) =>
@@ -173,7 +177,8 @@ test('the service verifies no assertion from a network that fails too often, and
     const grants = { grant_types: ['client_credentials'], redirect_uris: [] };
     const keyed = await limited.createClient({
       ...grants,
-      ...{ token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [jwk] } },
+      token_endpoint_auth_method: 'private_key_jwt',
+      jwks: { keys: [jwk] },
     });
     const secret = await limited.createClient(grants);
     const ask = (fields: Record<string, string>, address: string, headers: Record<string, string> = {}) =>
@@ -282,7 +287,8 @@ describe('a client that was enabled', () => {
     };
     expect(await push('own')).toMatchObject({ status: 201, work: 1 });
     expect(await push()).toMatchObject({
-      ...{ status: 400, work: 0 },
+      status: 400,
+      work: 0,
       body: { error: 'invalid_request_object', error_description: expect.stringContaining('kid') },
     });
     const end = async (kid?: string) => {

@@ -40,7 +40,8 @@ test('only a token with the scope metrics or admin reads the metrics (security A
   expect(anonymous.headers.get('www-authenticate')).toMatch(/^Bearer /);
   const { access_token } = await obtainTokens(service, await service.createClient(), await service.createUser());
   expect(await call(`${service.issuer}/metrics`, { token: access_token })).toMatchObject({
-    ...{ status: 403, body: { error: 'insufficient_scope' } },
+    status: 403,
+    body: { error: 'insufficient_scope' },
   });
   expect(await scrape()).toBeTruthy();
   expect(await scrape(await adminToken(service))).toBeTruthy();
@@ -48,10 +49,12 @@ test('only a token with the scope metrics or admin reads the metrics (security A
 
 test('the scope metrics opens no admin route, and a registrant cannot request it (security R44, R89)', async () => {
   expect(await call(`${service.issuer}/admin/api/users`, { token: scraper })).toMatchObject({
-    ...{ status: 403, body: { error: 'insufficient_scope' } },
+    status: 403,
+    body: { error: 'insufficient_scope' },
   });
   const { body } = await call(`${service.issuer}/register`, {
-    ...{ method: 'POST', body: { ...machine, scope: 'metrics profile' } },
+    method: 'POST',
+    body: { ...machine, scope: 'metrics profile' },
   });
   expect(body['scope']).toBe('profile');
 });

@@ -14,9 +14,21 @@ test('4.5 Register: a POST without authentication answers 201 with the whole reg
   expect(headers.get('cache-control')).toBe('no-store');
   expect(Object.keys(body)).toEqual(
     expect.arrayContaining([
-      ...['client_id', 'client_id_issued_at', 'client_secret', 'client_secret_expires_at', 'shared_secret', 'status'],
-      ...['registration_access_token', 'registration_client_uri', 'redirect_uris', 'scope', 'response_types'],
-      ...['login_uri', 'logout_uri', 'error_uri', 'access_denied_uri'],
+      'client_id',
+      'client_id_issued_at',
+      'client_secret',
+      'client_secret_expires_at',
+      'shared_secret',
+      'status',
+      'registration_access_token',
+      'registration_client_uri',
+      'redirect_uris',
+      'scope',
+      'response_types',
+      'login_uri',
+      'logout_uri',
+      'error_uri',
+      'access_denied_uri',
     ]),
   );
 });

@@ -37,7 +37,9 @@ interface Event {
 const local = expect.stringMatching(/^(127\.0\.0\.1|::1)$/) as string;
 const failures = /failed|locked_out|reused|replayed|misused|burned/;
 const event = (type: string, of: Omit<Event, 'type' | 'outcome'>): Event => ({
-  ...{ type, outcome: failures.test(type) ? 'failure' : 'success', address: local },
+  type,
+  outcome: failures.test(type) ? 'failure' : 'success',
+  address: local,
   ...of,
 });
 /** The rows of a subject, a client or a type, oldest first, as an administrator reads them at the second instance. */

@@ -133,14 +133,17 @@ export async function accountConnectionsEndpoint(
       'account-connections',
       {
         links: links.map(({ connectionId, createdAt, lastUsedAt }) => ({
-          ...{ connection: connectionId, name: nameOf(connectionId), since: createdAt },
+          connection: connectionId,
+          name: nameOf(connectionId),
+          since: createdAt,
           ...(lastUsedAt && { usedAt: lastUsedAt }),
         })),
         open: open.map(({ id, displayName }) => ({ connection: id, name: displayName })),
         form: own_ ? { ...form, hidden: { ...form.hidden, identity: nameOfStep(own_) } } : form,
         ...(own_ && {
           waiting: {
-            ...{ connection: own_.connectionId, name: nameOf(own_.connectionId) },
+            connection: own_.connectionId,
+            name: nameOf(own_.connectionId),
             identity: calledIn(own_.content.identity.claims, own_.content.identity.subject),
           },
         }),

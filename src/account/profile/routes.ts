@@ -131,7 +131,8 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
       ]
         .filter(({ name }) => owned[name] !== undefined)
         .map(({ name, label }) => ({
-          ...{ ...legible(name, user.claims[name] ?? ''), by: owned[name]! },
+          ...legible(name, user.claims[name] ?? ''),
+          by: owned[name]!,
           ...(label && { label }),
         })),
       fields: fieldsFor(owned).map((field) => {

@@ -34,12 +34,15 @@ export function profileView(
   const own = attributes.filter(({ person, name }) => person !== 'none' && user.claims[name] !== undefined);
   const by = (claim: string) => (owned[claim] === undefined ? {} : { by: owned[claim] });
   const shown = own.map(({ name, label }) => ({
-    ...{ ...legible(name, user.claims[name]), label, seenBy: see(name) },
+    ...legible(name, user.claims[name]),
+    label,
+    seenBy: see(name),
     ...by(name),
   }));
   return [
     ...Object.entries(known).map(([claim, value]) => ({
-      ...{ ...legible(claim, value), seenBy: see(claim) },
+      ...legible(claim, value),
+      seenBy: see(claim),
       ...by(claim),
     })),
     ...shown,

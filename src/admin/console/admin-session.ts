@@ -216,8 +216,10 @@ export function createConsole(options: ConsoleDependencies) {
   }
 
   const administratorOf = (request: FastifyRequest, { user }: Session): Administrator => ({
-    ...{ actor: user.sub, kind: 'administrator' },
-    ...{ address: clientAddress(request), languages: languagesOf(request) },
+    actor: user.sub,
+    kind: 'administrator',
+    address: clientAddress(request),
+    languages: languagesOf(request),
   });
 
   /** How many clients wait for a decision; an administrator who may not decide about clients sees none. */

@@ -57,7 +57,11 @@ export const entityPages =
     async function submitted(request: FastifyRequest, reply: FastifyReply, action: string, needs: Needs) {
       const body = singleValued(request.body);
       const admin = await console.submitted(request, reply, {
-        ...{ csrf: body['csrf'], action, back: action, fresh: true, needs },
+        csrf: body['csrf'],
+        action,
+        back: action,
+        fresh: true,
+        needs,
       });
       return admin && { admin, body };
     }
@@ -72,7 +76,8 @@ export const entityPages =
       const values = one ? shown(one) : view(of, starts(of));
       const form = formOf(of, one && values);
       const data = {
-        ...{ ...frame, fields: fieldsOf(form, { ...typedOf(form, values), ...typed }) },
+        ...frame,
+        fields: fieldsOf(form, { ...typedOf(form, values), ...typed }),
         form: formFor(admin, one ? editPath(one) : newUri, values),
         ...(one && { of: { name: nameOf(one), uri: own.show ? uriOf(one) : listUri } }),
         ...(one && !own.show && { deleteUri: `${uriOf(one)}/delete` }),
@@ -85,7 +90,10 @@ export const entityPages =
       admin.send(
         'console-entity-delete',
         {
-          ...{ ...frame, name: nameOf(one), uri: uriOf(one), form: admin.form(`${uriOf(one)}/delete`) },
+          ...frame,
+          name: nameOf(one),
+          uri: uriOf(one),
+          form: admin.form(`${uriOf(one)}/delete`),
           ...(own.known && { known: own.known(one) }),
           ...(typed !== undefined && { typed: typed.slice(0, 255), problem: 'typed' as const }),
           ...(refusal && { refused: refusedView(refusal, []) }),
@@ -101,12 +109,10 @@ export const entityPages =
       return admin.send(
         'console-entities',
         {
-          ...{
-            ...frame,
-            newUri,
-            byKey: of.key !== undefined,
-            related: (own.related ?? []).map((other) => ({ nouns: other, uri: `/admin/${other}` })),
-          },
+          ...frame,
+          newUri,
+          byKey: of.key !== undefined,
+          related: (own.related ?? []).map((other) => ({ nouns: other, uri: `/admin/${other}` })),
           rows: (page[nouns] as Input[]).map((one) => ({ uri: uriOf(one), cells: cellsOf(of, one) })),
           ...(cursor && { first: listUri }),
           ...(typeof next === 'string' && { next: `${listUri}?${new URLSearchParams({ cursor: next })}` }),

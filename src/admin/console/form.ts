@@ -40,7 +40,15 @@ export function inputOf(form: readonly FormMember[], typed: Typed): Record<strin
 /** The fields as a page shows them. */
 export const fieldsOf = (form: readonly FormMember[], typed: Typed): FieldView[] =>
   form.map(({ name, kind, choices, required, most, lines, writing, group, fixed }) => ({
-    ...{ name, kind, choices, required, most, lines, writing, group, fixed },
+    name,
+    kind,
+    choices,
+    required,
+    most,
+    lines,
+    writing,
+    group,
+    fixed,
     value: typed[name] ?? '',
   }));
 

@@ -36,7 +36,11 @@ export function eventRows(names: Names, events: readonly (StoredEvent | ViewedEv
   return events.map((event) => {
     const { id, at, type, outcome, address } = event;
     return {
-      ...{ id, at, type, failed: outcome === 'failure', ...linked(event) },
+      id,
+      at,
+      type,
+      failed: outcome === 'failure',
+      ...linked(event),
       ...(address !== undefined && { address }),
       // an issued token has no page
       ...(!id.startsWith('token-') && { uri: `/admin/audit/${id}` }),

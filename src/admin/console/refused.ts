@@ -7,6 +7,9 @@ export function refusedView({ code, member, params }: Refusal, fields: readonly 
   const field = member.split('.').find((part) => fields.includes(part));
   return {
     ...(field !== undefined && { field }),
-    ...{ member, code, params, whole: namesItsSubject(code) },
+    member,
+    code,
+    params,
+    whole: namesItsSubject(code),
   };
 }

@@ -39,8 +39,14 @@ const search = ({ client_id: clientId, since, until, ...rest }: z.infer<typeof f
   until: until === undefined ? undefined : new Date(until),
 });
 const filterOptions = {
-  ...{ type: 'type', outcome: 'outcome', actor: 'actor', address: 'address', client: 'client_id', sub: 'sub' },
-  ...{ since: 'since', until: 'until' },
+  type: 'type',
+  outcome: 'outcome',
+  actor: 'actor',
+  address: 'address',
+  client: 'client_id',
+  sub: 'sub',
+  since: 'since',
+  until: 'until',
 };
 
 const listEvents = operation({
@@ -65,8 +71,13 @@ const listEvents = operation({
     limit: 50,
     text({ limit, events }) {
       const rows = events.map((event) => [
-        ...[event.id, event.at.toISOString(), event.type, event.outcome],
-        ...[event.actor ?? '', event.clientId ?? '', event.sub ?? ''],
+        event.id,
+        event.at.toISOString(),
+        event.type,
+        event.outcome,
+        event.actor ?? '',
+        event.clientId ?? '',
+        event.sub ?? '',
       ]);
       const more = events.length === limit ? `\n\nThere may be more events: add --before ${events.at(-1)!.id}` : '';
       return table(['ID', 'AT', 'TYPE', 'OUTCOME', 'ACTOR', 'CLIENT', 'SUB'], rows) + more;

@@ -380,7 +380,12 @@ export const renewSecrets = operation({
 });
 
 export const clientOperations = [
-  ...[listClients, createClient, showClient, changeClient, disableClient, deleteClient],
+  listClients,
+  createClient,
+  showClient,
+  changeClient,
+  disableClient,
+  deleteClient,
   renewSecrets,
 ];
 

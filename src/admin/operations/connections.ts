@@ -286,6 +286,14 @@ export const markBreakGlass = operation({
 });
 
 export const connectionOperations = [
-  ...[listConnections, createConnection, showConnection, changeConnection, deleteConnection],
-  ...[listLinks, linkUser, unlinkUser, keepLink, markBreakGlass],
+  listConnections,
+  createConnection,
+  showConnection,
+  changeConnection,
+  deleteConnection,
+  listLinks,
+  linkUser,
+  unlinkUser,
+  keepLink,
+  markBreakGlass,
 ];

@@ -139,7 +139,9 @@ function importView({ connection, last }: { connection: Connection; last: Direct
   const { state = 'new', problem, counts = {}, startedAt, finishedAt, fullAt, running = false } = last ?? {};
   return {
     interval: status === 'enabled' && typeof settings['import'] === 'number' ? settings['import'] : null,
-    ...{ state, running, counts },
+    state,
+    running,
+    counts,
     ...(problem !== undefined && { problem }),
     ...(startedAt && { started_at: startedAt.toISOString() }),
     ...(finishedAt && { finished_at: finishedAt.toISOString() }),

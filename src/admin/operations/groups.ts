@@ -109,7 +109,9 @@ export const changeGroup = operation({
     const { in_steps: gradual = false, into_existing: into = false, ...change } = input;
     if (gradual && change.name === name) throw invalidRequest('the group already has this name');
     const { moved } = await administration.changeGroup(actor, name, change, {
-      ...{ gradual, into, guarded: guardedGroups(config) },
+      gradual,
+      into,
+      guarded: guardedGroups(config),
     });
     return { moved, group: withGuard(config, await findGroup(store, change.name ?? name)) };
   },

@@ -19,7 +19,11 @@ const output = {
     table(
       ['KID', 'ALG', 'STATE', 'SIGNS FROM', 'PUBLISHED UNTIL'],
       ring.keys.map((key: Keys[number]) => [
-        ...[key.kid, key.alg, key.state, key.activeAt.toISOString(), key.expiresAt?.toISOString() ?? ''],
+        key.kid,
+        key.alg,
+        key.state,
+        key.activeAt.toISOString(),
+        key.expiresAt?.toISOString() ?? '',
       ]),
     ),
   json: (ring: KeyRing) => ring.keys.map(keyView),

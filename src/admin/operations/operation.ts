@@ -200,7 +200,8 @@ export const pageOperation = <P, R>(
   act: Act,
   handler: (context: OperationContext, params: P, actor: Administrator) => Promise<R>,
 ): Runnable<P, unknown, R> => ({
-  ...{ permission, act },
+  permission,
+  act,
   handler: (context, { params, actor }) => handler(context, params, actor),
 });
 

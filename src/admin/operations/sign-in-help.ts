@@ -32,7 +32,11 @@ export const listFactors = operation({
     name: 'user second-factors',
     text({ factors, recoveryCodes }) {
       const rows = factors.map(({ id, kind, name, createdAt, usedAt }) => [
-        ...[id, kind, name, createdAt.toISOString(), usedAt?.toISOString() ?? ''],
+        id,
+        kind,
+        name,
+        createdAt.toISOString(),
+        usedAt?.toISOString() ?? '',
       ]);
       return `${table(['ID', 'KIND', 'NAME', 'ADDED', 'USED'], rows)}\nRecovery codes left: ${recoveryCodes}`;
     },

@@ -55,7 +55,9 @@ export async function registrationApprovalEndpoint(
 ): Promise<void> {
   const { config, sessions, pages, limits, operationContext } = options;
   const actorOf = (request: FastifyRequest, { user }: Session): Administrator => ({
-    ...{ actor: user.sub, address: clientAddress(request), kind: 'administrator' },
+    actor: user.sub,
+    address: clientAddress(request),
+    kind: 'administrator',
   });
 
   app.get(action, async (request, reply) => {

@@ -23,7 +23,10 @@ export function createConnectionAuthenticator({
           ({ kind, status }) => status === 'enabled' && connectionKinds.get(kind)?.begin !== undefined,
         );
         return open.map(({ id, displayName, hidden }) => ({
-          ...{ id, name: displayName, path: connectionPath(id), hidden },
+          id,
+          name: displayName,
+          path: connectionPath(id),
+          hidden,
         }));
       },
     },

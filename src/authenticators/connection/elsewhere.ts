@@ -92,8 +92,11 @@ export function createElsewhere(options: {
     async recordFailure(request: FastifyRequest, { id }: Connection, { reason }: ConnectionFailure): Promise<void> {
       if ((await limits.consume('connectionFailures', id)) > 0) return;
       await store.auditEvents.insert({
-        ...{ type: 'identity.refused', outcome: 'failure', actor: `connection:${id}` },
-        ...{ address: clientAddress(request), detail: { connection: id, reason } },
+        type: 'identity.refused',
+        outcome: 'failure',
+        actor: `connection:${id}`,
+        address: clientAddress(request),
+        detail: { connection: id, reason },
       });
     },
     /**

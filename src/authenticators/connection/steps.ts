@@ -88,7 +88,10 @@ export function createConnectionSteps(options: {
   /** The cookie with the connection and the secret of the step that waits for the user. It grants nothing without the browser's own cookie. */
   const stepCookie = internalCookie('CONNECTION', options.issuer);
   const cookie: CookieSerializeOptions = {
-    ...{ httpOnly: true, sameSite: 'lax', secure: options.secure, path: options.basePath || '/' },
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: options.secure,
+    path: options.basePath || '/',
   };
   const idOf = (secret: string) => digest('connection step', secret).toString('hex');
   /** Replaces the digest of a browser. Each posted answer has its own, since the number of steps of a browser is limited. */
@@ -115,7 +118,11 @@ export function createConnectionSteps(options: {
       const id = idOf(secret);
       const stored = await store.connectionSteps.insert(
         {
-          ...{ id, step, connectionId, lifetime, network: networkOf(clientAddress(request)) },
+          id,
+          step,
+          connectionId,
+          lifetime,
+          network: networkOf(clientAddress(request)),
           browserHash: sessions.ensureBrowserHash(request, reply),
           sealed: secretBox.seal(JSON.stringify(content), dataOf(id)),
         },
@@ -155,8 +162,13 @@ export function createConnectionSteps(options: {
       const id = idOf(secret);
       await store.connectionSteps.insert(
         {
-          ...{ id, step: 'answer', connectionId, lifetime: Math.min(answerLifetime, lifetime), network: undefined },
-          ...{ browserHash: answerHash(secret), sealed: secretBox.seal(JSON.stringify(answer), dataOf(id)) },
+          id,
+          step: 'answer',
+          connectionId,
+          lifetime: Math.min(answerLifetime, lifetime),
+          network: undefined,
+          browserHash: answerHash(secret),
+          sealed: secretBox.seal(JSON.stringify(answer), dataOf(id)),
         },
         0,
       );

@@ -9,6 +9,8 @@ export function wishesOf(parameters: AuthorizationRequestRow['parameters'] | und
   const prompts = (prompt ?? '').split(' ');
   return {
     login: session !== undefined || ['login', 'create'].some((one) => prompts.includes(one)) || age === 0,
-    ...{ maxAge: age, hint, uiLocales: uiLocales?.slice(0, 200) },
+    maxAge: age,
+    hint,
+    uiLocales: uiLocales?.slice(0, 200),
   };
 }

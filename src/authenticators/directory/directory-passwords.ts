@@ -54,8 +54,11 @@ export function createDirectoryPasswords(options: {
         // a wrong password of an account here still counts: otherwise a failing directory would allow unlimited attempts (security R62)
         if (!failure.hasPassword) await failure.takeBack();
         await store.auditEvents.insert({
-          ...{ type: 'identity.refused', outcome: 'failure', actor: `connection:${id}` },
-          ...{ address: clientAddress(request), detail: { connection: id, reason: 'unreachable' } },
+          type: 'identity.refused',
+          outcome: 'failure',
+          actor: `connection:${id}`,
+          address: clientAddress(request),
+          detail: { connection: id, reason: 'unreachable' },
         });
         return { outcome: 'refused', problem: 'directory', status: 503 };
       }

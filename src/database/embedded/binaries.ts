@@ -27,10 +27,7 @@ export interface Binaries {
 const SHARED_FOLDERS = ['/var/lib/gatehouse', '/usr/local/lib/gatehouse', '/var/tmp/gatehouse', '/tmp/gatehouse'];
 
 /** Platforms with a package. Systems with musl, such as Alpine Linux, have the same names, and fail at the first start. */
-const PACKAGED = [
-  ...['linux-x64', 'linux-arm64', 'linux-arm', 'linux-ia32', 'linux-ppc64'],
-  ...['darwin-x64', 'darwin-arm64'],
-];
+const PACKAGED = ['linux-x64', 'linux-arm64', 'linux-arm', 'linux-ia32', 'linux-ppc64', 'darwin-x64', 'darwin-arm64'];
 
 /**
  * The name of the npm package that holds the server for a platform.

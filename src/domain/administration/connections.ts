@@ -15,6 +15,7 @@ import type { Repositories, Store } from '../../repositories/store.ts';
 import { type ConnectionKey, makeConnectionKey } from '../../tokens/upstream-client.ts';
 import type { ConnectionVariant } from '../connections/kind.ts';
 import { type ConnectionKinds, variantOfConnection } from '../connections/kinds.ts';
+import { differences, otherSubject, sideOf, trustOf } from './connection-trust.ts';
 import { hasMoved, secretAt } from '../connections/moved-address.ts';
 
 /** The names of the members in the admin routes and in the audit trail. */
@@ -182,7 +183,10 @@ export function connectionOperations(store: Store) {
     await repositories.memberships.set(sub, id, [], []);
     await repositories.auditEvents.insert({
       ...by,
-      ...{ type: 'identity.unlinked', outcome: 'success', sub, detail: { connection: id, ...ended } },
+      type: 'identity.unlinked',
+      outcome: 'success',
+      sub,
+      detail: { connection: id, ...ended },
     });
     return ended;
   }
@@ -215,7 +219,8 @@ export function connectionOperations(store: Store) {
         await keepKey(repositories, secretBox, id, key);
         if (discovery) await repositories.connections.setDiscovery(id, discovery, members.settings);
         await record(repositories, by, 'connection.created', {
-          ...{ connection: id, kind },
+          connection: id,
+          kind,
           ...(preset !== undefined && { preset }),
           ...trustOf(variant, members),
         });
@@ -366,32 +371,4 @@ export function connectionOperations(store: Store) {
         return removeLink(repositories, by, sub, id);
       }),
   };
-}
-
-/** The settings that decide which identities the connection accepts, as text. */
-const sideOf = ({ trusted }: ConnectionVariant, { settings }: ConnectionMembers): Record<string, string> =>
-  Object.fromEntries(trusted.map((name) => [name, String(settings[name] ?? '')]));
-
-/** The name of a changed setting that changes the subjects of the answers: a linked subject could then be another user (security R165). */
-const otherSubject = (before: ConnectionMembers, after: ConnectionMembers): string | undefined =>
-  ['subject_claim', 'id_attribute'].find((name) => before.settings[name] !== after.settings[name]);
-
-/** The members and settings that decide about trust, as text for the audit event. Never a secret (federation FR14). */
-function trustOf(variant: ConnectionVariant, members: ConnectionMembers): Record<string, string | boolean | string[]> {
-  const { domains, authoritativeDomains, trustEmail, trustMfa, mfaValues, subdomains, enforced, linking } = members;
-  return {
-    ...{ authoritative_domains: authoritativeDomains, trust_mfa: trustMfa, mfa_values: mfaValues, subdomains, linking },
-    ...{ domains, enforced, trust_email: trustEmail },
-    ...sideOf(variant, members),
-  };
-}
-
-function differences(
-  before: ReturnType<typeof trustOf>,
-  after: ReturnType<typeof trustOf>,
-): Record<string, string | boolean | string[]> {
-  const which = Object.keys(after).filter((name) => !isDeepStrictEqual(before[name], after[name]));
-  return Object.fromEntries(
-    which.flatMap((name) => [[`${name}_before`, before[name]!] as const, [name, after[name]!] as const]),
-  );
 }

@@ -197,7 +197,8 @@ export function groupOperations(store: Store) {
         await auditEvents.insertMany(changed(by, removed, { group_before: name }));
         const without = (subs: string[], touched: string[]) => known(subs).filter((sub) => !touched.includes(sub));
         return {
-          ...{ added, removed },
+          added,
+          removed,
           unchanged: [...without(add, added), ...without(remove, removed)],
           unknown: [...add, ...remove].filter((sub) => !there.has(sub)),
         };

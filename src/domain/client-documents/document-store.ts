@@ -69,7 +69,10 @@ export function createDocumentStore({ config, store, clients, secretBox }: Docum
       waits && !trusted ? (await repositories.clients.update(clientId, { pendingMetadata: wanted }))! : made;
     await repositories.auditEvents.insert(
       {
-        ...{ type: 'client.registered', outcome: 'success', actor: by?.sub ?? 'service', clientId },
+        type: 'client.registered',
+        outcome: 'success',
+        actor: by?.sub ?? 'service',
+        clientId,
         address: by?.address,
         detail: { status: inserted.status, name: metadata.client_name, document: true },
       },
@@ -141,6 +144,9 @@ async function recordChange({ auditEvents }: Repositories, before: Client, after
   const detail = { ...event.detail, document: true, waits_for_approval: after.pendingMetadata !== undefined };
   await auditEvents.insert({
     ...event,
-    ...{ type: 'client.updated', outcome: 'success', actor: before.clientId, detail },
+    type: 'client.updated',
+    outcome: 'success',
+    actor: before.clientId,
+    detail,
   });
 }

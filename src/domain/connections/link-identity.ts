@@ -114,13 +114,11 @@ export function createLinkIdentity({
       const sub = found?.facts.linked?.sub;
       if (request.imported) return { outcome: 'refused', reason };
       await repositories.auditEvents.insert({
-        ...{
-          type: 'identity.refused',
-          outcome: 'failure',
-          actor: `connection:${id}`,
-          sub,
-          address: request.by.address,
-        },
+        type: 'identity.refused',
+        outcome: 'failure',
+        actor: `connection:${id}`,
+        sub,
+        address: request.by.address,
         detail: { connection: id, reason },
       });
       return { outcome: 'refused', reason, ...(reason === 'elsewhere' && { leadsTo: found?.owner }) };
@@ -136,7 +134,10 @@ export function createLinkIdentity({
       // another identity of this connection was linked to the user at the same time (federation F9)
       if (!made) return refuse('linked-otherwise');
       await repositories.auditEvents.insert({
-        ...{ type: 'identity.linked', outcome: 'success', sub, ...request.by },
+        type: 'identity.linked',
+        outcome: 'success',
+        sub,
+        ...request.by,
         actor: how === 'person' ? sub : `connection:${id}`,
         detail: { connection: id, how },
       });
@@ -233,9 +234,15 @@ export function createLinkIdentity({
       return { hasLink: links.some(isHere), hasOtherLink: !links.every(isHere) };
     };
     return {
-      ...{ owner: isElsewhere(owner) ? owner?.id : enforcing?.id, linkedUser },
+      owner: isElsewhere(owner) ? owner?.id : enforcing?.id,
+      linkedUser,
       facts: {
-        ...{ purpose, linking, provisioning, vouches, expected: undefined, ownedElsewhere },
+        purpose,
+        linking,
+        provisioning,
+        vouches,
+        expected: undefined,
+        ownedElsewhere,
         linked: found && { sub: found.sub, enabled: linkedUser?.status === 'enabled' },
         session: session && { ...session, hasLink: (await linksOf(session.sub)).hasLink },
         account: account && {

@@ -27,8 +27,12 @@ export type ProviderClient = ReturnType<typeof createProviderClient>;
 
 /** Errors of a token endpoint that only an administrator can correct. The last two are GitHub's. */
 const ours = [
-  ...['invalid_client', 'unauthorized_client', 'invalid_scope', 'invalid_request'],
-  ...['incorrect_client_credentials', 'redirect_uri_mismatch'],
+  'invalid_client',
+  'unauthorized_client',
+  'invalid_scope',
+  'invalid_request',
+  'incorrect_client_credentials',
+  'redirect_uri_mismatch',
 ];
 
 export function createProviderClient({ secretBox, exchange, now }: ProviderClientOptions) {
@@ -122,7 +126,10 @@ export function failureOf(error: string | undefined): ConnectionFailure {
   const known = codeOf(error);
   // the last one is Apple's
   const ended = [
-    ...['access_denied', 'login_required', 'interaction_required', 'consent_required'],
+    'access_denied',
+    'login_required',
+    'interaction_required',
+    'consent_required',
     'user_cancelled_authorize',
   ];
   if (ended.includes(known)) return new ConnectionFailure('cancelled', `the answer is ${known}`);

@@ -59,7 +59,10 @@ async function syncMembers(repositories: Repositories, sync: Sync): Promise<void
   if (!(await attributes.keepUnique([user.sub], unique)))
     throw conflict('another user got the same value of a unique attribute at this moment');
   await auditEvents.insert({
-    ...{ type: 'user.changed', outcome: 'success', actor: `connection:${connection.id}`, sub: user.sub },
+    type: 'user.changed',
+    outcome: 'success',
+    actor: `connection:${connection.id}`,
+    sub: user.sub,
     detail: { members, connection: connection.id },
   });
 }
@@ -90,7 +93,10 @@ async function noteMoved({ linkedIdentities, auditEvents }: Repositories, sync: 
   if (vouches === 'no' || address === undefined || address === user.email) return;
   if (!(await linkedIdentities.noteAddress(connection.id, user.sub, address))) return;
   await auditEvents.insert({
-    ...{ type: 'user.email_kept', outcome: 'failure', actor: `connection:${connection.id}`, sub: user.sub },
+    type: 'user.email_kept',
+    outcome: 'failure',
+    actor: `connection:${connection.id}`,
+    sub: user.sub,
     detail: { connection: connection.id },
   });
 }

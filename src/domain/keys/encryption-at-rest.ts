@@ -68,7 +68,9 @@ export async function reencrypt(
   const notNeeded = others.map(({ id }) => id);
   await store.transaction(({ auditEvents }) =>
     auditEvents.insert({
-      ...{ type: 'secret_key.reencrypted', outcome: 'success', ...by },
+      type: 'secret_key.reencrypted',
+      outcome: 'success',
+      ...by,
       detail: { secret_key_id: current.id, values, not_needed: notNeeded },
     }),
   );

@@ -21,7 +21,9 @@ export function createKeepRefusal(
     const { code, description, cause, facts } = refusal;
     const reason = cause instanceof Error ? cause.message : typeof cause === 'string' ? cause : undefined;
     const kept: RefusalFacts = {
-      ...{ error: code, error_description: description, path: shownText(path) },
+      error: code,
+      error_description: description,
+      path: shownText(path),
       ...(reason !== undefined && { reason: shownText(reason) }),
       ...facts,
     };

@@ -91,7 +91,8 @@ export async function* importFile(
   }
   yield* store();
   const detail = {
-    ...{ ...counts, update: options.update },
+    ...counts,
+    update: options.update,
     ...(options.trustConfirmations && { trust_confirmations: true }),
   };
   if (!options.dryRun)

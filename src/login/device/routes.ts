@@ -107,7 +107,12 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
     const decided = await decideDevice(
       options,
       {
-        ...{ userCodeHashes: hashesOf(code), approved, session, client, targets, address: clientAddress(request) },
+        userCodeHashes: hashesOf(code),
+        approved,
+        session,
+        client,
+        targets,
+        address: clientAddress(request),
         formHash: sessions.formHash(request, decision),
       },
       request.log,

@@ -30,14 +30,32 @@ export interface TypedDirectory {
 
 /** The first thing that a test found wrong: keys under `console.directory.check.`. */
 export const directoryCheckProblems = [
-  ...(['secret', 'not-allowed', 'unreachable', 'certificate', 'credentials', 'base'] as const),
-  ...(['no-users', 'no-id', 'no-login', 'group-base', 'no-groups', 'no-members', 'no-user'] as const),
+  'secret',
+  'not-allowed',
+  'unreachable',
+  'certificate',
+  'credentials',
+  'base',
+  'no-users',
+  'no-id',
+  'no-login',
+  'group-base',
+  'no-groups',
+  'no-members',
+  'no-user',
 ];
 
 /** Why an import failed: keys under `console.directory.import.problem.`. */
 export const directoryImportProblems = [
-  ...(['address', 'connection', 'tls', 'credentials', 'search', 'limit'] as const),
-  ...(['nothing', 'twice', 'many'] as const),
+  'address',
+  'connection',
+  'tls',
+  'credentials',
+  'search',
+  'limit',
+  'nothing',
+  'twice',
+  'many',
 ];
 
 const countNames = ['found', 'created', 'changed', 'disabled', 'enabled', 'skipped', 'kept'] as const;

@@ -16,7 +16,12 @@ import { continuationPath } from '../../interaction/sign-in.ts';
 
 /** The parameters of the short form. */
 const honoured = [
-  ...['client_id', 'redirect_uri', 'state', 'nonce', 'code_challenge', 'code_challenge_method'],
+  'client_id',
+  'redirect_uri',
+  'state',
+  'nonce',
+  'code_challenge',
+  'code_challenge_method',
   // without it the code would be bound to no key although the client asks for it (RFC 9449 10)
   'dpop_jkt',
 ];

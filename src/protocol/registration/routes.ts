@@ -306,7 +306,10 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
         await audit(
           request,
           {
-            ...{ type: 'client.updated', outcome: 'success', actor: current.clientId, clientId: current.clientId },
+            type: 'client.updated',
+            outcome: 'success',
+            actor: current.clientId,
+            clientId: current.clientId,
             detail: { version: updated.version, members: ['pending_changes'], waits_for_approval: true },
           },
           repositories,

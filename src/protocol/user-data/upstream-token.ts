@@ -39,7 +39,11 @@ export function upstreamTokenRoute(
     });
     if (!found) throw notFound('there is no token that is valid: the user must sign in by this connection again');
     await audit(request, {
-      ...{ type: 'upstream_token.read', outcome: 'success', actor: clientId, clientId, sub: user.sub },
+      type: 'upstream_token.read',
+      outcome: 'success',
+      actor: clientId,
+      clientId,
+      sub: user.sub,
       detail: { connection: id },
     });
     const { accessToken, scope, expiresAt } = found;

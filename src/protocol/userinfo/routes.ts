@@ -39,8 +39,10 @@ export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDe
     const isPlain = !found.hasClaimRules && scopes.every(isServiceScope);
     const settings = (isPlain ? undefined : await clients.find(found.clientId)) ?? plainClient;
     const granted = {
-      ...{ user: found.user, scopes },
-      ...{ requested: found.requested?.userinfo, registered: found.registeredScope },
+      user: found.user,
+      scopes,
+      requested: found.requested?.userinfo,
+      registered: found.registeredScope,
     };
     const claims = { ...userinfoClaims(settings, granted), sub: found.subject };
     noStore(reply);

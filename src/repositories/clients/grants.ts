@@ -88,7 +88,9 @@ export function grantsRepository(sql: Sql) {
         redirectUris: row.redirect_uris,
         resources: row.resources,
         apis: (row.apis ?? []).map(({ id, resource, name, scopes }) => ({
-          ...{ resource, name, scopes },
+          resource,
+          name,
+          scopes,
           scope: row.resources[id]!,
         })),
         createdAt: row.created_at,

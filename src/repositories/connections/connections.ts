@@ -300,11 +300,30 @@ export function connectionsRepository(sql: Sql) {
 }
 
 const valuesOf = (made: ConnectionMembers): unknown[] => [
-  ...[made.displayName, made.status, made.position, made.hidden, made.domains, made.subdomains, made.enforced],
-  ...[made.authoritativeDomains, made.linking, made.provisioning, made.usernameFrom, JSON.stringify(made.claimRules)],
-  ...[JSON.stringify(made.groupRules), made.defaultGroups, made.sync, made.trustMfa, made.mfaValues],
-  ...[made.sessionLifetime, made.logout, made.storeTokens, made.settings, made.trustEmail],
-  ...[made.usernameLocalPart, made.usernameSuffix],
+  made.displayName,
+  made.status,
+  made.position,
+  made.hidden,
+  made.domains,
+  made.subdomains,
+  made.enforced,
+  made.authoritativeDomains,
+  made.linking,
+  made.provisioning,
+  made.usernameFrom,
+  JSON.stringify(made.claimRules),
+  JSON.stringify(made.groupRules),
+  made.defaultGroups,
+  made.sync,
+  made.trustMfa,
+  made.mfaValues,
+  made.sessionLifetime,
+  made.logout,
+  made.storeTokens,
+  made.settings,
+  made.trustEmail,
+  made.usernameLocalPart,
+  made.usernameSuffix,
 ];
 
 function toConnection(row: Row): Connection {

@@ -278,6 +278,7 @@ export function toSession(row: SessionRow): Session {
 }
 
 const toUpstream = (connectionId: string, { at, ...named }: NonNullable<SessionRow['upstream']>): UpstreamSession => ({
-  ...{ connectionId, ...named },
+  connectionId,
+  ...named,
   ...(at !== undefined && { at: new Date(at) }),
 });

@@ -149,7 +149,9 @@ const keepNewestCodes = storedFunction(new URL('keep_newest_codes.sql', import.m
 const issueCode = storedFunction(new URL('issue_code.sql', import.meta.url), [keepNewestCodes, mayIssueFunction]);
 /** Also redeems the code of an approved device authorization request. */
 export const redeemCode = storedFunction(new URL('redeem_code.sql', import.meta.url), [
-  ...[mayIssueFunction, tokenResource, useProof],
+  mayIssueFunction,
+  tokenResource,
+  useProof,
 ]);
 
 const issue = batchedCall('authorization_codes.issue', {

@@ -31,7 +31,9 @@ export const useProof = storedFunction(new URL('use_proof.sql', import.meta.url)
 /** The parameter of use_proof(). */
 export const usedProof = (proof: UsedProof | undefined) =>
   proof && {
-    ...{ slot: Math.floor(proof.iat / 60) % slots, hash: proof.hash.toString('hex'), iat: proof.iat },
+    slot: Math.floor(proof.iat / 60) % slots,
+    hash: proof.hash.toString('hex'),
+    iat: proof.iat,
     has_nonce: proof.hasNonce ?? false,
   };
 

@@ -37,7 +37,9 @@ export type RefreshResult =
   | { failure: RefreshFailure; sub: string | undefined; clientId: string | undefined };
 
 const useRefreshToken = storedFunction(new URL('use_refresh_token.sql', import.meta.url), [
-  ...[mayIssueFunction, tokenResource, useProof],
+  mayIssueFunction,
+  tokenResource,
+  useProof,
 ]);
 const rotate = batchedCall('refresh_tokens.rotate', {
   function: useRefreshToken,

@@ -74,7 +74,8 @@ export function unstoredAddressesRepository(sql: Sql) {
     /** The users whose addresses stay as they are. */
     list: async (limit: number): Promise<UnstoredAddress[]> =>
       (await sql.query<{ sub: string; other: string | null }>(list, [limit])).map(({ sub, other }) => ({
-        ...{ sub, other: other ?? undefined },
+        sub,
+        other: other ?? undefined,
       })),
   };
 }

@@ -14,25 +14,42 @@ export type Discovery = Record<string, unknown> & {
 /** The registered members that a provider like this may have, by type; the suite warns of any other. */
 const known: Readonly<Record<'address' | 'text' | 'texts' | 'flag', readonly string[]>> = {
   address: [
-    ...['issuer', 'authorization_endpoint', 'token_endpoint', 'userinfo_endpoint', 'jwks_uri', 'registration_endpoint'],
-    ...['revocation_endpoint', 'introspection_endpoint', 'end_session_endpoint', 'check_session_iframe'],
-    ...[
-      'pushed_authorization_request_endpoint',
-      'device_authorization_endpoint',
-      'backchannel_authentication_endpoint',
-    ],
-    ...['service_documentation', 'op_policy_uri', 'op_tos_uri'],
+    'issuer',
+    'authorization_endpoint',
+    'token_endpoint',
+    'userinfo_endpoint',
+    'jwks_uri',
+    'registration_endpoint',
+    'revocation_endpoint',
+    'introspection_endpoint',
+    'end_session_endpoint',
+    'check_session_iframe',
+
+    'pushed_authorization_request_endpoint',
+    'device_authorization_endpoint',
+    'backchannel_authentication_endpoint',
+    'service_documentation',
+    'op_policy_uri',
+    'op_tos_uri',
   ],
   text: ['signed_metadata'],
   texts: [
-    ...['scopes_supported', 'response_types_supported', 'response_modes_supported', 'grant_types_supported'],
-    ...['acr_values_supported', 'subject_types_supported', 'display_values_supported', 'claim_types_supported'],
-    ...['claims_supported', 'claims_locales_supported', 'ui_locales_supported', 'prompt_values_supported'],
-    ...[
-      'code_challenge_methods_supported',
-      'dpop_signing_alg_values_supported',
-      'authorization_details_types_supported',
-    ],
+    'scopes_supported',
+    'response_types_supported',
+    'response_modes_supported',
+    'grant_types_supported',
+    'acr_values_supported',
+    'subject_types_supported',
+    'display_values_supported',
+    'claim_types_supported',
+    'claims_supported',
+    'claims_locales_supported',
+    'ui_locales_supported',
+    'prompt_values_supported',
+
+    'code_challenge_methods_supported',
+    'dpop_signing_alg_values_supported',
+    'authorization_details_types_supported',
     ...['token_endpoint', 'revocation_endpoint', 'introspection_endpoint'].flatMap((endpoint) => [
       `${endpoint}_auth_methods_supported`,
       `${endpoint}_auth_signing_alg_values_supported`,
@@ -45,11 +62,18 @@ const known: Readonly<Record<'address' | 'text' | 'texts' | 'flag', readonly str
     ...['signing_alg', 'encryption_alg', 'encryption_enc'].map((what) => `request_object_${what}_values_supported`),
   ],
   flag: [
-    ...['claims_parameter_supported', 'request_parameter_supported', 'request_uri_parameter_supported'],
-    ...['require_request_uri_registration', 'require_pushed_authorization_requests', 'require_signed_request_object'],
-    ...['authorization_response_iss_parameter_supported', 'tls_client_certificate_bound_access_tokens'],
-    ...['frontchannel_logout_supported', 'frontchannel_logout_session_supported'],
-    ...['backchannel_logout_supported', 'backchannel_logout_session_supported'],
+    'claims_parameter_supported',
+    'request_parameter_supported',
+    'request_uri_parameter_supported',
+    'require_request_uri_registration',
+    'require_pushed_authorization_requests',
+    'require_signed_request_object',
+    'authorization_response_iss_parameter_supported',
+    'tls_client_certificate_bound_access_tokens',
+    'frontchannel_logout_supported',
+    'frontchannel_logout_session_supported',
+    'backchannel_logout_supported',
+    'backchannel_logout_session_supported',
   ],
 };
 
@@ -92,7 +116,10 @@ function checkAddresses(document: Discovery, url: string): void {
   const issuer = new URL(document.issuer);
   expect(issuer.protocol).toBe('https:');
   expect([issuer.search, issuer.hash, issuer.username, issuer.password, document.issuer.includes('?')]).toEqual([
-    ...['', '', '', ''],
+    '',
+    '',
+    '',
+    '',
     false,
   ]);
   const addresses = Object.keys(document).filter((name) => name.endsWith('_endpoint') || name === 'jwks_uri');

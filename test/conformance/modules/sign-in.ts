@@ -9,8 +9,23 @@ import type { Module, Modules } from './definition.ts';
 
 /** The claims that an ID Token of scope openid may hold without a warning. */
 const expectedClaims = [
-  ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'acr', 'amr', 'azp', 'at_hash', 'c_hash', 's_hash'],
-  ...['nbf', 'jti', 'sid', 'txn'],
+  'iss',
+  'sub',
+  'aud',
+  'exp',
+  'iat',
+  'auth_time',
+  'nonce',
+  'acr',
+  'amr',
+  'azp',
+  'at_hash',
+  'c_hash',
+  's_hash',
+  'nbf',
+  'jti',
+  'sid',
+  'txn',
 ];
 
 async function server(rp: RelyingParty): Promise<void> {

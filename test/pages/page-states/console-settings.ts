@@ -24,11 +24,11 @@ export const consoleSettingsStates: View[] = [
   { name: 'console-settings', data: { ...folder, mail: { ...folder.mail, address: 'ada@example.org', sent: true } } },
   {
     name: 'console-settings',
-    data: { ...settings, mail: { form, ...{ address, server }, sent: true } } as typeof settings,
+    data: { ...settings, mail: { form, address, server, sent: true } } as typeof settings,
   },
   {
     name: 'console-settings',
-    data: { ...settings, mail: { form, ...{ address, server }, wait: 600 } } as typeof settings,
+    data: { ...settings, mail: { form, address, server, wait: 600 } } as typeof settings,
   },
   ...mailFailures.map((failure): View => {
     return { name: 'console-settings', data: { ...settings, mail: { ...settings.mail, failure } } };

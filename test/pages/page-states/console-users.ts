@@ -29,8 +29,12 @@ export const consoleUsersStates: View[] = [
     },
   },
   ...[
-    ...['user-made', 'user-invited', 'invitation-sent', 'invitation-revoked'],
-    ...['user-password-set', 'user-factor-removed'],
+    'user-made',
+    'user-invited',
+    'invitation-sent',
+    'invitation-revoked',
+    'user-password-set',
+    'user-factor-removed',
   ].map((done): View => ({
     name: 'console-user',
     data: { ...user[0], done },

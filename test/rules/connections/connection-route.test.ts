@@ -52,8 +52,13 @@ describe('a name (federation 4, FR2, F21)', () => {
 
 describe('a connection owns (federation 4)', () => {
   const owner: OwningConnection = {
-    ...{ displayName: 'Corporate', status: 'enabled', sync: 'always', authoritativeDomains: ['corp.example'] },
-    ...{ claimRules: [{ to: 'name' }, { to: 'phone_number' }], domains: ['corp.example'], enforced: false },
+    displayName: 'Corporate',
+    status: 'enabled',
+    sync: 'always',
+    authoritativeDomains: ['corp.example'],
+    claimRules: [{ to: 'name' }, { to: 'phone_number' }],
+    domains: ['corp.example'],
+    enforced: false,
     subdomains: false,
   };
   test.each<[string, OwningConnection[], string | undefined, Record<string, string>]>([

@@ -3,8 +3,13 @@ import { expect, test } from 'vitest';
 import { decideLink, type LinkDecision, type LinkFacts } from '../../../src/rules/connections/linking.ts';
 
 const account = {
-  ...{ sub: 'alice', enabled: true, confirmedBy: 'mail' as const, powerful: false },
-  ...{ hasLink: false, hasOtherLink: false, removedLink: false },
+  sub: 'alice',
+  enabled: true,
+  confirmedBy: 'mail' as const,
+  powerful: false,
+  hasLink: false,
+  hasOtherLink: false,
+  removedLink: false,
 };
 const stranger: LinkFacts = {
   purpose: 'sign-in',

@@ -85,7 +85,10 @@ export async function appearanceRoutes(
     const page: Page = {
       form: admin.form(path),
       texts: textParts.map((part) => ({
-        ...{ name: appearanceMembers[part], value: valueOf(part), ...settingOf(part), ...faultAt(part) },
+        name: appearanceMembers[part],
+        value: valueOf(part),
+        ...settingOf(part),
+        ...faultAt(part),
       })),
       images: imageParts.map((part) => {
         const member = appearanceMembers[part];
@@ -94,7 +97,9 @@ export async function appearanceRoutes(
         const type = imageTypeOf(Buffer.from(chosen, 'base64'));
         const uri = type ? `data:image/${type};base64,${chosen}` : removed ? undefined : brand[part];
         return {
-          ...{ name: member, chosen: type ? chosen : '', removed },
+          name: member,
+          chosen: type ? chosen : '',
+          removed,
           ...(uri !== undefined && { uri }),
           ...settingOf(part),
           ...faultAt(part),

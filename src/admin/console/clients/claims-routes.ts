@@ -42,7 +42,11 @@ export async function clientClaimsRoutes(app: FastifyInstance, { console }: Clai
     const path = pathOf(readParameters(byId, request.params).id);
     const typed = singleValued(request.body);
     const admin = await console.submitted(request, reply, {
-      ...{ csrf: typed['csrf'], action: path, back: path, fresh: true, needs: changeClient },
+      csrf: typed['csrf'],
+      action: path,
+      back: path,
+      fresh: true,
+      needs: changeClient,
     });
     if (!admin) return reply;
     const client = await find(admin, request);
@@ -103,17 +107,23 @@ export async function clientClaimsRoutes(app: FastifyInstance, { console }: Clai
     const { roles, scopes, attributes, groups } = await admin.run(clientClaims, clientId);
     const shown = user ? await preview(admin, client, user) : undefined;
     const data = {
-      ...{ clientUri: clientPath(clientId), name: displayName(clientId, client.metadata) },
+      clientUri: clientPath(clientId),
+      name: displayName(clientId, client.metadata),
       form: admin.form(pathOf(clientId)),
       own: clientId === consoleClientId,
       roles: roles.map((role) => ({
         ...role,
         holders: role.holders.map(({ sub, username }) => ({
-          ...{ sub, username, uri: `/admin/users/${encodeURIComponent(sub)}` },
+          sub,
+          username,
+          uri: `/admin/users/${encodeURIComponent(sub)}`,
         })),
       })),
       scopes: scopes.map(({ name, text, claims }) => ({
-        ...{ name, text, claims, given: splitScope(client.metadata.scope).includes(name) },
+        name,
+        text,
+        claims,
+        given: splitScope(client.metadata.scope).includes(name),
       })),
       rules: client.claimRules.map((rule) => {
         const { claim, from, into, ...steps } = rule;
@@ -144,7 +154,9 @@ export async function clientClaimsRoutes(app: FastifyInstance, { console }: Clai
     const { released, made } = introspectionClaims(client, granted, true);
     const json = (value: unknown) => JSON.stringify(value, undefined, 2);
     return {
-      ...{ typed: login, username: found.username, groupsOmitted },
+      typed: login,
+      username: found.username,
+      groupsOmitted,
       idToken: json({ ...subject, ...claims }),
       userinfo: json({ ...userinfoClaims(client, granted), ...subject }),
       introspection: json({ ...made, active: true, username: found.username, ...subject, extended_claims: released }),
@@ -184,7 +196,8 @@ function ruleOf(typed: Typed): Record<string, unknown> {
     return at < 0 ? [line, ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
   });
   return {
-    ...{ claim: value('claim'), from },
+    claim: value('claim'),
+    from,
     ...(from === 'constant' && { value: value('value') }),
     ...(value('prefix') ? { only: { prefix: value('prefix') } } : oneOf.length > 0 ? { only: { one_of: oneOf } } : {}),
     ...(value('strip') && { strip: value('strip') }),

@@ -46,7 +46,12 @@ export async function clientEditRoutes(
     const { csrf, version = '' } = readParameters(bound, request.body);
     const action = `${clientPath(id)}/edit`;
     const admin = await console.submitted(request, reply, {
-      ...{ csrf, action, shown: version, back: action, fresh: true, needs: reviseTypedClient },
+      csrf,
+      action,
+      shown: version,
+      back: action,
+      fresh: true,
+      needs: reviseTypedClient,
     });
     if (!admin) return reply;
     const saved = await admin.once(() => save(admin, id, version));

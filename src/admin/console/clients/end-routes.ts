@@ -46,7 +46,12 @@ export async function clientEndRoutes(app: FastifyInstance, { console, config }:
     const { csrf, version = '' } = readParameters(sent, request.body);
     const action = secretsPath(id);
     const admin = await console.submitted(request, reply, {
-      ...{ csrf, action, shown: version, back: action, fresh: true, needs: renewSecrets },
+      csrf,
+      action,
+      shown: version,
+      back: action,
+      fresh: true,
+      needs: renewSecrets,
     });
     if (!admin) return reply;
     const typed = singleValued(request.body);

@@ -145,10 +145,15 @@ export function historyOf({
     most: maxCounted,
     sessions: sessions.map(({ sub, username, scope, offline, createdAt }) => ({
       userUri: `/admin/users/${encodeURIComponent(sub)}`,
-      ...{ username, scope, offline, createdAt },
+      username,
+      scope,
+      offline,
+      createdAt,
     })),
     logouts: logouts.map(({ status, attempts, lastFailure, createdAt }) => ({
-      ...{ status, attempts, createdAt },
+      status,
+      attempts,
+      createdAt,
       ...(lastFailure !== undefined && { failure: lastFailure }),
     })),
     events: eventRows(names, events),

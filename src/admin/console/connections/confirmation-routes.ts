@@ -46,9 +46,14 @@ export async function consoleConfirmationsEndpoint(
     return admin.send(
       'console-word-confirmations',
       {
-        ...{ name: displayName, uri: `${path}/${id}`, domains: authoritativeDomains, count },
+        name: displayName,
+        uri: `${path}/${id}`,
+        domains: authoritativeDomains,
+        count,
         accounts: accounts.map(({ sub, username, email }) => ({
-          ...{ username, email, uri: `/admin/users/${encodeURIComponent(sub)}` },
+          username,
+          email,
+          uri: `/admin/users/${encodeURIComponent(sub)}`,
         })),
         form: admin.form(pathOf(id)),
       },
@@ -63,7 +68,11 @@ export async function consoleConfirmationsEndpoint(
     const action = pathOf(id);
     const body = singleValued(request.body);
     const admin = await console.submitted(request, reply, {
-      ...{ csrf: body['csrf'], action, back: action, fresh: true, needs: takeBackConfirmations },
+      csrf: body['csrf'],
+      action,
+      back: action,
+      fresh: true,
+      needs: takeBackConfirmations,
     });
     if (!admin) return reply;
     await admin.run(takeBackConfirmations, { id });

@@ -17,7 +17,8 @@ const textOf = (value: unknown): string =>
  */
 export const emptyForm = (type: ConnectionType, members: Partial<ConnectionMembers> = {}): TypedConnection => ({
   ...Object.fromEntries(fieldsOf(type, true).map(({ name, values }) => [name, values?.[0] ?? ''])),
-  ...{ position: '0', username_from: members.usernameFrom ?? 'preferred_username' },
+  position: '0',
+  username_from: members.usernameFrom ?? 'preferred_username',
   username_local_part: String(members.usernameLocalPart ?? false),
   trust_email: String(members.trustEmail ?? false),
   ...starts(type),
@@ -32,8 +33,12 @@ function starts({ name }: ConnectionType): TypedConnection {
 
 export const formOf = (type: ConnectionType, { settings, ...connection }: Connection): TypedConnection => ({
   ...Object.fromEntries(type.settings.map(({ name }) => [name, textOf(settings[name])])),
-  ...{ id: connection.id, display_name: connection.displayName, secret: '' },
-  ...{ status: connection.status, linking: connection.linking, provisioning: connection.provisioning },
+  id: connection.id,
+  display_name: connection.displayName,
+  secret: '',
+  status: connection.status,
+  linking: connection.linking,
+  provisioning: connection.provisioning,
   domains: connection.domains.join('\n'),
   authoritative_domains: connection.authoritativeDomains.join('\n'),
   group_rules: connection.groupRules.map(lineOf).join('\n'),
@@ -41,10 +46,15 @@ export const formOf = (type: ConnectionType, { settings, ...connection }: Connec
   username_from: connection.usernameFrom,
   username_local_part: String(connection.usernameLocalPart),
   username_suffix: String(connection.usernameSuffix),
-  ...{ trust_email: String(connection.trustEmail), trust_mfa: String(connection.trustMfa) },
-  ...{ position: String(connection.position), session_lifetime: String(connection.sessionLifetime ?? '') },
-  ...{ hidden: String(connection.hidden), subdomains: String(connection.subdomains) },
-  ...{ enforced: String(connection.enforced), logout: connection.logout, store_tokens: String(connection.storeTokens) },
+  trust_email: String(connection.trustEmail),
+  trust_mfa: String(connection.trustMfa),
+  position: String(connection.position),
+  session_lifetime: String(connection.sessionLifetime ?? ''),
+  hidden: String(connection.hidden),
+  subdomains: String(connection.subdomains),
+  enforced: String(connection.enforced),
+  logout: connection.logout,
+  store_tokens: String(connection.storeTokens),
 });
 
 export const typedIn = (type: ConnectionType, body: Readonly<Record<string, string>>): TypedConnection =>
@@ -58,15 +68,20 @@ export function inputOf(type: ConnectionType, typed: TypedConnection): Record<st
     return [name, input === 'lines' ? linesOf(value(name)) : value(name) || null] as const;
   });
   return {
-    ...{ display_name: value('display_name'), status: value('status') },
-    ...{ linking: value('linking'), provisioning: value('provisioning') },
+    display_name: value('display_name'),
+    status: value('status'),
+    linking: value('linking'),
+    provisioning: value('provisioning'),
     ...(value('username_from') !== '' && { username_from: value('username_from') }),
     username_local_part: value('username_local_part') === 'true',
     username_suffix: value('username_suffix') === 'true',
     ...(!type.tellsMailbox && { trust_email: value('trust_email') === 'true' }),
-    ...{ domains: linesOf(value('domains')), subdomains: value('subdomains') === 'true' },
-    ...{ enforced: value('enforced') === 'true', hidden: value('hidden') === 'true' },
-    ...{ position: numberOf(value('position')) ?? 0, session_lifetime: numberOf(value('session_lifetime')) ?? null },
+    domains: linesOf(value('domains')),
+    subdomains: value('subdomains') === 'true',
+    enforced: value('enforced') === 'true',
+    hidden: value('hidden') === 'true',
+    position: numberOf(value('position')) ?? 0,
+    session_lifetime: numberOf(value('session_lifetime')) ?? null,
     authoritative_domains: linesOf(value('authoritative_domains')),
     ...(type.hasGroups && { group_rules: linesOf(value('group_rules')).map(ruleOf) }),
     default_groups: linesOf(value('default_groups')),

@@ -55,7 +55,11 @@ export async function consoleConnectionsEndpoint(
   async function submitted(request: FastifyRequest, reply: FastifyReply, action: string, needs: Needs) {
     const body = singleValued(request.body);
     const admin = await console.submitted(request, reply, {
-      ...{ csrf: body['csrf'], action, back: action, fresh: true, needs },
+      csrf: body['csrf'],
+      action,
+      back: action,
+      fresh: true,
+      needs,
     });
     return admin && { admin, body };
   }
@@ -66,7 +70,11 @@ export async function consoleConnectionsEndpoint(
       'console-connections',
       {
         connections: connections.map(({ id, displayName, kind, status }) => ({
-          ...{ id, name: displayName, kind, status, uri: pathOf(id) },
+          id,
+          name: displayName,
+          kind,
+          status,
+          uri: pathOf(id),
         })),
         newUri: newPath,
         newDirectoryUri: `${newPath}/directory`,
@@ -88,7 +96,9 @@ export async function consoleConnectionsEndpoint(
     return admin.send(
       'console-connection-form',
       {
-        ...{ type: type.name, fields, typed },
+        type: type.name,
+        fields,
+        typed,
         redirectUri: redirectUriOf(of?.id ?? (/^[a-z][a-z0-9-]{1,39}$/.test(typed['id'] ?? '') ? typed['id']! : 'ID')),
         form: withVersion(admin.form(of ? `${pathOf(of.id)}/edit` : newPathOf(type)), of?.version),
         ...(of && {
@@ -142,12 +152,21 @@ export async function consoleConnectionsEndpoint(
       'console-connection',
       {
         connection: {
-          ...{ id: connection.id, name: connection.displayName, kind: connection.kind, status: connection.status },
-          ...{ issuer: issuerOf(connection), clientId: text('client_id'), createdAt: connection.createdAt },
+          id: connection.id,
+          name: connection.displayName,
+          kind: connection.kind,
+          status: connection.status,
+          issuer: issuerOf(connection),
+          clientId: text('client_id'),
+          createdAt: connection.createdAt,
           ...(connection.preset !== undefined && { preset: connection.preset }),
-          ...{ linking: connection.linking, provisioning: connection.provisioning, trustMfa: connection.trustMfa },
+          linking: connection.linking,
+          provisioning: connection.provisioning,
+          trustMfa: connection.trustMfa,
           authoritativeDomains: connection.authoritativeDomains,
-          ...{ domains: connection.domains, subdomains: connection.subdomains, enforced: connection.enforced },
+          domains: connection.domains,
+          subdomains: connection.subdomains,
+          enforced: connection.enforced,
           hidden: connection.hidden,
           ...(connection.secretSince && { secretSince: connection.secretSince }),
           ...(connection.discoveredAt && { discoveredAt: connection.discoveredAt }),
@@ -193,7 +212,10 @@ export async function consoleConnectionsEndpoint(
     admin.send(
       'console-connection-delete',
       {
-        ...{ id, name: displayName, uri: pathOf(id), people: await admin.run(withoutOtherWay, id) },
+        id,
+        name: displayName,
+        uri: pathOf(id),
+        people: await admin.run(withoutOtherWay, id),
         form: admin.form(`${pathOf(id)}/delete`),
         ...(typed !== undefined && { typed: typed.slice(0, 255), problem: 'typed' as const }),
       },

@@ -53,7 +53,8 @@ export async function groupPageRoutes(
       action,
       // the form for members is on the group's own page
       back: form === 'members' ? uri : action,
-      ...{ fresh: true, needs },
+      fresh: true,
+      needs,
     });
     return admin && { admin, body, group: await find(admin, request) };
   }
@@ -66,7 +67,8 @@ export async function groupPageRoutes(
     const q = given['q']?.replaceAll('\0', '').slice(0, 255);
     const after = readUserCursor('name', given['cursor']);
     const { group, sources, events, names, ...page } = await admin.run(groupPage, {
-      ...{ name: nameOf(admin.request), words: q },
+      name: nameOf(admin.request),
+      words: q,
       page: { order: 'name', limit: pageSize, after },
     });
     const found = page.members;

@@ -32,7 +32,9 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Conso
       {
         ...(q && { q }),
         groups: groups.map(({ name, description, members }) => ({
-          ...{ name, description, members },
+          name,
+          description,
+          members,
           uri: groupUri(name),
         })),
         fields: fieldsOf(members, typed),
@@ -53,7 +55,8 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Conso
       csrf: body['csrf'],
       action: path,
       back: path,
-      ...{ fresh: true, needs: createGroup },
+      fresh: true,
+      needs: createGroup,
     });
     if (!admin) return reply;
     const typed = typedIn(members, body);

@@ -49,9 +49,12 @@ export async function auditRoutes(app: FastifyInstance, { console }: { console: 
   app.post(exportPath, { handlerTimeout: exportTimeout }, async (request, reply) => {
     const body = singleValued(request.body);
     const admin = await console.submitted(request, reply, {
-      ...{ csrf: body['csrf'], action: exportPath, back: list + queryOf(readQuery(body)) },
+      csrf: body['csrf'],
+      action: exportPath,
+      back: list + queryOf(readQuery(body)),
       // the file contains the operations of all users
-      ...{ fresh: true, needs: exportFound },
+      fresh: true,
+      needs: exportFound,
     });
     if (!admin) return reply;
     const read = await readAuditFilter(body, admin);

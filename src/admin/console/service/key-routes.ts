@@ -73,7 +73,8 @@ export async function keyRoutes(
   const serviceName = new URL(config.issuer).host;
 
   console.page(app, rotation, (admin) => askRotation(admin, { chosen: [...keyAlgorithms], immediate: false }), {
-    ...{ fresh: true, needs: rotateKeys },
+    fresh: true,
+    needs: rotateKeys,
   });
 
   app.post(rotation, async (request, reply) => {
@@ -82,7 +83,8 @@ export async function keyRoutes(
       csrf: form.csrf,
       action: rotation,
       back: rotation,
-      ...{ fresh: true, needs: rotateKeys },
+      fresh: true,
+      needs: rotateKeys,
     });
     if (!admin) return reply;
     const algorithms = keyAlgorithms.filter((alg) => form[`alg_${alg}`] === 'on');
@@ -119,7 +121,12 @@ export async function keyRoutes(
     const { csrf, kid, typed = '' } = readParameters(withdrawalForm, request.body);
     const back = withdrawal + queryOf({ kid });
     const admin = await console.submitted(request, reply, {
-      ...{ csrf, action: withdrawal, shown: kid, back, fresh: true, needs: withdrawKey },
+      csrf,
+      action: withdrawal,
+      shown: kid,
+      back,
+      fresh: true,
+      needs: withdrawKey,
     });
     if (!admin) return reply;
     if (typed.trim() !== kid.slice(0, beginningLength)) return askWithdrawal(admin, kid, typed);
@@ -134,7 +141,11 @@ export async function keyRoutes(
     if (state === 'signing') throw conflict('this key is active: rotate the keys first');
     const form = admin.form(withdrawal, kid);
     const data = {
-      ...{ kid, alg, state, beginning: kid.slice(0, beginningLength), backUri: list },
+      kid,
+      alg,
+      state,
+      beginning: kid.slice(0, beginningLength),
+      backUri: list,
       form: { ...form, hidden: { ...form.hidden, kid } },
       ...(typed !== undefined && { typed: typed.slice(0, 100), fault: 'typed' as const }),
     };

@@ -112,7 +112,11 @@ export async function sessionRoutes(app: FastifyInstance, { console }: SessionRo
     const { csrf, sub, typed = '' } = readParameters(endAll, request.body);
     const back = confirmation + queryOf({ sub });
     const admin = await console.submitted(request, reply, {
-      ...{ csrf, action: confirmation, shown: sub, back, needs: endSessions },
+      csrf,
+      action: confirmation,
+      shown: sub,
+      back,
+      needs: endSessions,
     });
     if (!admin) return reply;
     // a name, and no new sign-in, for which ending sessions must never wait

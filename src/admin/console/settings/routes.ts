@@ -44,7 +44,11 @@ export async function settingsRoutes(
   app.post(testMailPath, async (request, reply) => {
     const { csrf } = readParameters(sent, request.body);
     const admin = await console.submitted(request, reply, {
-      ...{ csrf, action: testMailPath, back: path, fresh: true, needs: sendTestMail },
+      csrf,
+      action: testMailPath,
+      back: path,
+      fresh: true,
+      needs: sendTestMail,
     });
     if (!admin) return reply;
     try {
@@ -81,7 +85,10 @@ export async function settingsRoutes(
     const stored = given === undefined ? storedValue(name) : undefined;
     const value = given ?? stored ?? (fallback || computed[name]) ?? '';
     return {
-      ...{ name, meaning, value, secret: given === hidden },
+      name,
+      meaning,
+      value,
+      secret: given === hidden,
       source: given !== undefined ? 'environment' : stored !== undefined ? 'console' : 'default',
       ...(fallback !== '' && fallback !== value && { fallback }),
     };

@@ -91,7 +91,11 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
     const { csrf, client_id: id, change } = readParameters(redirectChange, request.body);
     const back = pageOf(id);
     const admin = await console.submitted(request, reply, {
-      ...{ csrf, action: redirectPath, back, fresh: true, needs: changeMetadata },
+      csrf,
+      action: redirectPath,
+      back,
+      fresh: true,
+      needs: changeMetadata,
     });
     if (!admin) return reply;
     const edit = (metadata: ClientMetadata) => {

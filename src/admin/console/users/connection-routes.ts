@@ -36,7 +36,11 @@ export async function userConnectionRoutes(
     const sub = subOf(request);
     const action = addressOf(sub);
     const admin = await console.submitted(request, reply, {
-      ...{ csrf, action, back: action, fresh: true, needs: unlinkUser },
+      csrf,
+      action,
+      back: action,
+      fresh: true,
+      needs: unlinkUser,
     });
     if (!admin) return reply;
     if (act === 'remove') await admin.run(unlinkUser, { sub, connection });
@@ -55,11 +59,15 @@ export async function userConnectionRoutes(
     return admin.send(
       'console-user-connections',
       {
-        ...{ username: user.username, userUri: pathOf(user), breakGlass },
+        username: user.username,
+        userUri: pathOf(user),
+        breakGlass,
         links: links.map((link) => ({
           connection: link.connectionId,
           name: connections.find(({ id }) => id === link.connectionId)?.displayName ?? link.connectionId,
-          ...{ uri: `/admin/connections/${link.connectionId}`, subject: link.subject, since: link.createdAt },
+          uri: `/admin/connections/${link.connectionId}`,
+          subject: link.subject,
+          since: link.createdAt,
           ...(link.lastUsedAt && { usedAt: link.lastUsedAt }),
           unasked: isUnasked(link),
           // the last way to sign in (federation FR8)

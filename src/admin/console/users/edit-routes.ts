@@ -67,7 +67,8 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
       action: newPath,
       shown: sub,
       back: newPath,
-      ...{ fresh: true, needs: createTypedUser },
+      fresh: true,
+      needs: createTypedUser,
     });
     if (!admin) return reply;
     const made = await admin.once(() => make(admin, sub));
@@ -94,7 +95,9 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
     const trouble = (more: Partial<Trouble>): Refused => ({
       refused: () =>
         show(admin, undefined, sub, {
-          ...{ typed, faults, status: 400 },
+          typed,
+          faults,
+          status: 400,
           ...(passwordFault && { passwordFault }),
           ...more,
         }),
@@ -137,7 +140,12 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
     const sub = subOf(request);
     const action = `${pathOf({ sub })}/edit`;
     const admin = await console.submitted(request, reply, {
-      ...{ csrf, action, shown: version, back: action, fresh: true, needs: changeTypedUser },
+      csrf,
+      action,
+      shown: version,
+      back: action,
+      fresh: true,
+      needs: changeTypedUser,
     });
     if (!admin) return reply;
     const of = await admin.run(userForm, sub);

@@ -30,9 +30,12 @@ export async function userExportRoutes(app: FastifyInstance, { console }: Export
     const body = singleValued(request.body);
     const filter = readFilter(body);
     const admin = await console.submitted(request, reply, {
-      ...{ csrf: body['csrf'], action: path, back: `${path}?${new URLSearchParams(queryOfFilter(filter))}` },
+      csrf: body['csrf'],
+      action: path,
+      back: `${path}?${new URLSearchParams(queryOfFilter(filter))}`,
       // the file contains the data of all users
-      ...{ fresh: true, needs: exportAll },
+      fresh: true,
+      needs: exportAll,
     });
     if (!admin) return reply;
     const format = body['format'] === 'jsonl' ? 'jsonl' : 'csv';

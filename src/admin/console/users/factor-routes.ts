@@ -31,7 +31,8 @@ export async function userFactorRoutes(
   const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
 
   console.page(app, path, (admin, request) => show(admin, subOf(request), readParameters(named, request.query).id), {
-    ...{ fresh: true, needs: removeSecondFactors },
+    fresh: true,
+    needs: removeSecondFactors,
   });
 
   app.post(path, async (request, reply) => {
@@ -40,7 +41,12 @@ export async function userFactorRoutes(
     const action = addressOf(sub);
     const back = id === undefined ? action : `${action}?${new URLSearchParams({ id })}`;
     const admin = await console.submitted(request, reply, {
-      ...{ csrf, action, shown: id ?? '', back, fresh: true, needs: removeSecondFactors },
+      csrf,
+      action,
+      shown: id ?? '',
+      back,
+      fresh: true,
+      needs: removeSecondFactors,
     });
     if (!admin) return reply;
     const { admin: keepsOne } = await admin.run(showUser, { sub });
@@ -66,7 +72,9 @@ export async function userFactorRoutes(
     return admin.send(
       'console-user-factors-remove',
       {
-        ...{ username: user.username, userUri: pathOf(user), passwordUri: `${pathOf(user)}/password` },
+        username: user.username,
+        userUri: pathOf(user),
+        passwordUri: `${pathOf(user)}/password`,
         factors: gone.map((factor) => ({ kind: kindOf(authenticators, factor), name: factor.name })),
         left: left.length,
         recoveryCodes: left.length > 0 ? 0 : recoveryCodes,

@@ -66,7 +66,12 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
   app.post(path, { bodyLimit, handlerTimeout: checkTimeout, onRequest: onlyAdministrators }, async (request, reply) => {
     const { csrf, checked, id, act } = readParameters(sent, request.body);
     const admin = await console.submitted(request, reply, {
-      ...{ csrf, action: path, shown: id, back: path, fresh: true, needs: imports.begin },
+      csrf,
+      action: path,
+      shown: id,
+      back: path,
+      fresh: true,
+      needs: imports.begin,
     });
     if (!admin) return reply;
     const body = singleValued(request.body);
@@ -117,7 +122,10 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
     return admin.send(
       'console-users-import-status',
       {
-        ...{ state, lines, line, startedAt },
+        state,
+        lines,
+        line,
+        startedAt,
         result: { counts: { created, updated, unchanged, refused }, refusals, notes },
         uri: `${path}/${found.id}`,
       },
@@ -133,7 +141,9 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
     form.hidden['id'] = id;
     if (input && demands.confirmed)
       form.hidden['checked'] = sessions.formToken(admin.request, admin.reply, {
-        ...{ action: path, shown: digestOf(id, input), session: admin.session },
+        action: path,
+        shown: digestOf(id, input),
+        session: admin.session,
       });
     const { text = '', update = false, admins = false, trustConfirmations = false } = input ?? {};
     return { form, typed: text.length > maxText ? '' : text, update, admins, trustConfirmations, most: maxText };

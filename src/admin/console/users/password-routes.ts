@@ -53,7 +53,11 @@ export async function userPasswordRoutes(app: FastifyInstance, options: Password
     const sub = subOf(request);
     const action = `${pathOf({ sub })}/password`;
     const admin = await console.submitted(request, reply, {
-      ...{ csrf, action, back: action, fresh: true, needs: createRecoveryLink },
+      csrf,
+      action,
+      back: action,
+      fresh: true,
+      needs: createRecoveryLink,
     });
     if (!admin) return reply;
     const user = await admin.run(showUser, { sub });
@@ -100,11 +104,14 @@ export async function userPasswordRoutes(app: FastifyInstance, options: Password
     return admin.send(
       'console-user-password',
       {
-        ...{ username: user.username, userUri: pathOf(user), disabled: user.status === 'disabled' },
+        username: user.username,
+        userUri: pathOf(user),
+        disabled: user.status === 'disabled',
         form: admin.repeatableForm(`${pathOf(user)}/password`),
         lifetimes,
         lifetime: config.lifetimes.recoveryLink,
-        ...{ least: config.passwordMinLength, most: maxPasswordLength },
+        least: config.passwordMinLength,
+        most: maxPasswordLength,
         ...trouble,
       },
       { section: 'users', status },

@@ -99,14 +99,17 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
           }))
           .filter(({ value }) => value !== ''),
         groups: user.groups.map((name) => ({
-          ...{ name, uri: `/admin/groups/${encodeURIComponent(name)}` },
+          name,
+          uri: `/admin/groups/${encodeURIComponent(name)}`,
           sources: memberships.get(name) ?? [],
         })),
         offered: groups.map(({ name }) => name).filter((name) => !user.groups.includes(name)),
         sessions: { count: sessions.length, uri: `/admin/sessions?${new URLSearchParams({ sub })}` },
         grants: grants.map(({ clientId, clientName, createdAt }) => ({ clientId, clientName, createdAt })),
         factors: factors.map((factor) => ({
-          ...{ kind: kindOf(authenticators, factor), name: factor.name, createdAt: factor.createdAt },
+          kind: kindOf(authenticators, factor),
+          name: factor.name,
+          createdAt: factor.createdAt,
           ...(factor.usedAt && { usedAt: factor.usedAt }),
           removeUri: `${removeUri}?${new URLSearchParams({ id: factor.id })}`,
         })),

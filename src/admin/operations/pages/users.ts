@@ -40,8 +40,18 @@ export const userPage = pageOperation('users', 'read', async ({ store }, sub: st
   const attributes = isStandard ? [] : await store.attributes.list();
   const names = await namesIn(store, events);
   return {
-    ...{ user, sessions, grants, factors, recoveryCodes, groups, memberships, invitation, connections },
-    ...{ attributes, events, names },
+    user,
+    sessions,
+    grants,
+    factors,
+    recoveryCodes,
+    groups,
+    memberships,
+    invitation,
+    connections,
+    attributes,
+    events,
+    names,
   };
 });
 

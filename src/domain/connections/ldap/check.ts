@@ -42,8 +42,12 @@ export interface CheckResult {
 
 /** The problem for each failure of a directory that gives no usable answer. */
 const problemOf: Record<DirectoryFailure, CheckProblem> = {
-  ...{ address: 'not-allowed', connection: 'unreachable', tls: 'certificate', credentials: 'credentials' },
-  ...{ search: 'base', limit: 'base' },
+  address: 'not-allowed',
+  connection: 'unreachable',
+  tls: 'certificate',
+  credentials: 'credentials',
+  search: 'base',
+  limit: 'base',
 };
 
 /** The number of users that the test reads. */

@@ -15,7 +15,11 @@ import { type LdapSettings, settingsOf } from './settings.ts';
 
 /** @param password that of the service account */
 export const addressIn = ({ url, starttls, ca, bind_dn }: LdapSettings, password: string): DirectoryAddress => ({
-  ...{ url, startTls: starttls, ca, bindDn: bind_dn, bindPassword: password },
+  url,
+  startTls: starttls,
+  ca,
+  bindDn: bind_dn,
+  bindPassword: password,
 });
 
 /** The claims that need no rule, with their attributes. The first attribute with a value counts. */
@@ -106,8 +110,13 @@ export function identityOf(
   const claims = claimsOf(connection, entry, groups);
   return {
     // a directory has no issuer, so the id of the connection is the issuer
-    ...{ issuer: connection.id, subject, claims, address: addressOf(claims) },
-    ...{ authTime, amr: ['fed'], sid: undefined },
+    issuer: connection.id,
+    subject,
+    claims,
+    address: addressOf(claims),
+    authTime,
+    amr: ['fed'],
+    sid: undefined,
   };
 }
 

@@ -66,7 +66,9 @@ async function readGroups(
   const found = new Map<string, Group>();
   const search = (filter: DirectoryFilter) =>
     directory.search({
-      ...{ base: settings.group_base!, attributes: ['cn'], limit: maxOfUser },
+      base: settings.group_base!,
+      attributes: ['cn'],
+      limit: maxOfUser,
       filter: { all: [{ text: settings.group_filter }, filter] },
     });
   const add = (entries: readonly DirectoryEntry[]): DirectoryEntry[] =>

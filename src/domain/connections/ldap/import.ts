@@ -78,7 +78,9 @@ export function createDirectoryImports(options: DirectoryImportOptions) {
     detail: Record<string, string | number | undefined>,
   ): Promise<void> {
     await store.auditEvents.insert({
-      ...{ type, outcome: 'failure', actor: 'schedule' },
+      type,
+      outcome: 'failure',
+      actor: 'schedule',
       detail: { connection: id, ...detail },
     });
   }
@@ -122,7 +124,13 @@ export function createDirectoryImports(options: DirectoryImportOptions) {
       ({ subject }) => present.get(subject) !== true && (seen.get(subject)?.present ?? true),
     );
     const counts: ImportCounts = {
-      ...{ found: present.size, created: 0, changed: 0, disabled: 0, enabled: 0, skipped: 0, kept: 0 },
+      found: present.size,
+      created: 0,
+      changed: 0,
+      disabled: 0,
+      enabled: 0,
+      skipped: 0,
+      kept: 0,
     };
     if (isHeld(leaving.length, enabled.length, approved))
       return { state: 'held', counts: { found: present.size, disabled: leaving.length }, full: false };

@@ -20,8 +20,18 @@ const variant: ConnectionVariant = {
   // each kind has its own shape of settings, which the common type does not know
   settings: ldapSettings as unknown as ConnectionVariant['settings'],
   trusted: [
-    ...['url', 'starttls', 'ca', 'bind_dn', 'base', 'user_filter', 'login_attributes', 'id_attribute'],
-    ...['group_base', 'group_filter', 'member_attribute', 'nested'],
+    'url',
+    'starttls',
+    'ca',
+    'bind_dn',
+    'base',
+    'user_filter',
+    'login_attributes',
+    'id_attribute',
+    'group_base',
+    'group_filter',
+    'member_attribute',
+    'nested',
   ],
   // the id of the connection is the issuer; few directories state whether an address is verified (federation 4)
   profile: () => ({ issuer: undefined, credential: 'secret', wordCounts: false, isPosted: false }),

@@ -154,7 +154,9 @@ export function createDirectorySignIn(options: DirectorySignInOptions) {
   async function noteAmbiguous({ id }: Connection): Promise<void> {
     if (limits.blocked('ambiguousNames', id) > 0 || (await limits.consume('ambiguousNames', id)) > 0) return;
     await store.auditEvents.insert({
-      ...{ type: 'identity.refused', outcome: 'failure', actor: `connection:${id}` },
+      type: 'identity.refused',
+      outcome: 'failure',
+      actor: `connection:${id}`,
       detail: { connection: id, reason: 'many' },
     });
   }

@@ -30,7 +30,10 @@ export function githubPreset(allowed: readonly string[]): ConnectionVariant<OAut
     profile({ client_id, organizations, scope, base }) {
       const api = apiOf(base);
       return {
-        ...{ issuer: base, credential: 'secret', wordCounts: true, isPosted: false },
+        issuer: base,
+        credential: 'secret',
+        wordCounts: true,
+        isPosted: false,
         authorizationEndpoint: `${base}/login/oauth/authorize`,
         tokenEndpoint: `${base}/login/oauth/access_token`,
         authentication: { clientId: client_id, method: 'client_secret_post' },

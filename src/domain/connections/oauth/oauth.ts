@@ -32,10 +32,14 @@ export function createOAuthKind(options: OAuthOptions): ConnectionKind {
       const { authorizationEndpoint, authentication, scope, isPosted } = profileOf(connection);
       const target = new URL(authorizationEndpoint);
       const request: Record<string, string> = {
-        ...{ response_type: 'code', client_id: authentication.clientId, redirect_uri: redirectUri },
+        response_type: 'code',
+        client_id: authentication.clientId,
+        redirect_uri: redirectUri,
         ...(isPosted && { response_mode: 'form_post' }),
         ...(scope !== '' && { scope }),
-        ...{ state, code_challenge: codeChallenge(verifier), code_challenge_method: 'S256' },
+        state,
+        code_challenge: codeChallenge(verifier),
+        code_challenge_method: 'S256',
       };
       for (const [name, value] of Object.entries(request)) target.searchParams.set(name, value);
       return Promise.resolve(target.href);

@@ -52,8 +52,13 @@ export function anyService(allowed: readonly string[]): ConnectionVariant<OAuthP
   });
   return variantOf(shape, {
     trusted: [
-      ...['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint', 'client_id'],
-      ...['subject_claim', 'email_claim', 'email_verified_from'],
+      'authorization_endpoint',
+      'token_endpoint',
+      'userinfo_endpoint',
+      'client_id',
+      'subject_claim',
+      'email_claim',
+      'email_verified_from',
     ],
     profile(settings) {
       const { userinfo_endpoint: endpoint, token_endpoint_auth_method: method } = settings;

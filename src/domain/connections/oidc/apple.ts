@@ -30,7 +30,8 @@ export function applePreset(allowed: readonly string[]): ConnectionVariant<OidcP
       );
       return {
         ...base,
-        ...{ userinfo: false, isPosted: true },
+        userinfo: false,
+        isPosted: true,
         authentication: (discovery) => ({
           ...base.authentication(discovery),
           secretFrom: (pem, now) => signAppleSecret(pem, { teamId, keyId, clientId: client_id, audience: issuer, now }),

@@ -46,8 +46,12 @@ export function createDiscovery({ store, fetchDocument, allowed }: DiscoveryOpti
     if (parsed.data.issuer !== documentIssuer) throw refused('connection.other-issuer');
     const { data } = parsed;
     const addresses = [
-      ...[data.authorization_endpoint, data.token_endpoint, data.jwks_uri, data.userinfo_endpoint],
-      ...[data.end_session_endpoint, data.pushed_authorization_request_endpoint],
+      data.authorization_endpoint,
+      data.token_endpoint,
+      data.jwks_uri,
+      data.userinfo_endpoint,
+      data.end_session_endpoint,
+      data.pushed_authorization_request_endpoint,
     ];
     if (!addresses.every((one) => one === undefined || isOutwardAddress(one, allowed)))
       throw refused('connection.inward-address');

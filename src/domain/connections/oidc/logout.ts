@@ -47,7 +47,8 @@ export function oidcLogout({
       const request = {
         ...(idToken !== undefined && idToken.length <= maxHint && { id_token_hint: idToken }),
         client_id: profile.authentication(found).clientId,
-        ...{ post_logout_redirect_uri: returnTo, state },
+        post_logout_redirect_uri: returnTo,
+        state,
       };
       for (const [name, value] of Object.entries(request)) target.searchParams.set(name, value);
       return target.href;

@@ -51,10 +51,15 @@ export function microsoftPreset(allowed: readonly string[]): ConnectionVariant<O
       return {
         ...profileOf(
           oidcSettings.parse({
-            ...{ issuer: below, client_id, scope: scopes, token_endpoint_auth_method: 'client_secret_post' },
+            issuer: below,
+            client_id,
+            scope: scopes,
+            token_endpoint_auth_method: 'client_secret_post',
           }),
         ),
-        ...{ issuer: only && issuerOf(only), discovery: below, documentIssuer: only ? below : template },
+        issuer: only && issuerOf(only),
+        discovery: below,
+        documentIssuer: only ? below : template,
         userinfo: false,
         // a user of a tenant that is not in the list learns this after the token is verified
         isIssuer: (said) => (only ? said === issuerOf(only) : isOfTenant(said)),

@@ -96,10 +96,15 @@ export function createOidcKind(options: OidcOptions): ConnectionKind {
       const found = await discovery.current(connection, profile, now());
       const authentication = profile.authentication(found);
       const request: Record<string, string> = {
-        ...{ response_type: 'code', client_id: authentication.clientId, redirect_uri: redirectUri },
+        response_type: 'code',
+        client_id: authentication.clientId,
+        redirect_uri: redirectUri,
         ...(profile.isPosted && { response_mode: 'form_post' }),
-        ...{ scope: profile.scope, state, nonce },
-        ...{ code_challenge: codeChallenge(verifier), code_challenge_method: 'S256' },
+        scope: profile.scope,
+        state,
+        nonce,
+        code_challenge: codeChallenge(verifier),
+        code_challenge_method: 'S256',
         ...profile.parameters(wishes, connection),
       };
       const target = new URL(found.authorization_endpoint);
@@ -130,7 +135,11 @@ export function createOidcKind(options: OidcOptions): ConnectionKind {
       if (typeof token !== 'string') throw new ConnectionFailure('answer', 'there is no ID Token');
       const { isIssuer, algorithms } = profile;
       const idToken = await verifyUpstreamIdToken(token, keyReader(connection, profile, found.jwks_uri), {
-        ...{ isIssuer, clientId: authentication.clientId, nonce, now: now(), algorithms },
+        isIssuer,
+        clientId: authentication.clientId,
+        nonce,
+        now: now(),
+        algorithms,
       }).catch(failed);
       const userInfo = profile.userinfo ? await userInfoOf(found, accessToken, idToken.sub) : {};
       const claims = joinedClaims(idToken, userInfo);

@@ -44,13 +44,17 @@ export interface OidcProfile extends ConnectionProfile {
 export function profileOf(settings: OidcSettings): OidcProfile {
   const { issuer, client_id, token_endpoint_auth_method: method, id_token_signed_response_alg: alg } = settings;
   return {
-    ...{ issuer, discovery: issuer, documentIssuer: issuer },
+    issuer,
+    discovery: issuer,
+    documentIssuer: issuer,
     credential: method === 'private_key_jwt' ? 'key' : 'secret',
-    ...{ wordCounts: true, isPosted: settings.response_mode === 'form_post' },
+    wordCounts: true,
+    isPosted: settings.response_mode === 'form_post',
     isIssuer: (said) => said === issuer,
     usesKey: () => true,
     authentication: ({ token_endpoint: endpoint }) => ({
-      ...{ clientId: client_id, method },
+      clientId: client_id,
+      method,
       audience: settings.client_assertion_audience === 'issuer' ? issuer : endpoint,
     }),
     scope: scopesOf(settings.scope, ['openid']),
