@@ -21,9 +21,9 @@ afterAll(async () => {
   await service?.stop();
 });
 
-test('tokens of two families that are refreshed on two instances in crossing orders do not deadlock (security R110)', async () => {
+test('tokens of ten families that are refreshed on two instances in crossing orders do not deadlock (security R110)', async () => {
   const client = await service.createClient();
-  for (let index = 0; index < 2; index++) await obtainTokens(service, client, await service.createUser());
+  for (let index = 0; index < 10; index++) await obtainTokens(service, client, await service.createUser());
   const families = await service.database.sql<{ id: string }>('SELECT id FROM client_sessions ORDER BY id');
   const make = async (family: number, first: number) => {
     const hash = Buffer.concat([Buffer.from([first]), randomBytes(31)]);
@@ -48,23 +48,25 @@ test('tokens of two families that are refreshed on two instances in crossing ord
       refreshTokenLifetime: 60,
       refreshTokenAbsoluteLifetime: 60,
     });
-  // a backend that ended a deadlock says so before its next statement
-  const deadlocks = async () =>
-    (
-      await service.database.sql<{ n: number }>(
-        'SELECT deadlocks::int AS n FROM pg_stat_database WHERE datname = current_database()',
-      )
-    )[0]!.n;
-  const before = await deadlocks();
-  for (let round = 0; round < 60; round++) {
-    const pairs = [
-      [await make(0, 1), await make(1, 2)],
-      [await make(1, 3), await make(0, 4)],
-    ];
-    const used = pairs.map((pair, index) => Promise.all(pair.map((hash) => use(stores[index]!, hash))));
+  const transactionsOf = async (hashes: Buffer[]) => {
+    const rows = await service.database.sql<{ xmin: string }>(
+      'SELECT DISTINCT xmin::text FROM refresh_tokens WHERE token_hash = ANY ($1)',
+      [hashes],
+    );
+    return rows.length;
+  };
+  const rounds = 60;
+  let whole = 0;
+  for (let round = 0; round < rounds; round++) {
+    const made = (instance: number) => Promise.all(families.map((_, family) => make(family, 2 * family + instance)));
+    const orders = [await made(0), (await made(1)).reverse()];
+    const used = orders.map((order, index) => Promise.all(order.map((hash) => use(stores[index]!, hash))));
     for (const result of (await Promise.all(used)).flat()) expect(result).toMatchObject({ rotated: true });
+    const counts = await Promise.all(orders.map(transactionsOf));
+    if (counts.every((count) => count === 1)) whole++;
   }
-  expect(await deadlocks()).toBe(before);
+  // calls that block each other continue one by one: in most rounds if each instance locked in its own order, and now and then on a busy machine
+  expect(whole).toBeGreaterThan(rounds / 2);
 });
 
 test("after a user's sign-ins in forty browsers at once, only the browsers used last stay known (security R63)", async () => {
