@@ -31,7 +31,8 @@ export interface Field {
 }
 
 interface Schema {
-  type?: string;
+  /** A list where null is allowed, too. */
+  type?: string | string[];
   enum?: string[];
   format?: string;
   items?: Schema;
@@ -76,6 +77,8 @@ function shapeOf(operation: Operation): Record<string, z.ZodType> {
 const optional = (shape: Record<string, z.ZodType> = {}) =>
   Object.fromEntries(Object.entries(shape).map(([name, rule]) => [name, rule.optional()]));
 
+const typeOf = ({ type = '' }: Schema): string => [type].flat().find((name) => name !== 'null') ?? '';
+
 /** What empties a member, whatever its rule is. */
 const emptyValues = [null, [], false, {}];
 
@@ -84,9 +87,9 @@ function fieldOf(name: string, rule: z.ZodType, option: string | undefined): Omi
   const whole = schemas[0]!;
   const alternatives = whole.anyOf ?? schemas;
   const one = alternatives.find(({ type }) => type !== 'null') ?? {};
-  const item = one.type === 'array' ? one.items! : one;
+  const item = typeOf(one) === 'array' ? one.items! : one;
   const choices = item.enum ?? [];
-  const isFlag = item.type === 'boolean' || choices[0] === 'true';
+  const isFlag = typeOf(item) === 'boolean' || choices[0] === 'true';
   const kinds: Record<string, Field['kind']> = { integer: 'number', object: 'pairs' };
   return {
     name,
@@ -101,9 +104,9 @@ function fieldOf(name: string, rule: z.ZodType, option: string | undefined): Omi
             ? 'file'
             : choices.length > 0
               ? 'choice'
-              : (kinds[item.type ?? ''] ?? 'text'),
+              : (kinds[typeOf(item)] ?? 'text'),
     choices,
-    many: one.type === 'array',
+    many: typeOf(one) === 'array',
     empty: emptyValues.find((value) => rule.safeParse(value).success),
     required: name === 'password' || !rule.safeParse(undefined).success,
     range: name === 'limit' ? { minimum: 1, maximum: maxLimit } : item,

@@ -32,10 +32,15 @@ test('client change sets registered metadata and settings, keeps the others, and
     '60',
     '--unset',
     'policy-uri',
+    '--require-pkce',
   );
   expect(printed).toBe(`Changed the client ${clientId}.\n`);
   const client = (await service.store.clients.find(clientId))!;
-  expect(client.metadata).toMatchObject({ client_name: 'Harbour', tos_uri: 'https://rp.example.com/terms' });
+  expect(client.metadata).toMatchObject({
+    client_name: 'Harbour',
+    tos_uri: 'https://rp.example.com/terms',
+    require_pkce: true,
+  });
   expect(client.metadata.redirect_uris).toEqual([redirectUri]);
   expect(client.metadata).not.toHaveProperty('policy_uri');
   expect(client).toMatchObject({ startUri: 'https://rp.example.com/start', lifetimes: { accessToken: 60 } });

@@ -32,6 +32,7 @@ import {
 import type { ClientKind } from './client-kinds/client-kind.ts';
 import { clientKinds, findKind } from './client-kinds/kinds.ts';
 import { clientSettingCommands, settingsOf } from './client-settings.ts';
+import { documentedChangeShape } from './client-members.ts';
 import { changeOptions, usualOptions } from './client-options.ts';
 import { byId, operation, type OperationCommand, type OperationContext } from './operation.ts';
 import { facts, table } from './text-table.ts';
@@ -248,19 +249,9 @@ function refuseDocumentMembers({ origin, metadata }: Client, next: ClientMetadat
   if (member !== undefined) throw invalidClientMetadata(refusal('document.members', member, { member }));
 }
 
-// each member of the metadata may be absent, or null, which removes it
-const metadataChange = Object.fromEntries(
-  Object.entries<z.ZodType>(clientMetadataShape.shape).map(([member, rule]) => [
-    member,
-    withoutDefault(rule).nullable().optional(),
-  ]),
-);
-
-const documentedChange = z.strictObject({ ...metadataChange, ...clientChangeShape.shape });
-
 const changeCommand: OperationCommand<{ id: string }, z.infer<typeof clientChangeShape>, Revised> = {
   name: 'client change',
-  options: changeOptions(Object.keys(documentedChange.shape)),
+  options: changeOptions(Object.keys(documentedChangeShape.shape)),
   forms: { jwks: 'json-file', claim_rules: 'json' },
   text: ({ client, newSecret }) =>
     `Changed the client ${client.clientId}.${newSecret === undefined ? '' : `\n${linesOf(client, { clientSecret: newSecret })}`}`,
@@ -273,7 +264,7 @@ export const changeClient = operation({
   summary: 'Changes the given members of a client and no others; null removes a member',
   params: byId,
   input: () => clientChangeShape,
-  documentedInput: documentedChange,
+  documentedInput: documentedChangeShape,
   answer: 'ChangedClient',
   async handler(context, { params: { id }, input, actor }) {
     const fields = Object.entries(input).filter(([member]) => registrableFields.includes(member));
@@ -388,9 +379,3 @@ export const clientOperations = [
   deleteClient,
   renewSecrets,
 ];
-
-/** The schema of a member without its default. */
-function withoutDefault(rule: z.ZodType): z.ZodType {
-  if (rule instanceof z.ZodPipe) return withoutDefault(rule.in as z.ZodType);
-  return rule instanceof z.ZodDefault ? (rule.unwrap() as z.ZodType) : rule;
-}

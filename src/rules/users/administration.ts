@@ -139,7 +139,7 @@ export const userChangeShape = (minPasswordLength: number) => {
   const status = z.enum(['enabled', 'disabled']).optional();
   return z.strictObject({
     username: username.optional(),
-    email: email.unwrap().nullable().optional(),
+    email: email.unwrap().nullable().optional().describe(email.description!),
     status,
     ...others,
   });
