@@ -178,7 +178,7 @@ async function runPending(client: pg.Client, { directory, functions, isNew }: Ru
     await runner({
       dbClient: client,
       dir: directory,
-      ignorePattern: '\\..*|adoption\\.sql',
+      ignorePattern: '\\..*|adoption\\.sql|functions',
       direction: 'up',
       migrationsSchema: rows[0]!.schema,
       migrationsTable: 'migrations',

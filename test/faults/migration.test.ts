@@ -40,6 +40,7 @@ test('a migration waits for a long transaction without making the requests wait,
   const waiting = `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'users'::regclass AND mode = 'AccessExclusiveLock'`;
   const seen: boolean[] = [];
   while (seen.filter((waits, index) => waits && !seen[index - 1]).length < 2) {
+    expect(ended).toBe(false);
     seen.push((await service.database.sql(waiting)).length > 0);
     // every request that queues behind the waiting change is served, at the latest when the change gives up
     expect(await userinfo(service.issuer, token)).toMatchObject({ status: 200 });
