@@ -30,7 +30,8 @@ export function entityTable<E extends Entity>(of: E) {
   const inserted: Stored[] = isSealed ? [...members, { column: 'id', name: 'id' }] : members;
   const changeable = members.filter(({ fixed }) => !fixed);
   const told = of.notifies ? `WITH told AS (SELECT pg_notify('gatehouse', '${table}')) ` : '';
-  const also = of.notifies ? 'told' : '(SELECT)';
+  // PostgreSQL 15 wants a name for it
+  const also = of.notifies ? 'told' : '(SELECT) AS nothing';
   const assignments = [
     ...changeable.map(({ column }, index) => `${column} = $${index + 2}`),
     ...(of.versioned ? ['version = version + 1'] : []),
