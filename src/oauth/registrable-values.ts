@@ -5,7 +5,7 @@ import { type Refusal, refusal } from './refusals.ts';
 /** The name of the device authorization grant (RFC 8628 section 3.4). */
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** A grant type, as registrations know it. src/protocol/token/grants serves it. What it does not say here, nobody may do with it. */
+/** A grant type and the uses that clients may make of it; a use without a mark is refused. A file in src/protocol/token/grants serves it. */
 export interface RegistrableGrantType {
   readonly name: string;
   /** Whether a user takes part. Only then can there be refresh tokens. */

@@ -98,6 +98,7 @@ export function entityAdministration<E extends Entity>(
     create: (by: Actor, input: Input): Promise<One> =>
       store.transaction(async (repositories) => {
         const id = randomUUID();
+        // the compiler cannot follow the members of a generic declaration
         const wanted = { ...changed(of, starts(of), input, seal(id)), id } as unknown as MembersOf<E> & object;
         const members = Object.keys(of.members);
         if (await repository(repositories).isFull()) throw conflict(rules.full ?? rules.taken);
