@@ -7,7 +7,8 @@ import type { FormView } from '../../pages/views/parts.ts';
 import type { ConsoleSection } from '../../pages/views/console.ts';
 import { singleValued } from '../../server/parameters.ts';
 import type { entityOperations } from '../operations/entities.ts';
-import type { AdminSession, Console, Needs } from './admin-session.ts';
+import type { AdminSession, Console } from './admin-session.ts';
+import { submittedForms } from './submitted-form.ts';
 import { fieldsOf, inputOf, namesOf, type Typed, typedIn, typedOf } from './form.ts';
 import { refusedView } from './refused.ts';
 import { isTypedName } from './typed-name.ts';
@@ -53,18 +54,7 @@ export const entityPages =
     const hereOf = (request: FastifyRequest, end: string) => `${listUri}/${encodeURIComponent(keyIn(request))}${end}`;
     const paramsOf = (one: One) => ({ [noun]: keyOf(of, one) });
 
-    /** Reads a form; undefined after an answer was sent. */
-    async function submitted(request: FastifyRequest, reply: FastifyReply, action: string, needs: Needs) {
-      const body = singleValued(request.body);
-      const admin = await console.submitted(request, reply, {
-        csrf: body['csrf'],
-        action,
-        back: action,
-        fresh: true,
-        needs,
-      });
-      return admin && { admin, body };
-    }
+    const submitted = submittedForms(console);
 
     /** A form that changes a version carries it, so that it changes no newer one. */
     function formFor(admin: AdminSession, action: string, { version }: Input): FormView {

@@ -1,11 +1,10 @@
 // Serves the console's pages about connections: the list, one connection, and the forms that create, change and delete one.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Config } from '../../../config.ts';
 import { type ConnectionKinds, profileOfConnection, variantOfConnection } from '../../../domain/connections/kinds.ts';
 import type { TypedConnection } from '../../../pages/views/connections.ts';
 import type { FormView } from '../../../pages/views/index.ts';
 import type { Connection } from '../../../repositories/connections/connections.ts';
-import { singleValued } from '../../../server/parameters.ts';
 import {
   changeConnection,
   createConnection,
@@ -14,7 +13,8 @@ import {
   showConnection,
 } from '../../operations/connections.ts';
 import { withoutOtherWay } from '../../operations/pages/connections.ts';
-import type { AdminSession, Console, Needs } from '../admin-session.ts';
+import type { AdminSession, Console } from '../admin-session.ts';
+import { submittedForms } from '../submitted-form.ts';
 import { refusedView } from '../refused.ts';
 import { isTypedName } from '../typed-name.ts';
 import { notFound } from '../../../oauth/errors.ts';
@@ -51,18 +51,7 @@ export async function consoleConnectionsEndpoint(
     'signed-out': addressOf(id, 'signed-out'),
   });
 
-  /** Reads a form; undefined after an answer was sent. */
-  async function submitted(request: FastifyRequest, reply: FastifyReply, action: string, needs: Needs) {
-    const body = singleValued(request.body);
-    const admin = await console.submitted(request, reply, {
-      csrf: body['csrf'],
-      action,
-      back: action,
-      fresh: true,
-      needs,
-    });
-    return admin && { admin, body };
-  }
+  const submitted = submittedForms(console);
 
   const showList = async (admin: AdminSession) => {
     const connections = await admin.run(listConnections, {});
