@@ -1,4 +1,5 @@
 // Writes users, clients and other objects as administrators see them: in snake_case, without secrets.
+import { settingMembers } from '../../repositories/audit/audit-diff.ts';
 import { acrOf } from '../../oauth/acr.ts';
 import { attributesOf, standardClaimsOf } from '../../rules/claims/attributes.ts';
 import type { ViewedEvent } from '../../repositories/audit/audit-view.ts';
@@ -37,15 +38,7 @@ export function clientView(client: Client): Record<string, unknown> {
     self_registered: client.selfRegistered,
     origin: client.origin,
     document_gone: client.documentGone || undefined,
-    introspect: client.introspect,
-    required_acr: client.requiredAcr,
-    access: client.access,
-    access_groups: client.accessGroups,
-    connections: client.connections,
-    upstream_tokens: client.upstreamTokens,
-    networks: client.networks,
-    start_uri: client.startUri,
-    start_hidden: client.startHidden,
+    ...settingMembers(client),
     ...(client.claimRules.length > 0 && { claim_rules: client.claimRules }),
     approved_by: client.approvedBy,
     awaits_collection: client.uncollected || undefined,

@@ -47,6 +47,19 @@ function changedMembers(before: Record<string, unknown>, after: Record<string, u
   return [...names].filter((name) => !isDeepStrictEqual(before[name], after[name])).sort();
 }
 
+/** The settings of a client beside its metadata, by the names that administrators use. */
+export const settingMembers = (client: Client) => ({
+  introspect: client.introspect,
+  required_acr: client.requiredAcr,
+  access: client.access,
+  access_groups: client.accessGroups,
+  connections: client.connections,
+  upstream_tokens: client.upstreamTokens,
+  networks: client.networks,
+  start_uri: client.startUri,
+  start_hidden: client.startHidden,
+});
+
 /** Without the status, which the type of the event says. */
 function clientMembers(client: Client): Record<string, unknown> {
   return {
@@ -54,15 +67,7 @@ function clientMembers(client: Client): Record<string, unknown> {
     pending_changes: client.pendingMetadata,
     first_party: client.firstParty,
     self_managed: client.selfManaged,
-    introspect: client.introspect,
-    required_acr: client.requiredAcr,
-    access: client.access,
-    access_groups: client.accessGroups,
-    connections: client.connections,
-    upstream_tokens: client.upstreamTokens,
-    networks: client.networks,
-    start_uri: client.startUri,
-    start_hidden: client.startHidden,
+    ...settingMembers(client),
     claim_rules: client.claimRules,
     authorization_code_lifetime: client.lifetimes.authorizationCode,
     access_token_lifetime: client.lifetimes.accessToken,
