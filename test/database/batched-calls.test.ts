@@ -1,6 +1,12 @@
 // Concurrent calls of a stored function go to the database as one statement: each is all or nothing, and none delays the others for long.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Database, openDatabase, batchedStatement, statement } from '../../src/database/database.ts';
+import {
+  type Database,
+  DatabaseUnavailable,
+  openDatabase,
+  batchedStatement,
+  statement,
+} from '../../src/database/database.ts';
 import { batchedCall } from '../../src/repositories/batched-call.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 
@@ -76,9 +82,14 @@ test('a refused call does not close its connection', async () => {
     database.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'gatehouse' ORDER BY pid");
   const refused = () => Promise.allSettled(keys.map((key) => addTo(key, key % 10 === 9 ? 1000 : key)));
   await refused();
-  const before = await connections();
-  for (let round = 0; round < 5; round++) await refused();
-  expect(await connections()).toEqual(expect.arrayContaining(before));
+  for (let hasBusy = true; hasBusy;) {
+    const before = await connections();
+    const rounds = [];
+    for (let round = 0; round < 5; round++) rounds.push(await refused());
+    // on a busy machine a call may pass its deadline, which does close its connection: then the rounds say nothing
+    hasBusy = rounds.flat().some((each) => each.status === 'rejected' && each.reason instanceof DatabaseUnavailable);
+    if (!hasBusy) expect(await connections()).toEqual(expect.arrayContaining(before));
+  }
 });
 
 test('a call that waits for a lock delays the other calls of its batch only briefly (security R102)', async () => {
