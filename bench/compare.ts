@@ -99,8 +99,8 @@ async function addFederation({ connection, settings }: Bed): Promise<void> {
   }
 }
 
-/** Processor time of one request in microseconds, server and database together. */
-async function measure({ side, databasePid }: Contender, key: OperationKey): Promise<number> {
+/** Processor time of one request in microseconds, of the service and of its database. */
+async function measure({ side, databasePid }: Contender, key: OperationKey): Promise<[number, number]> {
   const load = side.loads[key];
   if (!load) throw new Error(`The checkout has no operation ${key}.`);
   const look = () => [side.pidOf(key), databasePid].map(processorTimes);
@@ -109,7 +109,8 @@ async function measure({ side, databasePid }: Contender, key: OperationKey): Pro
     begin = look();
   });
   const end = look();
-  return (begin.reduce((sum, times, index) => sum + between(times, end[index]!), 0) / count) * 1e6;
+  const [service, database] = begin.map((times, index) => (between(times, end[index]!) / count) * 1e6);
+  return [service!, database!];
 }
 
 /** Stops the processes of the other service during the work. */
@@ -123,15 +124,16 @@ async function without<T>({ pids }: Contender, work: () => Promise<T>): Promise<
 }
 
 const at = (sorted: number[], part: number) => sorted[Math.round((sorted.length - 1) * part)]!;
+const sum = ([service, database]: [number, number]) => service + database;
 const sortedOf = (times: number[]) => times.toSorted((a, b) => a - b);
 
 async function compare(before: Contender, now: Contender): Promise<Compared[]> {
   const all: Compared[] = [];
   for (const key of keys) {
-    const times: [number[], number[]] = [[], []];
+    const times: [[number, number][], [number, number][]] = [[], []];
     const ratios: number[] = [];
     for (let slice = -3; slice < slices; slice++) {
-      const pair = [0, 0];
+      const pair: [number, number][] = [];
       // the order changes, so that neither side always follows the other; the first three pairs warm up
       for (const index of slice % 2 === 0 ? [0, 1] : [1, 0]) {
         const [one, other] = index === 0 ? [before, now] : [now, before];
@@ -140,10 +142,13 @@ async function compare(before: Contender, now: Contender): Promise<Compared[]> {
       if (slice < 0) continue;
       times[0].push(pair[0]!);
       times[1].push(pair[1]!);
-      ratios.push(pair[1]! / pair[0]!);
+      ratios.push(sum(pair[1]!) / sum(pair[0]!));
     }
-    const [first, second, ratio] = [...times, ratios].map(sortedOf) as [number[], number[], number[]];
-    const shown = `before ${at(first, 0.5).toFixed(1)} µs, now ${at(second, 0.5).toFixed(1)} µs`;
+    const [first, second] = times.map((side) => sortedOf(side.map(sum))) as [number[], number[]];
+    const ratio = sortedOf(ratios);
+    const median = (side: 0 | 1, part: 0 | 1) => at(sortedOf(times[side].map((each) => each[part])), 0.5).toFixed(1);
+    const parts = (side: 0 | 1) => `(service ${median(side, 0)}, database ${median(side, 1)})`;
+    const shown = `before ${at(first, 0.5).toFixed(1)} µs ${parts(0)}, now ${at(second, 0.5).toFixed(1)} µs ${parts(1)}`;
     const spread = `quartiles ${at(ratio, 0.25).toFixed(3)} to ${at(ratio, 0.75).toFixed(3)}`;
     console.log(`${key}: ${shown}, now/before ${at(ratio, 0.5).toFixed(3)} (${spread})`);
     const quartiles: [number, number] = [at(ratio, 0.25), at(ratio, 0.75)];

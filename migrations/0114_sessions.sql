@@ -1,6 +1,11 @@
 -- Creates the tables of single sign-on sessions of browsers, and of the client sessions in them. Rows that are updated after they are made leave room on
 -- their page, so that an update needs no new index entry. The length of a digest and the words of an enumeration have no CHECK where only the service
--- writes them: each statement that writes a row would have to read the checks anew.
+-- writes them: each statement that writes a row would have to read the checks anew. A domain has its check read once in a connection.
+
+CREATE DOMAIN digest AS bytea CONSTRAINT digest_length CHECK (octet_length(VALUE) = 32);
+-- the key to which a token or a code is bound, as introspection shows it
+CREATE DOMAIN confirmation AS jsonb CONSTRAINT confirmation_key CHECK (VALUE IS NULL OR is_confirmation(VALUE));
+
 CREATE TABLE sessions (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   auth_time timestamptz NOT NULL DEFAULT now(),
@@ -83,7 +88,7 @@ CREATE TABLE client_sessions (
   -- the single claims and the acr that the authorization request named
   requested jsonb CHECK (jsonb_typeof(requested) = 'object'),
   -- the key of the session's refresh tokens, which they keep as long as they live
-  cnf jsonb CONSTRAINT client_sessions_cnf CHECK (cnf IS NULL OR is_confirmation(cnf)),
+  cnf confirmation,
   -- The resources of an authorization, of which each token request names one: for each its `id` (none for a resource of this service), its `audience`
   -- and the granted `scope`. Null if the authorization is for none, or for one of this service.
   resources jsonb CHECK (jsonb_typeof(resources) = 'array'),
@@ -100,10 +105,10 @@ CREATE INDEX client_sessions_connection ON client_sessions (connection_id, sub) 
 
 -- Client-session handles that were never in a URL. An authorization code can also be a handle.
 CREATE TABLE client_session_handles (
-  handle_hash bytea PRIMARY KEY CHECK (octet_length(handle_hash) = 32),
+  handle_hash digest PRIMARY KEY,
   client_session_id bigint NOT NULL UNIQUE REFERENCES client_sessions ON DELETE CASCADE,
   issued_at timestamptz NOT NULL DEFAULT now(),
-  cnf jsonb CONSTRAINT client_session_handles_cnf CHECK (cnf IS NULL OR is_confirmation(cnf))
+  cnf confirmation
 );
 CREATE INDEX client_session_handles_newest ON client_session_handles (issued_at);
 

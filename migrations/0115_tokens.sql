@@ -12,7 +12,7 @@ CREATE TYPE token_answer AS (
 );
 
 CREATE TABLE authorization_codes (
-  code_hash bytea PRIMARY KEY CHECK (octet_length(code_hash) = 32),
+  code_hash digest PRIMARY KEY,
   client_session_id bigint NOT NULL UNIQUE REFERENCES client_sessions ON DELETE CASCADE,
   redirect_uri text NOT NULL,
   code_challenge text CHECK (char_length(code_challenge) = 43),
@@ -25,7 +25,7 @@ CREATE TABLE authorization_codes (
   activated_at timestamptz,
   retired_at timestamptz,
   -- the key by which the code must be redeemed
-  cnf jsonb CONSTRAINT authorization_codes_cnf CHECK (cnf IS NULL OR is_confirmation(cnf)),
+  cnf confirmation,
   CHECK ((redeemed_at IS NULL) = (redemptions = 0))
 ) WITH (fillfactor = 70);
 CREATE INDEX authorization_codes_newest ON authorization_codes (issued_at);
@@ -37,12 +37,12 @@ CREATE TABLE access_tokens (
   client_session_id bigint REFERENCES client_sessions ON DELETE CASCADE,
   client_epoch integer,
   client_id text,
-  token_hash bytea PRIMARY KEY CHECK (octet_length(token_hash) = 32),
+  token_hash digest PRIMARY KEY,
   -- null for the scope of the client session
   scope text,
   -- RFC 8707; a token of a client session with several resources has one of its own
   audience text[],
-  cnf jsonb CONSTRAINT access_tokens_cnf CHECK (cnf IS NULL OR is_confirmation(cnf)),
+  cnf confirmation,
   CHECK (num_nonnulls(client_session_id, client_id) = 1),
   CHECK ((client_id IS NULL) = (client_epoch IS NULL)),
   CHECK (client_id IS NULL OR scope IS NOT NULL)
@@ -53,7 +53,7 @@ CREATE INDEX access_tokens_expiry ON access_tokens (expires_at);
 CREATE INDEX access_tokens_newest ON access_tokens (issued_at);
 
 CREATE TABLE refresh_tokens (
-  token_hash bytea PRIMARY KEY CHECK (octet_length(token_hash) = 32),
+  token_hash digest PRIMARY KEY,
   client_session_id bigint NOT NULL REFERENCES client_sessions ON DELETE CASCADE,
   -- the refresh token for which this one was issued; null for the first one of an authorization
   parent bytea,

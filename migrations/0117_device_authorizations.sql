@@ -19,7 +19,7 @@ CREATE TABLE device_authorizations (
   next_poll_at timestamptz NOT NULL DEFAULT now(),
   created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', now()),
   expires_at timestamptz NOT NULL,
-  cnf jsonb CONSTRAINT device_authorizations_cnf CHECK (cnf IS NULL OR is_confirmation(cnf))
+  cnf confirmation
 ) WITH (fillfactor = 75);
 CREATE INDEX device_authorizations_client ON device_authorizations (client_id, expires_at) WHERE decision IS NULL;
 CREATE INDEX device_authorizations_network ON device_authorizations (network, expires_at) WHERE decision IS NULL AND network IS NOT NULL;

@@ -252,12 +252,7 @@ function unchecked(sources: readonly Source[]): string[] {
       const code = text.replace(/--.*$/gm, '');
       return storesTokens.test(code) && !code.includes('{{may_issue}}(') ? [file] : [];
     }
-    // a statement asks it itself, or by a part that the file makes of it
-    const parts = [...text.matchAll(/const (\w+) = [^;`]*`[^`]*\$\{mayIssueFunction\.name\}/g)].map(
-      ([, name]) => name!,
-    );
-    const asks = (statement: string) =>
-      ['mayIssueFunction.name', ...parts].some((name) => statement.includes(`\${${name}`));
+    const asks = (statement: string) => /\$\{(mayIssueFunction\.name\}|mayIssueToClient\()/.test(statement);
     const statements = [...text.matchAll(/`[^`]*`/g)].map(([statement]) => statement);
     return statements.filter((statement) => storesTokens.test(statement) && !asks(statement)).map(() => file);
   });

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type IssueFacts, mayIssue } from '../../src/rules/access/may-issue.ts';
-import { actsAt, mayIssueFunction } from '../../src/repositories/tokens/may-issue.ts';
+import { actsAt, mayIssueFunction, mayIssueToClient } from '../../src/repositories/tokens/may-issue.ts';
 import { obtainCode, obtainTokens, redeem, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
@@ -81,7 +81,7 @@ test('the stored function issues exactly where the rule says yes, in any state o
          COMMIT`,
       );
       const asked = now.address !== 'unasked';
-      const rule: IssueFacts = {
+      const unasked: IssueFacts = {
         user: now.isOfUser ? { status: now.userStatus, groups: now.groups, paused: now.paused } : undefined,
         client: {
           status: now.clientStatus,
@@ -97,8 +97,8 @@ test('the stored function issues exactly where the rule says yes, in any state o
         inKnownBrowser: now.inKnownBrowser,
         sessionLives: now.session === 'live',
         by: { connection: now.cameBy },
-        ...(asked && { from: { address: now.address } }),
       };
+      const rule = asked ? { ...unasked, from: { address: now.address } } : unasked;
       const answer = mayIssue(rule);
       reached.add(answer);
       const session = { live: own, idle: own, other: foreign, none: null }[now.session];
@@ -113,6 +113,11 @@ test('the stored function issues exactly where the rule says yes, in any state o
         asked ? actsAt(now.address) : null,
       ]);
       expect(rows, answer).toHaveLength(answer === 'yes' ? 1 : 0);
+      // what stores a token by client credentials asks
+      const ofClient = mayIssue({ ...unasked, user: undefined, atEpoch: undefined });
+      expect(await sql(`SELECT * FROM ${mayIssueToClient('$1')}`, [clientId])).toEqual(
+        ofClient === 'yes' ? [{ epoch: 7 }] : [],
+      );
     }),
     { numRuns: 500 },
   );

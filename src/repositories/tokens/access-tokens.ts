@@ -19,7 +19,8 @@ import {
   wantsNonce,
   withProofUse,
 } from './dpop-proofs.ts';
-import { mayIssueFunction } from './may-issue.ts';
+import { storedFunction } from '../../database/stored-functions.ts';
+import { mayIssueToClient } from './may-issue.ts';
 import { batchedSelect } from '../batched-select.ts';
 
 /** The enabled user of a token. Only the needed columns are selected, since each one costs time in every request. */
@@ -96,6 +97,8 @@ interface Rare {
   roles: string[] | null;
 }
 
+const rareMembers = storedFunction(new URL('rare_members.sql', import.meta.url));
+
 // inactive when the token, its client session, its client (or that epoch of it) or its user is (security R30, R42, R54), and once the user may no longer
 // use the client (federation FR42): both rows are read anyway, so that asking costs nothing
 const textOfFind = (tokenHash: string, ...columns: string[]) =>
@@ -109,15 +112,7 @@ const textOfFind = (tokenHash: string, ...columns: string[]) =>
           CASE WHEN t.cnf IS NOT NULL OR cs.requested IS NOT NULL OR c.claim_rules IS NOT NULL
                  OR c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg']
                  OR coalesce(t.scope, cs.scope) LIKE '%roles%'
-            THEN jsonb_build_object(
-              'cnf', t.cnf,
-              -- a token with a narrowed scope has no single claims
-              'requested', CASE WHEN t.scope IS NULL THEN cs.requested END,
-              'registered_scope', CASE WHEN cs.requested IS NOT NULL THEN c.metadata ->> 'scope' END,
-              'userinfo_as_jwt', c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg'],
-              'has_claim_rules', c.claim_rules IS NOT NULL,
-              'roles', CASE WHEN c.claim_rules IS NOT NULL OR ' ' || coalesce(t.scope, cs.scope) || ' ' LIKE '% roles %'
-                         THEN user_roles(u.sub, u.groups, c.client_id) END)
+            THEN ${rareMembers.name}(t.cnf, t.scope, cs.scope, cs.requested, c.claim_rules, c.metadata, u.sub, u.groups, c.client_id)
           END AS rare${columns.map((column) => `, ${column}`).join('')}
      FROM access_tokens t
      LEFT JOIN client_sessions cs ON cs.id = t.client_session_id
@@ -134,21 +129,17 @@ const findWithProof = batchedSelect(
   (tokenHash, ...proof) => withProofUse(textOfFind(tokenHash, 't.cnf', wantsNonce), proof as [string, string, string]),
   { kind: 'operation', order: 2 },
 );
-/** What the check before issuing says about a token of the client itself (security R133). */
-const ofClient = (clientId: string) =>
-  `${mayIssueFunction.name}(NULL, ${clientId}, NULL, NULL, false, false, NULL, NULL) AS issuing`;
-
 const insertForClient = batchedStatement(
   'write',
   'access_tokens.insert_for_client',
   `INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at, audience)
-   SELECT $1, $2, epoch, $3, now() + make_interval(secs => $4), $5 FROM ${ofClient('$2')}
+   SELECT $1, $2, epoch, $3, now() + make_interval(secs => $4), $5 FROM ${mayIssueToClient('$2')}
    RETURNING 1 AS stored`,
   `WITH good AS (
      SELECT asked.*, c.epoch
        FROM unnest($1::bytea[], $2::text[], $3::text[], $4::double precision[], $5::text[])
               WITH ORDINALITY AS asked (token_hash, client_id, scope, lifetime, audience, place),
-            LATERAL (SELECT epoch FROM ${ofClient('asked.client_id')} LIMIT 1) AS c
+            LATERAL (SELECT epoch FROM ${mayIssueToClient('asked.client_id')} LIMIT 1) AS c
    ), stored AS (
      INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at, audience)
      SELECT token_hash, client_id, epoch, scope, now() + make_interval(secs => lifetime), audience::text[] FROM good
@@ -158,7 +149,7 @@ const insertForClient = batchedStatement(
 const insertBoundForClient = statement(
   'access_tokens.insert_bound_for_client',
   `WITH good AS MATERIALIZED (
-     SELECT epoch, $7::jsonb IS NULL OR ${useProof.name}($7) AS is_new FROM ${ofClient('$2')}
+     SELECT epoch, $7::jsonb IS NULL OR ${useProof.name}($7) AS is_new FROM ${mayIssueToClient('$2')}
    ), stored AS (
      INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at, audience, cnf)
      SELECT $1, $2, epoch, $3, now() + make_interval(secs => $4), $5, $6 FROM good WHERE is_new

@@ -1,4 +1,5 @@
 // Reads IP addresses and networks (CIDR, RFC 4632), and decides whether an address is in a network.
+import { isIPv4 } from 'node:net';
 
 /** A family and the bits of an address. */
 interface Bits {
@@ -54,6 +55,8 @@ export function isWithin(networks: readonly string[], address: string | undefine
 
 /** An address as PostgreSQL compares it with networks: IPv4 in its own notation. Undefined if it is none. */
 export function plainAddress(address: string | undefined): string | undefined {
+  // most addresses: each token request asks, also where the client has no networks
+  if (address !== undefined && isIPv4(address)) return address;
   const bits = address === undefined ? undefined : bitsOf(address);
   if (bits?.length !== 32) return bits && address;
   return [24n, 16n, 8n, 0n].map((shift) => String((bits.value >> shift) & 255n)).join('.');
