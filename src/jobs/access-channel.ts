@@ -5,7 +5,8 @@ import type { Logger } from 'pino';
 import { DatabaseUnavailable } from '../database/database.ts';
 import type { OutboxRow } from '../repositories/outbox/outbox.ts';
 import type { Store } from '../repositories/store.ts';
-import type { Channel, Failure } from './outbox.ts';
+import type { Channel, Failure } from './channel.ts';
+import { outboxQueue } from './outbox.ts';
 
 /** Users whose rows one statement ends. */
 const portion = 100;
@@ -13,7 +14,7 @@ const portion = 100;
 const pause = 50;
 const looks = 100;
 
-export function accessChannel(store: Store, logger: Logger): Channel {
+export function accessChannel(store: Store, logger: Logger): Channel<OutboxRow> {
   async function endAll(clientId: string, subs: readonly string[]): Promise<number> {
     let ended = 0;
     for (let from = 0; from < subs.length; from += portion)
@@ -47,7 +48,7 @@ export function accessChannel(store: Store, logger: Logger): Channel {
   }
 
   /** @param isLast whether nothing is stored any more that the change has to end; undefined for a first look */
-  async function handleOne(row: OutboxRow, isLast?: boolean): Promise<Failure[]> {
+  async function handleOne(row: OutboxRow, isLast?: boolean): Promise<Failure<OutboxRow>[]> {
     try {
       const ended = await endOf(row);
       if (ended > 0) logger.info({ client_id: row.clientId, users: ended }, 'users lost a client');
@@ -64,13 +65,10 @@ export function accessChannel(store: Store, logger: Logger): Channel {
 
   return {
     name: 'access',
-    parallel: 1,
-    batch: 5,
-    lease: 120,
-    deadline: 7 * 86_400,
+    queue: outboxQueue(store, { name: 'access', parallel: 1, batch: 5, lease: 120, deadline: 7 * 86_400 }),
     async handle(rows) {
       // at once what is stored, however long a transaction from before the change takes; then what it has stored
-      const failures: Failure[] = [];
+      const failures: Failure<OutboxRow>[] = [];
       for (const row of rows) failures.push(...(await handleOne(row)));
       const others = rows.filter((row) => !failures.some((failure) => failure.row === row));
       const isLast = await areOthersOver();

@@ -6,9 +6,10 @@ import { type EventRow, toEvent } from '../repositories/audit/event-row.ts';
 import type { AuditEventType } from '../repositories/audit/audit-events.ts';
 import type { OutboxRow } from '../repositories/outbox/outbox.ts';
 import type { Store } from '../repositories/store.ts';
-import type { Channel, Failure } from './outbox.ts';
+import type { Channel, Failure } from './channel.ts';
+import { outboxQueue } from './outbox.ts';
 
-export function eventChannel(store: Store): Channel {
+export function eventChannel(store: Store): Channel<OutboxRow> {
   /** Handles events in one transaction, since a flood of events would otherwise cost a transaction each. */
   async function handleTogether(rows: readonly OutboxRow[]): Promise<void> {
     await store.transaction(async (repositories) => {
@@ -17,7 +18,7 @@ export function eventChannel(store: Store): Channel {
     });
   }
 
-  async function handle(rows: readonly OutboxRow[]): Promise<Failure[]> {
+  async function handle(rows: readonly OutboxRow[]): Promise<Failure<OutboxRow>[]> {
     if (rows.length === 0) return [];
     try {
       await handleTogether(rows);
@@ -28,17 +29,14 @@ export function eventChannel(store: Store): Channel {
       if (rows.length === 1) return [{ row: rows[0]!, reason: error instanceof Error ? error.message : String(error) }];
     }
     // one event that fails does not hold up the others
-    const failures: Failure[] = [];
+    const failures: Failure<OutboxRow>[] = [];
     for (const row of rows) failures.push(...(await handle([row])));
     return failures;
   }
 
   return {
     name: 'event',
-    parallel: 1,
-    batch: 50,
-    lease: 60,
-    deadline: 7 * 86_400,
+    queue: outboxQueue(store, { name: 'event', parallel: 1, batch: 50, lease: 60, deadline: 7 * 86_400 }),
     async handle(rows) {
       const known = rows.filter(subscriberOf);
       // during an upgrade a later version may have subscribed: the event waits for an instance of it

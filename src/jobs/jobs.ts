@@ -19,10 +19,10 @@ import { accessChannel } from './access-channel.ts';
 import { startDirectoryImports } from './directory-import.ts';
 import { startDocumentRefetch } from './document-refetch.ts';
 import { eventChannel } from './event-channel.ts';
-import { startLogoutDelivery } from './logout-delivery.ts';
 import { createMailComposition } from './mail-composition.ts';
+import { type LogoutChannelOptions, logoutChannel } from './logout-channel.ts';
 import { mailChannel } from './mail-channel.ts';
-import { startChannel } from './outbox.ts';
+import { type Channel, startChannel } from './channel.ts';
 
 interface JobDependencies {
   config: Config;
@@ -41,7 +41,7 @@ interface JobDependencies {
   connectionRouting: ConnectionRouting;
   publicResources: PublicResourcesService;
   mailTransport: MailTransport;
-  post: Parameters<typeof startLogoutDelivery>[0]['post'];
+  post: LogoutChannelOptions['post'];
 }
 
 const keyInterval = 30_000; // milliseconds
@@ -56,13 +56,13 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
   else logger.info({ folder: transport.place }, 'SMTP_URL is not set: mail is not sent, but written to a folder');
   const composition = createMailComposition(dependencies);
   const retention = lifetimes.backchannelLogoutRetention;
-  /** Named after the notifications that wake them. */
-  const channels = {
-    access: startChannel(accessChannel(store, logger), store, logger),
-    event: startChannel(eventChannel(store), store, logger),
-    mail: startChannel(mailChannel({ store, composition, transport, logger }), store, logger),
-    logout: startLogoutDelivery({ store, tokens, post, retention, logger }),
-  };
+  const start = <Row>(channel: Channel<Row>) => ({ name: channel.name, ...startChannel(channel, store, logger) });
+  const channels = [
+    start(accessChannel(store, logger)),
+    start(eventChannel(store)),
+    start(mailChannel({ store, composition, transport, logger })),
+    start(logoutChannel({ store, tokens, post, retention, logger })),
+  ];
 
   const documents = config.clientDocuments === 'off' ? [] : [startDocumentRefetch(dependencies)];
 
@@ -100,7 +100,7 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
     // the resource of a disabled client is not shown
     if (kind === undefined || kind === 'resources' || kind === 'client') void refreshPublicResources();
     if (kind === undefined || kind === 'import') directories?.wake();
-    for (const [name, channel] of Object.entries(channels)) if (kind === undefined || kind === name) channel.wake();
+    for (const channel of channels) if (kind === undefined || kind === channel.name) channel.wake();
   });
   const timer = setInterval(() => void refreshKeys(), keyInterval);
   return {
@@ -108,12 +108,9 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
       stopping = true;
       clearInterval(timer);
       await Promise.all(
-        [
-          ...Object.values(channels),
-          ...documents,
-          ...(directories ? [directories] : []),
-          dependencies.hourlyGrants,
-        ].map((each) => each.stop()),
+        [...channels, ...documents, ...(directories ? [directories] : []), dependencies.hourlyGrants].map((each) =>
+          each.stop(),
+        ),
       );
     },
   };

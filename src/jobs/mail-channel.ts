@@ -4,7 +4,8 @@ import { MailRefused, type MailTransport } from '../outbound/mail-transport.ts';
 import type { OutboxRow } from '../repositories/outbox/outbox.ts';
 import type { Store } from '../repositories/store.ts';
 import { type MailComposition, mailDeadline } from './mail-composition.ts';
-import type { Channel, Failure } from './outbox.ts';
+import type { Channel, Failure } from './channel.ts';
+import { outboxQueue } from './outbox.ts';
 
 export interface MailChannelOptions {
   store: Store;
@@ -13,8 +14,8 @@ export interface MailChannelOptions {
   logger: Logger;
 }
 
-export function mailChannel({ store, composition, transport, logger }: MailChannelOptions): Channel {
-  async function deliver(row: OutboxRow): Promise<Omit<Failure, 'row'> | undefined> {
+export function mailChannel({ store, composition, transport, logger }: MailChannelOptions): Channel<OutboxRow> {
+  async function deliver(row: OutboxRow): Promise<Omit<Failure<OutboxRow>, 'row'> | undefined> {
     const fanOut = composition.fanOutOf(row);
     if (fanOut) {
       await store.transaction(async (repositories) => {
@@ -57,10 +58,7 @@ export function mailChannel({ store, composition, transport, logger }: MailChann
 
   return {
     name: 'mail',
-    parallel: 4,
-    batch: 1,
-    lease: 90,
-    deadline: mailDeadline,
+    queue: outboxQueue(store, { name: 'mail', parallel: 4, batch: 1, lease: 90, deadline: mailDeadline }),
     async handle([row]) {
       const failure = await deliver(row!);
       return failure ? [{ row: row!, ...failure }] : [];
