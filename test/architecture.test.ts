@@ -65,6 +65,10 @@ interface Source {
 /** A second response would follow the first, and what fails in the first would be an error of the request (reports B3). */
 const awaitedReply = /\bawait (?:reply|pages|admin)\.(?:send|redirect|refuse)\(/;
 
+/** Parameters that only requests of OAuth have: the pages of a sign-in serve every protocol, and read those that `StoredRequest` names. */
+const ofOneProtocol =
+  /\b(response_type|response_mode|code_challenge|code_verifier|nonce|request_uri|acr_values|id_token(_hint)?|grant_types?|authorization_code|redirect_uris)\b/;
+
 /** The pages of administrators, and the two files that give each page its operations. */
 const ofPages = /^admin\/(console|registration-approval)\//;
 const sessionOfConsole = ['admin/console/admin-session.ts', 'admin/registration-approval/routes.ts'];
@@ -89,6 +93,8 @@ function violations(sources: readonly Source[]): string[] {
     }
     if (/^(domain|rules)\/[^/]+$/.test(file))
       found.push(`${file} is a loose file: it belongs in a folder of its subject`);
+    const ofOauth = file.startsWith('interaction/') && ofOneProtocol.exec(codeOf(text))?.[0];
+    if (ofOauth) found.push(`${file} knows ${ofOauth}: only the relying party of a protocol does`);
     if (/\bprocess\.env\b/.test(text) && file !== 'config.ts')
       found.push(`${file} reads process.env: only config.ts does`);
     if (
@@ -329,6 +335,7 @@ test.each([
   ],
   ['admin/console/users/routes.ts', 'const user = await options.store.users.find(sub);', 'past the operations'],
   ['admin/console/users/routes.ts', 'const { administration } = options.operationContext;', 'past the operations'],
+  ['interaction/flow.ts', `const mode = stored.parameters['response_mode'];`, 'knows response_mode'],
   ['protocol/token/routes.ts', 'const text = `SELECT * FROM clients WHERE client_id = 1`;', 'holds SQL'],
 ])('a planted fault in %s is found: %s (architecture, directions)', (file, line, reason) => {
   expect(violations([{ file, text: `// A planted fault.\n${line}\n` }]).join('\n')).toContain(reason);

@@ -5,7 +5,7 @@ import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
-import { admitsUsers } from '../../interaction/redirect-check.ts';
+import { admitsUsers } from '../../rules/clients/redirect-addresses.ts';
 import { decide, type NextStep } from '../../interaction/next-step.ts';
 import type { SecondStep } from '../../interaction/second-step.ts';
 import { signInPath } from '../../interaction/sign-in.ts';

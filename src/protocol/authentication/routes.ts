@@ -11,7 +11,7 @@ import type { Client } from '../../repositories/clients/clients.ts';
 import type { Config } from '../../config.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { InteractionFlow } from '../../interaction/relying-party.ts';
-import { addressFacts, redirectHint, redirectUriAllowed } from '../../interaction/redirect-check.ts';
+import { addressFacts, redirectHint, redirectUriAllowed } from '../../rules/clients/redirect-addresses.ts';
 import { continuationPath } from '../../interaction/sign-in.ts';
 
 /** The parameters of the short form. */

@@ -5,7 +5,7 @@ import { isFramed } from '../../browser/cookies.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
 import type { Asked, Asker, ClientDocuments } from '../../domain/client-documents/client-documents.ts';
-import { registeredUri } from '../../interaction/redirect-check.ts';
+import { registeredUri } from '../../rules/clients/redirect-addresses.ts';
 import { documentName } from '../../oauth/client-document.ts';
 import { accountView, type PageResponses } from '../../pages/page-response.ts';
 import type { Pages } from '../../pages/views/index.ts';

@@ -2,7 +2,7 @@
 import type { ErrorCode } from '../../oauth/errors.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import { RequestObjectRefused } from '../../tokens/request-object.ts';
-import { redirectUriAllowed } from '../../interaction/redirect-check.ts';
+import { redirectUriAllowed } from '../../rules/clients/redirect-addresses.ts';
 import type { VerificationContext } from './verification-context.ts';
 
 export interface EffectiveRequest {

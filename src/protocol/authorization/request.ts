@@ -6,7 +6,7 @@ import {
   redirectHint,
   redirectUriAllowed,
   registeredUri,
-} from '../../interaction/redirect-check.ts';
+} from '../../rules/clients/redirect-addresses.ts';
 import { maxClientId } from '../../oauth/client-document.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
-import { admitsUsers } from '../../interaction/redirect-check.ts';
+import { admitsUsers } from '../../rules/clients/redirect-addresses.ts';
 import { invalidScope, OAuthError, proofReused, unauthorizedClient } from '../../oauth/errors.ts';
 import { deviceGrant, grantTypeOf, isOffered } from '../../oauth/registrable-values.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';

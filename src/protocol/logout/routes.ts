@@ -8,7 +8,7 @@ import { accountView, clientView, type PageResponses } from '../../pages/page-re
 import { readParameters, singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
-import { addressFacts } from '../../interaction/redirect-check.ts';
+import { addressFacts } from '../../rules/clients/redirect-addresses.ts';
 import { invalidRequest, OAuthError, type RefusalFacts } from '../../oauth/errors.ts';
 import { withQuery } from '../../oauth/redirect-uri.ts';
 import type { Client } from '../../repositories/clients/clients.ts';

@@ -1,10 +1,17 @@
 // Checks that a client is registered for a redirect URI.
-import { registeredRedirectUri } from '../oauth/redirect-uri.ts';
-import { consoleClientId } from '../rules/clients/console-client.ts';
-import { displayName } from '../oauth/client-metadata.ts';
-import type { RefusalFacts } from '../oauth/errors.ts';
-import { shownAddress, shownText } from '../oauth/shown-address.ts';
-import type { Client } from '../repositories/clients/clients.ts';
+import { registeredRedirectUri } from '../../oauth/redirect-uri.ts';
+import { consoleClientId } from './console-client.ts';
+import { type ClientMetadata, displayName } from '../../oauth/client-metadata.ts';
+import type { RefusalFacts } from '../../oauth/errors.ts';
+import { shownAddress, shownText } from '../../oauth/shown-address.ts';
+
+/** A client, as far as these rules ask. */
+interface Client {
+  clientId: string;
+  status: 'enabled' | 'disabled';
+  documentGone: boolean;
+  metadata: ClientMetadata;
+}
 
 /** Whether users can authorize the client: it is enabled, and its document, if it has one, exists. */
 export function admitsUsers(client: Client): boolean {
