@@ -1,0 +1,68 @@
+// Runs what tests more than a test run does, one program after another, and prints what each came to.
+//
+//   npm run walks                     all of them, in about two hours
+//   npm run walks -- fuzz pages       some of them
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+
+/** How many generated requests, and how many kills. */
+const many = { FUZZ_RUNS: '500', FUZZ_SEED: String(Date.now() % 1_000_000), KILL_ROUNDS: '20' };
+
+interface Walk {
+  name: string;
+  says: string;
+  /** The arguments of Node. */
+  command: readonly string[];
+  environment?: Record<string, string>;
+}
+
+const tests = ['test/run.ts'];
+const walks: readonly Walk[] = [
+  { name: 'fuzz', says: 'generated requests to every route', command: [...tests, 'test/fuzz'] },
+  { name: 'kill', says: 'kills of the service and the database', command: [...tests, 'test/processes/kill'] },
+  {
+    name: 'pages',
+    says: 'the console and the account pages by keyboard, in each language at each size',
+    command: [...tests, 'test/flows/console', 'test/flows/account'],
+    environment: { WALKS: 'all' },
+  },
+  {
+    name: 'connections',
+    says: 'sign-ins by connections, in each language, with a picture of each page in WALK_PICTURES',
+    command: [...tests, 'connection.browser', 'directory.browser', 'hostile-provider', 'active-directory'],
+    environment: { WALKS: 'all' },
+  },
+  {
+    name: 'relying-parties',
+    says: 'every relying party, also those that are downloaded',
+    command: ['test/relying-parties/run.ts'],
+  },
+  { name: 'faults', says: 'databases that are killed, frozen and failed over', command: ['test/faults/run.ts'] },
+];
+
+const chosen = process.argv.slice(2);
+const unknown = chosen.filter((name) => !walks.some((walk) => walk.name === name));
+if (unknown.length > 0) {
+  console.error(`There is no walk ${unknown.join(', ')}. Name some of: ${walks.map(({ name }) => name).join(', ')}.`);
+  process.exit(2);
+}
+const rows = walks
+  .filter(({ name }) => chosen.length === 0 || chosen.includes(name))
+  .map(({ name, says, command, environment }) => {
+    console.log(`\n== ${name}: ${says}`);
+    const begin = performance.now();
+    const { status } = spawnSync(process.execPath, command, {
+      cwd: join(import.meta.dirname, '..'),
+      env: { CHROMIUM: '/usr/bin/chromium', ...many, ...process.env, ...environment },
+      stdio: 'inherit',
+    });
+    return {
+      name,
+      result: status === 0 ? 'passed' : `failed (${status})`,
+      minutes: (performance.now() - begin) / 60_000,
+    };
+  });
+console.log(`\nThe seed of the generated requests was ${process.env['FUZZ_SEED'] ?? many.FUZZ_SEED}.`);
+for (const { name, result, minutes } of rows)
+  console.log(`${name.padEnd(16)} ${result.padEnd(12)} ${minutes.toFixed(1)} min`);
+process.exitCode = rows.every(({ result }) => result === 'passed') ? 0 : 1;
