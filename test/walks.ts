@@ -22,8 +22,8 @@ const walks: readonly Walk[] = [
   { name: 'kill', says: 'kills of the service and the database', command: [...tests, 'test/processes/kill'] },
   {
     name: 'pages',
-    says: 'the console and the account pages by keyboard, in each language at each size',
-    command: [...tests, 'test/flows/console', 'test/flows/account'],
+    says: 'every page with the longest words; the console and the account pages by keyboard, in each language at each size',
+    command: [...tests, 'test/pages/pages.browser', 'test/flows/console', 'test/flows/account', 'test/flows/chooser'],
     environment: { WALKS: 'all' },
   },
   {

@@ -4,7 +4,7 @@ import { type TOTP, URI } from 'otpauth';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
-import { keyboard, walks } from '../helpers/keyboard.ts';
+import { keyboard, walksAt } from '../helpers/keyboard.ts';
 import { MailServer } from '../helpers/mail-server.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
@@ -32,7 +32,7 @@ afterAll(async () => {
   await mail.stop();
 });
 
-describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
+describe.each(walksAt('telephone'))('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
   browserTest(
     'a user opens an account, maintains its profile, address, password, second factors, passkeys, sessions and grants, and deletes it (WCAG 2.1.1)',
     async () => {

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
-import { keyboard, walks } from '../helpers/keyboard.ts';
+import { keyboard, walksAt } from '../helpers/keyboard.ts';
 import { createMailBed } from '../helpers/mail-bed.ts';
 import { bringAxe, faultsOf } from '../helpers/page-inspection.ts';
 import type { TestClient, TestService, TestUser } from '../helpers/service.ts';
@@ -46,7 +46,7 @@ async function announced(page: Page): Promise<string[]> {
   return [...controls].map(([, control]) => control!);
 }
 
-describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
+describe.each(walksAt('telephone'))('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
   const open = async () => {
     const context = await browser!.newContext({ locale, colorScheme, viewport: { width, height: 740 } });
     await bringAxe(context);

@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { call } from '../helpers/grants.ts';
-import { keyboard, walks } from '../helpers/keyboard.ts';
+import { keyboard, walksAt } from '../helpers/keyboard.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 let service: TestService;
@@ -18,7 +18,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
+describe.each(walksAt('desktop'))('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
   browserTest(
     'an administrator signs in, approves a registration, creates a client, searches a user, disables and changes the account, creates another, imports and exports users, ends sessions, rotates keys and reads the events of all this (WCAG 2.1.1)',
     async () => {

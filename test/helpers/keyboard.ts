@@ -50,21 +50,13 @@ export function keyboard(page: Page) {
   };
 }
 
-const desktop = 1280; // pixels
-const telephone = 360;
+const widths = { desktop: 1280, telephone: 360 }; // pixels
 
-/** The walks of a test run: two that differ in everything, and with WALKS=all each language at each size, in light and in dark. */
-export const walks =
+/** The walks of a test run: one user at one device. With WALKS=all users in each language walk at each size, in light and in dark. */
+export const walksAt = (device: keyof typeof widths) =>
   process.env.WALKS === 'all'
-    ? ([
-        { locale: 'en', width: desktop, colorScheme: 'light' },
-        { locale: 'en', width: telephone, colorScheme: 'dark' },
-        { locale: 'de', width: desktop, colorScheme: 'light' },
-        { locale: 'de', width: telephone, colorScheme: 'dark' },
-        { locale: 'ar', width: desktop, colorScheme: 'dark' },
-        { locale: 'ar', width: telephone, colorScheme: 'light' },
-      ] as const)
-    : ([
-        { locale: 'en', width: desktop, colorScheme: 'light' },
-        { locale: 'ar', width: telephone, colorScheme: 'light' },
-      ] as const);
+    ? ['en', 'de', 'ar'].flatMap((locale) => [
+        { locale, width: widths.desktop, colorScheme: locale === 'ar' ? 'dark' : 'light' } as const,
+        { locale, width: widths.telephone, colorScheme: locale === 'ar' ? 'light' : 'dark' } as const,
+      ])
+    : [{ locale: device === 'desktop' ? 'en' : 'ar', width: widths[device], colorScheme: 'light' } as const];
