@@ -36,7 +36,7 @@ async function main({ service, settings, connection, stops }: Bed): Promise<void
   );
   for (const { id } of [lost, kept]) {
     await sql.query(
-      `INSERT INTO grants (sub, client_id, scope) SELECT sub, $1, '{openid}' FROM users WHERE groups = '{hands}'`,
+      `INSERT INTO grants (sub, client_id, granted) SELECT sub, $1, '{"scope": ["openid"], "claims": [], "resources": {}}' FROM users WHERE groups = '{hands}'`,
       [id],
     );
     await sql.query(

@@ -141,8 +141,8 @@ function things(amounts: Amounts): Filling[] {
     {
       table: 'grants',
       inserts: [
-        `INSERT INTO grants (sub, client_id, scope)
-       SELECT 'u' || 1 + i % ${amounts.users}, 'client-' || 1 + i * 13 % ${amounts.clients}, '{openid,profile}' FROM ${of('grants')} ON CONFLICT DO NOTHING`,
+        `INSERT INTO grants (sub, client_id, granted)
+       SELECT 'u' || 1 + i % ${amounts.users}, 'client-' || 1 + i * 13 % ${amounts.clients}, '{"scope": ["openid", "profile"], "claims": [], "resources": {}}' FROM ${of('grants')} ON CONFLICT DO NOTHING`,
       ],
     },
     {

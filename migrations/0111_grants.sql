@@ -2,15 +2,14 @@
 CREATE TABLE grants (
   sub text NOT NULL REFERENCES users ON DELETE CASCADE,
   client_id text NOT NULL REFERENCES clients ON DELETE CASCADE,
-  scope text[] NOT NULL,
-  -- single claims beside those of the scopes (OpenID Connect Core 5.5)
-  claims text[] NOT NULL DEFAULT '{}',
-  -- the granted scope values of each resource, by its id (RFC 8707)
-  resources jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(resources) = 'object'),
+  -- `scope`, single `claims` beside those of the scopes (OpenID Connect Core 5.5), and the scope values of each resource by its id in `resources` (RFC 8707)
+  granted jsonb NOT NULL,
   redirect_uris text[] NOT NULL DEFAULT '{}',
   created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', now()),
   updated_at timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (sub, client_id)
+  PRIMARY KEY (sub, client_id),
+  CONSTRAINT grants_granted CHECK (
+    (jsonb_typeof(granted -> 'scope') = 'array' AND jsonb_typeof(granted -> 'claims') = 'array' AND jsonb_typeof(granted -> 'resources') = 'object') IS TRUE)
 );
 CREATE INDEX grants_client ON grants (client_id);
 CREATE TRIGGER grants_effects AFTER DELETE ON grants FOR EACH ROW EXECUTE FUNCTION grant_effects();

@@ -19,6 +19,12 @@ ALTER TABLE device_authorizations DROP CONSTRAINT device_authorizations_cnf, ALT
 ALTER DOMAIN digest ADD CONSTRAINT digest_length CHECK (octet_length(VALUE) = 32);
 ALTER DOMAIN confirmation ADD CONSTRAINT confirmation_key CHECK (VALUE IS NULL OR is_confirmation(VALUE));
 
+-- What a user granted to a client becomes one value.
+ALTER TABLE grants ADD COLUMN granted jsonb;
+UPDATE grants SET granted = jsonb_build_object('scope', scope, 'claims', claims, 'resources', resources);
+ALTER TABLE grants ALTER COLUMN granted SET NOT NULL, DROP COLUMN scope, DROP COLUMN claims, DROP COLUMN resources, ADD CONSTRAINT grants_granted CHECK (
+  (jsonb_typeof(granted -> 'scope') = 'array' AND jsonb_typeof(granted -> 'claims') = 'array' AND jsonb_typeof(granted -> 'resources') = 'object') IS TRUE);
+
 CREATE TABLE schema_functions (
   name text PRIMARY KEY,
   digest text NOT NULL,

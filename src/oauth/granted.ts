@@ -9,7 +9,7 @@ export interface Granted {
   readonly claims: readonly string[];
   /** The scope values of each resource, by its id. */
   readonly resources: Readonly<Record<string, readonly string[]>>;
-  /** Authorization details (RFC 9396 2), each as a whole. No request has any yet, and no table stores them. */
+  /** Authorization details (RFC 9396 2), each as a whole. No request has any yet. */
   readonly details?: readonly Readonly<Record<string, unknown>>[];
 }
 

@@ -30,7 +30,9 @@ const isQuestion = (page: Page) => page.status === 200 && page.body.includes('id
 const isIssued = (page: Page) => page.location !== undefined && 'code' in responseParameters(page);
 
 async function grantsOf(client: TestClient): Promise<{ sub: string; scope: string[] }[]> {
-  return service.database.sql('SELECT sub, scope FROM grants WHERE client_id = $1', [client.clientId]);
+  return service.database.sql(`SELECT sub, granted -> 'scope' AS scope FROM grants WHERE client_id = $1`, [
+    client.clientId,
+  ]);
 }
 
 test('the date of the last change is written in the language of the page (security R11)', async () => {

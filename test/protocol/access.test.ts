@@ -286,7 +286,7 @@ describe('the loss of access', () => {
     await sql(
       `WITH made AS (
          INSERT INTO users (username, groups) SELECT 'hand ' || n, '{hands}' FROM generate_series(1, 10000) AS n RETURNING sub),
-       granted AS (INSERT INTO grants (sub, client_id, scope) SELECT sub, $1, '{openid}' FROM made),
+       granted AS (INSERT INTO grants (sub, client_id, granted) SELECT sub, $1, '{"scope": ["openid"], "claims": [], "resources": {}}' FROM made),
        begun AS (
          INSERT INTO sessions (token_hash, sid, sub, amr, idle_expires_at, expires_at)
          SELECT sha256(sub::bytea), 'sid ' || sub, sub, '{pwd}', now() + interval '1 hour', now() + interval '1 hour' FROM made RETURNING id, sid, sub),

@@ -318,7 +318,8 @@ describe('what a client may ask for (security R12)', () => {
       'the grant',
       (_uri, sub) =>
         service.database.sql(
-          `UPDATE grants SET resources = (SELECT jsonb_object_agg(key, value - 'ledger.write') FROM jsonb_each(resources)) WHERE sub = $1`,
+          `UPDATE grants SET granted = jsonb_set(granted, '{resources}', (SELECT jsonb_object_agg(key, value - 'ledger.write') FROM jsonb_each(granted -> 'resources')))
+            WHERE sub = $1`,
           [sub],
         ),
     ],

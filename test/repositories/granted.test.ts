@@ -10,15 +10,17 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const some = (values: string[]) => fc.subarray(values);
+const some = <Value>(values: Value[]) => fc.subarray(values);
 const granted: fc.Arbitrary<Granted> = fc.record({
   scope: some(['openid', 'email', 'profile']),
   claims: some(['birthdate', 'nickname']),
   resources: fc.dictionary(fc.constantFrom('notes', 'mail'), fc.subarray(['read', 'write'], { minLength: 1 }), {
     noNullPrototype: true,
   }),
+  details: some([{ type: 'payment', amount: '1' }, { type: 'payment', amount: '2' }, { type: 'account' }]),
 });
-const sorted = ({ scope, claims, resources }: Granted): Granted => ({
+const sorted = ({ scope, claims, resources, details = [] }: Granted): Granted => ({
+  details: details.toSorted((one, other) => JSON.stringify(one).localeCompare(JSON.stringify(other))),
   scope: scope.toSorted(),
   claims: claims.toSorted(),
   resources: Object.fromEntries(

@@ -77,7 +77,7 @@ test('the stored function issues exactly where the rule says yes, in any state o
          UPDATE sessions SET idle_expires_at = now() + interval '1 hour' * ${now.session === 'idle' ? -1 : 1} WHERE id = ${own};
          UPDATE sign_in_failures SET held_until = ${now.paused ? "now() + interval '1 hour'" : "'-infinity'"} WHERE sub = '${sub}';
          DELETE FROM grants WHERE sub = '${sub}';
-         ${now.consent ? `INSERT INTO grants (sub, client_id, scope) VALUES ('${sub}', '${clientId}', '{openid}');` : ''}
+         ${now.consent ? `INSERT INTO grants (sub, client_id, granted) VALUES ('${sub}', '${clientId}', '{"scope": ["openid"], "claims": [], "resources": {}}');` : ''}
          COMMIT`,
       );
       const asked = now.address !== 'unasked';

@@ -79,11 +79,10 @@ test('a response is issued or refused, and ends older codes, as the rule says (s
     fc.asyncProperty(stored, request, async ({ codes: count, ...state }, { isStored, ...asked }) => {
       await sql('DELETE FROM grants WHERE client_id = $1', [clientId]);
       if (state.grant)
-        await sql(`INSERT INTO grants (sub, client_id, scope, claims, redirect_uris) VALUES ($1, $2, $3, $4, '{}')`, [
+        await sql('INSERT INTO grants (sub, client_id, granted) VALUES ($1, $2, $3)', [
           sub,
           clientId,
-          state.grant.scope,
-          state.grant.claims,
+          { ...state.grant, resources: {} },
         ]);
       const sessionId = await storeSession(sub, state.live, state.ages);
       const codes = Array.from({ length: count }, () => randomBytes(32));

@@ -249,7 +249,10 @@ test('a refresh token is exchanged, refused or ends its client session as the ru
         `UPDATE clients SET metadata = metadata || jsonb_build_object('scope', $2::text) WHERE client_id = $1`,
         [client.clientId, token.registered.join(' ')],
       );
-      await sql('UPDATE grants SET scope = $2 WHERE client_id = $1', [client.clientId, token.consented]);
+      await sql(
+        `UPDATE grants SET granted = jsonb_set(granted, '{scope}', to_jsonb($2::text[])) WHERE client_id = $1`,
+        [client.clientId, token.consented],
+      );
       const id = await clientSession({ ...token, line: token.isOfEndedLine ? randomBytes(32) : undefined });
       const [tokenHash, accessTokenHash] = [randomBytes(32), randomBytes(32)];
       await sql(

@@ -133,9 +133,9 @@ export interface AccountPages {
     grants: {
       clientId: string;
       name: string;
-      scopes: string[];
+      scopes: readonly string[];
       apis: ApiView[];
-      claims?: string[];
+      claims?: readonly string[];
       since: Date;
       /** Each value as JSON; for a long one only its size in bytes. */
       settings: { key: string; value?: string; size: number }[];

@@ -65,7 +65,7 @@ async function clientAccess(
   // the answer is the same for a user who does not exist, is disabled, may not use the client, or has granted nothing
   if (!user || !grant || mayUse(user, client) !== 'yes')
     throw accessDenied('there is no such user with a grant to this client');
-  return { variant: 'client', clientId: client.clientId, user, subject: sub, scopes: grant.scope };
+  return { variant: 'client', clientId: client.clientId, user, subject: sub, scopes: [...grant.scope] };
 }
 
 /** The UMA-profile variant: a client-session handle, or an access token with the same scopes. */

@@ -7,15 +7,13 @@ import type { Page } from './client-listing.ts';
 
 export interface Grant extends Granted {
   clientId: string;
-  scope: string[];
-  claims: string[];
   redirectUris: string[];
   createdAt: Date;
   clientName: string;
 }
 
 /** What a request is compared with. */
-export type GrantParts = Pick<Grant, 'scope' | 'claims' | 'redirectUris' | 'resources'>;
+export type GrantParts = Granted & Pick<Grant, 'redirectUris'>;
 
 /** A grant with the names of its resources. */
 export interface ListedGrant extends Grant {
@@ -29,10 +27,8 @@ export interface ListedGrant extends Grant {
 
 interface Row {
   client_id: string;
-  scope: string[];
-  claims: string[];
+  granted: Granted;
   redirect_uris: string[];
-  resources: Granted['resources'];
   created_at: Date;
   client_name: string;
   apis: { id: string; resource: string; name: string; scopes: ResourceScopes }[] | null;
@@ -41,17 +37,17 @@ interface Row {
 const find = batchedStatement(
   'read',
   'grants.find',
-  'SELECT scope, claims, redirect_uris, resources FROM grants WHERE sub = $1 AND client_id = $2',
+  'SELECT granted, redirect_uris FROM grants WHERE sub = $1 AND client_id = $2',
 );
 const united = storedFunction(new URL('united.sql', import.meta.url));
 const addToGrant = storedFunction(new URL('add_to_grant.sql', import.meta.url), [united]);
 const add = statement('grants.add', `SELECT ${addToGrant.name}($1, $2, $3, $4)`);
 const list = statement(
   'grants.list',
-  `SELECT g.client_id, g.scope, g.claims, g.redirect_uris, g.resources, g.created_at, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name,
-          CASE WHEN g.resources <> '{}' THEN (
+  `SELECT g.client_id, g.granted, g.redirect_uris, g.created_at, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name,
+          CASE WHEN g.granted -> 'resources' <> '{}' THEN (
             SELECT jsonb_agg(jsonb_build_object('id', r.id, 'resource', r.resource, 'name', r.name, 'scopes', r.scopes) ORDER BY r.name, r.id)
-              FROM resources r WHERE g.resources ? r.id) END AS apis
+              FROM resources r WHERE g.granted -> 'resources' ? r.id) END AS apis
      FROM grants g JOIN clients c USING (client_id) WHERE g.sub = $1 AND ($2::timestamptz IS NULL OR (g.created_at, g.client_id) < ($2, $3))
     ORDER BY g.created_at DESC, g.client_id DESC LIMIT $4`,
 );
@@ -63,35 +59,24 @@ const withdraw = statement(
 export function grantsRepository(sql: Sql) {
   return {
     async find(sub: string, clientId: string): Promise<GrantParts | undefined> {
-      const [row] = await sql.query<Pick<Row, 'scope' | 'claims' | 'redirect_uris' | 'resources'>>(find, [
-        sub,
-        clientId,
-      ]);
-      const { scope, claims, redirect_uris: redirectUris, resources } = row ?? {};
-      return row && ({ scope, claims, redirectUris, resources } as GrantParts);
+      const [row] = await sql.query<Pick<Row, 'granted' | 'redirect_uris'>>(find, [sub, clientId]);
+      return row && { ...row.granted, redirectUris: row.redirect_uris };
     },
     /** Adds to what a user has granted to a client. @param redirectUri of the request, if it had one */
-    async add(
-      sub: string,
-      clientId: string,
-      { scope, claims, resources }: Granted,
-      redirectUri: string | undefined,
-    ): Promise<void> {
-      await sql.query(add, [sub, clientId, { scope, claims, resources }, redirectUri]);
+    async add(sub: string, clientId: string, added: Granted, redirectUri: string | undefined): Promise<void> {
+      await sql.query(add, [sub, clientId, added, redirectUri]);
     },
     async list(sub: string, page: Page = { limit: 200, after: undefined }): Promise<ListedGrant[]> {
       const rows = await sql.query<Row>(list, [sub, page.after?.at, page.after?.id, page.limit]);
       return rows.map((row) => ({
         clientId: row.client_id,
-        scope: row.scope,
-        claims: row.claims,
+        ...row.granted,
         redirectUris: row.redirect_uris,
-        resources: row.resources,
         apis: (row.apis ?? []).map(({ id, resource, name, scopes }) => ({
           resource,
           name,
           scopes,
-          scope: row.resources[id]!,
+          scope: row.granted.resources[id]!,
         })),
         createdAt: row.created_at,
         clientName: row.client_name,

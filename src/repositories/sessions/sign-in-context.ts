@@ -6,6 +6,7 @@ import {
   type RequestRow,
   toAuthorizationRequest,
 } from '../authorization-requests/authorization-requests.ts';
+import type { Granted } from '../../oauth/granted.ts';
 import type { GrantParts } from '../clients/grants.ts';
 import { batchedSelect } from '../batched-select.ts';
 import { foundSession, type Session, type SessionRow, toSession } from './sessions.ts';
@@ -36,10 +37,8 @@ interface Row extends SessionRow {
   decision: RequestRow['decision'];
   decided_sub: string | null;
   requested_at: Date;
-  granted_scope: string[] | null;
-  granted_claims: string[];
+  granted: Granted | null;
   redirect_uris: string[];
-  granted_resources: GrantParts['resources'];
 }
 
 const find = batchedSelect(
@@ -52,8 +51,7 @@ const find = batchedSelect(
     browserHash,
     clientId,
   ) => `SELECT s.*, r.client_id AS requested_of, r.endpoint, r.parameters, r.problem, r.decision, r.decided_sub, r.created_at AS requested_at,
-          g.scope AS granted_scope, g.claims AS granted_claims, g.redirect_uris,
-          g.resources AS granted_resources
+          g.granted, g.redirect_uris
      FROM (VALUES (true)) AS visit (here)
      LEFT JOIN authorization_requests r ON r.id_hash = ${requestHash} AND r.browser_hash = ${browserHash} AND r.expires_at > now()
      LEFT JOIN (${foundSession(tokenHash, idleLifetime)}) s ON true
@@ -76,22 +74,14 @@ export function signInContextsRepository(sql: Sql) {
         return { session: undefined, pending: request && toAuthorizationRequest(request), grant: undefined };
       }
       const [row] = await sql.query<Row>(find, [tokenHash, idleLifetime, requestHash, browserHash, clientId]);
-      const { requested_of, requested_at, granted_scope, granted_claims, granted_resources, redirect_uris } = row!;
+      const { requested_of, requested_at, granted, redirect_uris: redirectUris } = row!;
       return {
         session: row!.session_id === null ? undefined : toSession(row!),
         pending:
           requested_of === null
             ? undefined
             : toAuthorizationRequest({ ...row!, client_id: requested_of, created_at: requested_at }),
-        grant:
-          granted_scope === null
-            ? undefined
-            : {
-                scope: granted_scope,
-                claims: granted_claims,
-                redirectUris: redirect_uris,
-                resources: granted_resources,
-              },
+        grant: granted === null ? undefined : { ...granted, redirectUris },
       };
     },
   };

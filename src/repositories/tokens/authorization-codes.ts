@@ -5,6 +5,7 @@ import { storedFunction } from '../../database/stored-functions.ts';
 import type { ResponseRefusal } from '../../oauth/authorization-response.ts';
 import type { Subject } from '../../rules/claims/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
+import type { Granted } from '../../oauth/granted.ts';
 import type { Audience } from '../../oauth/own-resource.ts';
 import type { RedemptionFailure, RedemptionRequest } from '../../oauth/code-redemption.ts';
 import { confirmationOf } from '../confirmation.ts';
@@ -171,6 +172,17 @@ const redeem = batchedCall('authorization_codes.redeem', {
   locks: '(SELECT client_session_id FROM authorization_codes WHERE code_hash = value_1)',
 });
 
+/** What the grant must have, so that the response may be issued. */
+function grantedTo({ scope, claims, resources }: Pick<NewResponse, 'scope' | 'claims' | 'resources'>): Granted {
+  return {
+    scope: scope.filter((value) => !resources.some((resource) => resource.scope.includes(value))),
+    claims,
+    resources: Object.fromEntries(
+      resources.flatMap(({ id, scope: values }) => (id === undefined || values.length === 0 ? [] : [[id, values]])),
+    ),
+  };
+}
+
 export function authorizationCodesRepository(sql: Sql) {
   return {
     /** Issues a response with its client session, at the database's time. The decision and its effects are one statement. */
@@ -182,15 +194,7 @@ export function authorizationCodesRepository(sql: Sql) {
             session: response.sessionId,
             client_id: response.clientId,
             client_version: response.clientVersion,
-            scope: response.scope
-              .filter((value) => !response.resources.some(({ scope }) => scope.includes(value)))
-              .join(' '),
-            resources: Object.fromEntries(
-              response.resources.flatMap(({ id, scope }) =>
-                id === undefined || scope.length === 0 ? [] : [[id, scope]],
-              ),
-            ),
-            claims: response.claims,
+            granted: grantedTo(response),
             max_per_minute: response.maxPerMinute,
             acts_at: actsAt(response.address),
           },

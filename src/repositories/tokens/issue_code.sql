@@ -3,8 +3,7 @@
 -- It also locks the grant: a withdrawal either waits and ends what is issued here, or was earlier. `refusal` is NULL if the response was issued. A test
 -- compares it with decideResponse() in src/oauth/authorization-response.ts.
 --   expected: request (hash in hex; null for a request that was not stored), session, client_id, client_version,
---     scope (as in RFC 6749 3.3, without that of resources), resources (scope values by id), claims (an array), max_per_minute,
---     acts_at (as for may_issue())
+--     granted (what the grant must have, in its form), max_per_minute, acts_at (as for may_issue())
 --   issue: code, access_token (hashes in hex, each may be null), scope, subject, offline, nonce, audience, resources, requested, redirect_uri, code_challenge, max_codes,
 --     code_seconds, access_seconds, client_session_seconds, code_cnf (the key by which the code must be redeemed)
 CREATE FUNCTION {{issue_code}}(expected jsonb, issue jsonb, OUT refusal text, OUT issued_at timestamptz) LANGUAGE plpgsql AS $$
@@ -39,8 +38,7 @@ BEGIN
   SELECT f.epoch INTO facts
     FROM {{may_issue}}(issuing.sub, issuing_client, NULL, issuing_session, false, true, issuing.connection_id,
                        expected ->> 'acts_at') AS f
-   WHERE f.version = (expected -> 'client_version')::integer AND f.consented @> string_to_array(expected ->> 'scope', ' ')
-     AND f.consented_resources @> (expected -> 'resources') AND to_jsonb(f.consented_claims) @> (expected -> 'claims');
+   WHERE f.version = (expected -> 'client_version')::integer AND f.granted @> (expected -> 'granted');
   IF NOT FOUND THEN
     refusal := 'ended';
     RETURN;

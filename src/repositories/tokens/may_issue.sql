@@ -9,9 +9,8 @@
 --   acts_at: the address of the browser or client that acts, and '' for an unknown one; null where the networks of the client are not asked
 CREATE FUNCTION {{may_issue}}(
   of_user text, of_client text, at_epoch integer, in_session bigint, is_offline boolean, in_known_browser boolean, came_by text, acts_at text
-) RETURNS TABLE (epoch integer, version integer, registered text[], consented text[], consented_resources jsonb, consented_claims text[],
-                 session_end timestamptz) LANGUAGE sql STABLE AS $$
-  SELECT c.epoch, c.version, string_to_array(c.metadata ->> 'scope', ' '), g.scope, g.resources, g.claims, s.expires_at
+) RETURNS TABLE (epoch integer, version integer, registered text[], granted jsonb, session_end timestamptz) LANGUAGE sql STABLE AS $$
+  SELECT c.epoch, c.version, string_to_array(c.metadata ->> 'scope', ' '), g.granted, s.expires_at
     FROM clients c
     LEFT JOIN (users u
                JOIN grants g ON g.sub = u.sub AND g.client_id = of_client

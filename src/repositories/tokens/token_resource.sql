@@ -22,7 +22,7 @@ BEGIN
   END IF;
   IF chosen ? 'id' THEN
     SELECT jsonb_build_object(
-        'scope', coalesce(jsonb_agg(value) FILTER (WHERE r.scopes ? value AND g.resources -> r.id ? value
+        'scope', coalesce(jsonb_agg(value) FILTER (WHERE r.scopes ? value AND g.granted -> 'resources' -> r.id ? value
                                                AND (r.clients = 'approved' OR value = ANY (string_to_array(c.metadata ->> 'scope', ' ')))), '[]'),
         'seconds', CASE r.access_token_format WHEN 'jwt' THEN least(coalesce(r.access_token_lifetime, 300), 3600) ELSE r.access_token_lifetime END,
         -- the subject that the resource knows would be the same for two clients with pairwise subjects (RFC 9068 6)

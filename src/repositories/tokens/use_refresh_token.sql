@@ -47,7 +47,7 @@ BEGIN
     answer.failure := 'key';
     RETURN answer;
   END IF;
-  SELECT f.session_end, f.registered, f.consented INTO facts
+  SELECT f.session_end, f.registered, f.granted INTO facts
     FROM {{may_issue}}(client_session.sub, client_session.client_id, client_session.client_epoch, client_session.session_id, client_session.offline, true,
                        client_session.connection_id, expected ->> 'acts_at') AS f;
   IF NOT FOUND THEN
@@ -60,9 +60,9 @@ BEGIN
   END IF;
   -- the granted scope, limited to what registration and grant still allow (security R12)
   granted := string_to_array(client_session.scope, ' ');
-  IF (granted <@ facts.registered AND granted <@ facts.consented) IS NOT TRUE THEN
+  IF (granted <@ facts.registered AND facts.granted -> 'scope' ?& granted) IS NOT TRUE THEN
     granted := ARRAY(SELECT value FROM unnest(granted) WITH ORDINALITY AS granted_value (value, ordinal)
-                      WHERE (value = ANY (facts.registered) AND value = ANY (facts.consented)) OR coalesce(resource -> 'scope' ? value, false)
+                      WHERE (value = ANY (facts.registered) AND facts.granted -> 'scope' ? value) OR coalesce(resource -> 'scope' ? value, false)
                       ORDER BY ordinal);
   END IF;
   IF jsonb_typeof(expected -> 'scope') = 'array' THEN
