@@ -1,6 +1,8 @@
 // Lists every route of the service, so that a new route is a visible difference in this file.
 import Fastify from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { entityPlugins } from '../src/admin/admin.ts';
+import { entityRoutes } from './helpers/entities.ts';
 import { routesOf } from './helpers/route-map.ts';
 import { startTestService, type TestService } from './helpers/service.ts';
 
@@ -15,7 +17,7 @@ afterAll(async () => {
   await below?.stop();
 });
 
-const expected = [
+const listed = [
   'DELETE /admin/api/attributes/:attribute',
   'DELETE /admin/api/clients/:id',
   'DELETE /admin/api/clients/:id/roles/:role',
@@ -89,10 +91,6 @@ const expected = [
   'GET /admin/api/users/:sub/second-factors',
   'GET /admin/api/users/export',
   'GET /admin/appearance',
-  'GET /admin/attributes',
-  'GET /admin/attributes/:attribute',
-  'GET /admin/attributes/:attribute/delete',
-  'GET /admin/attributes/new',
   'GET /admin/audit',
   'GET /admin/audit/:id',
   'GET /admin/callback',
@@ -124,15 +122,6 @@ const expected = [
   'GET /admin/keys/rotate',
   'GET /admin/keys/withdraw',
   'GET /admin/registration',
-  'GET /admin/resources',
-  'GET /admin/resources/:resource',
-  'GET /admin/resources/:resource/delete',
-  'GET /admin/resources/:resource/edit',
-  'GET /admin/resources/new',
-  'GET /admin/scopes',
-  'GET /admin/scopes/:scope',
-  'GET /admin/scopes/:scope/delete',
-  'GET /admin/scopes/new',
   'GET /admin/search',
   'GET /admin/sessions',
   'GET /admin/sessions/end',
@@ -300,9 +289,6 @@ const expected = [
   'POST /admin/api/users/:sub/recovery-link',
   'POST /admin/api/users/import',
   'POST /admin/appearance',
-  'POST /admin/attributes/:attribute',
-  'POST /admin/attributes/:attribute/delete',
-  'POST /admin/attributes/new',
   'POST /admin/audit/export',
   'POST /admin/clients/:id/claims',
   'POST /admin/clients/:id/delete',
@@ -327,12 +313,6 @@ const expected = [
   'POST /admin/keys/rotate',
   'POST /admin/keys/withdraw',
   'POST /admin/registration',
-  'POST /admin/resources/:resource/delete',
-  'POST /admin/resources/:resource/edit',
-  'POST /admin/resources/new',
-  'POST /admin/scopes/:scope',
-  'POST /admin/scopes/:scope/delete',
-  'POST /admin/scopes/new',
   'POST /admin/sessions',
   'POST /admin/sessions/end',
   'POST /admin/settings/test-mail',
@@ -384,6 +364,8 @@ const expected = [
   'PUT /register/:clientId',
   'PUT /user/:sub/settings',
 ];
+/** The pages of entities follow from their declarations. */
+const expected = [...listed, ...entityPlugins.flatMap(({ of, hasPage }) => entityRoutes(of, hasPage))].sort();
 
 test('the service has exactly the routes of this list (architecture, route map)', () => {
   expect(routesOf(service.apps[0]!)).toEqual(expected);

@@ -1,7 +1,7 @@
-// Lists every route with valid values of its parameters, and the statuses that it may answer besides those for malformed requests.
+// Lists every route with valid values of its parameters, and the statuses that it may answer besides those for malformed requests. The routes of operations and entities follow from their declarations.
 import { deviceGrant } from '../../src/oauth/registrable-values.ts';
 import { createPages } from '../../src/pages/renderer.ts';
-import { adminRoutes } from './admin-routes.ts';
+import { adminRoutes, byAdministrator } from './admin-routes.ts';
 import { metadata, type Route } from './route.ts';
 
 const uri = 'https://rp.example.com/callback';
@@ -38,8 +38,6 @@ const clientCredentials = {
   'client_assertion?': ['@assertion'],
   'client_assertion_type?': ['urn:ietf:params:oauth:client-assertion-type:jwt-bearer'],
 };
-/** At the console; sometimes a user who is not an administrator. */
-const byAdministrator = ['@console', '@console', '@console', '@cookies'];
 const byCookie = ['@cookies', '@cookies', '@newcomer'];
 const asClient = { form: clientCredentials, authorization: ['@basic', '@basic', '@basic', '@machine', '@disabled'] };
 const asUser = {
@@ -276,35 +274,6 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [303, 403, 404],
   },
-  'GET /admin/attributes': { cookies: byAdministrator, statuses: [200, 303, 403] },
-  'GET /admin/attributes/new': { cookies: byAdministrator, statuses: [200, 303, 403] },
-  'GET /admin/attributes/:attribute': {
-    path: { attribute: ['department'] },
-    cookies: byAdministrator,
-    statuses: [200, 303, 403, 404],
-  },
-  'GET /admin/attributes/:attribute/delete': {
-    path: { attribute: ['department'] },
-    cookies: byAdministrator,
-    statuses: [200, 303, 403, 404],
-  },
-  'POST /admin/attributes/new': {
-    form: { name: ['department'], type: ['string'], 'label?': ['Department\n[de] Abteilung'], 'person?': ['read'] },
-    cookies: byAdministrator,
-    statuses: [303, 403],
-  },
-  'POST /admin/attributes/:attribute': {
-    path: { attribute: ['department'] },
-    form: { 'label?': ['Department'], 'choices?': ['a\nb'], 'max?': ['3'], 'unique?': ['true'] },
-    cookies: byAdministrator,
-    statuses: [303, 403, 404],
-  },
-  'POST /admin/attributes/:attribute/delete': {
-    path: { attribute: ['department'] },
-    form: { typed: ['department'] },
-    cookies: byAdministrator,
-    statuses: [303, 403, 404],
-  },
   'GET /account/connections': { cookies: byCookie, statuses: [200, 303, 403] },
   'POST /account/connections': {
     form: { csrf: ['@csrf /account/connections'], act: ['begin', 'confirm', 'leave', 'remove'], connection: ['none'] },
@@ -480,35 +449,6 @@ export const routes: Record<string, Route> = {
     cookies: byCookie,
     statuses: [400, 403],
   },
-  'GET /admin/scopes': { cookies: byAdministrator, statuses: [200, 303, 403] },
-  'GET /admin/scopes/new': { cookies: byAdministrator, statuses: [200, 303, 403] },
-  'GET /admin/scopes/:scope': {
-    path: { scope: ['staff'] },
-    cookies: byAdministrator,
-    statuses: [200, 303, 403, 404],
-  },
-  'GET /admin/scopes/:scope/delete': {
-    path: { scope: ['staff'] },
-    cookies: byAdministrator,
-    statuses: [200, 303, 403, 404],
-  },
-  'POST /admin/scopes/new': {
-    form: { name: ['staff'], 'text?': ['Department\n[de] Abteilung'], claims: ['groups'] },
-    cookies: byAdministrator,
-    statuses: [303, 403],
-  },
-  'POST /admin/scopes/:scope': {
-    path: { scope: ['staff'] },
-    form: { 'text?': ['Department'], claims: ['groups'] },
-    cookies: byAdministrator,
-    statuses: [303, 403, 404],
-  },
-  'POST /admin/scopes/:scope/delete': {
-    path: { scope: ['staff'] },
-    form: { typed: ['staff'] },
-    cookies: byAdministrator,
-    statuses: [303, 403, 404],
-  },
   'GET /admin/clients/:id/claims': {
     path: { id: ['@client_id'] },
     query: { 'user?': ['ada', 'nobody'] },
@@ -526,45 +466,6 @@ export const routes: Record<string, Route> = {
       'from?': ['groups'],
       'into_userinfo?': ['true'],
     },
-    cookies: byAdministrator,
-    statuses: [303, 403, 404],
-  },
-  'GET /admin/resources': { query: { 'cursor?': ['x'] }, cookies: byAdministrator, statuses: [200, 303, 403] },
-  'GET /admin/resources/new': { cookies: byAdministrator, statuses: [200, 303, 403] },
-  'GET /admin/resources/:resource': {
-    path: { resource: ['https://api.example/'] },
-    cookies: byAdministrator,
-    statuses: [200, 303, 403, 404],
-  },
-  'GET /admin/resources/:resource/edit': {
-    path: { resource: ['https://api.example/'] },
-    cookies: byAdministrator,
-    statuses: [200, 303, 403, 404],
-  },
-  'GET /admin/resources/:resource/delete': {
-    path: { resource: ['https://api.example/'] },
-    cookies: byAdministrator,
-    statuses: [200, 303, 403, 404],
-  },
-  'POST /admin/resources/new': {
-    form: {
-      resource: ['urn:example:api'],
-      name: ['Notes'],
-      'scopes?': ['read Read your notes'],
-      'clients?': ['listed'],
-    },
-    cookies: byAdministrator,
-    statuses: [303, 403],
-  },
-  'POST /admin/resources/:resource/edit': {
-    path: { resource: ['https://api.example/'] },
-    form: { name: ['Notes'], 'scopes?': ['read Read your notes'], 'access_token_lifetime?': ['60'] },
-    cookies: byAdministrator,
-    statuses: [303, 403, 404],
-  },
-  'POST /admin/resources/:resource/delete': {
-    path: { resource: ['https://api.example/'] },
-    form: { typed: ['Notes'] },
     cookies: byAdministrator,
     statuses: [303, 403, 404],
   },

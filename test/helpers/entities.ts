@@ -1,4 +1,4 @@
-// Finds every entity that a file of src/entities declares.
+// Finds every entity that a file of src/entities declares, and says which pages an entity has.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Entity } from '../../src/entities/entity.ts';
@@ -11,4 +11,15 @@ export async function declaredEntities(): Promise<Entity[]> {
   return modules
     .flatMap((all) => Object.values(all) as unknown[])
     .filter((one): one is Entity => typeof one === 'object' && one !== null && 'table' in one && 'members' in one);
+}
+
+/** The routes of the console's pages of an entity. @param hasPage whether one has a page of its own; otherwise its form is at its address */
+export function entityRoutes({ table, one }: Pick<Entity, 'table' | 'one'>, hasPage: boolean): string[] {
+  const list = `/admin/${table}`;
+  const page = `${list}/:${one}`;
+  const forms = [`${list}/new`, `${page}${hasPage ? '/edit' : ''}`, `${page}/delete`];
+  return [
+    ...[list, ...(hasPage ? [page] : []), ...forms].map((path) => `GET ${path}`),
+    ...forms.map((path) => `POST ${path}`),
+  ];
 }

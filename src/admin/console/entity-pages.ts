@@ -29,14 +29,15 @@ export interface EntityPages<One> {
   known?(one: One): string;
 }
 
+type ShownEntity = Entity & { section: ConsoleSection; called: string };
+
 /** Makes the plugin with the pages of an entity. @param operations those that the pages run */
-export const entityPages =
-  <E extends Entity & { section: ConsoleSection; called: string }>(
-    of: E,
-    operations: ReturnType<typeof entityOperations<E>>,
-    own: EntityPages<EntityOf<E>> = {},
-  ) =>
-  async (app: FastifyInstance, { console }: EntityPagesDependencies): Promise<void> => {
+export function entityPages<E extends ShownEntity>(
+  of: E,
+  operations: ReturnType<typeof entityOperations<E>>,
+  own: EntityPages<EntityOf<E>> = {},
+) {
+  const pages = async (app: FastifyInstance, { console }: EntityPagesDependencies): Promise<void> => {
     type One = EntityOf<E>;
     const { section, table: nouns, one: noun, called } = of;
     const listUri = `/admin/${nouns}`;
@@ -165,6 +166,9 @@ export const entityPages =
       return admin.done(listUri, `${noun}-deleted`);
     });
   };
+  const about: { of: ShownEntity; hasPage: boolean } = { of, hasPage: own.show !== undefined };
+  return Object.assign(pages, about);
+}
 
 /** A row of the list: a cell for each column, and one for all properties. */
 function cellsOf({ members, order = Object.keys(members) }: Entity, one: Input): Cell[] {

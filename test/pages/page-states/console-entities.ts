@@ -1,9 +1,7 @@
 // Lists states of the console's pages about entities: the form of each entity, each refusal for which it has words, the lists, the deletions.
+import { entityPlugins } from '../../../src/admin/admin.ts';
 import { fieldsOf, namesOf, typedOf } from '../../../src/admin/console/form.ts';
 import { type Entity, formOf, membersOf, starts, view } from '../../../src/entities/entity.ts';
-import { attributes } from '../../../src/entities/attributes.ts';
-import { resources } from '../../../src/entities/resources.ts';
-import { scopes } from '../../../src/entities/scopes.ts';
 import { namesItsSubject } from '../../../src/oauth/refusals.ts';
 import type { Cell } from '../../../src/pages/views/console-entities.ts';
 import { examples } from '../../../templates/examples/index.ts';
@@ -34,7 +32,7 @@ function cellsOf(entity: Entity): Cell[] {
   ];
 }
 
-export const consoleEntitiesStates: View[] = [resources, attributes, scopes].flatMap((entity): View[] => {
+export const consoleEntitiesStates: View[] = entityPlugins.flatMap(({ of: entity }): View[] => {
   const { table: nouns, one: noun, section } = entity;
   const of = { nouns, noun, section, listUri: `/admin/${nouns}` };
   const values = view(entity, starts(entity));
