@@ -41,9 +41,14 @@ export interface Member {
   group?: string;
   /** The values for which the form asks for it. */
   when?(values: Input): boolean;
+  /** Its schema in answers, if it is not the rule. */
+  answer?: z.ZodType;
   /** A column of the list, a tag among the properties of a row, or the text of a column. */
   list?: true | 'tag' | ((value: never) => string);
 }
+
+/** Members by their names in the API. */
+export type Members = Record<string, Member>;
 
 /** A column that no administrator sets. @param answer its schema in the API's answers */
 export const column = <Value>(answer: z.ZodType): { answer: z.ZodType; value?: Value } => ({ answer });
@@ -67,6 +72,13 @@ export type MembersOf<E> = E extends { members: infer All }
       [Name in Secrets<All> as Camel<`${Name}_encrypted`>]: Buffer | undefined;
     } & { [Name in Secrets<All> as Camel<`${Name}_since`>]: Date | undefined }
   : never;
+/** A change, as a request gives it: a member that is not given stays, and null removes a member without a default. */
+export type ChangeOf<All> = {
+  [Name in keyof All]?:
+    | z.infer<All[Name] extends { rule: infer R extends z.ZodType } ? R : never>
+    | (All[Name] extends { required: true } | { start: unknown } ? never : null)
+    | undefined;
+};
 /** One entity, as the service uses it. */
 export type EntityOf<E> = MembersOf<E> & {
   [Name in keyof Columns<E> & string as Camel<Name>]: ColumnOf<Columns<E>[Name]>;
@@ -97,7 +109,7 @@ export interface Entity {
   called?: string;
   /** The order of the form, if it is not that of the members. */
   order?: readonly string[];
-  members: Record<string, Member>;
+  members: Members;
   /** The columns that no administrator sets, beside `id` and `created_at`. */
   row?: Record<string, { answer: z.ZodType }>;
 }
@@ -151,20 +163,21 @@ export const keyOf = ({ key = 'id' }: Entity, one: object): string =>
 export type Input = Record<string, unknown>;
 
 /** The schema of a new entity. */
-export const newShape = (of: Entity): z.ZodObject => z.strictObject(inputsOf(of, true));
+export const newShape = (of: Entity): z.ZodObject => z.strictObject(inputsOf(of.members, true));
 
 /** The schema of a change: a member that is not given stays, and null removes a member without a default. */
 export const changeShape = (of: Entity): z.ZodObject =>
   z.strictObject({
-    ...inputsOf(of, false),
+    ...inputsOf(of.members, false),
     ...(of.versioned && {
       version: z.int().optional().describe('The version that the change is for: a newer one is a conflict.'),
     }),
   });
 
-const inputsOf = (of: Entity, isNew: boolean) =>
+/** The rules of members in a request that makes or changes one. */
+export const inputsOf = (members: Members, isNew: boolean): Record<string, z.ZodType> =>
   Object.fromEntries(
-    membersOf(of)
+    Object.entries(members)
       .filter(([, { fixed }]) => isNew || !fixed)
       .map(([name, { says, rule, required, start, secret }]) => {
         const removable = required || start !== undefined ? rule : rule.nullable();
@@ -237,7 +250,20 @@ export function changed<Values extends object>(
 /** One entity as the API and the commands show it. */
 export function view(of: Entity, one: object): Record<string, unknown> {
   const values = one as Record<string, unknown>;
-  const plain = (value: unknown) => (value instanceof Date ? value.toISOString() : value);
+  return {
+    ...(of.key === undefined && { id: values['id'] }),
+    ...viewOf(of.members, one),
+    ...Object.fromEntries(
+      (of.key === undefined ? rowOf(of).slice(1) : []).map((name) => [name, plain(values[camel(name)])]),
+    ),
+  };
+}
+
+const plain = (value: unknown) => (value instanceof Date ? value.toISOString() : value);
+
+/** The values of members as the API shows them. */
+export function viewOf(members: Members, one: object): Record<string, unknown> {
+  const values = one as Record<string, unknown>;
   const shown = ([name, { secret, convert }]: [string, Member]) => {
     if (secret) {
       const [sealed, since] = sealedIn(name).map((each) => values[camel(each)]);
@@ -246,9 +272,5 @@ export function view(of: Entity, one: object): Record<string, unknown> {
     const value = values[camel(name)];
     return [name, convert && value !== undefined ? convert.show(value as never) : plain(value)];
   };
-  return Object.fromEntries([
-    ...(of.key === undefined ? [['id', values['id']]] : []),
-    ...membersOf(of).map(shown),
-    ...(of.key === undefined ? rowOf(of).slice(1) : []).map((name) => [name, plain(values[camel(name)])]),
-  ]);
+  return Object.fromEntries(Object.entries(members).map(shown));
 }

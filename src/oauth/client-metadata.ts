@@ -29,25 +29,6 @@ export type ClientMetadata = Omit<z.infer<typeof clientMetadataShape>, 'grant_ty
   grant_types: NonNullable<z.infer<typeof clientMetadataShape>['grant_types']>;
 };
 
-/** Members that only an administrator may set (decisions section 2). */
-export const administratorMembers = [
-  'status',
-  'first_party',
-  'self_managed',
-  'introspect',
-  'required_acr',
-  'access',
-  'access_groups',
-  'connections',
-  'upstream_tokens',
-  'networks',
-  'start_uri',
-  'start_hidden',
-  'authorization_code_lifetime',
-  'access_token_lifetime',
-  'refresh_token_lifetime',
-  'id_token_lifetime',
-] as const;
 /** Members of a response that an update must not contain (RFC 7592 2.2). */
 export const serverMembers = [
   'registration_access_token',

@@ -120,16 +120,16 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
 
   /** Decides the lifetimes for a client: its own, or else those of the settings. */
   function lifetimes(client: Client): Lifetimes {
-    const own = client.lifetimes;
+    const { lifetimes: usual } = options;
     return {
       authorizationCode: Math.min(
-        own.authorizationCode ?? options.lifetimes.authorizationCode,
+        client.authorizationCodeLifetime ?? usual.authorizationCode,
         client.rules.codeSeconds,
       ),
-      accessToken: own.accessToken ?? options.lifetimes.accessToken,
-      refreshToken: own.refreshToken ?? options.lifetimes.refreshToken,
-      refreshTokenAbsolute: options.lifetimes.refreshTokenAbsolute,
-      idToken: own.idToken ?? options.lifetimes.idToken,
+      accessToken: client.accessTokenLifetime ?? usual.accessToken,
+      refreshToken: client.refreshTokenLifetime ?? usual.refreshToken,
+      refreshTokenAbsolute: usual.refreshTokenAbsolute,
+      idToken: client.idTokenLifetime ?? usual.idToken,
     };
   }
 

@@ -43,7 +43,7 @@ test('client change sets registered metadata and settings, keeps the others, and
   });
   expect(client.metadata.redirect_uris).toEqual([redirectUri]);
   expect(client.metadata).not.toHaveProperty('policy_uri');
-  expect(client).toMatchObject({ startUri: 'https://rp.example.com/start', lifetimes: { accessToken: 60 } });
+  expect(client).toMatchObject({ startUri: 'https://rp.example.com/start', accessTokenLifetime: 60 });
   expect(await eventsOf(service, { type: 'client.updated', clientId })).toMatchObject([{ actor: 'command line' }]);
 });
 

@@ -334,7 +334,7 @@ describe('a client', () => {
     });
     expect(await stored(clientId)).toMatchObject({
       firstParty: true,
-      lifetimes: { accessToken: 60 },
+      accessTokenLifetime: 60,
       metadata: { ...before.metadata, client_name: 'Pier 2' },
     });
   });

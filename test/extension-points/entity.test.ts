@@ -12,6 +12,7 @@ import { operations } from '../../src/admin/operations/index.ts';
 import type { Operation } from '../../src/admin/operations/operation.ts';
 import { type EntityRules, entityAdministration } from '../../src/domain/administration/entities.ts';
 import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
+import { clientSettings } from '../../src/entities/client-settings.ts';
 import { answerOf, columnsOf, type Entity, entity, type Input, member, membersOf } from '../../src/entities/entity.ts';
 import { displayText } from '../../src/oauth/client-metadata.ts';
 import { invalidRequest } from '../../src/oauth/errors.ts';
@@ -266,7 +267,8 @@ test('the secrets of each entity are encrypted anew with the others (security R2
 test('a member whose name is that of a secret, or of what is trusted, says so (architecture, entities)', async () => {
   const all = await declaredEntities();
   expect(all.length).toBeGreaterThan(2);
-  expect([...all, beacons].flatMap(faultsOf)).toEqual([]);
+  const ofClients = { ...beacons, table: 'clients', members: clientSettings };
+  expect([...all, beacons, ofClients].flatMap(faultsOf)).toEqual([]);
   const careless = {
     ...beacons,
     members: { api_key: member('A key.', z.string()), trust_email: member('Whether.', z.boolean()) },

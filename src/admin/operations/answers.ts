@@ -1,11 +1,10 @@
 // Declares the schemas of the admin routes' answers, by their names in the OpenAPI document; a test checks real answers against them.
 import { z } from 'zod';
 import { clientMetadataShape } from '../../oauth/client-metadata.ts';
-import { accessRules } from '../../rules/access/access.ts';
-import { claimRulesShape } from '../../rules/claims/claim-rules.ts';
 import { claimsShape } from '../../rules/users/administration.ts';
 import { newConnectionShape } from '../../rules/connections/connection-shape.ts';
 import { attributes } from '../../entities/attributes.ts';
+import { settingAnswers, settingParts } from '../../entities/client-settings.ts';
 import { answerOf, newShape } from '../../entities/entity.ts';
 import { resources } from '../../entities/resources.ts';
 import { scopes } from '../../entities/scopes.ts';
@@ -21,7 +20,6 @@ import { keyStates } from '../../tokens/key-ring.ts';
 
 const time = z.iso.datetime();
 const status = z.enum(['enabled', 'disabled']);
-const lifetime = z.int().optional();
 /** Of browsers, and of applications with their tokens. */
 const endedAccess = z.object({ sessions: z.int(), tokens: z.int() });
 
@@ -32,8 +30,7 @@ const client = metadata.extend({
   status,
   version: z.int().describe('Increases with every change; approvals and refusals name it.'),
   pending_changes: metadata.optional().describe('The complete metadata that is pending approval.'),
-  first_party: z.boolean(),
-  self_managed: z.boolean(),
+  ...settingAnswers(settingParts.trust),
   self_registered: z.boolean().describe('Whether the client registered itself; otherwise an administrator created it.'),
   origin: z
     .enum(['service', 'document'])
@@ -44,28 +41,14 @@ const client = metadata.extend({
     .describe(
       'Present if the document was missing for a day: users cannot authorize the client until it is approved again.',
     ),
-  introspect: z.enum(['own', 'any']),
-  required_acr: z.string().optional(),
-  access: z.enum(accessRules).describe('Who may use the client: everyone, or members of one of access_groups.'),
-  access_groups: z.array(z.string()),
-  connections: z
-    .array(z.string())
-    .describe('The connections by which users may sign in to it; empty for every way to sign in.'),
-  upstream_tokens: z.array(z.string()).describe('The connections whose stored tokens the client may read.'),
-  networks: z.array(z.string()).describe('The networks from which browsers and clients may act; empty for all.'),
-  start_uri: z.string().optional(),
-  start_hidden: z.boolean(),
-  claim_rules: claimRulesShape.optional().describe('Present if the client has rules for claims.'),
+  ...settingAnswers(settingParts.use),
   approved_by: z.enum(['administrator', 'initial_access_token', 'automatic']).optional(),
   awaits_collection: z
     .literal(true)
     .optional()
     .describe('Present until the client collects its credentials (approval mode), approved or not: it stays disabled.'),
   refusal_reason: z.string().optional(),
-  authorization_code_lifetime: lifetime,
-  access_token_lifetime: lifetime,
-  refresh_token_lifetime: lifetime,
-  id_token_lifetime: lifetime,
+  ...settingAnswers(settingParts.lifetimes),
   created_at: time,
   updated_at: time,
 });
@@ -125,7 +108,7 @@ const connection = z
   .extend({
     domains: z.array(z.string()),
     authoritative_domains: z.array(z.string()),
-    session_lifetime: lifetime,
+    session_lifetime: z.int().optional(),
   })
   .required({ status: true, linking: true, provisioning: true, settings: true, claim_rules: true, group_rules: true })
   .extend({

@@ -1,7 +1,7 @@
 // Declares the members that a change of a client may have, each with its meaning, for the OpenAPI document and the help of commands.
 import { z } from 'zod';
 import { clientMetadataShape } from '../../oauth/client-metadata.ts';
-import { clientChangeShape } from '../../rules/users/administration.ts';
+import { clientChangeShape } from '../../entities/client-settings.ts';
 
 const encryption = (what: string) => ({
   alg: `The algorithm that encrypts the key of ${what}.`,
@@ -56,12 +56,6 @@ const meanings: Readonly<Record<string, string>> = {
   require_pkce: 'Whether the client must use PKCE.',
   uma_profile: 'Whether the client may use codes as keys to the data of a user.',
   status: 'Whether the client may do anything: enabled or disabled.',
-  self_managed: 'Whether changes of the registration need no approval.',
-  introspect: 'Whether the client introspects its own tokens only, or those of every client.',
-  authorization_code_lifetime: 'The lifetime of authorization codes of the client, in seconds.',
-  access_token_lifetime: 'The lifetime of access tokens of the client, in seconds.',
-  refresh_token_lifetime: 'The lifetime of refresh tokens of the client, in seconds.',
-  id_token_lifetime: 'The lifetime of ID Tokens of the client, in seconds.',
 };
 
 /** The schema of a member without its default. */

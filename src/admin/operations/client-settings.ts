@@ -1,31 +1,8 @@
-// Reads the settings of a client beside its registered metadata, and declares the commands that change them.
+// Declares the commands that change settings of a client.
 import type { z } from 'zod';
-import type { clientChangeShape } from '../../rules/users/administration.ts';
-import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
+import { accessOptions, type clientChangeShape } from '../../entities/client-settings.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
 import type { OperationCommand } from './operation.ts';
-
-export function settingsOf(settings: z.infer<typeof clientChangeShape>): ClientChange {
-  return {
-    firstParty: settings.first_party,
-    selfManaged: settings.self_managed,
-    introspect: settings.introspect,
-    requiredAcr: settings.required_acr,
-    access: settings.access,
-    accessGroups: settings.access_groups,
-    connections: settings.connections,
-    upstreamTokens: settings.upstream_tokens,
-    networks: settings.networks,
-    startUri: settings.start_uri,
-    startHidden: settings.start_hidden,
-    claimRules: settings.claim_rules,
-    lifetimes: {
-      authorizationCode: settings.authorization_code_lifetime,
-      accessToken: settings.access_token_lifetime,
-      refreshToken: settings.refresh_token_lifetime,
-      idToken: settings.id_token_lifetime,
-    },
-  };
-}
 
 type Command = OperationCommand<
   { id: string },
@@ -49,15 +26,7 @@ const access: Command = {
   name: 'client access',
   summary:
     'Sets who may use a client, from where, by which connections they sign in, and whose tokens it may read. Users who lose the client lose its sessions and tokens',
-  options: {
-    access: 'access',
-    group: 'access_groups',
-    connection: 'connections',
-    'upstream-token': 'upstream_tokens',
-    network: 'networks',
-    'start-uri': 'start_uri',
-    'start-hidden': 'start_hidden',
-  },
+  options: accessOptions,
   text: ({ client }) => {
     const who = client.access === 'everyone' ? 'Everyone' : `Members of ${client.accessGroups.join(', ')}`;
     const where = client.networks.length > 0 ? `, from ${client.networks.join(', ')}` : '';

@@ -6,7 +6,7 @@ import type { ClientDecision } from '../../domain/administration/administration.
 import { registrableApiScopes } from '../../domain/resources/api-scopes.ts';
 import { clientView } from '../../domain/administration/administrator-views.ts';
 import { pageOf, pageShape, readCursor } from '../../domain/administration/paging.ts';
-import { clientChangeShape } from '../../rules/users/administration.ts';
+import { clientChangeShape, settingsIn } from '../../entities/client-settings.ts';
 import {
   type ClientMetadata,
   clientMetadataShape,
@@ -31,7 +31,7 @@ import {
 } from '../../tokens/client-credentials.ts';
 import type { ClientKind } from './client-kinds/client-kind.ts';
 import { clientKinds, findKind } from './client-kinds/kinds.ts';
-import { clientSettingCommands, settingsOf } from './client-settings.ts';
+import { clientSettingCommands } from './client-settings.ts';
 import { documentedChangeShape } from './client-members.ts';
 import { changeOptions, usualOptions } from './client-options.ts';
 import { byId, operation, type OperationCommand, type OperationContext } from './operation.ts';
@@ -114,7 +114,7 @@ export async function makeClient(
   await checkSector(metadata);
   const { stored, shown } = newCredentials(secretBox, clientId, metadata);
   const approvedBy = status === 'enabled' ? ('administrator' as const) : undefined;
-  const made = { clientId, metadata, status, approvedBy, firstParty: settings.firstParty ?? false, ...stored };
+  const made = { clientId, metadata, status, approvedBy, firstParty: settings.first_party ?? false, ...stored };
   const client = await administration.createClient(actor, made, settings);
   // a client that is not enabled has no resources yet
   if (kind?.resource && status === 'enabled')
@@ -146,7 +146,7 @@ const createClient = operation({
     const given: Record<string, unknown> = { ...kind?.metadata, ...input };
     const apiScopes = await registrableApiScopes(context.store, given['scope'], { admin: true });
     const metadata = parseClientMetadata(given, { admin: true, apiScopes }, context.config);
-    return makeClient(context, actor, randomId(), metadata, { ...settingsOf(input), status: input.status }, kind);
+    return makeClient(context, actor, randomId(), metadata, { ...settingsIn(input), status: input.status }, kind);
   },
   view: ({ client, shown }) => ({ ...clientView(client), ...credentialsOf(shown) }),
   command: {
@@ -282,7 +282,7 @@ export const changeClient = operation({
       const { status, version } = input;
       if (status === 'enabled' && client.status === 'disabled' && version === undefined)
         throw conflict('to enable a client, send the version that you reviewed as version');
-      return { ...settingsOf(input), status, version };
+      return { ...settingsIn(input), status, version };
     });
   },
   view: ({ client, newSecret }) => ({ ...clientView(client), client_secret: newSecret }),

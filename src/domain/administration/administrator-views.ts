@@ -1,5 +1,6 @@
 // Writes users, clients and other objects as administrators see them: in snake_case, without secrets.
-import { settingMembers } from '../../repositories/audit/audit-diff.ts';
+import { settingParts } from '../../entities/client-settings.ts';
+import { viewOf } from '../../entities/entity.ts';
 import { acrOf } from '../../oauth/acr.ts';
 import { attributesOf, standardClaimsOf } from '../../rules/claims/attributes.ts';
 import type { ViewedEvent } from '../../repositories/audit/audit-view.ts';
@@ -33,20 +34,15 @@ export function clientView(client: Client): Record<string, unknown> {
     version: client.version,
     ...client.metadata,
     pending_changes: client.pendingMetadata,
-    first_party: client.firstParty,
-    self_managed: client.selfManaged,
+    ...viewOf(settingParts.trust, client),
     self_registered: client.selfRegistered,
     origin: client.origin,
     document_gone: client.documentGone || undefined,
-    ...settingMembers(client),
-    ...(client.claimRules.length > 0 && { claim_rules: client.claimRules }),
+    ...viewOf(settingParts.use, client),
     approved_by: client.approvedBy,
     awaits_collection: client.uncollected || undefined,
     refusal_reason: client.refusalReason,
-    authorization_code_lifetime: client.lifetimes.authorizationCode,
-    access_token_lifetime: client.lifetimes.accessToken,
-    refresh_token_lifetime: client.lifetimes.refreshToken,
-    id_token_lifetime: client.lifetimes.idToken,
+    ...viewOf(settingParts.lifetimes, client),
     created_at: client.createdAt.toISOString(),
     updated_at: client.updatedAt.toISOString(),
   };

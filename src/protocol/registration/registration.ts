@@ -1,7 +1,8 @@
 // Writes the answer to a registration, and refuses members that a client may not send.
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config.ts';
-import { administratorMembers, type ClientMetadata, serverMembers } from '../../oauth/client-metadata.ts';
+import { clientSettings } from '../../entities/client-settings.ts';
+import { type ClientMetadata, serverMembers } from '../../oauth/client-metadata.ts';
 import { invalidClientMetadata } from '../../oauth/errors.ts';
 import { grantTypeOf, isOffered } from '../../oauth/registrable-values.ts';
 import { isAdministratorScope } from '../../oauth/scope.ts';
@@ -78,7 +79,7 @@ export function refuseForeignMembers(
     isDeepStrictEqual(value, answered[member]) ||
     // the client may have read its status before the approval, of which it is not notified
     (member === 'status' && everEnabled && (value === 'enabled' || value === 'disabled'));
-  const foreign = [...administratorMembers, ...serverMembers].find(
+  const foreign = ['status', ...Object.keys(clientSettings), ...serverMembers].find(
     (member) => member in body && !hasTold(member, body[member]),
   );
   if (foreign !== undefined)

@@ -1,5 +1,7 @@
 // Lists what an administrator's change changed, for the audit trail: members by their names on the wire, never the value of a secret.
 import { isDeepStrictEqual } from 'node:util';
+import { clientSettings } from '../../entities/client-settings.ts';
+import { viewOf } from '../../entities/entity.ts';
 import type { AuditEvent } from './audit-events.ts';
 import type { Client } from '../clients/clients.ts';
 import type { User } from '../users/users.ts';
@@ -47,32 +49,12 @@ function changedMembers(before: Record<string, unknown>, after: Record<string, u
   return [...names].filter((name) => !isDeepStrictEqual(before[name], after[name])).sort();
 }
 
-/** The settings of a client beside its metadata, by the names that administrators use. */
-export const settingMembers = (client: Client) => ({
-  introspect: client.introspect,
-  required_acr: client.requiredAcr,
-  access: client.access,
-  access_groups: client.accessGroups,
-  connections: client.connections,
-  upstream_tokens: client.upstreamTokens,
-  networks: client.networks,
-  start_uri: client.startUri,
-  start_hidden: client.startHidden,
-});
-
 /** Without the status, which the type of the event says. */
 function clientMembers(client: Client): Record<string, unknown> {
   return {
     ...client.metadata,
     pending_changes: client.pendingMetadata,
-    first_party: client.firstParty,
-    self_managed: client.selfManaged,
-    ...settingMembers(client),
-    claim_rules: client.claimRules,
-    authorization_code_lifetime: client.lifetimes.authorizationCode,
-    access_token_lifetime: client.lifetimes.accessToken,
-    refresh_token_lifetime: client.lifetimes.refreshToken,
-    id_token_lifetime: client.lifetimes.idToken,
+    ...viewOf(clientSettings, client),
     client_secret: client.secretHash,
     shared_secret: client.sharedSecretEncrypted,
     registration_access_token: client.registrationTokenHash,

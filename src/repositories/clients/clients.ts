@@ -1,6 +1,7 @@
 // Reads and writes the table clients: relying parties, their registration and their approval.
 import { type Sql, statement } from '../../database/database.ts';
-import type { AccessRule } from '../../rules/access/access.ts';
+import { type ClientSettings, clientSettings, type ClientSettingsChange } from '../../entities/client-settings.ts';
+import type { Members } from '../../entities/entity.ts';
 import type { ClaimRule } from '../../rules/claims/claim-rules.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { type ClientRules, rulesOf } from '../../rules/clients/client-rules.ts';
@@ -12,7 +13,8 @@ import { refusedClient } from './refused-client.ts';
 
 export type ClientStatus = 'disabled' | 'enabled';
 
-export interface Client {
+/** Its settings are declared in src/entities/client-settings.ts. */
+export interface Client extends ClientSettings {
   clientId: string;
   status: ClientStatus;
   /** Increases with every change. */
@@ -25,32 +27,12 @@ export interface Client {
   secretEncrypted: Buffer | undefined;
   sharedSecretEncrypted: Buffer;
   registrationTokenHash: Buffer | undefined;
-  firstParty: boolean;
-  selfManaged: boolean;
   /** The client registered itself; an administrator did not create it. */
   selfRegistered: boolean;
   /** Where the metadata comes from: requests to this service, or the document at the client_id. */
   origin: 'service' | 'document';
   /** The document has been missing for a day: users cannot authorize the client until an administrator approves it again. */
   documentGone: boolean;
-  introspect: 'own' | 'any';
-  /** The authentication level that the client's users must reach; undefined for any. */
-  requiredAcr: string | undefined;
-  /** Who may use the client (src/rules/access/access.ts). */
-  access: AccessRule;
-  accessGroups: string[];
-  /** The connections by which users may sign in to the client; empty for every way to sign in. */
-  connections: string[];
-  /** The connections whose tokens the client may read (federation 4). */
-  upstreamTokens: string[];
-  /** The networks from which browsers and clients may act; empty for all. */
-  networks: string[];
-  /** The address at which users begin, for the start page. */
-  startUri: string | undefined;
-  /** Whether the start page leaves the client out. */
-  startHidden: boolean;
-  /** Rules that make claims for the client (src/rules/claims/claim-rules.ts). */
-  claimRules: readonly ClaimRule[];
   /** The scopes of operators for which the client is registered; known after it was found. */
   ownScopes: OwnScopes;
   /** Registered in approval mode, and its credentials are not collected yet: it stays disabled, approved or not. */
@@ -60,13 +42,6 @@ export interface Client {
   everEnabled: boolean;
   /** The reason of an administrator's refusal of the registration or its latest change, if any. */
   refusalReason: string | undefined;
-  /** In seconds; undefined means the service's setting. */
-  lifetimes: {
-    authorizationCode: number | undefined;
-    accessToken: number | undefined;
-    refreshToken: number | undefined;
-    idToken: number | undefined;
-  };
   createdAt: Date;
   updatedAt: Date;
 }
@@ -90,26 +65,20 @@ export interface NewClient extends ClientCredentials {
 }
 
 /** The members that an administrator changes. Undefined keeps a member as it is. */
-export interface ClientChange {
+export interface ClientChange extends ClientSettingsChange {
   metadata?: ClientMetadata | undefined;
   pendingMetadata?: ClientMetadata | null | undefined;
-  firstParty?: boolean | undefined;
-  selfManaged?: boolean | undefined;
-  introspect?: 'own' | 'any' | undefined;
-  requiredAcr?: string | null | undefined;
-  access?: AccessRule | undefined;
-  accessGroups?: string[] | undefined;
-  connections?: string[] | undefined;
-  upstreamTokens?: string[] | undefined;
-  networks?: string[] | undefined;
-  startUri?: string | null | undefined;
-  startHidden?: boolean | undefined;
-  claimRules?: readonly ClaimRule[] | undefined;
-  lifetimes?: Partial<Record<keyof Client['lifetimes'], number | null | undefined>> | undefined;
   credentials?: Partial<ClientCredentials> | undefined;
 }
 
-interface Row {
+/** A setting without a default is null until it is set, as are no rules for claims. */
+type SettingColumns = {
+  [Name in keyof typeof clientSettings]: Name extends 'claim_rules'
+    ? ClaimRule[] | null
+    : Required<ClientSettingsChange>[Name];
+};
+
+interface Row extends SettingColumns {
   client_id: string;
   status: ClientStatus;
   version: number;
@@ -119,30 +88,14 @@ interface Row {
   client_secret_encrypted: Buffer | null;
   shared_secret_encrypted: Buffer;
   registration_access_token_hash: Buffer | null;
-  first_party: boolean;
-  self_managed: boolean;
   self_registered: boolean;
   origin: Client['origin'];
   document_gone: boolean;
-  introspect: 'own' | 'any';
-  required_acr: string | null;
-  access: AccessRule;
-  access_groups: string[];
-  connections: string[];
-  upstream_tokens: string[];
-  networks: string[];
-  start_uri: string | null;
-  start_hidden: boolean;
-  claim_rules: ClaimRule[] | null;
   own_scopes?: OwnScopes | null;
   uncollected: boolean;
   approved_by: NonNullable<Client['approvedBy']> | null;
   ever_enabled: boolean;
   refusal_reason: string | null;
-  authorization_code_lifetime: number | null;
-  access_token_lifetime: number | null;
-  refresh_token_lifetime: number | null;
-  id_token_lifetime: number | null;
   created_at: Date;
   updated_at: Date;
 }
@@ -175,6 +128,7 @@ const countToDecide = statement(
   'clients.count_to_decide',
   `SELECT count(*)::int AS waiting FROM (SELECT 1 FROM clients WHERE ${needsDecision} LIMIT $1) AS capped`,
 );
+const settings = Object.entries<Members[string]>(clientSettings);
 const update = statement(
   'clients.update',
   `UPDATE clients SET
@@ -182,25 +136,11 @@ const update = statement(
      pending_metadata = CASE WHEN $3 THEN $4::jsonb ELSE pending_metadata END,
      refused_at = CASE WHEN $3 AND ever_enabled THEN NULL ELSE refused_at END,
      refusal_reason = CASE WHEN $3 AND ever_enabled THEN NULL ELSE refusal_reason END,
-     first_party = coalesce($5, first_party),
-     self_managed = coalesce($6, self_managed),
-     introspect = coalesce($7, introspect),
-     required_acr = CASE WHEN $14 THEN $15 ELSE required_acr END,
-     access = coalesce($16, access),
-     access_groups = coalesce($17, access_groups),
-     networks = coalesce($18::text[]::cidr[], networks),
-     connections = coalesce($23, connections), upstream_tokens = coalesce($24, upstream_tokens),
-     start_uri = CASE WHEN $19 THEN $20 ELSE start_uri END,
-     start_hidden = coalesce($21, start_hidden),
-     claim_rules = CASE WHEN $22::jsonb IS NULL THEN claim_rules ELSE nullif($22, '[]'::jsonb) END,
-     authorization_code_lifetime = CASE WHEN $8::jsonb ? 'authorizationCode' THEN ($8 ->> 'authorizationCode')::int ELSE authorization_code_lifetime END,
-     access_token_lifetime = CASE WHEN $8 ? 'accessToken' THEN ($8 ->> 'accessToken')::int ELSE access_token_lifetime END,
-     refresh_token_lifetime = CASE WHEN $8 ? 'refreshToken' THEN ($8 ->> 'refreshToken')::int ELSE refresh_token_lifetime END,
-     id_token_lifetime = CASE WHEN $8 ? 'idToken' THEN ($8 ->> 'idToken')::int ELSE id_token_lifetime END,
-     client_secret_hash = CASE WHEN $9 THEN $10 ELSE client_secret_hash END,
-     client_secret_encrypted = CASE WHEN $9 THEN $11 ELSE client_secret_encrypted END,
-     shared_secret_encrypted = coalesce($12, shared_secret_encrypted),
-     registration_access_token_hash = coalesce($13, registration_access_token_hash)
+     client_secret_hash = CASE WHEN $5 THEN $6 ELSE client_secret_hash END,
+     client_secret_encrypted = CASE WHEN $5 THEN $7 ELSE client_secret_encrypted END,
+     shared_secret_encrypted = coalesce($8, shared_secret_encrypted),
+     registration_access_token_hash = coalesce($9, registration_access_token_hash),
+     ${settings.map(([name], index) => `${name} = CASE WHEN '${name}' = ANY($10) THEN $${index + 11} ELSE ${name} END`).join(',\n     ')}
    WHERE client_id = $1 RETURNING *`,
 );
 // a registration whose credentials can no longer be collected is not approved
@@ -291,32 +231,20 @@ export function clientsRepository(sql: Sql) {
     },
     update(clientId: string, change: ClientChange): Promise<Client | undefined> {
       const credentials = change.credentials ?? {};
+      const given: Readonly<Record<string, unknown>> = { ...change };
       return one(
         sql.query<Row>(update, [
           clientId,
           change.metadata,
           change.pendingMetadata !== undefined,
           change.pendingMetadata,
-          change.firstParty,
-          change.selfManaged,
-          change.introspect,
-          JSON.stringify(change.lifetimes ?? {}),
           'secretHash' in credentials,
           credentials.secretHash,
           credentials.secretEncrypted,
           credentials.sharedSecretEncrypted,
           credentials.registrationTokenHash,
-          change.requiredAcr !== undefined,
-          change.requiredAcr,
-          change.access,
-          change.accessGroups,
-          change.networks,
-          change.startUri !== undefined,
-          change.startUri,
-          change.startHidden,
-          change.claimRules && JSON.stringify(change.claimRules),
-          change.connections,
-          change.upstreamTokens,
+          settings.flatMap(([name]) => (given[name] === undefined ? [] : [name])),
+          ...settings.map(([name, { json }]) => (json ? jsonList(given[name]) : given[name])),
         ]),
       );
     },
@@ -353,6 +281,9 @@ export function clientsRepository(sql: Sql) {
   };
 }
 
+/** The column of a list that is empty is null. */
+const jsonList = (list: unknown) => (Array.isArray(list) && list.length > 0 ? JSON.stringify(list) : undefined);
+
 function toClient(row: Row): Client {
   return {
     clientId: row.client_id,
@@ -385,12 +316,10 @@ function toClient(row: Row): Client {
     approvedBy: row.approved_by ?? undefined,
     everEnabled: row.ever_enabled,
     refusalReason: row.refusal_reason ?? undefined,
-    lifetimes: {
-      authorizationCode: row.authorization_code_lifetime ?? undefined,
-      accessToken: row.access_token_lifetime ?? undefined,
-      refreshToken: row.refresh_token_lifetime ?? undefined,
-      idToken: row.id_token_lifetime ?? undefined,
-    },
+    authorizationCodeLifetime: row.authorization_code_lifetime ?? undefined,
+    accessTokenLifetime: row.access_token_lifetime ?? undefined,
+    refreshTokenLifetime: row.refresh_token_lifetime ?? undefined,
+    idTokenLifetime: row.id_token_lifetime ?? undefined,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };

@@ -1,12 +1,8 @@
-// Holds the rules for users, groups and administrators' settings of clients, for the admin API, the console and the command line.
+// Holds the rules for users and groups, for the admin API, the console and the command line.
 import { z } from 'zod';
-import { accessRules } from '../access/access.ts';
 import { acrValues } from '../../oauth/acr.ts';
-import { claimRulesShape } from '../claims/claim-rules.ts';
 import type { storableClaims } from '../../oauth/claim-names.ts';
 import { storedAddress } from '../connections/mail-domain.ts';
-import { isNetwork } from '../access/networks.ts';
-import { isWebUri } from '../../oauth/redirect-uri.ts';
 import { looksLikeSub } from './login-key.ts';
 import { rule } from '../../oauth/refusals.ts';
 
@@ -162,74 +158,7 @@ export const groupChangeShape = z.strictObject({
     .describe('The connections that may change the members of the group although it is guarded.'),
 });
 
-const lifetime = z
-  .int()
-  .min(1)
-  .max(366 * 86_400)
-  .nullable()
-  .optional();
-
-/** A level of authentication; null removes the requirement. */
+/** A level of authentication. */
 export const acr = z
   .string()
   .refine((value) => acrValues.includes(value), rule('one-of', { values: acrValues.join(', ') }));
-export const requiredAcr = acr.nullable().optional();
-
-/** The networks of a client: more than this would slow each sign-in down. */
-const maxNetworks = 100;
-
-const connectionIds = z
-  .array(
-    z
-      .string()
-      .trim()
-      .regex(/^[a-z][a-z0-9-]{1,39}$/, rule('connection.unknown')),
-  )
-  .max(50, rule('entries'));
-
-/** Who may use a client, from where, and how the start page shows it. */
-export const clientAccessShape = z.object({
-  access: z
-    .enum(accessRules)
-    .describe('Who may use the client: everyone (the default), or members of one of access_groups.'),
-  access_groups: z.array(groupName).max(200, rule('entries')).describe('The groups whose members may use the client.'),
-  connections: connectionIds.describe(
-    'The ids of the connections by which users may sign in to the client; empty for every way to sign in.',
-  ),
-  upstream_tokens: connectionIds.describe(
-    'The ids of the connections whose stored tokens the client may read, with the scope upstream_token.',
-  ),
-  networks: z
-    .array(z.string().trim().refine(isNetwork, rule('network')))
-    .max(maxNetworks, rule('entries'))
-    .describe('The networks (CIDR) from which browsers and clients may act; empty for all.'),
-  start_uri: z
-    .string(rule('string'))
-    .refine((uri) => uri.startsWith('https://') && uri.length <= 2000 && isWebUri(uri), rule('https.start'))
-    .nullable()
-    .describe('The address at which users begin to use the client, for the start page.'),
-  start_hidden: z.boolean().describe('Whether the start page leaves the client out.'),
-});
-
-/** The settings of a client beside its registered metadata. */
-export const clientChangeShape = z.looseObject({
-  status: z.enum(['enabled', 'disabled']).optional(),
-  version: z
-    .int()
-    .optional()
-    .describe('The version that you saw, needed to enable a client; a client that changed since is a conflict.'),
-  first_party: z.boolean().optional().describe('Users are not asked for consent.'),
-  self_managed: z.boolean().optional(),
-  introspect: z.enum(['own', 'any']).optional(),
-  required_acr: requiredAcr.describe(
-    'The level of authentication (acr) that users must reach to sign in to the client.',
-  ),
-  ...clientAccessShape.partial().shape,
-  claim_rules: claimRulesShape
-    .optional()
-    .describe('Rules that make claims for the client, at most 50, instead of the present ones.'),
-  authorization_code_lifetime: lifetime,
-  access_token_lifetime: lifetime,
-  refresh_token_lifetime: lifetime,
-  id_token_lifetime: lifetime,
-});

@@ -1,5 +1,7 @@
 // Maps client metadata to the fields of the console's form, and the typed values back to metadata.
-import { accessRules } from '../../../rules/access/access.ts';
+import { z } from 'zod';
+import { clientSettings, settingParts, settingsIn } from '../../../entities/client-settings.ts';
+import { type Members, viewOf } from '../../../entities/entity.ts';
 import type { ClientField } from '../../../pages/views/console-clients.ts';
 import type { FaultView } from '../../../pages/views/parts.ts';
 import {
@@ -8,7 +10,6 @@ import {
   idTokenSigningAlgorithms,
   jwtResponses,
 } from '../../../oauth/client-metadata.ts';
-import { clientAccessShape } from '../../../rules/users/administration.ts';
 import { fapi2Profiles } from '../../../oauth/fapi2.ts';
 import { faultOf } from '../../../oauth/refusals.ts';
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from '../../../oauth/response-encryption.ts';
@@ -40,12 +41,6 @@ const choices = (name: string, options: Options): Definition => ({
   options: optionsOf(options),
 });
 
-const lifetimes = {
-  authorization_code_lifetime: 'authorizationCode',
-  access_token_lifetime: 'accessToken',
-  refresh_token_lifetime: 'refreshToken',
-  id_token_lifetime: 'idToken',
-} as const;
 const optional = (options: readonly string[]) => ['', ...options];
 
 /** Every field, by its group in the form. */
@@ -89,13 +84,12 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
   {
     name: 'access',
     fields: [
-      choice('access', accessRules),
-      lines('access_groups'),
-      lines('connections'),
-      lines('upstream_tokens'),
-      lines('networks'),
-      address('start_uri'),
-      check('start_hidden'),
+      ...Object.entries<Members[string]>(clientSettings).flatMap(([name, { form, group, rule }]): Definition[] => {
+        if (group !== 'access') return [];
+        if (rule instanceof z.ZodEnum) return [choice(name, rule.options.map(String))];
+        const kind = typeof form === 'string' ? form : form!.kind;
+        return [kind === 'check' ? check(name) : kind === 'address' ? address(name) : lines(name)];
+      }),
     ],
   },
   {
@@ -125,7 +119,7 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
         choice(`${response}_encrypted_response_alg`, optional(keyManagementAlgorithms)),
         choice(`${response}_encrypted_response_enc`, optional(contentEncryptionAlgorithms)),
       ]),
-      ...Object.keys(lifetimes).map(number),
+      ...Object.keys(settingParts.lifetimes).map(number),
     ],
   },
   {
@@ -159,17 +153,7 @@ const between = (name: string) => (name === 'response_types' ? '\n' : ' ');
 export const formOfClient = (client: Client): Form =>
   formOf({
     ...client.metadata,
-    first_party: client.firstParty,
-    self_managed: client.selfManaged,
-    introspect: client.introspect,
-    access: client.access,
-    access_groups: client.accessGroups,
-    connections: client.connections,
-    upstream_tokens: client.upstreamTokens,
-    networks: client.networks,
-    start_uri: client.startUri,
-    start_hidden: client.startHidden,
-    ...Object.fromEntries(Object.entries(lifetimes).map(([name, key]) => [name, client.lifetimes[key]])),
+    ...viewOf(clientSettings, client),
   });
 
 /** The form with the values that a new client of this kind has. */
@@ -256,15 +240,22 @@ export function clientOfForm(form: Form): {
     else if (kind === 'choices' && name !== 'scope') metadata[name] = value.split(between(name));
     else metadata[name] = value;
   }
-  const lifetime = (name: string) => (form[name] === undefined ? null : whole(name, form[name], 1, 366 * 86_400));
-  const settings: ClientChange = {
-    firstParty: form['first_party'] !== undefined,
-    selfManaged: form['self_managed'] !== undefined,
-    introspect: form['introspect'] === 'any' ? 'any' : 'own',
-    ...accessOf(form, (name, fault) => (faults[name] ??= fault)),
-    lifetimes: Object.fromEntries(Object.entries(lifetimes).map(([name, key]) => [key, lifetime(name)])),
-  };
-  return { metadata, settings, faults };
+  const settings: Record<string, unknown> = {};
+  for (const { name, kind } of fields) {
+    const declared = (clientSettings as Members)[name];
+    if (!declared) continue;
+    const typed = form[name];
+    if (kind === 'check') settings[name] = typed !== undefined;
+    else if (kind === 'lines') settings[name] = linesOf(typed);
+    else if (typed === undefined) settings[name] = declared.start ?? null;
+    else settings[name] = kind === 'number' ? whole(name, typed, 1, 366 * 86_400) : typed;
+    const read = settings[name] === null ? undefined : declared.rule.safeParse(settings[name]);
+    if (read?.error) faults[name] ??= faultOf(read.error.issues[0]!);
+    else if (read) settings[name] = read.data;
+  }
+  if (settings['access'] === 'groups' && form['access_groups'] === undefined)
+    faults['access_groups'] ??= { code: 'access-groups' };
+  return { metadata, settings: settingsIn(settings), faults };
 }
 
 const linesOf = (value = ''): string[] =>
@@ -272,26 +263,6 @@ const linesOf = (value = ''): string[] =>
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line !== '');
-
-/** Who may use the client, as typed. @param report is called for each value that cannot be read */
-function accessOf(form: Form, report: (name: string, fault: FaultView) => void): ClientChange {
-  const typed = {
-    access: form['access'] ?? 'everyone',
-    access_groups: linesOf(form['access_groups']),
-    connections: linesOf(form['connections']),
-    upstream_tokens: linesOf(form['upstream_tokens']),
-    networks: linesOf(form['networks']),
-    start_uri: form['start_uri'] ?? null,
-    start_hidden: form['start_hidden'] !== undefined,
-  };
-  const read = clientAccessShape.safeParse(typed);
-  for (const issue of read.error?.issues ?? []) report(String(issue.path[0]), faultOf(issue));
-  if (!read.success) return {};
-  const { access, access_groups: accessGroups, connections, networks } = read.data;
-  const { start_uri: startUri, start_hidden: startHidden, upstream_tokens: upstreamTokens } = read.data;
-  if (access === 'groups' && accessGroups.length === 0) report('access_groups', { code: 'access-groups' });
-  return { access, accessGroups, connections, upstreamTokens, networks, startUri, startHidden };
-}
 
 function parsed(value: string, onFault: () => void): unknown {
   try {
