@@ -21,6 +21,7 @@ const connectionIds = z
   )
   .max(50, rule('entries', { most: '50' }));
 const names = z.array(z.string());
+const ids = { kind: 'lines', writing: 'ltr' } as const;
 
 const lifetime = (of: string) =>
   member(`The lifetime of ${of} of the client, in seconds.`, z.int().min(1).max(maxLifetime), {
@@ -68,7 +69,7 @@ const accessSettings = {
       start: [],
       option: 'connection',
       refers: 'connections',
-      form: { kind: 'lines', writing: 'ltr' },
+      form: ids,
       group: 'access',
       answer: names.describe('The connections by which users may sign in to it; empty for every way to sign in.'),
     },
@@ -81,7 +82,7 @@ const accessSettings = {
       option: 'upstream-token',
       refers: 'connections',
       noSecret: 'It names connections.',
-      form: { kind: 'lines', writing: 'ltr' },
+      form: ids,
       group: 'access',
       answer: names.describe('The connections whose stored tokens the client may read.'),
     },
@@ -94,7 +95,7 @@ const accessSettings = {
     {
       start: [],
       option: 'network',
-      form: { kind: 'lines', writing: 'ltr' },
+      form: ids,
       group: 'access',
       answer: names.describe('The networks from which browsers and clients may act; empty for all.'),
     },
@@ -104,7 +105,7 @@ const accessSettings = {
     z
       .string(rule('string'))
       .refine((uri) => uri.startsWith('https://') && uri.length <= 2000 && isWebUri(uri), rule('https.start')),
-    { form: 'address', group: 'access', answer: z.string().optional() },
+    { form: { kind: 'address', most: 2000 }, group: 'access', answer: z.string().optional() },
   ),
   start_hidden: member('Whether the start page leaves the client out.', z.boolean(), {
     start: false,

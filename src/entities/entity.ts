@@ -204,7 +204,10 @@ export const answerOf = (of: Entity): z.ZodObject => {
 };
 
 /** The form of the console. @param values as the API shows them, of the entity that the form changes; undefined for a new one */
-export const formOf = ({ members, order = Object.keys(members) }: Entity, values?: Input): FormMember[] =>
+export const formOf = (
+  { members, order = Object.keys(members) }: Pick<Entity, 'members' | 'order'>,
+  values?: Input,
+): FormMember[] =>
   order.flatMap((name): FormMember[] => {
     const { form, rule, required, fixed, start, group, when } = members[name]!;
     if (form === undefined || (when && !when(values ?? {}))) return [];

@@ -1,6 +1,6 @@
 // Defines the fields of forms: how a form asks for a value, how the value is written as text, and how the typed text is read.
 export type FieldKind =
-  'text' | 'address' | 'number' | 'secret' | 'lines' | 'json' | 'check' | 'radio' | 'select' | 'boxes';
+  'text' | 'address' | 'email' | 'number' | 'secret' | 'lines' | 'json' | 'check' | 'radio' | 'select' | 'boxes';
 
 /** How a value is written as text if not as the kind of its field says. Text that is no such value is left to the rule of the value. */
 export interface Typing {
@@ -18,6 +18,8 @@ export interface Field {
   most?: number;
   /** Lines that a field with several shows. */
   lines?: number;
+  /** The id of the list in the page that a text field offers. */
+  list?: string;
   /** The writing direction: that of the text itself, or from left to right. */
   writing?: 'auto' | 'ltr';
 }
@@ -70,10 +72,14 @@ export const textByLanguage: Typing = {
 
 const plain: Typing = { write: String, read: (text) => text.trim() };
 
+/** A text of several lines, which browsers end with CR LF. */
+export const paragraph: Typing = { write: String, read: (text) => text.replace(/\r\n?/g, '\n').trim() };
+
 /** How the fields of each kind are typed. */
 const typings: Record<FieldKind, Typing> = {
   text: plain,
   address: plain,
+  email: plain,
   radio: plain,
   select: plain,
   lines,

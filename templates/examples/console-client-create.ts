@@ -1,8 +1,7 @@
 // Gives example data of the console's pages that create a client.
-import type { ClientField } from '../../src/pages/views/console-clients.ts';
 import type { ConsoleClientCreatePages, SnippetValues } from '../../src/pages/views/console-client-create.ts';
 import type { ConsoleFrame } from '../../src/pages/views/console.ts';
-import type { Examples } from '../../src/pages/views/parts.ts';
+import type { Examples, FieldView } from '../../src/pages/views/parts.ts';
 import { consoleFrame } from './console.ts';
 import { form } from './parts.ts';
 
@@ -12,12 +11,7 @@ const kinds = ['web', 'spa', 'native', 'device', 'machine', 'api'].map((name) =>
   uri: `/admin/clients/new/${name}`,
 }));
 const created = { ...frame, name: 'Harbour', clientId: 'harbour', clientUri: '/admin/clients/harbour' };
-const field = (
-  name: string,
-  kind: ClientField['kind'],
-  value: string,
-  rest: Partial<ClientField> = {},
-): ClientField => ({
+const field = (name: string, kind: FieldView['kind'], value: string, rest: Partial<FieldView> = {}): FieldView => ({
   name,
   kind,
   value,
@@ -53,9 +47,8 @@ export const consoleClientCreateExamples: Examples<ConsoleClientCreatePages> = {
         {
           name: 'rights',
           fields: [
-            field('grant_types', 'choices', '', {
-              options: ['authorization_code', 'refresh_token', 'implicit'],
-              taken: ['authorization_code', 'refresh_token'],
+            field('grant_types', 'boxes', 'authorization_code\nrefresh_token', {
+              choices: ['authorization_code', 'refresh_token', 'implicit'],
             }),
             field('require_pkce', 'check', 'true'),
             field('resource_uris', 'lines', 'https://api.example'),

@@ -1,6 +1,6 @@
 // Gives example data of the console's client pages.
-import type { ClientField, ConsoleClientPages, ReviewFacts, Named } from '../../src/pages/views/console-clients.ts';
-import type { Examples } from '../../src/pages/views/parts.ts';
+import type { ConsoleClientPages, ReviewFacts, Named } from '../../src/pages/views/console-clients.ts';
+import type { Examples, FieldView } from '../../src/pages/views/parts.ts';
 import type { ConsoleFrame } from '../../src/pages/views/console.ts';
 import { consoleFrame } from './console.ts';
 import { form } from './parts.ts';
@@ -88,7 +88,7 @@ const figures = (['sessions', 'accessTokens', 'refreshTokens', 'grants', 'settin
   name,
   count: [12, 40, 1000, 9, 0][index]!,
 }));
-const text = (name: string, value: string, rest: Partial<ClientField> = {}): ClientField => ({
+const text = (name: string, value: string, rest: Partial<FieldView> = {}): FieldView => ({
   name,
   kind: 'text',
   value,
@@ -249,18 +249,14 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
         {
           name: 'rights',
           fields: [
-            text('grant_types', '', {
-              kind: 'choices',
-              options: ['authorization_code', 'implicit'],
-              taken: ['authorization_code'],
-            }),
+            text('grant_types', 'authorization_code', { kind: 'boxes', choices: ['authorization_code', 'implicit'] }),
             text('require_pkce', 'true', { kind: 'check' }),
           ],
         },
         {
           name: 'authentication',
           fields: [
-            text('token_endpoint_auth_method', 'none', { kind: 'choice', options: ['client_secret_basic', 'none'] }),
+            text('token_endpoint_auth_method', 'none', { kind: 'select', choices: ['client_secret_basic', 'none'] }),
             text('jwks', '', { kind: 'json' }),
           ],
         },

@@ -1,4 +1,6 @@
 // Gives example data of the console's user pages.
+import { groupsOf } from '../../src/admin/console/form.ts';
+import { newUserForm, userForm } from '../../src/admin/console/users/fields.ts';
 import type { ConsoleUsersPages, ImportResult, UserLine } from '../../src/pages/views/console-users.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
 import { consoleFrame } from './console.ts';
@@ -183,42 +185,40 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
     {
       ...users,
       form: form('/admin/users/new'),
-      fields: ['username', 'email', 'email_verified', 'name', 'given_name', 'family_name'].map((field) => ({
-        field,
-        value: '',
-      })),
+      groups: groupsOf(newUserForm, {}),
       access: { chosen: 'invite', byMail: false, lifetime: 604_800, least: 12, most: 128 },
     },
     {
       ...users,
       user: { username: 'ada', uri: '/admin/users/5f2c' },
       form: form('/admin/users/5f2c/edit'),
-      fields: [
-        { field: 'username', value: 'grace', fault: { code: 'in-use' } },
-        { field: 'email', value: 'ada', fault: { code: 'email' } },
-        { field: 'email_verified', value: 'true' },
-        { field: 'name', value: 'Ada Lovelace' },
-        { field: 'given_name', value: 'Ada' },
-        { field: 'family_name', value: 'Lovelace' },
-        { field: 'middle_name', value: '' },
-        { field: 'nickname', value: '' },
-        { field: 'preferred_username', value: 'x'.repeat(20), fault: { code: 'too-long', params: { most: '1000' } } },
-        { field: 'gender', value: '' },
-        { field: 'birthdate', value: '10 December', fault: { code: 'date' } },
-        { field: 'phone_number', value: '+44 20 7946 0000' },
-        { field: 'phone_number_verified', value: '' },
-        { field: 'website', value: 'ada.example', fault: { code: 'invalid' } },
-        { field: 'profile', value: '' },
-        { field: 'picture', value: '' },
-        { field: 'formatted', value: '12 St James’s Square\nLondon' },
-        { field: 'street_address', value: '12 St James’s Square' },
-        { field: 'postal_code', value: '' },
-        { field: 'locality', value: 'London' },
-        { field: 'region', value: '' },
-        { field: 'country', value: '' },
-        { field: 'locale', value: 'en' },
-        { field: 'zoneinfo', value: 'Europe/London' },
-      ],
+      groups: groupsOf(
+        userForm,
+        {
+          username: 'grace',
+          email: 'ada',
+          email_verified: 'true',
+          name: 'Ada Lovelace',
+          given_name: 'Ada',
+          family_name: 'Lovelace',
+          preferred_username: 'x'.repeat(20),
+          birthdate: '10 December',
+          phone_number: '+44 20 7946 0000',
+          website: 'ada.example',
+          formatted: '12 St James’s Square\nLondon',
+          street_address: '12 St James’s Square',
+          locality: 'London',
+          locale: 'en',
+          zoneinfo: 'Europe/London',
+        },
+        {
+          username: { code: 'in-use' },
+          email: { code: 'email' },
+          preferred_username: { code: 'too-long', params: { most: '1000' } },
+          birthdate: { code: 'date' },
+          website: { code: 'invalid' },
+        },
+      ),
     },
   ],
   'console-user-password': [

@@ -185,10 +185,9 @@ test('an administrator changes the claims of a user, and an outdated page does n
   const events = () => service.database.sql('SELECT FROM audit_events WHERE sub = $1', [user.sub]);
   const fields = (body: string) => ({
     ...Object.fromEntries(
-      [...body.matchAll(/<input id="(\w+)" name="\w+" type="(?:text|email)"[^>]* value="([^"]*)"/g)].map((m) => [
-        m[1]!,
-        m[2]!,
-      ]),
+      [
+        ...body.matchAll(/<input id="(\w+)" name="\w+"(?! type="(?:checkbox|radio|password)")[^>]* value="([^"]*)"/g),
+      ].map((m) => [m[1]!, m[2]!]),
     ),
     ...Object.fromEntries([...body.matchAll(/<textarea id="(\w+)"[^>]*>\n?([^<]*)</g)].map((m) => [m[1]!, m[2]!])),
   });

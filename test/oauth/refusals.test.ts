@@ -1,6 +1,6 @@
 // Each refusal of client metadata has its code, its member, its sentence, and its message on the console's form: a table of cases.
 import { expect, test } from 'vitest';
-import { fieldsOf } from '../../src/admin/console/clients/fields.ts';
+import { clientGroups } from '../../src/admin/console/clients/fields.ts';
 import { parseClientMetadata } from '../../src/oauth/client-metadata.ts';
 import { createSectorCheck, createUnapprovedSectorCheck } from '../../src/domain/client-documents/sector-check.ts';
 import { OAuthError } from '../../src/oauth/errors.ts';
@@ -123,7 +123,7 @@ const languages = ['en', 'de', 'ar'];
 function expectWords(error: OAuthError): void {
   const refusal = error.refusal!;
   expect(error.description).toMatch(/^[ !#-[\]-z|}~]+$/);
-  expect(fieldsOf({}, {}).flatMap(({ fields }) => fields.map(({ name }) => name))).toContain(
+  expect(clientGroups({}, {}).flatMap(({ fields }) => fields.map(({ name }) => name))).toContain(
     refusal.member.split('.', 1)[0],
   );
   const ofControls: RefusalCode[] = ['string', 'strings', 'boolean', 'whole-seconds', 'invalid'];

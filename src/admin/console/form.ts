@@ -1,6 +1,8 @@
 // Reads and fills the forms of the console: a form is a list of members, each with its field.
+import type { z } from 'zod';
 import { type FormMember, read, written } from '../../entities/field.ts';
-import type { FieldView } from '../../pages/views/parts.ts';
+import { faultOf } from '../../oauth/refusals.ts';
+import type { FaultView, FieldGroup, FieldView } from '../../pages/views/parts.ts';
 
 /** What was typed, by the names of the members; a control that the form did not send is undefined. */
 export type Typed = Readonly<Record<string, string | undefined>>;
@@ -25,31 +27,61 @@ export const typedOf = (form: readonly FormMember[], values: Readonly<Record<str
   );
 
 /** The input of an operation, whose rules check it. */
-export function inputOf(form: readonly FormMember[], typed: Typed): Record<string, unknown> {
+export const inputOf = (form: readonly FormMember[], typed: Typed): Record<string, unknown> =>
+  checkedInput(form, typed, {}).input;
+
+export type Faults = Readonly<Record<string, FaultView>>;
+
+/** The input with each value in the form that its rule gives it, and all faults at once, by the names of the fields. */
+export function checkedInput(
+  form: readonly FormMember[],
+  typed: Typed,
+  rules: Readonly<Record<string, z.ZodType>>,
+): { input: Record<string, unknown>; faults: Record<string, FaultView> } {
   const input: Record<string, unknown> = {};
+  const faults: Record<string, FaultView> = {};
   for (const member of form) {
-    const { name, inside, fixed } = member;
+    const { name, inside, fixed, required, most } = member;
+    const text = typed[name] ?? '';
     const value = fixed ? undefined : read(member, typed[name]);
     if (value === undefined) continue;
+    const checked = value === null ? undefined : rules[name]?.safeParse(value);
+    if (required && text.trim() === '') faults[name] = { code: 'missing' };
+    else if (most !== undefined && text.length > most)
+      faults[name] = { code: 'too-long', params: { most: String(most) } };
+    else if (checked?.error) faults[name] = faultOf(checked.error.issues[0]!);
     const into = inside === undefined ? input : ((input[inside] ??= {}) as Record<string, unknown>);
-    into[name] = value;
+    into[name] = checked?.success ? checked.data : value;
   }
-  return input;
+  return { input, faults };
 }
 
 /** The fields as a page shows them. */
-export const fieldsOf = (form: readonly FormMember[], typed: Typed): FieldView[] =>
-  form.map(({ name, kind, choices, required, most, lines, writing, group, fixed }) => ({
+export const fieldsOf = (form: readonly FormMember[], typed: Typed, faults: Faults = {}): FieldView[] =>
+  form.map(({ name, kind, choices, required, most, lines, list, writing, group, fixed }) => ({
     name,
     kind,
     choices,
     required,
     most,
     lines,
+    list,
     writing,
     group,
     fixed,
     value: typed[name] ?? '',
+    fault: faults[name],
+  }));
+
+/** The fields in their groups. */
+export const groupsOf = (form: readonly FormMember[], typed: Typed, faults?: Faults): FieldGroup[] =>
+  [...new Set(form.map(({ group }) => group))].map((group) => ({
+    name: group!,
+    fields: fieldsOf(
+      form.filter((member) => member.group === group),
+      typed,
+      faults,
+    ).map((field) => ({ ...field, group: undefined })),
   }));
 
 /** The names of the fields that a refusal can mark. */

@@ -1,7 +1,7 @@
 // Declares what the console's pages that create a client show.
-import type { ClientField, Named } from './console-clients.ts';
+import type { Named } from './console-clients.ts';
 import type { ConsoleFrame } from './console.ts';
-import type { FormView } from './parts.ts';
+import type { FieldGroup, FieldView, FormView } from './parts.ts';
 
 /** A program or a configuration for the new client: a file in templates/snippets, and the values that it contains. */
 export interface SnippetView {
@@ -30,8 +30,8 @@ export interface ConsoleClientCreatePages {
   'console-client-create': ConsoleFrame & {
     kind: string;
     form: FormView;
-    asked: ClientField[];
-    advanced: { name: string; fields: ClientField[] }[];
+    asked: FieldView[];
+    advanced: FieldGroup[];
   };
   'console-client-created': ConsoleFrame &
     Named & {

@@ -1,7 +1,7 @@
 // Declares what the console's pages about clients show.
 import type { ConsoleFrame, SortView } from './console.ts';
 import type { AuditEventRow, LinkedName } from './console-operations.ts';
-import type { FaultView, FormView } from './parts.ts';
+import type { FieldGroup, FormView } from './parts.ts';
 
 /** The state of a client: what is pending, or whether it is enabled. */
 export type ClientState = 'enabled' | 'disabled' | 'registration' | 'change' | 'refused' | 'collection';
@@ -57,19 +57,6 @@ export interface DocumentFacts {
   onlyLoopback: boolean;
   /** The document was missing for a day. */
   gone: boolean;
-}
-
-/** A field of the form that creates or changes a client. */
-export interface ClientField {
-  /** The member of the metadata, or a further setting of the client. */
-  name: string;
-  kind: 'text' | 'address' | 'lines' | 'check' | 'choice' | 'choices' | 'number' | 'json';
-  /** The typed text, unchanged. */
-  value: string;
-  /** For `choices`: the chosen options. */
-  taken?: string[];
-  options?: string[];
-  fault?: FaultView;
 }
 
 export type Named = { name: string; clientId: string; clientUri: string };
@@ -149,7 +136,7 @@ export interface ConsoleClientPages {
   'console-client-edit': ConsoleFrame & {
     client: Named;
     form: FormView;
-    groups: { name: string; fields: ClientField[] }[];
+    groups: FieldGroup[];
     changed?: boolean;
     /** A change of this client is pending: its approval replaces what is saved here. */
     waits?: boolean;

@@ -2,7 +2,7 @@
 import type { ConsoleFrame, SortView } from './console.ts';
 import type { AuditEventRow } from './console-operations.ts';
 import type { AttributeField } from './attribute-field.ts';
-import type { ClaimText, FaultView, FormView, RefusedView } from './parts.ts';
+import type { ClaimText, FieldGroup, FormView, RefusedView } from './parts.ts';
 
 /** A user as a line of a list. */
 export interface UserLine {
@@ -26,14 +26,6 @@ export interface ImportResult {
 
 /** Its message is `console.user.factor.{kind}`; `other` is a kind that this version does not support. */
 export type FactorKind = string;
-
-/** A field of the form: a claim, a member of the address, or another value of the user. */
-export interface UserField {
-  field: string;
-  /** For a checkbox "true" or empty. */
-  value: string;
-  fault?: FaultView;
-}
 
 export interface ConsoleUsersPages {
   'console-users': ConsoleFrame & {
@@ -124,7 +116,7 @@ export interface ConsoleUsersPages {
   'console-user-edit': ConsoleFrame & {
     user?: { username: string; uri: string };
     form: FormView;
-    fields: UserField[];
+    groups: FieldGroup[];
     /** Of an existing user. */
     attributes?: AttributeField[];
     /** How a new user gets access: by an invitation, which is mailed or shown as a link, or by a password of so many characters. */

@@ -117,9 +117,16 @@ export interface FieldView {
   required?: boolean | undefined;
   most?: number | undefined;
   lines?: number | undefined;
+  list?: string | undefined;
   writing?: 'auto' | 'ltr' | undefined;
   group?: string | undefined;
   /** Whether the page only shows the value. */
   fixed?: boolean | undefined;
   fault?: FaultView | undefined;
+}
+
+/** Fields under one heading. */
+export interface FieldGroup {
+  name: string;
+  fields: FieldView[];
 }

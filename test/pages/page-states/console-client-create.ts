@@ -1,5 +1,5 @@
 // Lists states of the console's pages that create a client: each kind, with its fields and its snippets, beside the examples.
-import { fieldsOf, formOfKind } from '../../../src/admin/console/clients/fields.ts';
+import { clientGroups, typedOfKind } from '../../../src/admin/console/clients/fields.ts';
 import { clientKinds } from '../../../src/admin/operations/client-kinds/kinds.ts';
 import { snippetValues } from '../../../templates/examples/console-client-create.ts';
 import { examples } from '../../../templates/examples/index.ts';
@@ -9,7 +9,7 @@ const create = examples['console-client-create'][1];
 const created = examples['console-client-created'][1];
 
 export const consoleClientCreateStates: View[] = clientKinds.flatMap((kind): View[] => {
-  const groups = fieldsOf(formOfKind(kind), {}, kind);
+  const groups = clientGroups(typedOfKind(kind), {}, kind);
   const isAsked = ({ name }: { name: string }) => kind.asked.includes(name);
   return [
     {

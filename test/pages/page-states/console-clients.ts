@@ -1,5 +1,5 @@
 // Lists states of the console's client pages, beside the examples.
-import { fieldsOf, formOfKind } from '../../../src/admin/console/clients/fields.ts';
+import { clientGroups, typedOfKind } from '../../../src/admin/console/clients/fields.ts';
 import { web } from '../../../src/admin/operations/client-kinds/web.ts';
 import { consoleReviews } from '../../../templates/examples/console-clients.ts';
 import { examples } from '../../../templates/examples/index.ts';
@@ -12,7 +12,7 @@ const edit = examples['console-client-edit'][1];
 const secrets = { ...examples['console-client-secrets'][1], shown: undefined, form: edit.form };
 const end = examples['console-client-end'][1];
 
-const fieldNames = fieldsOf({}, {}).flatMap(({ fields }) => fields.map(({ name }) => name));
+const fieldNames = clientGroups({}, {}).flatMap(({ fields }) => fields.map(({ name }) => name));
 /** Each sentence at a field; the form of a client with a document has no other fault at the same time. */
 const everyFault = refusedCodes
   .filter((code) => !code.startsWith('document'))
@@ -27,12 +27,12 @@ export const consoleClientStates: View[] = [
   ...[...faultsTogether, ...ownRefusals('console.field').map(({ field, code }) => ({ [field!]: { code } }))].map(
     (faults): View => ({
       name: 'console-client-edit',
-      data: { ...edit, changed: undefined, groups: fieldsOf(formOfKind(web), faults) } as never,
+      data: { ...edit, changed: undefined, groups: clientGroups(typedOfKind(web), faults) } as never,
     }),
   ),
   {
     name: 'console-client-edit',
-    data: { ...edit, groups: fieldsOf({}, { client_name: { code: 'document.members' } }) },
+    data: { ...edit, groups: clientGroups({}, { client_name: { code: 'document.members' } }) },
   },
   { name: 'console-clients', data: { ...list, pending: { count: 3, more: false } } },
   { name: 'console-clients', data: { ...emptyList, filtered: true } },
@@ -75,7 +75,7 @@ export const consoleClientStates: View[] = [
   { name: 'console-client-edit', data: { ...edit, changed: false } },
   {
     name: 'console-client-edit',
-    data: { ...edit, changed: false, waits: false, groups: fieldsOf(formOfKind(web), {}) },
+    data: { ...edit, changed: false, waits: false, groups: clientGroups(typedOfKind(web), {}) },
   },
   ...(['nothing', 'changed'] as const).map((problem): View => ({
     name: 'console-client-secrets',

@@ -1,4 +1,6 @@
 // Lists states of the console's user pages, beside the examples.
+import { groupsOf } from '../../../src/admin/console/form.ts';
+import { userForm } from '../../../src/admin/console/users/fields.ts';
 import { importNotes, importReasons } from '../../../src/rules/users/import-reasons.ts';
 import { examples } from '../../../templates/examples/index.ts';
 import { ownRefusals, type View } from './state.ts';
@@ -41,7 +43,7 @@ export const consoleUsersStates: View[] = [
   })),
   ...ownRefusals('console.user-edit').map(({ field, code }): View => ({
     name: 'console-user-edit',
-    data: { ...edit[0], fields: [{ field: field!, value: '', fault: { code } }], passwordFault: 'length' },
+    data: { ...edit[0], groups: groupsOf(userForm, {}, { [field!]: { code } }), passwordFault: 'length' },
   })),
   { name: 'console-user-edit', data: { ...edit[1], problem: 'changed' } },
   {

@@ -17,7 +17,8 @@ import { clientKinds, findKind } from '../../operations/client-kinds/kinds.ts';
 import { showClient } from '../../operations/clients.ts';
 import { createTypedClient, usableResources } from '../../operations/pages/clients.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
-import { fieldsOf, formOfKind, readForm } from './fields.ts';
+import { clientGroups, readForm, typedOfKind } from './fields.ts';
+import type { Typed } from '../form.ts';
 import { type FormProblem, problemOf, shownSecrets, validated } from './form.ts';
 import { clientPath, listPath, named } from './view.ts';
 
@@ -42,7 +43,7 @@ export async function clientCreateRoutes(
 
   const showForm = (admin: AdminSession, request: FastifyRequest) => {
     const kind = kindOf(request.params);
-    return show(admin, kind, formOfKind(kind), randomId());
+    return show(admin, kind, typedOfKind(kind), randomId());
   };
   console.page(app, `${newPath}/:kind`, showForm, { needs: createTypedClient });
 
@@ -103,12 +104,12 @@ export async function clientCreateRoutes(
   function show(
     admin: AdminSession,
     kind: ClientKind,
-    typed: Record<string, string>,
+    typed: Typed,
     clientId: string,
     refusal?: FormProblem,
   ): FastifyReply {
     const form = admin.form(kindPath(kind), clientId);
-    const groups = fieldsOf(typed, refusal?.faults ?? {}, kind);
+    const groups = clientGroups(typed, refusal?.faults ?? {}, kind);
     const isAsked = ({ name }: { name: string }) => kind.asked.includes(name);
     return admin.send(
       'console-client-create',

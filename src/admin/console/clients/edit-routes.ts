@@ -11,7 +11,8 @@ import { showClient } from '../../operations/clients.ts';
 import { reviseTypedClient } from '../../operations/pages/clients.ts';
 import { isServiceScope, splitScope } from '../../../oauth/scope.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
-import { fieldsOf, formOfClient, readForm } from './fields.ts';
+import { clientGroups, readForm, typedOfClient } from './fields.ts';
+import type { Typed } from '../form.ts';
 import { type FormProblem, problemOf, shownSecrets, validated } from './form.ts';
 import { clientPath, listPath, named } from './view.ts';
 import type { Config } from '../../../config.ts';
@@ -36,7 +37,7 @@ export async function clientEditRoutes(
 ): Promise<void> {
   const showForm = async (admin: AdminSession, request: FastifyRequest) => {
     const client = await changeable(admin, readParameters(byId, request.params).id);
-    return show(admin, client, formOfClient(client));
+    return show(admin, client, typedOfClient(client));
   };
 
   console.page(app, `${listPath}/:id/edit`, showForm, { needs: reviseTypedClient });
@@ -75,7 +76,7 @@ export async function clientEditRoutes(
     const form = readForm(singleValued(admin.request.body));
     // the scopes that the form does not offer stay: those of APIs, and those for claims
     const kept = splitScope(looked.metadata.scope).filter((scope) => !isServiceScope(scope));
-    const typed = kept.length > 0 ? { ...form, scope: [form['scope'] ?? '', ...kept].join(' ').trim() } : form;
+    const typed = { ...form, scope: [form['scope'] ?? '', ...kept].join('\n').trim() };
     const read = await validated(admin, typed, config);
     if ('refusal' in read) return { refused: () => show(admin, looked, typed, read.refusal, version) };
     const { metadata, settings } = read;
@@ -101,7 +102,7 @@ export async function clientEditRoutes(
   function show(
     admin: AdminSession,
     client: Client,
-    typed: Record<string, string>,
+    typed: Typed,
     refusal?: FormProblem,
     version = String(client.version),
   ): FastifyReply {
@@ -111,7 +112,7 @@ export async function clientEditRoutes(
       {
         client: named(client),
         form: { ...form, hidden: { ...form.hidden, version } },
-        groups: fieldsOf(typed, refusal?.faults ?? {}),
+        groups: clientGroups(typed, refusal?.faults ?? {}),
         ...(refusal?.changed && { changed: true }),
         ...(client.pendingMetadata && { waits: true }),
       },

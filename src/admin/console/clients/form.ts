@@ -2,17 +2,16 @@
 import type { Config } from '../../../config.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../../oauth/client-metadata.ts';
 import { OAuthError } from '../../../oauth/errors.ts';
-import type { FaultView } from '../../../pages/views/parts.ts';
 import type { ClientChange } from '../../../repositories/clients/clients.ts';
 import type { ShownCredentials } from '../../../tokens/client-credentials.ts';
 import { givableScopes } from '../../operations/pages/clients.ts';
 import type { AdminSession } from '../admin-session.ts';
-import { faultsOf } from './faults.ts';
+import type { Faults, Typed } from '../form.ts';
 import { clientOfForm } from './fields.ts';
 
 /** Why a form was refused: the faults of its fields, or that the client has changed. */
 export interface FormProblem {
-  faults: Record<string, FaultView>;
+  faults: Faults;
   changed?: boolean;
   status: number;
 }
@@ -20,22 +19,20 @@ export interface FormProblem {
 /** The typed values as valid metadata, or their faults. */
 export async function validated(
   admin: AdminSession,
-  typed: Record<string, string>,
+  typed: Typed,
   config: Config,
 ): Promise<{ metadata: ClientMetadata; settings: ClientChange } | { refusal: FormProblem }> {
   const { metadata, settings, faults } = clientOfForm(typed);
-  const all: FormProblem['faults'] = { ...faultsOf(metadata), ...faults };
   // only a client that registers itself may omit the name (RFC 7591 2): pages show its id instead
-  const unnamed: FormProblem['faults'] =
-    metadata['client_name'] === undefined ? { client_name: { code: 'missing' } } : {};
-  const refused = (of: FormProblem) => ({ refusal: { ...of, faults: { ...unnamed, ...of.faults } } });
-  if (Object.keys(all).length > 0) return refused({ faults: all, status: 400 });
+  const isOnlyUnnamed = Object.keys(faults).join() === 'client_name' && faults['client_name']!.code === 'missing';
+  if (Object.keys(faults).length > 0 && !isOnlyUnnamed) return { refusal: { faults, status: 400 } };
   try {
     const apiScopes = await admin.run(givableScopes, metadata['scope']);
     const parsed = parseClientMetadata(metadata, { admin: true, apiScopes }, config);
-    return 'client_name' in unnamed ? refused({ faults: {}, status: 400 }) : { metadata: parsed, settings };
+    return isOnlyUnnamed ? { refusal: { faults, status: 400 } } : { metadata: parsed, settings };
   } catch (error) {
-    return refused(problemOf(error));
+    const problem = problemOf(error);
+    return { refusal: { ...problem, faults: { ...faults, ...problem.faults } } };
   }
 }
 

@@ -16,11 +16,12 @@ import {
   createTypedUser,
   findKnownUser,
   takenLogins,
-  userForm,
+  userToEdit,
 } from '../../operations/pages/users.ts';
 import type { Attribute } from '../../../rules/claims/attributes.ts';
 import type { User } from '../../../repositories/users/users.ts';
-import { allUserFields, newUserFields, readUserForm, userFields, type UserFaults } from './fields.ts';
+import { type Faults, groupsOf, type Typed } from '../form.ts';
+import { newUserForm, readUserForm, typedOfUser, userForm } from './fields.ts';
 import { answerInvitation, type Invited } from './invitation.ts';
 import { attributeFields, readAttributeForm } from '../../../pages/attribute-fields.ts';
 import type { AttributeField } from '../../../pages/views/attribute-field.ts';
@@ -38,8 +39,8 @@ const inUse = { code: 'in-use' } as const;
 
 /** Why a form was refused. */
 interface Trouble {
-  typed: Record<string, string>;
-  faults: UserFaults;
+  typed: Typed;
+  faults: Faults;
   attributeFaults?: Record<string, AttributeField['fault']>;
   passwordFault?: ConsoleUsersPages['console-user-edit']['passwordFault'];
   problem?: ConsoleUsersPages['console-user-edit']['problem'];
@@ -88,7 +89,7 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
     // the form was sent before: its user exists
     if (await admin.run(findKnownUser, sub)) return isMade;
     const typed = singleValued(admin.request.body);
-    const { change, faults } = readUserForm(typed, newUserFields);
+    const { change, faults } = readUserForm(newUserForm, typed);
     const { username = '', email } = change;
     const invited = typed['access'] !== 'password';
     const passwordFault = invited ? undefined : await passwords.faultOf(typed['password'], { username, email });
@@ -129,7 +130,7 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
     app,
     `${listPath}/:sub/edit`,
     async (admin, request) => {
-      const of = await admin.run(userForm, subOf(request));
+      const of = await admin.run(userToEdit, subOf(request));
       return show(admin, of, versionOf(of.user));
     },
     { fresh: true, needs: changeTypedUser },
@@ -148,17 +149,17 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
       needs: changeTypedUser,
     });
     if (!admin) return reply;
-    const of = await admin.run(userForm, sub);
+    const of = await admin.run(userToEdit, sub);
     const { user, definitions } = of;
     const typed = singleValued(request.body);
-    const { change, faults } = readUserForm(typed, allUserFields, user);
+    const { change, faults } = readUserForm(userForm, typed, user);
     const { change: attributes, faults: attributeFaults } = readAttributeForm(definitions, typed, user.claims);
     if (Object.keys(faults).length + Object.keys(attributeFaults).length > 0)
       return show(admin, of, version, { typed, faults, attributeFaults, status: 400 });
     const saved = await unlessConflict(admin.run(changeTypedUser, { sub, change: { ...change, attributes, version } }));
     if (saved !== 'conflict') return admin.done(pathOf(user), 'user-saved');
     // the form shows the present user again, with the typed values
-    const now = await admin.run(userForm, sub);
+    const now = await admin.run(userToEdit, sub);
     const nowVersion = versionOf(now.user);
     const reason =
       nowVersion === version
@@ -192,6 +193,7 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
     trouble?: Trouble,
   ): FastifyReply {
     const action = user ? `${pathOf(user)}/edit` : newPath;
+    const fields = user ? userForm : newUserForm;
     const form = admin.form(action, shown);
     form.hidden[user ? 'version' : 'sub'] = shown;
     return admin.send(
@@ -209,7 +211,7 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
               },
             }),
         form,
-        fields: userFields(user, user ? allUserFields : newUserFields, trouble?.typed, trouble?.faults),
+        groups: groupsOf(fields, trouble?.typed ?? typedOfUser(fields, user), trouble?.faults),
         ...(definitions.length > 0 && {
           attributes: attributeFields(definitions, user!.claims, trouble?.typed, trouble?.attributeFaults),
         }),

@@ -1,135 +1,92 @@
-// Defines the fields of the console's form for a user: their values, the change that a submitted form makes, and its faults.
+// Declares the console's form for a user, and reads the change that it makes. An unchanged field is no change, whatever it holds.
 import { isDeepStrictEqual } from 'node:util';
-import type { UserField } from '../../../pages/views/console-users.ts';
-import type { FaultView } from '../../../pages/views/parts.ts';
+import { type FormMember, paragraph, read } from '../../../entities/field.ts';
 import { claimRules, email, userName } from '../../../rules/users/administration.ts';
-import { faultOf } from '../../../oauth/refusals.ts';
 import type { User, UserChange } from '../../../repositories/users/users.ts';
+import { checkedInput, type Faults, type Typed, typedOf } from '../form.ts';
 
-const textClaims = [
-  'name',
-  'given_name',
-  'family_name',
-  'middle_name',
-  'nickname',
-  'preferred_username',
-  'gender',
-  'birthdate',
-  'phone_number',
-  'website',
-  'profile',
-  'picture',
-  'locale',
-  'zoneinfo',
-] as const;
-const addressFields = ['formatted', 'street_address', 'postal_code', 'locality', 'region', 'country'] as const;
-const checks = ['email_verified', 'phone_number_verified'] as const;
-export type UserFieldName =
-  'username' | 'email' | (typeof textClaims)[number] | (typeof addressFields)[number] | (typeof checks)[number];
+const most = 1000;
+const url = { kind: 'address', most: 2000, removable: true } as const;
+const text = { kind: 'text', most, removable: true, writing: 'auto' } as const;
+const code = { ...text, writing: 'ltr' } as const;
+const lines = { kind: 'lines', most, removable: true, lines: 2, typing: paragraph } as const;
+const check = { kind: 'check' } as const;
 
+const signIn: FormMember[] = [
+  { name: 'username', kind: 'text', most: 255, required: true, writing: 'auto' },
+  { name: 'email', kind: 'email', most: 320, removable: true },
+  { name: 'email_verified', ...check },
+];
+const groups: Record<string, FormMember[]> = {
+  'sign-in': signIn,
+  person: [
+    { name: 'name', ...text },
+    { name: 'given_name', ...text },
+    { name: 'family_name', ...text },
+    { name: 'middle_name', ...text },
+    { name: 'nickname', ...text },
+    { name: 'preferred_username', ...text },
+    { name: 'gender', ...text },
+    { name: 'birthdate', ...code },
+  ],
+  contact: [
+    { name: 'phone_number', ...code },
+    { name: 'phone_number_verified', ...check },
+    { name: 'website', ...url },
+    { name: 'profile', ...url },
+    { name: 'picture', ...url },
+  ],
+  address: [
+    { name: 'formatted', inside: 'address', ...lines },
+    { name: 'street_address', inside: 'address', ...lines },
+    { name: 'postal_code', inside: 'address', ...text },
+    { name: 'locality', inside: 'address', ...text },
+    { name: 'region', inside: 'address', ...text },
+    { name: 'country', inside: 'address', ...text },
+  ],
+  language: [
+    { name: 'locale', ...code },
+    { name: 'zoneinfo', ...code, list: 'zones' },
+  ],
+};
+
+export const userForm: readonly FormMember[] = Object.entries(groups).flatMap(([group, members]) =>
+  members.map((member) => ({ ...member, group })),
+);
+const ofNew = ['username', 'email', 'email_verified', 'name', 'given_name', 'family_name'];
 /** The fields for a new user; the administrator adds others on the user's page. */
-export const newUserFields: readonly UserFieldName[] = [
-  'username',
-  'email',
-  'email_verified',
-  'name',
-  'given_name',
-  'family_name',
-];
-export const allUserFields: readonly UserFieldName[] = [
-  'username',
-  'email',
-  ...textClaims,
-  ...addressFields,
-  ...checks,
-];
+export const newUserForm = userForm.filter(({ name }) => ofNew.includes(name));
 
-type Typed = Record<string, string | undefined>;
-export type UserFaults = Partial<Record<UserFieldName, FaultView>>;
+/** The form with the stored values. */
+export const typedOfUser = (form: readonly FormMember[], user: User | undefined): Typed =>
+  typedOf(form, { ...user?.claims, username: user?.username, email: user?.email, email_verified: user?.emailVerified });
 
-const isCheck = (field: string) => (checks as readonly string[]).includes(field);
-const isAddressField = (field: string) => (addressFields as readonly string[]).includes(field);
-/** Browsers end lines with CR LF. */
-const tidy = (value: string): string => value.replace(/\r\n?/g, '\n').trim();
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-
-/** The stored value of a field. */
-function stored(user: User | undefined, field: UserFieldName): string {
-  if (field === 'username' || field === 'email') return user?.[field] ?? '';
-  if (field === 'email_verified') return user?.emailVerified ? 'true' : '';
-  if (field === 'phone_number_verified') return user?.claims[field] === true ? 'true' : '';
-  const address = (user?.claims['address'] ?? {}) as Record<string, unknown>;
-  return textOf(isAddressField(field) ? address[field] : user?.claims[field]);
-}
-
-/** @param typed the values of a refused form; without it the fields show the stored values */
-export function userFields(
-  user: User | undefined,
-  fields: readonly UserFieldName[],
-  typed?: Typed,
-  faults: UserFaults = {},
-): UserField[] {
-  return fields.map((field) => {
-    const fault = faults[field];
-    const value = typed ? (typed[field] ?? '') : stored(user, field);
-    return { field, value, ...(fault && { fault }) };
-  });
-}
-
-/**
- * Returns the change that a form makes, with null for a removed value, and its faults. An unchanged field is no change.
- * @param typed by field; a missing field is empty
- * @param before undefined for a new user
- */
+/** @param before undefined for a new user */
 export function readUserForm(
+  form: readonly FormMember[],
   typed: Typed,
-  fields: readonly UserFieldName[],
   before?: User,
-): { change: UserChange; faults: UserFaults } {
-  const faults: UserFaults = {};
-  const change: UserChange = {};
-  const claims: Record<string, unknown> = {};
-  const address: Record<string, string> = {};
-  const addressBefore: Record<string, string> = {};
-  for (const field of fields) {
-    const value = tidy(typed[field] ?? '');
-    const old = tidy(stored(before, field));
-    const fault = value === old && value !== '' ? undefined : fieldFault(field, value);
-    if (fault) faults[field] = fault;
-    if (isAddressField(field)) {
-      if (value !== '') address[field] = value;
-      if (old !== '') addressBefore[field] = old;
-    } else if (value === old) continue;
-    else if (field === 'username') change.username = value;
-    else if (field === 'email') change.email = value === '' ? null : (email.safeParse(value).data ?? value);
-    else if (field === 'email_verified') change.confirmedBy = value === 'true' ? 'administrator' : null;
-    else if (isCheck(field)) claims[field] = value === 'true';
-    else claims[field] = value === '' ? null : value;
+): { change: UserChange; faults: Faults } {
+  const old = typedOfUser(form, before);
+  const differs = (member: FormMember) =>
+    !isDeepStrictEqual(read(member, typed[member.name]), read(member, old[member.name]));
+  const isMoved = form.some((member) => member.inside && differs(member));
+  // an address is stored as a whole
+  const changed = form.filter((member) => (member.inside ? isMoved : differs(member) || (member.required && !before)));
+  const parts = Object.fromEntries(form.flatMap(({ name, inside }) => (inside ? [[name, claimRules.name]] : [])));
+  const { input, faults } = checkedInput(changed, typed, { ...claimRules, ...parts, username: userName, email });
+  const { username, email: address, email_verified: verified, address: postal, ...claims } = input;
+  if (postal) {
+    const given = Object.entries(postal).filter(([, value]) => value !== null);
+    claims['address'] = given.length > 0 ? Object.fromEntries(given) : null;
   }
-  if (!isDeepStrictEqual(address, addressBefore))
-    claims['address'] = Object.keys(address).length === 0 ? null : address;
-  if (Object.keys(claims).length > 0) change.claims = claims;
-  return { change, faults };
-}
-
-/** The maximum length of a field, in characters. */
-function maxLength(field: UserFieldName): number {
-  if (field === 'username') return 255;
-  if (field === 'email') return 320;
-  return ['website', 'profile', 'picture'].includes(field) ? 2000 : 1000;
-}
-
-function fieldFault(field: UserFieldName, value: string): FaultView | undefined {
-  if (value === '') return field === 'username' ? { code: 'missing' } : undefined;
-  if (isCheck(field)) return undefined;
-  const most = maxLength(field);
-  if (value.length > most) return { code: 'too-long', params: { most: String(most) } };
-  const rule =
-    field === 'username'
-      ? userName
-      : field === 'email'
-        ? email
-        : claimRules[(isAddressField(field) ? 'name' : field) as keyof typeof claimRules];
-  const { error } = rule.safeParse(value);
-  return error && faultOf(error.issues[0]!);
+  return {
+    change: {
+      ...(username !== undefined && { username: String(username) }),
+      ...(address !== undefined && { email: address === null ? null : String(address) }),
+      ...(verified !== undefined && { confirmedBy: verified === true ? 'administrator' : null }),
+      ...(Object.keys(claims).length > 0 && { claims }),
+    },
+    faults,
+  };
 }

@@ -75,7 +75,7 @@ export const userConnections = pageOperation('users', 'read', async ({ store }, 
 });
 
 /** A user with the attributes that the form of the user offers. */
-export const userForm = pageOperation('users', 'read', async ({ store }, sub: string) => {
+export const userToEdit = pageOperation('users', 'read', async ({ store }, sub: string) => {
   const user = await findUser(store, sub);
   return { user, definitions: await store.attributes.list() };
 });
