@@ -33,8 +33,9 @@ export interface Member {
   noSecret?: string;
   /** It moves what the service trusts: the event has the old and the new value. */
   trust?: true;
-  /** The repository of the noun that its value names: what does not exist is refused. */
+  /** The noun of which its value names one, by its key: the one exists, and is not removed, unless the database then empties the member. */
   refers?: string;
+  released?: true;
   /** The field of the form of the console, or its kind; a member without one is not in the form. */
   form?: FieldKind | Field;
   /** Its group in the form. */
@@ -124,7 +125,7 @@ export const member = <R extends z.ZodType, const O extends Options = object>(
   options = {} as O,
 ): { says: string; rule: R } & O => ({ says, rule, ...options });
 
-export const membersOf = (of: Entity): [string, Member][] => Object.entries(of.members);
+export const membersOf = (of: Pick<Entity, 'members'>): [string, Member][] => Object.entries(of.members);
 
 /** A column of the table, and the name of its value in the service. */
 export interface Stored {
@@ -209,7 +210,7 @@ export const formOf = (
   values?: Input,
 ): FormMember[] =>
   order.flatMap((name): FormMember[] => {
-    const { form, rule, required, fixed, start, group, when } = members[name]!;
+    const { form, rule, required, fixed, start, group, when, refers } = members[name]!;
     if (form === undefined || (when && !when(values ?? {}))) return [];
     const field: Field = typeof form === 'string' ? { kind: form } : form;
     return [
@@ -220,7 +221,8 @@ export const formOf = (
         name,
         removable: !required && start === undefined,
         ...(fixed && values && { fixed }),
-        ...(group !== undefined && { group }),
+        group,
+        refers,
       },
     ];
   });

@@ -34,7 +34,9 @@ export interface FormMember extends Field {
   /** Whether the page only shows the value. */
   fixed?: boolean;
   /** The group of the form; those of `more` are folded. */
-  group?: string;
+  group?: string | undefined;
+  /** The noun of which it names one: the page offers what exists. */
+  refers?: string | undefined;
 }
 
 const entriesOf = (text: string, separator: RegExp) =>

@@ -91,7 +91,7 @@ export const resources = entity({
     client_id: member(
       'The client that introspects the tokens of the resource. A resource without one cannot introspect.',
       text(255),
-      { option: 'client', refers: 'clients', form: 'text' },
+      { option: 'client', refers: 'clients', released: true, form: 'text' },
     ),
     scopes: member(
       'The scopes of the resource.',

@@ -229,6 +229,7 @@ const connectionRules = {
 
 /** Rules that only the database can check; each sentence is whole. */
 const storedRules = {
+  'entity.named': 'the {name} names it: change or delete that one first',
   'entity.version': 'it has changed since you looked at it: look at it again, then save',
   'attribute.exists': 'there is an attribute of this name, or there are {most}: there can be no more',
   'attribute.shared': 'two users have the same value: change one of them first',

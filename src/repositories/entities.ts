@@ -11,6 +11,7 @@ import {
   type Stored,
   storedOf,
 } from '../entities/entity.ts';
+import { addReferences } from './entity-references.ts';
 import type { Page } from './clients/client-listing.ts';
 
 type Row = Record<string, unknown>;
@@ -38,6 +39,7 @@ export function entityTable<E extends Entity>(of: E) {
     ...(of.marks === undefined ? [] : [of.marks]),
   ];
   const all = columnsOf(of);
+  addReferences(of);
   return {
     of,
     inserted,

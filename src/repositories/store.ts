@@ -39,6 +39,7 @@ import { rateLimitsRepository } from './rate-limits/rate-limits.ts';
 import { recoveryCodesRepository } from './second-factors/recovery-codes.ts';
 import type { Entity } from '../entities/entity.ts';
 import { entityRepository, type entityTable } from './entities.ts';
+import { referencesRepository } from './entity-references.ts';
 import { refreshTokensRepository } from './tokens/refresh-tokens.ts';
 import { refusalsRepository } from './refusals/refusals.ts';
 import { registrationTokensRepository } from './registrations/registration-tokens.ts';
@@ -117,6 +118,7 @@ const factories = {
   passwordKinds: passwordKindsRepository,
   rateLimits: rateLimitsRepository,
   recoveryCodes: recoveryCodesRepository,
+  references: referencesRepository,
   refreshTokens: refreshTokensRepository,
   refusals: refusalsRepository,
   registrationTokens: registrationTokensRepository,

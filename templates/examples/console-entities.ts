@@ -39,6 +39,7 @@ export const consoleEntitiesExamples: Examples<ConsoleEntitiesPages> = {
         { name: 'name', kind: 'text', value: 'Logbook', required: true, most: 100, writing: 'auto' },
         { name: 'resource', kind: 'address', value: resource, fixed: true },
         { name: 'scopes', kind: 'lines', value: 'log.read Read your logbook\nlog.read [de] Ihr Logbuch lesen\nopenid' },
+        { name: 'client_id', kind: 'text', value: '', offered: [['s6BhdRkqt3', 'Harbour']] },
         { name: 'clients', kind: 'radio', value: 'approved', choices: ['listed', 'approved'] },
         { name: 'access_token_lifetime', kind: 'number', value: '300' },
         { name: 'public', kind: 'check', value: 'true' },

@@ -47,7 +47,22 @@ const beacons = entity({
     unlock_key: member('What switches it on.', z.string().min(4), { secret: true, form: 'secret' }),
   },
 });
+/** Names a beacon, which is then not removed. */
+const ships = entity({
+  table: 'ships',
+  one: 'ship',
+  permission: 'resources',
+  section: 'resources',
+  called: 'name',
+  find: 'id::text = $1',
+  members: {
+    name: member('What people call it.', displayText, { required: true, form: 'text', list: true }),
+    beacon: member('The beacon that it steers by.', z.string(), { refers: 'beacons', form: 'text' }),
+    lights: member('The beacons that it sees.', z.array(z.string()), { start: [], refers: 'beacons', form: 'lines' }),
+  },
+});
 const table = entityTable(beacons);
+const fleet = entityTable(ships);
 const rules: EntityRules<typeof beacons> = {
   repository: (repositories) => repositories.entity(table),
   taken: refusal('group.exists', 'name'),
@@ -76,7 +91,33 @@ const acts = entityOperations(beacons, {
   repository: ({ store }) => store.entity(table),
   administration: ({ store, secretBox }) => entityAdministration(store, beacons, rules, secretBox),
 });
+const shipActs = entityOperations(ships, {
+  says: {
+    list: 'Lists ships',
+    create: 'Creates a ship',
+    show: 'Shows a ship',
+    change: 'Changes it',
+    delete: 'Deletes it',
+  },
+  named: 'The id.',
+  answers: { one: 'Ship' as 'Group', page: 'ShipPage' as 'GroupPage' },
+  columns: { NAME: ({ name }) => name },
+  done: { create: ({ name }) => name, change: ({ name }) => name, delete: ({ name }) => name },
+  repository: ({ store }) => store.entity(fleet),
+  administration: ({ store }) =>
+    entityAdministration(store, ships, {
+      repository: (repositories) => repositories.entity(fleet),
+      taken: refusal('group.exists', 'name'),
+      facts: ({ name }) => ({ detail: { ship: name } }),
+    }),
+});
+const planted = [...acts.all, ...shipActs.all] as unknown as Operation[];
 const words = {
+  'console.ships.title': 'Ships',
+  'console.ships.new': 'Create ship',
+  'console.ship.name': 'Name of the ship',
+  'console.ship.beacon': 'Beacon',
+  'console.ship.lights': 'Lights',
   'console.beacons.title': 'Beacons',
   'console.beacons.new': 'Create beacon',
   'console.beacons.empty': 'No beacons yet.',
@@ -102,9 +143,14 @@ let service: TestService;
 let token: string;
 let agent: UserAgent;
 beforeAll(async () => {
-  operations.push(...(acts.all as unknown as Operation[]));
-  Object.assign(answers, { Beacon: answerOf(beacons), BeaconPage: z.object({ beacons: z.array(answerOf(beacons)) }) });
-  entityPlugins.push(entityPages(beacons, acts));
+  operations.push(...planted);
+  Object.assign(answers, {
+    Beacon: answerOf(beacons),
+    BeaconPage: z.object({ beacons: z.array(answerOf(beacons)) }),
+    Ship: answerOf(ships),
+    ShipPage: z.object({ ships: z.array(answerOf(ships)) }),
+  });
+  entityPlugins.push(entityPages(beacons, acts), entityPages(ships, shipActs));
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-planted-'));
   mkdirSync(join(folder, 'messages'));
   writeFileSync(join(folder, 'messages', 'en.beacons.json'), JSON.stringify(words));
@@ -113,14 +159,17 @@ beforeAll(async () => {
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(), name text NOT NULL UNIQUE, color text NOT NULL, range integer,
     keeper text, issuer text, flash boolean NOT NULL, unlock_key_encrypted bytea, unlock_key_since timestamptz, version integer NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', now()))`);
+  await service.database.sql(`CREATE TABLE ships (
+    id uuid PRIMARY KEY DEFAULT gen_random_uuid(), name text NOT NULL, beacon text, lights text[] NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', now()))`);
   token = await adminToken(service);
   const admin = await service.createUser({ username: 'root', admin: true });
   ({ agent } = await openConsole(service, admin));
 });
 afterAll(async () => {
   // other test files share the lists
-  operations.splice(operations.indexOf(acts.list as unknown as Operation), acts.all.length);
-  entityPlugins.pop();
+  operations.splice(operations.indexOf(planted[0]!), planted.length);
+  entityPlugins.splice(-2);
   await service?.stop();
 });
 
@@ -241,6 +290,49 @@ test('the console lists, creates, changes and deletes the planted entity, and ma
   expect(late.body).toContain('id="problem"');
   expect((await send(`${path}/delete`, { typed: 'Lamp' })).status).toBe(400);
   expect((await send(`${path}/delete`, { typed: 'Lantern' })).body).toContain('Beacon deleted.');
+});
+
+test('a member that names another noun offers what exists, takes nothing else, and keeps what it names from removal (architecture, entities)', async () => {
+  const inFleet = (method: string, path: string, body?: object) =>
+    call(`${service.issuer}/admin/api/ships${path}`, { token, method, ...(body && { body }) });
+  const client = await service.createClient({ client_name: 'Harbour office' });
+  const { id } = (await api('POST', '', { name: 'Alexandria' })).body as { id: string };
+  const form = (await agent.get('/admin/ships/new')).body;
+  expect(form).toMatch(/<input id="beacon"[^>]* list="beacon-offered"/);
+  expect(form).toContain(`<datalist id="beacon-offered">`);
+  expect(form).toContain(`<option value="${id}">Alexandria</option>`);
+  expect((await agent.get('/admin/beacons/new')).body).toContain(
+    `<option value="${client.clientId}">Harbour office</option>`,
+  );
+  // a name is no key: it could be that of another one tomorrow
+  for (const beacon of ['Alexandria', 'none', ''])
+    expect(await inFleet('POST', '', { name: 'Argo', beacon })).toMatchObject({ status: 400 });
+  const steering = (await inFleet('POST', '', { name: 'Argo', beacon: id })).body as { id: string };
+  const seeing = (await inFleet('POST', '', { name: 'Beagle', lights: [id] })).body as { id: string };
+  const refused = await api('DELETE', '/Alexandria');
+  expect(refused).toMatchObject({ status: 409 });
+  expect(refused.body['error_description']).toMatch(/^the ship Argo names it/);
+  const path = `/admin/beacons/${id}/delete`;
+  const page = await agent.post(path, { ...formOf(await agent.get(path), path), typed: 'Alexandria' });
+  expect(page.status).toBe(400);
+  expect(page.body).toContain('ship Argo');
+  await inFleet('DELETE', `/${steering.id}`);
+  expect((await api('DELETE', '/Alexandria')).body['error_description']).toMatch(/^the ship Beagle names it/);
+  await inFleet('PATCH', `/${seeing.id}`, { lights: [] });
+  expect(await api('DELETE', '/Alexandria')).toMatchObject({ status: 204 });
+});
+
+test('what is named stays until the transaction ends that names it (architecture, entities)', async () => {
+  const { id } = (await api('POST', '', { name: 'Eddystone' })).body as { id: string };
+  const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  const removal = await service.store.transaction(async (repositories) => {
+    expect(await repositories.references.keep('beacons', id)).toBe(true);
+    const sent = api('DELETE', `/${id}`);
+    await expect.poll(() => service.database.sql(waiting), { timeout: 10_000 }).toHaveLength(1);
+    await repositories.entity(fleet).insert({ name: 'Pinta', beacon: id, lights: [] });
+    return { sent };
+  });
+  expect(await removal.sent).toMatchObject({ status: 409 });
 });
 
 /** Words of a member's name that demand an answer: is it a secret, and does it move what the service trusts? */

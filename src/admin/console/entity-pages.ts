@@ -10,6 +10,7 @@ import type { entityOperations } from '../operations/entities.ts';
 import type { AdminSession, Console } from './admin-session.ts';
 import { submittedForms } from './submitted-form.ts';
 import { fieldsOf, inputOf, namesOf, type Typed, typedIn, typedOf } from './form.ts';
+import { withOffered } from './offered.ts';
 import { refusedView } from './refused.ts';
 import { isTypedName } from './typed-name.ts';
 
@@ -63,12 +64,12 @@ export function entityPages<E extends ShownEntity>(
       return of.versioned ? { ...form, hidden: { ...form.hidden, version: String(version) } } : form;
     }
 
-    function showForm(admin: AdminSession, one?: One, typed?: Typed, refusal?: Refusal): FastifyReply {
+    async function showForm(admin: AdminSession, one?: One, typed?: Typed, refusal?: Refusal): Promise<FastifyReply> {
       const values = one ? shown(one) : view(of, starts(of));
       const form = formOf(of, one && values);
       const data = {
         ...frame,
-        fields: fieldsOf(form, { ...typedOf(form, values), ...typed }),
+        fields: await withOffered(admin, form, fieldsOf(form, { ...typedOf(form, values), ...typed })),
         form: formFor(admin, one ? editPath(one) : newUri, values),
         ...(one && { of: { name: nameOf(one), uri: own.show ? uriOf(one) : listUri } }),
         ...(one && !own.show && { deleteUri: `${uriOf(one)}/delete` }),

@@ -65,19 +65,16 @@ export function entityAdministration<E extends Entity>(
     if (!found) throw notFound(`there is no such ${of.one}`);
     return found;
   }
-  async function requireReferences(
-    repositories: Repositories,
-    after: object,
-    members: readonly string[],
-  ): Promise<void> {
+  async function requireNamed(repositories: Repositories, after: object, members: readonly string[]): Promise<void> {
     for (const name of members) {
       const { refers } = of.members[name]!;
-      const value = view(of, after)[name];
-      if (refers === undefined || value === undefined) continue;
-      // the declaration names a repository of the store, which lies above it
-      const { find } = repositories[refers as 'clients'];
-      for (const each of [value].flat() as string[])
-        if (!(await find(each))) throw invalidRequest(refusal('unknown', name));
+      if (refers === undefined) continue;
+      for (const each of [view(of, after)[name] ?? []].flat() as string[]) {
+        // a noun that is no entity has a repository of the store, which lies above the declaration
+        const { references, [refers as 'clients']: others } = repositories;
+        if (!((await references.keep(refers, each)) ?? (await others.find(each))))
+          throw invalidRequest(refusal('unknown', name));
+      }
     }
   }
   /** The old and the new values of what moves the service's trust, for the event: no secret is one of them. */
@@ -102,7 +99,7 @@ export function entityAdministration<E extends Entity>(
         const wanted = { ...changed(of, starts(of), input, seal(id)), id } as unknown as MembersOf<E> & object;
         const members = Object.keys(of.members);
         if (await repository(repositories).isFull()) throw conflict(rules.full ?? rules.taken);
-        await requireReferences(repositories, wanted, members);
+        await requireNamed(repositories, wanted, members);
         await rules.check?.(repositories, wanted, members, true);
         const made = await repository(repositories).insert(wanted);
         if (!made) throw conflict(rules.taken);
@@ -119,17 +116,19 @@ export function entityAdministration<E extends Entity>(
         const after = changed(of, before, change, seal(keyOf(of, before)));
         const members = differing(of, before, after);
         if (members.length === 0) return before;
-        await requireReferences(repositories, after, members);
+        await requireNamed(repositories, after, members);
         await rules.check?.(repositories, after, members, false);
         const made = (await repository(repositories).update(after))!;
         await rules.stored?.(repositories, made, members);
         await record(repositories, by, 'changed', made, members, { members, ...trusted(before, made, members) });
         return made;
       }),
-    /** @param name anything that names one @throws OAuthError not_found */
-    remove: (by: Actor, name: string): Promise<One> =>
+    /** @param which anything that names one @throws OAuthError not_found, or conflict if another one names it */
+    remove: (by: Actor, which: string): Promise<One> =>
       store.transaction(async (repositories) => {
-        const found = await locked(repositories, name);
+        const found = await locked(repositories, which);
+        const name = await repositories.references.namedBy(of.table, keyOf(of, found));
+        if (name !== undefined) throw conflict(refusal('entity.named', of.one, { name }));
         await rules.removing?.(repositories, found);
         await repository(repositories).delete(found);
         await record(repositories, by, 'deleted', found, []);

@@ -122,6 +122,8 @@ export interface FieldView {
   group?: string | undefined;
   /** Whether the page only shows the value. */
   fixed?: boolean | undefined;
+  /** What exists, for a field that names one: the value, and what administrators call it. Untrusted text. */
+  offered?: readonly (readonly [value: string, called: string])[] | undefined;
   fault?: FaultView | undefined;
 }
 

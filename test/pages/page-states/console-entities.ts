@@ -67,5 +67,13 @@ export const consoleEntitiesStates: View[] = entityPlugins.flatMap(({ of: entity
         data: { ...data, refused: { ...refused, whole: namesItsSubject(refused.code) } },
       })),
     { name: 'console-entity-delete', data: { ...deletion, ...of } },
+    {
+      name: 'console-entity-delete',
+      data: {
+        ...deletion,
+        ...of,
+        refused: { member: noun, code: 'entity.named', params: { name: 'x' }, whole: true },
+      },
+    },
   ];
 });
