@@ -14,6 +14,7 @@ import { type EntityRules, entityAdministration } from '../../src/domain/adminis
 import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
 import { clientSettings } from '../../src/entities/client-settings.ts';
 import { answerOf, columnsOf, type Entity, entity, type Input, member, membersOf } from '../../src/entities/entity.ts';
+import { fromFile, toFile } from '../../src/entities/file.ts';
 import { displayText } from '../../src/oauth/client-metadata.ts';
 import { invalidRequest } from '../../src/oauth/errors.ts';
 import { refusal } from '../../src/oauth/refusals.ts';
@@ -291,6 +292,40 @@ test('the console lists, creates, changes and deletes the planted entity, and ma
   expect((await send(`${path}/delete`, { typed: 'Lamp' })).status).toBe(400);
   expect((await send(`${path}/delete`, { typed: 'Lantern' })).body).toContain('Beacon deleted.');
 });
+
+test('the entry of a configuration file has the members that differ from their defaults, and names the variables of secrets; it is read back as it was (architecture, entities; security R29)', async () => {
+  const stored = () => service.store.entity(table).find('Longstone');
+  const written = { name: 'Longstone', color: 'green', range: 18, flash: false };
+  await api('POST', '', { ...written, unlock_key: 'open sesame' });
+  const entry = toFile(beacons, (await stored())!);
+  expect(entry).toEqual({
+    name: 'Longstone',
+    color: 'green',
+    range: 18,
+    unlock_key: { env: 'BEACON_LONGSTONE_UNLOCK_KEY' },
+  });
+  const { input, secrets } = fromFile(beacons, entry);
+  expect(secrets).toEqual({ unlock_key: 'BEACON_LONGSTONE_UNLOCK_KEY' });
+  expect(input).toEqual({ ...written, keeper: null, issuer: null });
+  await api('DELETE', '/Longstone');
+  expect(await api('POST', '', { ...input, unlock_key: 'open barley' })).toMatchObject({ status: 201 });
+  expect(toFile(beacons, (await stored())!)).toEqual(entry);
+});
+
+test.each<[string, object, string]>([
+  ['an unknown member', { colour: 'red' }, 'colour is unknown'],
+  ['a plain secret', { unlock_key: 'open sesame' }, 'unlock_key'],
+  ['a secret by another name than that of a variable', { unlock_key: { env: 'a=b' } }, 'unlock_key.env'],
+  ['a secret with more than its variable', { unlock_key: { env: 'KEY', set: true } }, 'set is unknown'],
+  ['a member that is wrong', { range: 41 }, 'range'],
+  ['what only the service sets', { id: 'x' }, 'id is unknown'],
+])(
+  'an entry of a configuration file with %s is refused by the name of the member (architecture, entities)',
+  (_, more, message) => {
+    expect(() => fromFile(beacons, { name: 'Smeaton', ...more })).toThrow(message);
+    expect(() => fromFile(beacons, {})).toThrow('name');
+  },
+);
 
 test('a member that names another noun offers what exists, takes nothing else, and keeps what it names from removal (architecture, entities)', async () => {
   const inFleet = (method: string, path: string, body?: object) =>
