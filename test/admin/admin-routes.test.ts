@@ -216,6 +216,9 @@ describe('clients', () => {
     ['an unknown status', { status: 'half' }],
     ['a lifetime of zero', { access_token_lifetime: 0 }],
     ['an unknown value of introspect', { introspect: 'all' }],
+    ['a connection that does not exist', { connections: ['nowhere'] }],
+    ['tokens of a connection that does not exist', { upstream_tokens: ['nowhere'] }],
+    ['groups as its users, and no group', { access: 'groups' }],
     ['a list', []],
   ])(
     'a change of a client with %s is refused, and the client stays as it was (security R25)',

@@ -125,6 +125,9 @@ describe('the pages', () => {
     const both = await createOfKind(agent, 'spa', { ...spa, access_token_lifetime: 'soon', logo_uri: 'nowhere' });
     expect(both.body).toContain('The client wasn’t created');
     expect(filledForm(wrong)).toMatchObject(spa);
+    const unnamed = await createOfKind(agent, 'spa', { ...spa, client_name: ' ' });
+    expect(unnamed.status).toBe(400);
+    expect(unnamed.body).toContain('<p class="fault" id="client_name-fault">');
     const together = await createOfKind(agent, 'spa', { ...spa, id_token_signed_response_alg: 'HS256' });
     expect(together.body).toContain('<p class="fault" id="token_endpoint_auth_method-fault">');
   });
