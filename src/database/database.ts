@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import pg from 'pg';
 import { newPart, type Part, submit } from './batch.ts';
 import { createListener } from './listener.ts';
-import { databaseDeadline, withinDeadline } from './deadline.ts';
+import { databaseLimits, withinDeadline } from './deadline.ts';
 import { createTransactionBatches } from './transaction-batches.ts';
 import { BatchFailed, createStatementBatcher, type StatementBatcher } from './statement-batcher.ts';
 import { refuseStandby } from './standby.ts';
@@ -140,9 +140,9 @@ export function openDatabase(options: DatabaseOptions): Database {
   const settings = {
     ...options.connection,
     ...keepAlive,
-    connectionTimeoutMillis: databaseDeadline - 200,
+    connectionTimeoutMillis: databaseLimits.deadline - 200,
     // the server cancels at about the same time as we do, so that little happens after the answer
-    ...(!direct && { statement_timeout: databaseDeadline + 100, idle_in_transaction_session_timeout: 10_000 }),
+    ...(!direct && { statement_timeout: databaseLimits.deadline + 100, idle_in_transaction_session_timeout: 10_000 }),
     application_name: 'gatehouse',
   };
   // each kind has its own connections: writes may wait for a disk or a standby, and operations for a row lock
@@ -150,13 +150,13 @@ export function openDatabase(options: DatabaseOptions): Database {
   const pool = new pg.Pool({
     ...settings,
     max: options.poolSize - 3 * connectionsPerKind,
-    query_timeout: databaseDeadline + 200,
+    query_timeout: databaseLimits.deadline + 200,
     // a new connection plans every statement five times, which costs the server more than an idle connection
     idleTimeoutMillis: 600_000,
     onConnect: refuseStandby,
   });
   function createBatcher(coalescingWait: number, ...commands: string[]): StatementBatcher {
-    const setUp = { text: [keepPlans, ...commands].join('; '), query_timeout: databaseDeadline };
+    const setUp = { text: [keepPlans, ...commands].join('; '), query_timeout: databaseLimits.deadline };
     return createStatementBatcher({
       maxConnections: connectionsPerKind,
       coalescingWait,

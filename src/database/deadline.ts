@@ -7,14 +7,14 @@ export interface Deadline {
 }
 
 /** Milliseconds: the answer must say within 3 s that the database does not respond, and the machine may be busy too. */
-export const databaseDeadline = 2_500;
+export const databaseLimits = { deadline: 2_500 };
 
 /** Milliseconds on the monotonic clock of the process, which no change of the system time moves. */
 export const now = () => process.uptime() * 1000;
 
 const current = new AsyncLocalStorage<Deadline>();
 
-export const newDeadline = (): Deadline => ({ left: databaseDeadline });
+export const newDeadline = (): Deadline => ({ left: databaseLimits.deadline });
 
 /** The deadline of the current request; outside a request, a new one. */
 export const currentDeadline = (): Deadline => current.getStore() ?? newDeadline();

@@ -2,12 +2,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, DatabaseUnavailable, openDatabase, statement } from '../../src/database/database.ts';
-import { databaseDeadline, newDeadline, withDeadline } from '../../src/database/deadline.ts';
+import { databaseLimits, newDeadline, withDeadline } from '../../src/database/deadline.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 
 let database: TestDatabase;
 let opened: Database;
 beforeAll(async () => {
+  databaseLimits.deadline = 2_500;
   database = await createTestDatabase();
   opened = openDatabase({ connection: database.connection, poolSize: 2, onError: () => undefined });
 });
@@ -27,7 +28,7 @@ test('other work within a transaction takes no time from the deadline of its req
   const rows = await asRequest(async () => {
     await opened.transaction(async (sql) => {
       await sql.query(ask);
-      await delay(databaseDeadline + 100);
+      await delay(databaseLimits.deadline + 100);
       await sql.query(ask);
     });
     return opened.query(ask);

@@ -1,5 +1,7 @@
-// Lets every wait of a test last as long as the test itself may: a busy machine makes nothing wrong, and the limit of the test ends it.
+// Lets every wait of a test last as long as the test itself may, and the services of tests wait longer for their database: a busy machine makes nothing
+// wrong, and the limit of the test ends it. A test of the deadline itself sets it back.
 import { vi } from 'vitest';
+import { databaseLimits } from '../../src/database/deadline.ts';
 
 const patience = 600_000; // milliseconds
 type Wait = typeof vi.waitUntil;
@@ -20,3 +22,5 @@ function patient<F extends Wait>(wait: Patient<F>): F {
 
 vi.waitUntil = patient(vi.waitUntil);
 vi.waitFor = patient(vi.waitFor as unknown as Wait) as unknown as typeof vi.waitFor;
+
+databaseLimits.deadline = 30_000;
