@@ -52,7 +52,7 @@ export interface Member {
 export type Members = Record<string, Member>;
 
 /** A column that no administrator sets. @param answer its schema in the API's answers */
-export const column = <Value>(answer: z.ZodType): { answer: z.ZodType; value?: Value } => ({ answer });
+export const column = <Value>(answer: z.ZodType): { answer: z.ZodType; value?: [Value] } => ({ answer });
 /** The columns of every entity. */
 const commonColumns = { id: column<string>(z.string()), created_at: column<Date>(z.iso.datetime()) };
 
@@ -62,9 +62,12 @@ type ValueOf<M> = M extends { convert: { read(api: never): infer Value } }
     ? Api
     : never;
 type Kept<M> = M extends { required: true } | { start: unknown } ? ValueOf<M> : ValueOf<M> | undefined;
-type ColumnOf<C> = C extends { value?: infer Value } ? Exclude<Value, undefined> : never;
+/** The values of members, by their names. */
+export type ValuesOf<All> = { [Name in keyof All]: Kept<All[Name]> };
+type ColumnOf<C> = C extends { value?: [infer Value] } ? Value : never;
 type Columns<E> = Omit<typeof commonColumns, E extends { key: string } ? 'id' : never> &
-  (E extends { row: infer Row } ? Row : unknown);
+  (E extends { row: infer Row } ? Row : unknown) &
+  (E extends { versioned: true } ? { version: { value?: [number] } } : unknown);
 type Secrets<All> = { [Name in keyof All]: All[Name] extends { secret: true } ? Name : never }[keyof All] & string;
 
 /** The values of the members in the service. */
@@ -96,7 +99,8 @@ export interface Entity {
   find?: string;
   /** The member that identifies one; without it one has an id, and lists have pages. With it the API shows no column of the row. */
   key?: string;
-  /** The most that there can be. */
+  /** The order of the list, if it is not that of the key, and the most that there can be. */
+  sorted?: string;
   most?: number;
   /** A version that each change increases, and that a change can name: a newer one is a conflict. */
   versioned?: true;
@@ -180,10 +184,10 @@ export const inputsOf = (members: Members, isNew: boolean): Record<string, z.Zod
   Object.fromEntries(
     Object.entries(members)
       .filter(([, { fixed }]) => isNew || !fixed)
-      .map(([name, { says, rule, required, start, secret }]) => {
-        const removable = required || start !== undefined ? rule : rule.nullable();
+      .map(([name, { says, rule, required, fixed, start, secret }]) => {
+        const removable = required || fixed || start !== undefined ? rule : rule.nullable();
         // a command reads a secret from standard input, and no option has it
-        const meta = { description: says, ...(secret && { writeOnly: true }) };
+        const meta = { ...(says && { description: says }), ...(secret && { writeOnly: true }) };
         return [name, (required && isNew ? removable : removable.optional()).meta(meta)];
       }),
   );

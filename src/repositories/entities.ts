@@ -24,11 +24,11 @@ const valuesOf = (columns: readonly Stored[], given: object): unknown[] =>
 
 /** The statements of an entity, and how its rows are read. Call it once for each entity, outside of functions. */
 export function entityTable<E extends Entity>(of: E) {
-  const { table, key = 'id', find = `${key} = $1`, most } = of;
+  const { table, key = 'id', find = `${key} = $1`, sorted = key, most } = of;
   const members = membersOf(of).flatMap(([name, declared]) => storedOf(name, declared));
   // a secret is sealed for its row, so that the service makes the id
   const isSealed = members.some(({ column }) => column.endsWith('_encrypted'));
-  const inserted: Stored[] = isSealed ? [...members, { column: 'id', name: 'id' }] : members;
+  const inserted: Stored[] = isSealed && !of.key ? [...members, { column: 'id', name: 'id' }] : members;
   const changeable = members.filter(({ fixed }) => !fixed);
   const told = of.notifies ? `WITH told AS (SELECT pg_notify('gatehouse', '${table}')) ` : '';
   // PostgreSQL 15 wants a name for it
@@ -50,7 +50,7 @@ export function entityTable<E extends Entity>(of: E) {
       `${table}.list`,
       of.key === undefined
         ? `SELECT * FROM ${table} WHERE $1::timestamptz IS NULL OR (created_at, id) < ($1, $2) ORDER BY created_at DESC, id DESC LIMIT $3`
-        : `SELECT * FROM ${table} ORDER BY ${key}`,
+        : `SELECT * FROM ${table} ORDER BY ${sorted}`,
     ),
     insert: statement(
       `${table}.insert`,

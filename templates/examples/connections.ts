@@ -13,61 +13,60 @@ const redirectUri = 'https://id.example.com/connections/corporate/callback';
 const longName = 'Donaudampfschifffahrtsgesellschaft, Abteilung Elektrizität';
 const leadsTo = { id: 'corporate', name: longName, form: form('/connections/corporate') };
 /** The fields that a form of each type has are those that the console makes. */
-const text = (name: string) => ({ name, type: 'text' as const, required: true, most: 500 });
-const lines = (name: string) => ({ name, type: 'lines' as const });
-const choice = (name: string, ...values: string[]) => ({ name, type: 'choice' as const, values });
+const text = (name: string, value = '', required = false) => ({
+  name,
+  kind: 'text' as const,
+  value,
+  required,
+  most: 500,
+});
+const lines = (name: string, value = '') => ({ name, kind: 'lines' as const, value, writing: 'ltr' as const });
+const check = (name: string, value = '') => ({ name, kind: 'check' as const, value });
+const choice = (name: string, value: string, ...choices: string[]) => ({
+  name,
+  kind: 'radio' as const,
+  value,
+  choices,
+});
+const secret = { name: 'secret', kind: 'secret' as const, value: '', most: 16_384 };
+const more = { group: 'more' };
 const common = [
-  { name: 'secret', type: 'secret' as const, most: 16_384 },
-  choice('status', 'disabled', 'enabled', 'link_only'),
-  choice('linking', 'ask', 'domain', 'never'),
-  choice('provisioning', 'off', 'invited', 'on'),
-  text('username_from'),
-  ...['username_local_part', 'username_suffix', 'trust_email'].map((name) => ({ name, type: 'check' as const })),
-  lines('domains'),
-  lines('authoritative_domains'),
-  lines('group_rules'),
-  lines('default_groups'),
-  { name: 'trust_mfa', type: 'check' as const },
-  ...['position', 'session_lifetime'].map((name) => ({ name, type: 'number' as const, most: 9, more: true })),
-  { name: 'logout', type: 'choice' as const, values: ['local', 'propagate'], more: true },
-  ...['subdomains', 'enforced', 'hidden', 'store_tokens'].map((name) => ({ name, type: 'check' as const, more: true })),
+  secret,
+  choice('status', 'enabled', 'disabled', 'enabled', 'link_only'),
+  choice('linking', 'domain', 'ask', 'domain', 'never'),
+  choice('provisioning', 'on', 'off', 'invited', 'on'),
+  text('username_from', 'upn'),
+  check('username_local_part', 'true'),
+  check('username_suffix', 'true'),
+  check('trust_email'),
+  lines('domains', 'example.com'),
+  lines('authoritative_domains', 'example.com'),
+  lines('group_rules', 'Staff = staff'),
+  lines('default_groups', 'guests'),
+  check('trust_mfa', 'true'),
+  { name: 'position', kind: 'number' as const, value: '1', most: 9, ...more },
+  { name: 'session_lifetime', kind: 'number' as const, value: '', most: 9, ...more },
+  { ...choice('logout', '', 'local', 'propagate'), ...more },
+  { ...check('subdomains', 'true'), ...more },
+  { ...check('enforced', 'true'), ...more },
+  { ...check('hidden'), ...more },
+  { ...check('store_tokens'), ...more },
 ];
-const named = [text('id'), text('display_name')];
+const name = text('display_name', longName, true);
 const openId = [
-  text('issuer'),
-  text('client_id'),
-  text('scope'),
-  text('groups_claim'),
-  choice('token_endpoint_auth_method', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'),
-  choice('response_mode', 'query', 'form_post'),
+  text('issuer', 'https://login.example.com/tenant', true),
+  text('client_id', 'gatehouse', true),
+  text('scope', 'openid profile email'),
+  text('groups_claim', 'groups'),
+  choice(
+    'token_endpoint_auth_method',
+    'client_secret_basic',
+    'client_secret_basic',
+    'client_secret_post',
+    'private_key_jwt',
+  ),
+  choice('response_mode', 'query', 'query', 'form_post'),
 ];
-const typed = {
-  id: 'corporate',
-  display_name: longName,
-  issuer: 'https://login.example.com/tenant',
-  client_id: 'gatehouse',
-  secret: '',
-  scope: 'openid profile email',
-  token_endpoint_auth_method: 'client_secret_basic',
-  status: 'enabled',
-  linking: 'domain',
-  provisioning: 'on',
-  authoritative_domains: 'example.com',
-  groups_claim: 'groups',
-  group_rules: 'Staff = staff',
-  default_groups: 'guests',
-  trust_mfa: 'true',
-  position: '1',
-  hidden: '',
-  domains: 'example.com',
-  subdomains: 'true',
-  enforced: 'true',
-  session_lifetime: '',
-  response_mode: 'query',
-  username_from: 'upn',
-  username_local_part: 'true',
-  username_suffix: 'true',
-};
 const types = (['oidc', 'google', 'microsoft', 'github', 'apple', 'oauth'] as const).map((name) => ({
   name,
   uri: `/admin/connections/new/${name}`,
@@ -200,18 +199,15 @@ export const connectionExamples: Examples<ConnectionPages> = {
       ...frame,
       redirectUri,
       type: 'oidc',
-      fields: [...named, ...openId, ...common],
-      typed: { ...typed, id: '' },
+      fields: [text('id', '', true), name, ...openId, ...common],
       form: form('/admin/connections/new/oidc'),
     },
     {
       ...frame,
-      of: { id: 'corporate', name: longName, uri, secretSince: since },
+      of: { name: longName, uri },
       redirectUri,
-      typed,
       type: 'oidc',
-      fields: [text('display_name'), ...openId, ...common],
-
+      fields: [name, ...openId, { ...secret, hint: 'secret.kept' }, ...common.slice(1)],
       form: form(`${uri}/edit`),
       refused: { field: 'issuer', member: 'settings.issuer', code: 'connection.other-issuer', whole: true },
     },

@@ -24,30 +24,6 @@ const directory = {
   createdAt: since,
 };
 const uris = { editUri: `${uri}/edit`, deleteUri: '/admin/connections/company/delete', testForm: form(`${uri}/test`) };
-const typed = {
-  id: '',
-  display_name: '',
-  preset: 'openldap',
-  url: 'ldaps://',
-  starttls: '',
-  ca: '',
-  bind_dn: '',
-  secret: '',
-  base: '',
-  user_filter: '',
-  login_attributes: '',
-  group_base: '',
-  group_filter: '',
-  member_attribute: '',
-  nested: '',
-  import: '',
-  status: 'disabled',
-  linking: 'ask',
-  provisioning: 'on',
-  authoritative_domains: '',
-  group_rules: '',
-  default_groups: '',
-};
 
 export const directoryExamples: Examples<DirectoryPages> = {
   'console-directory': [
@@ -77,33 +53,6 @@ export const directoryExamples: Examples<DirectoryPages> = {
         finishedAt: since,
         form: form(`${uri}/import`),
       },
-    },
-  ],
-  'console-directory-form': [
-    { ...frame, typed, form: form('/admin/connections/new/directory') },
-    {
-      ...frame,
-      of: { id: 'company', name: longName, uri, secretSince: since },
-      typed: {
-        ...typed,
-        id: 'company',
-        display_name: longName,
-        url: 'ldap://dc1.corp.example.com',
-        starttls: 'true',
-
-        bind_dn: 'CN=gatehouse,OU=Services,DC=corp,DC=example,DC=com',
-        base: 'OU=People,DC=corp,DC=example,DC=com',
-
-        user_filter: '(objectClass=user)',
-        login_attributes: 'sAMAccountName\nmail',
-        nested: 'true',
-        import: '60',
-        group_base: 'OU=Groups,DC=corp,DC=example,DC=com',
-        group_rules: 'Staff = staff',
-        status: 'enabled',
-      },
-      form: form(`${uri}/edit`),
-      refused: { field: 'url', member: 'settings.url', code: 'connection.directory-not-allowed', whole: true },
     },
   ],
 };

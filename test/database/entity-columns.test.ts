@@ -22,6 +22,7 @@ interface Column {
 /** The types of columns that hold the values of a JSON schema. */
 function typesFor({ type, format, items }: { type?: string; format?: string; items?: { type?: string } }): string[] {
   if (format === 'date-time') return ['timestamp with time zone'];
+  if (format === 'base64') return ['bytea'];
   if (type === 'array') return items?.type === 'string' ? ['text[]', 'cidr[]', 'jsonb'] : ['jsonb'];
   const types: Record<string, string[]> = {
     string: ['text', 'uuid'],
@@ -36,7 +37,11 @@ function typesFor({ type, format, items }: { type?: string; format?: string; ite
 /** What differs, one line for each column. */
 function differences(of: Entity, columns: readonly Column[]): string[] {
   const found: string[] = [];
-  const answers = answerOf(of).shape as Record<string, z.ZodType>;
+  const answers: Record<string, z.ZodType> = {
+    version: z.int(),
+    ...Object.fromEntries(Object.entries(of.row ?? {}).map(([name, { answer }]) => [name, answer])),
+    ...(answerOf(of).shape as Record<string, z.ZodType>),
+  };
   const names = new Set(declaredColumns(of).map(({ column: name }) => name));
   for (const { name } of columns) if (!names.has(name)) found.push(`${of.table}.${name} is not declared`);
   const members = new Map(
@@ -57,7 +62,9 @@ function differences(of: Entity, columns: readonly Column[]): string[] {
         ? ['jsonb']
         : typesFor(z.toJSONSchema(answers[ofMember] ?? z.iso.datetime(), { io: 'input' }) as object);
     if (!types.includes(stored.type)) found.push(`${of.table}.${name} is ${stored.type}, not ${types.join(' or ')}`);
-    const nullable = declared !== undefined && declared.required === undefined && declared.start === undefined;
+    const nullable = declared
+      ? declared.required === undefined && declared.start === undefined
+      : (answers[ofMember]?.isOptional() ?? false);
     if (stored.nullable !== nullable)
       found.push(`${of.table}.${name} ${stored.nullable ? 'may' : 'must not'} be NULL, unlike its declaration`);
   }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { clientMetadataShape } from '../../oauth/client-metadata.ts';
 import { claimsShape } from '../../rules/users/administration.ts';
-import { newConnectionShape } from '../../rules/connections/connection-shape.ts';
+import { connections } from '../../entities/connections.ts';
 import { attributes } from '../../entities/attributes.ts';
 import { settingAnswers, settingParts } from '../../entities/client-settings.ts';
 import { answerOf, newShape } from '../../entities/entity.ts';
@@ -104,7 +104,7 @@ const role = z.object({
 });
 const resource = answerOf(resources);
 const connection = z
-  .object(newConnectionShape.omit({ secret: true }).shape)
+  .object(newShape(connections).omit({ secret: true }).shape)
   .extend({
     domains: z.array(z.string()),
     authoritative_domains: z.array(z.string()),

@@ -1,15 +1,16 @@
 // Declares the operations on connections and on the links of users to them. Only administrators may call them (federation FR18).
 import { z } from 'zod';
 import { connectionLinkView, connectionView } from '../../domain/administration/administrator-views.ts';
-import { connectionChangeShape, newConnectionShape } from '../../rules/connections/connection-shape.ts';
+import { connectionAdministration } from '../../domain/administration/connections.ts';
+import { type Connection, connections } from '../../entities/connections.ts';
+import { changeShape, membersOf, newShape } from '../../entities/entity.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import { text } from '../../oauth/text.ts';
 import { isSubject } from '../../rules/connections/connection-answer.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
 import type { Store } from '../../repositories/store.ts';
 import { profileOfConnection } from '../../domain/connections/kinds.ts';
-import { ruleOf } from './group-rules.ts';
+import { ruleOf } from '../../rules/connections/group-rules.ts';
 import { operation } from './operation.ts';
 import { facts, table } from './text-table.ts';
 
@@ -26,31 +27,32 @@ export async function findConnection({ connections }: Pick<Store, 'connections'>
   return found;
 }
 
-/** The options of commands, with the members that they set. */
-const options = {
-  'display-name': 'display_name',
-  status: 'status',
-  position: 'position',
-  hidden: 'hidden',
-  domain: 'domains',
-  subdomains: 'subdomains',
-  enforced: 'enforced',
-  'authoritative-domain': 'authoritative_domains',
-  linking: 'linking',
-  provisioning: 'provisioning',
-  'group-rule': 'group_rules',
-  'default-group': 'default_groups',
-  'username-from': 'username_from',
-  'username-local-part': 'username_local_part',
-  'username-suffix': 'username_suffix',
-  'trust-email': 'trust_email',
-  'trust-mfa': 'trust_mfa',
-  'session-lifetime': 'session_lifetime',
-  logout: 'logout',
-  'store-tokens': 'store_tokens',
-  settings: 'settings',
-  secret: 'secret',
+/** What a change does beside. */
+const acts = {
+  renew_key: z
+    .boolean()
+    .optional()
+    .describe('Replaces the key of the connection: the other side must read the published one again.'),
+  end_sessions: z
+    .boolean()
+    .optional()
+    .describe('With status disabled or link_only: ends all sessions that came by it.'),
 };
+
+/** Members that no option of a command sets. */
+const withoutOption = ['id', 'kind', 'claim_rules', 'sync', 'mfa_values'];
+function optionsOf(isNew: boolean): Record<string, string> {
+  const options = membersOf(connections)
+    .filter(([name, { fixed }]) => !withoutOption.includes(name) && (isNew || !fixed))
+    .map(([name, { option = name.replaceAll('_', '-') }]) => [option, name] as const);
+  // the name of a new user comes after the groups
+  const isOfName = ([option]: readonly [string, string]) => option.startsWith('username-');
+  return Object.fromEntries(
+    options.flatMap((one) =>
+      one[1] === 'default_groups' ? [one, ...options.filter(isOfName)] : isOfName(one) ? [] : [one],
+    ),
+  );
+}
 
 /** The sentence about the sessions that a change has ended. */
 const endedText = (sessions: number, tokens: number): string =>
@@ -86,16 +88,15 @@ export const createConnection = operation({
   path,
   ...section,
   summary: 'Creates a connection, disabled unless the status says otherwise',
-  input: () => newConnectionShape,
+  input: () => newShape(connections),
   status: 201,
   answer: 'Connection',
-  handler: ({ administration, connectionKinds: kinds, secretBox }, { input, actor }) =>
-    administration.createConnection(actor, input, { kinds, secretBox }),
+  handler: (context, { input, actor }) => connectionAdministration(context).create(actor, input),
   view: connectionView,
   command: {
     name: 'connection create',
     arguments: ['id', 'kind'],
-    options: { preset: 'preset', ...options },
+    options: optionsOf(true),
     prepare,
     text: ({ id, kind, keyPublic }, { config: { issuer } }) =>
       kind === 'ldap'
@@ -132,14 +133,16 @@ export const changeConnection = operation({
   ...section,
   summary: 'Changes a connection; its id and its kind stay',
   params: byConnection,
-  input: () => connectionChangeShape,
+  input: () => changeShape(connections).extend(acts),
   answer: 'Connection',
-  handler: ({ administration, connectionKinds: kinds, secretBox }, { params: { id }, input, actor }) =>
-    administration.changeConnection(actor, id, input, { kinds, secretBox }),
+  handler: (context, { params: { id }, input, actor }) => connectionAdministration(context).change(actor, id, input),
   view: connectionView,
   command: {
     name: 'connection change',
-    options: { ...options, 'renew-key': 'renew_key', 'end-sessions': 'end_sessions' },
+    options: {
+      ...optionsOf(false),
+      ...Object.fromEntries(Object.keys(acts).map((act) => [act.replace('_', '-'), act])),
+    },
     merged: ['settings'],
     prepare,
     text: ({ id, status }) =>
@@ -154,7 +157,7 @@ export const deleteConnection = operation({
   summary: 'Deletes a connection with its links, its memberships and the sessions that came by it',
   params: byConnection,
   answer: 'DeletedConnection',
-  handler: ({ administration }, { params: { id }, actor }) => administration.deleteConnection(actor, id),
+  handler: (context, { params: { id }, actor }) => connectionAdministration(context).remove(actor, id),
   command: {
     name: 'connection delete',
     text: ({ people, sessions, tokens }, { params: { id } }) =>

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { checkDirectory, checkProblems } from '../../domain/connections/ldap/check.ts';
 import { conflict } from '../../oauth/errors.ts';
 import { text } from '../../oauth/text.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import type { DirectoryImport } from '../../repositories/connections/directory-imports.ts';
 import type { Store } from '../../repositories/store.ts';
 import { findConnection } from './connections.ts';
@@ -91,7 +91,6 @@ export const startImport = operation({
     z.strictObject({
       full: z.boolean().optional().describe('Whether every user is read, and not only those that have changed.'),
     }),
-  refusals: { conflict: 'off', 'connection.import-off': 'off' },
   async handler({ store, administration }, { params: { id }, input: { full = false } }) {
     await administration.requestImport(await findDirectory(store, id), full);
   },
@@ -119,12 +118,6 @@ export const approveImport = operation({
         .describe('The number that you saw: with another one nothing is approved.'),
     }),
   answer: 'ApprovedImport',
-  refusals: {
-    conflict: 'not-held',
-    'connection.import-off': 'off',
-    'connection.import-not-held': 'not-held',
-    'connection.import-changed': 'changed',
-  },
   handler: async ({ store, administration }, { params: { id }, input: { disabled }, actor }) =>
     administration.approveImport(actor, await findDirectory(store, id), disabled),
   view: (disabled) => ({ disabled }),

@@ -6,7 +6,7 @@ import { type ConnectionKinds, profileOfConnection } from '../../domain/connecti
 import { isTooDeep } from '../../rules/connections/connection-answer.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import { OAuthError } from '../../oauth/errors.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import type { Store } from '../../repositories/store.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
 import type { ConnectionSteps, PostedAnswer, RequestStep } from './steps.ts';

@@ -2,7 +2,7 @@
 // searches the list that the sign-in page has read already.
 import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
 import { routeOf, routeOfDomain } from '../../rules/connections/connection-route.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { User } from '../../repositories/users/users.ts';

@@ -11,12 +11,12 @@ import type { DecisionOutcome } from './decision-outcome.ts';
 import { appearanceOperations } from './appearance.ts';
 import { attributeAdministration } from './attributes.ts';
 import { confirmationOperations } from './confirmations.ts';
-import { connectionOperations } from './connections.ts';
 import { directoryImportOperations } from './directory-imports.ts';
 import { claimOperations } from './claims.ts';
 import { groupOperations } from './groups.ts';
 import { resourceAdministration } from './resources.ts';
 import { scopeAdministration } from './scopes.ts';
+import { identityLinkOperations } from './identity-links.ts';
 import { invitationOperations, invite, type InvitationDelivery } from './invitations.ts';
 import { refuseTaken } from './taken-texts.ts';
 import { givesPower, requireDecidedLinks } from './power.ts';
@@ -113,8 +113,8 @@ export function createAdministration(store: Store) {
     resources: resourceAdministration(store),
     scopes: scopeAdministration(store),
     ...confirmationOperations(store),
-    ...connectionOperations(store),
     ...directoryImportOperations(store),
+    ...identityLinkOperations(store),
     ...invitationOperations(store),
     importUsers: importUsers(store),
     /**

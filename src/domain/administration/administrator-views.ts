@@ -6,7 +6,8 @@ import { attributesOf, standardClaimsOf } from '../../rules/claims/attributes.ts
 import type { ViewedEvent } from '../../repositories/audit/audit-view.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { ListedGrant } from '../../repositories/clients/grants.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import { type Connection, connections } from '../../entities/connections.ts';
+import { view } from '../../entities/entity.ts';
 import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
 import type { Group } from '../../repositories/groups/groups.ts';
 import type { LogoutDeliverySummary } from '../../repositories/logout-deliveries/logout-deliveries.ts';
@@ -125,43 +126,10 @@ export const groupView = (group: Group & { guarded?: boolean }) => ({
 });
 
 /** Without the secret: only whether it is set, and since when. */
-export const connectionView = ({ claimRules, groupRules, secretSince, keySince, ...connection }: Connection) => ({
-  ...shown(
-    connection,
-    'id',
-    'kind',
-    'preset',
-    'displayName',
-    'status',
-    'position',
-    'hidden',
-    'domains',
-    'subdomains',
-    'enforced',
-    'authoritativeDomains',
-    'linking',
-    'provisioning',
-    'usernameFrom',
-    'usernameLocalPart',
-    'usernameSuffix',
-    'defaultGroups',
-    'sync',
-    'trustEmail',
-    'trustMfa',
-    'mfaValues',
-    'sessionLifetime',
-    'logout',
-    'storeTokens',
-    'settings',
-    'discoveredAt',
-    'version',
-    'createdAt',
-    'updatedAt',
-  ),
-  claim_rules: claimRules,
-  group_rules: groupRules,
-  secret: secretSince ? { set: true, since: secretSince.toISOString() } : { set: false },
-  ...(keySince && { key: { since: keySince.toISOString() } }),
+export const connectionView = (connection: Connection) => ({
+  ...view(connections, connection),
+  ...shown(connection, 'discoveredAt', 'version', 'createdAt', 'updatedAt'),
+  ...(connection.keySince && { key: { since: connection.keySince.toISOString() } }),
 });
 
 export const connectionLinkView = ({ connectionId, ...link }: LinkedIdentity) => ({

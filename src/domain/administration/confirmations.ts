@@ -3,7 +3,7 @@
 import { notFound } from '../../oauth/errors.ts';
 import { domainOf, isOfDomains } from '../../rules/connections/mail-domain.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { WordConfirmation } from '../../repositories/users/word-confirmations.ts';
 

@@ -2,7 +2,7 @@
 import { conflict } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import type { Store } from '../../repositories/store.ts';
 
 /** @throws OAuthError conflict if the connection imports no users */

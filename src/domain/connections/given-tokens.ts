@@ -1,6 +1,6 @@
 // Reads the tokens of a token response (RFC 6749 5.1), for connections that keep them.
 import type { Claims } from '../../rules/connections/connection-answer.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import type { GivenTokens } from './kind.ts';
 import { isToken } from './provider-client.ts';
 

@@ -1,7 +1,8 @@
 // Declares a kind of connection: its settings. If users sign in at a provider, also the address for the browser and how the answer is read.
-import type { z } from 'zod';
+import { z } from 'zod';
+import type { Connection } from '../../entities/connections.ts';
+import type { Input, Member, ValuesOf } from '../../entities/entity.ts';
 import type { AnsweredAddress, Claims } from '../../rules/connections/connection-answer.ts';
-import type { Connection, ConnectionMembers } from '../../repositories/connections/connections.ts';
 
 /** Why a sign-in by a connection ends without an identity. The page shows the text `connection.problem.{reason}`. The provider's own text is only logged. */
 export type FailureReason =
@@ -87,14 +88,16 @@ export interface ConnectionProfile {
   isPosted: boolean;
 }
 
+export type Settings = Record<string, Member>;
+
 /** The settings of connections of one kind or preset, and the properties that follow from them. */
 export interface ConnectionVariant<P extends ConnectionProfile = ConnectionProfile> {
-  /** The rules of `settings`. */
-  settings: z.ZodType<Record<string, unknown>>;
-  /** The members of `settings` that decide which identities the connection accepts. Only a full administrator changes them, and events show the values (federation FR14). */
-  trusted: readonly string[];
-  /** The defaults of a new connection. */
-  members?: Partial<ConnectionMembers>;
+  /** The declared settings. Those with `trust` decide which identities the connection accepts: events show their values (federation FR14). */
+  settings: Settings;
+  /** The rules of all settings. */
+  shape: z.ZodType<Record<string, unknown>>;
+  /** The defaults of a new connection, where they are others. */
+  starts?: Input;
   /** Whether a text has the form of a secret. */
   isSecret?(secret: string): Promise<boolean>;
   /** Reads stored settings. @throws ConnectionFailure if they do not fit the rules, for example because an older version stored them */
@@ -128,20 +131,42 @@ export interface ConnectionKind {
   refresh?(connection: Connection, refreshToken: string): Promise<GivenTokens>;
 }
 
-/** Joins the rules of the settings with the function that reads them, so that stored settings pass the same rules. */
-export function variantOf<T extends z.ZodObject, P extends ConnectionProfile>(
-  settings: T,
-  { profile, ...rest }: Omit<ConnectionVariant, 'settings' | 'profile'> & { profile(settings: z.infer<T>): P },
+/** The rules of declared settings: an absent one has its default. */
+export const settingRules = (settings: Settings): Record<string, z.ZodType> =>
+  Object.fromEntries(
+    Object.entries(settings).map(([name, { rule, required, start }]) => [
+      name,
+      start !== undefined ? rule.default(start) : required ? rule : rule.optional(),
+    ]),
+  );
+
+/** Reads settings by their rules, without members that are not declared: a newer version may have stored some. @throws z.ZodError */
+export const readerOf = <S extends Settings>(settings: S): ((given: object) => ValuesOf<S>) => {
+  const reader = z.object(settingRules(settings));
+  // the compiler cannot follow the rules of a generic declaration
+  return (given) => reader.parse(given) as ValuesOf<S>;
+};
+
+/** Joins the settings with the function that reads them, so that stored settings pass the same rules. */
+export function variantOf<S extends Settings, P extends ConnectionProfile>(
+  settings: S,
+  {
+    profile,
+    ...rest
+  }: Omit<ConnectionVariant, 'settings' | 'shape' | 'profile'> & { profile(settings: ValuesOf<S>): P },
 ): ConnectionVariant<P> {
-  // ignores a member that a newer version stored
-  const reader = settings.strip();
+  const read = readerOf(settings);
+  const parsed = (stored: object): ValuesOf<S> => {
+    try {
+      return read(stored);
+    } catch (error) {
+      throw new ConnectionFailure('settings', 'the stored settings do not fit', error);
+    }
+  };
   return {
     ...rest,
     settings,
-    profile(stored) {
-      const read = reader.safeParse(stored);
-      if (!read.success) throw new ConnectionFailure('settings', 'the stored settings do not fit', read.error);
-      return profile(read.data as z.infer<T>);
-    },
+    shape: z.strictObject(settingRules(settings)),
+    profile: (stored) => profile(parsed(stored)),
   };
 }

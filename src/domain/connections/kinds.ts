@@ -1,5 +1,5 @@
 // Lists the kinds of connections.
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import { ConnectionFailure, type ConnectionKind, type ConnectionProfile, type ConnectionVariant } from './kind.ts';
 import { createLdapKind, type LdapOptions } from './ldap/ldap.ts';
 import { createOAuthKind } from './oauth/oauth.ts';

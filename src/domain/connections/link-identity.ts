@@ -7,7 +7,7 @@ import { enforcingOf, routeOf } from '../../rules/connections/connection-route.t
 import { loginKey } from '../../rules/users/login-key.ts';
 import { decideLink, type LinkRefusal } from '../../rules/connections/linking.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { Confirmation, User } from '../../repositories/users/users.ts';

@@ -1,7 +1,7 @@
 // Decides whether a connection keeps its secret when its address changes: no other site gets the secret (security R162).
 import { invalidRequest } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
-import type { Connection, ConnectionMembers } from '../../repositories/connections/connections.ts';
+import type { Connection, ConnectionMembers } from '../../entities/connections.ts';
 import type { ConnectionVariant } from './kind.ts';
 
 /**
@@ -24,7 +24,7 @@ export function secretAt(
 /** Whether an address among the settings has another origin than before. */
 export function hasMoved(variant: ConnectionVariant, before: ConnectionMembers, after: ConnectionMembers): boolean {
   // an older version may have stored no defaults
-  const stored = variant.settings.safeParse(before.settings).data ?? before.settings;
+  const stored = variant.shape.safeParse(before.settings).data ?? before.settings;
   return Object.entries(after.settings).some(([name, value]) => {
     const origin = originIn(value);
     return origin !== undefined && origin !== originIn(stored[name]);

@@ -3,7 +3,7 @@ import { associatedDataOf } from '../../repositories/keys/sealed-values.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { Claims } from '../../rules/connections/connection-answer.ts';
 import { type ExchangeAnswer, FetchRefused, type GuardedExchange } from '../../outbound/guarded-fetch.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import { signClientAssertion } from '../../tokens/upstream-client.ts';
 import { ConnectionFailure } from './kind.ts';
 

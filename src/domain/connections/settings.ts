@@ -1,15 +1,22 @@
 // Declares settings that several kinds and presets of connections share: lists, and addresses that are public or belong to a test system.
 import { z } from 'zod';
+import { member } from '../../entities/entity.ts';
+import type { Field } from '../../entities/field.ts';
 import { rule } from '../../oauth/refusals.ts';
 import { text } from '../../oauth/text.ts';
 import { isOutwardAddress } from '../../outbound/outward-address.ts';
 
-/** A client id. The command line reads one of digits as a number. */
-export const clientId = z.preprocess(
-  (given) => (typeof given === 'number' ? String(given) : given),
-  text(500).min(1, rule('empty')),
+/** The fields of settings in the console. */
+export const textField = (most = 500): Field => ({ kind: 'text', most });
+export const listField: Field = { kind: 'lines', writing: 'ltr' };
+
+/** The command line reads a client id of digits as a number. */
+export const clientId = member(
+  'The client id that the provider gave to this service.',
+  z.preprocess((given) => (typeof given === 'number' ? String(given) : given), text(500).min(1, rule('empty'))),
+  { required: true, trust: true, form: textField() },
 );
-export const scopeSetting = (scope: string) => text(500).default(scope).describe('The scopes to ask for.');
+export const scopeSetting = (scope: string) => member('The scopes to ask for.', text(500), { start: scope });
 
 /** A list. A command and a form send a text whose entries are separated by spaces or commas. */
 export const listOf = (entry: z.ZodType<string, string>, most: number) =>
@@ -27,14 +34,29 @@ export const outward = (allowed: readonly string[]) =>
  * more than other providers, so a preset must never lead to another provider.
  */
 export const originOf = (known: readonly [string, ...string[]], allowed: readonly string[]) =>
-  text(500)
-    .refine((origin) => known.includes(origin) || (isOrigin(origin) && allowed.includes(new URL(origin).host)), {
-      error: 'invalid',
-    })
-    .default(known[0]);
+  member(
+    'The origin of the provider.',
+    text(500).refine(
+      (origin) => known.includes(origin) || (isOrigin(origin) && allowed.includes(new URL(origin).host)),
+      { error: 'invalid' },
+    ),
+    { start: known[0], trust: true },
+  );
 
 export const isOrigin = (address: string): boolean => URL.canParse(address) && new URL(address).origin === address;
 
 /** The scopes of a request, each once. @param always scopes that every request has */
 export const scopesOf = (scope: string, always: readonly string[] = []): string =>
   [...new Set([...always, ...scope.split(/\s+/).filter((value) => value !== '')])].join(' ');
+
+/** How this service authenticates at the provider. */
+export const authMethod = member(
+  'How this service authenticates at the provider.',
+  z.enum(['client_secret_basic', 'client_secret_post', 'private_key_jwt']),
+  { start: 'client_secret_basic', form: 'radio' },
+);
+export const responseMode = member(
+  'How the answer arrives: in the address, or posted by a page of the provider.',
+  z.enum(['query', 'form_post']),
+  { start: 'query', form: 'radio' },
+);

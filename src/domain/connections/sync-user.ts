@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { conflict } from '../../oauth/errors.ts';
 import { isOfAttribute, mappedClaims, mappedGroups, valueAt } from '../../rules/connections/connection-answer.ts';
 import { domainOf, isOfDomains } from '../../rules/connections/mail-domain.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import type { Repositories } from '../../repositories/store.ts';
 import type { User, UserChange } from '../../repositories/users/users.ts';
 import type { VerifiedIdentity } from './kind.ts';

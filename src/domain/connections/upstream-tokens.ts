@@ -1,7 +1,7 @@
 // Keeps the tokens that a provider issued, encrypted, and renews an access token that expires (federation 4, FR17).
 import { randomUUID } from 'node:crypto';
 import type { SecretBox } from '../../crypto/secret-box.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import { associatedDataOf } from '../../repositories/keys/sealed-values.ts';
 import type { UpstreamSession } from '../../repositories/sessions/sessions.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';

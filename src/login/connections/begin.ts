@@ -10,7 +10,7 @@ import { signInPath } from '../../interaction/sign-in.ts';
 import { domainOf, isOfDomains } from '../../rules/connections/mail-domain.ts';
 import { returnToOf } from '../../pages/return-to.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import { noStore } from '../../server/errors.ts';
 import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
 import { idOf, type LoginConnectionsDependencies } from './login-connections.ts';

@@ -6,7 +6,7 @@ import type { LinkOutcome } from '../../domain/connections/link-identity.ts';
 import { type Continuation, signInPath } from '../../interaction/sign-in.ts';
 import { unknownAuthTime } from '../../oauth/acr.ts';
 import { readReturnTo } from '../../pages/return-to.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import { connectPath, continuationIn, type LoginConnectionsDependencies, namePath } from './login-connections.ts';
 import type { ConnectionProblems } from './problem.ts';
 

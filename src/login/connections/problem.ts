@@ -7,7 +7,7 @@ import { signInPath } from '../../interaction/sign-in.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { readReturnTo } from '../../pages/return-to.ts';
 import type { ConnectionProblem } from '../../pages/views/connections.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import { contextOf, type LoginConnectionsDependencies } from './login-connections.ts';
 
 export type ConnectionProblems = ReturnType<typeof createConnectionProblems>;

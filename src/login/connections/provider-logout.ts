@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { digest } from '../../crypto/secrets.ts';
 import { ConnectionFailure } from '../../domain/connections/kind.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import type { EndedUpstream } from '../../repositories/connections/upstream-logouts.ts';
 import type { Repositories } from '../../repositories/store.ts';
 import { jsonErrors, noStore } from '../../server/errors.ts';

@@ -7,7 +7,7 @@ import { ConnectionFailure } from '../../domain/connections/kind.ts';
 import type { PendingRequest } from '../../interaction/pending-request-view.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { logRefusal } from '../../server/errors.ts';
 import { textFields } from '../../server/parameters.ts';

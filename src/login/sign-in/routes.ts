@@ -19,7 +19,7 @@ import { isOwnPage, returnToOf, secondFactors } from '../../pages/return-to.ts';
 import type { FormView, LoginProblem, Pages } from '../../pages/views/index.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
-import type { Connection } from '../../repositories/connections/connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { AuditTrail } from '../../server/audit.ts';

@@ -1,7 +1,7 @@
 // Declares what the pages of sign-in by a connection show.
 import type { AccountFrame } from './account.ts';
 import type { ConsoleFrame } from './console.ts';
-import type { ClientView, Footer, FormView, RefusedView } from './parts.ts';
+import type { ClientView, FieldView, Footer, FormView, RefusedView } from './parts.ts';
 
 /** Why a sign-in by a connection ended; each is a key of the catalogue under `connections.problem.`. */
 export const connectionProblems = [
@@ -27,23 +27,8 @@ export const connectionProblems = [
 ] as const;
 export type ConnectionProblem = (typeof connectionProblems)[number];
 
-/** What an administrator types, by the names of the fields; lists are texts with one entry on each line. */
-export type TypedConnection = Readonly<Record<string, string>>;
-
-/** What the console's forms create; each has its words under `console.connection-type.`. */
-export type ConnectionTypeName = 'oidc' | 'google' | 'microsoft' | 'github' | 'apple' | 'oauth';
-
-export interface ConnectionField {
-  name: string;
-  type: 'text' | 'secret' | 'lines' | 'number' | 'choice' | 'check';
-  required?: boolean;
-  /** Whether it is among the settings that few connections need. */
-  more?: boolean;
-  /** The most characters. */
-  most?: number;
-  /** Those of a choice. */
-  values?: string[];
-}
+/** What the console's forms create; all but the directory have words under `console.connection-type.`. */
+export type ConnectionTypeName = 'oidc' | 'google' | 'microsoft' | 'github' | 'apple' | 'oauth' | 'directory';
 
 export interface ConnectionPages {
   /** Says in our words why a sign-in ended, and where to go on. */
@@ -155,12 +140,11 @@ export interface ConnectionPages {
   /** Posts every member under its name. */
   'console-connection-form': ConsoleFrame & {
     /** The connection that is changed. */
-    of?: { id: string; name: string; uri: string; secretSince?: Date };
-    /** The redirect URI of a connection whose id is known. */
-    redirectUri: string;
+    of?: { name: string; uri: string };
+    /** Absent for a directory; with the id of the connection if it is known. */
+    redirectUri?: string;
     type: ConnectionTypeName;
-    fields: ConnectionField[];
-    typed: TypedConnection;
+    fields: FieldView[];
     form: FormView;
     refused?: RefusedView;
   };

@@ -1,32 +1,6 @@
 // Declares what the console's pages about connections to directories show.
 import type { ConsoleFrame } from './console.ts';
-import type { FormView, RefusedView } from './parts.ts';
-
-/** What an administrator types; lists are texts with one entry on each line. */
-export interface TypedDirectory {
-  id: string;
-  display_name: string;
-  preset: string;
-  url: string;
-  starttls: string;
-  ca: string;
-  bind_dn: string;
-  secret: string;
-  base: string;
-  user_filter: string;
-  login_attributes: string;
-  group_base: string;
-  group_filter: string;
-  member_attribute: string;
-  nested: string;
-  import: string;
-  status: string;
-  linking: string;
-  provisioning: string;
-  authoritative_domains: string;
-  group_rules: string;
-  default_groups: string;
-}
+import type { FormView } from './parts.ts';
 
 /** The first thing that a test found wrong: keys under `console.directory.check.`. */
 export const directoryCheckProblems = [
@@ -98,13 +72,5 @@ export interface DirectoryPages {
       finishedAt?: Date;
       form: FormView;
     };
-  };
-  /** Posts every member under its name. */
-  'console-directory-form': ConsoleFrame & {
-    /** The connection that is changed. */
-    of?: { id: string; name: string; uri: string; secretSince?: Date };
-    typed: TypedDirectory;
-    form: FormView;
-    refused?: RefusedView;
   };
 }

@@ -125,6 +125,11 @@ export interface FieldView {
   /** What exists, for a field that names one: the value, and what administrators call it. Untrusted text. */
   offered?: readonly (readonly [value: string, called: string])[] | undefined;
   fault?: FaultView | undefined;
+  /** The name whose words it has, and that whose hint, if it is not its own. */
+  words?: string;
+  hint?: string;
+  /** The names of choices that are the same in each language. */
+  names?: Readonly<Record<string, string>>;
 }
 
 /** Fields under one heading. */

@@ -1,5 +1,5 @@
 // Reads connections for the sign-in page through a small cache. Code that signs a user in reads the row itself.
-import type { Connection } from './connections.ts';
+import type { Connection } from '../../entities/connections.ts';
 import type { Store } from '../store.ts';
 
 export interface ConnectionDirectory {

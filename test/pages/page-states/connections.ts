@@ -1,13 +1,32 @@
 // Lists states of the pages about sign-in by a connection, beside the examples.
-import { emptyForm } from '../../../src/admin/console/connections/form.ts';
-import { connectionTypes, fieldsOf } from '../../../src/admin/console/connections/types.ts';
+import { connectionFields, formOfType, proposedBy } from '../../../src/admin/console/connections/form.ts';
+import { type ConnectionType, connectionTypes, directoryType } from '../../../src/admin/console/connections/types.ts';
+import { typedOf } from '../../../src/admin/console/form.ts';
 import { connectionProblems } from '../../../src/pages/views/connections.ts';
+import type { Pages } from '../../../src/pages/views/index.ts';
 import { examples } from '../../../templates/examples/index.ts';
+import { settingsVariant } from '../../helpers/connection-variants.ts';
 import { ownRefusals, type View } from './state.ts';
 
 const problem = examples['connection-problem'][0];
 const form = examples['console-connection-form'][1];
 const newForm = examples['console-connection-form'][0];
+/** The form of a type as the console makes it. @param id of a connection that the form changes */
+function formData(type: ConnectionType, id?: string): Pages['console-connection-form'] {
+  const variant = settingsVariant(type);
+  const values = { ...proposedBy(type, variant), id };
+  const members = formOfType(type, variant, id === undefined ? undefined : values);
+  const { redirectUri, ...data } = newForm;
+  const isDirectory = type === directoryType;
+  return {
+    ...data,
+    ...(!isDirectory && redirectUri !== undefined && { redirectUri }),
+    type: type.name,
+    fields: connectionFields(type, members, typedOf(members, values), id !== undefined),
+    ...(id !== undefined && { of: { name: 'Company', uri: `/admin/connections/${id}/directory` } }),
+  };
+}
+const changedDirectory = formData(directoryType, 'company');
 const login = { ...examples.login[1] };
 delete login.client;
 const security = examples['account-security'][1];
@@ -31,15 +50,19 @@ export const connectionStates: View[] = [
   })),
   ...connectionProblems.map((one): View => ({ name: 'account-connections', data: { ...own, problem: one } })),
   // the form of a type with the field, which most have
-  ...ownRefusals('console.connection-form').map((refused): View => {
-    const types = connectionTypes.filter((type) => fieldsOf(type, true).some(({ name }) => name === refused.field));
-    const type = types[0]!;
-    const { name } = type;
+  ...ownRefusals('console.connection').map((refused): View => {
+    const types = connectionTypes.filter((type) => formData(type).fields.some(({ name }) => name === refused.field));
+    return { name: 'console-connection-form', data: { ...formData(types[0]!), refused } };
+  }),
+  ...ownRefusals('console.directory').map((refused): View => {
+    const isNew = refused.field === 'id';
     return {
       name: 'console-connection-form',
-      data: { ...newForm, type: name, fields: fieldsOf(type, true), typed: emptyForm(type), refused },
+      data: { ...(isNew ? formData(directoryType) : changedDirectory), refused },
     };
   }),
+  { name: 'console-connection-form', data: formData(directoryType) },
+  { name: 'console-connection-form', data: changedDirectory },
   ...(
     [
       { member: 'version', code: 'connection.version', whole: true },
@@ -49,10 +72,7 @@ export const connectionStates: View[] = [
     ] as const
   ).map((refused): View => ({ name: 'console-connection-form', data: { ...form, refused } })),
   // each type has words of its own, and fields that no other has
-  ...connectionTypes.map((type): View => ({
-    name: 'console-connection-form',
-    data: { ...newForm, type: type.name, fields: fieldsOf(type, true), typed: emptyForm(type) },
-  })),
+  ...connectionTypes.map((type): View => ({ name: 'console-connection-form', data: formData(type) })),
   { name: 'login', data: { ...login, destination: 'connect' } },
   { name: 'login', data: { ...login, destination: 'connections' } },
   ...[true, false].map((set): View => ({

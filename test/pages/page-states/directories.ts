@@ -5,10 +5,8 @@ import {
   directoryImportProblems,
 } from '../../../src/pages/views/directories.ts';
 import { examples } from '../../../templates/examples/index.ts';
-import { ownRefusals, type View } from './state.ts';
+import { type View } from './state.ts';
 
-const form = examples['console-directory-form'][1];
-const newForm = examples['console-directory-form'][0];
 const page = examples['console-directory'][1];
 const imports = page.imports!;
 const counts = Object.fromEntries(directoryCountNames.map((name, index) => [name, index + 1]));
@@ -19,10 +17,6 @@ const refusals = [
 ];
 
 export const directoryStates: View[] = [
-  ...ownRefusals('console.directory-form').map((refused): View => ({
-    name: 'console-directory-form',
-    data: { ...(refused.field === 'id' ? newForm : form), refused },
-  })),
   ...directoryCheckProblems.map((one): View => ({
     name: 'console-directory',
     data: { ...page, check: { problem: one, login: 'ada' } },

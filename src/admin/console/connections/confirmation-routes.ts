@@ -1,6 +1,6 @@
 // Serves the console's page of the accounts whose address was confirmed by a word only, in the domains over which a connection has authority.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Connection } from '../../../entities/connections.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { takeBackConfirmations } from '../../operations/confirmations.ts';
 import { showConnection } from '../../operations/connections.ts';

@@ -1,36 +1,24 @@
 // Serves the console's pages about connections to directories: one directory with its test and its imports, and its forms.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { notFound } from '../../../oauth/errors.ts';
-import type { Refusal } from '../../../oauth/refusals.ts';
-import type { DirectoryPages, TypedDirectory } from '../../../pages/views/directories.ts';
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { DirectoryPages } from '../../../pages/views/directories.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { changeConnection, createConnection, showConnection } from '../../operations/connections.ts';
 import { approveImport, showImport, startImport, testConnection } from '../../operations/directories.ts';
-import type { AdminSession, Console, Needs } from '../admin-session.ts';
-import { refusedView } from '../refused.ts';
-import { confirmationsOf, doneWith } from './confirmation-routes.ts';
-import {
-  directoryFields,
-  directoryFormOf,
-  directoryInputOf,
-  emptyDirectoryForm,
-  typedDirectory,
-} from './directory-form.ts';
+import type { AdminSession, Needs } from '../admin-session.ts';
+import { confirmationsOf } from './confirmation-routes.ts';
+import { type ConnectionFormDependencies, connectionForms, connectionsPath, newPathOf, pathOf } from './form-pages.ts';
+import { directoryType } from './types.ts';
 
-const path = '/admin/connections';
-const newPath = `${path}/new/directory`;
-const connectionPath = (id: string) => `${path}/${id}`;
-export const directoryPath = (id: string) => `${connectionPath(id)}/directory`;
-
-interface ConsoleDirectoriesDependencies {
-  console: Console;
-}
+const path = connectionsPath;
+const directoryPath = (id: string) => pathOf({ id, kind: 'ldap' });
 
 export async function consoleDirectoriesEndpoint(
   app: FastifyInstance,
-  { console }: ConsoleDirectoriesDependencies,
+  dependencies: ConnectionFormDependencies,
 ): Promise<void> {
+  const { console } = dependencies;
+  const forms = connectionForms(dependencies);
   const section = 'connections' as const;
   const idOf = (request: FastifyRequest) => (request.params as { id: string }).id;
   const find = async (admin: AdminSession, request: FastifyRequest) => {
@@ -39,50 +27,17 @@ export async function consoleDirectoriesEndpoint(
     return found;
   };
 
-  /** Reads a form; undefined after an answer was sent. */
-  async function submitted(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { needs, action, back = action }: { needs: Needs; action: string; back?: string },
-  ) {
+  /** Reads a form whose answer is the page of the directory; undefined after an answer was sent. */
+  async function submitted(request: FastifyRequest, reply: FastifyReply, needs: Needs, act: string) {
     const body = singleValued(request.body);
-    const admin = await console.submitted(request, reply, { csrf: body['csrf'], action, back, fresh: true, needs });
+    const back = directoryPath(idOf(request));
+    const form = { csrf: body['csrf'], action: `${back}/${act}`, back, fresh: true, needs };
+    const admin = await console.submitted(request, reply, form);
     return admin && { admin, body };
   }
 
-  const showForm = (admin: AdminSession, typed: TypedDirectory, of?: Connection, refusal?: Refusal) => {
-    const form = admin.form(of ? `${directoryPath(of.id)}/edit` : newPath);
-    return admin.send(
-      'console-directory-form',
-      {
-        typed,
-        form: of ? { ...form, hidden: { ...form.hidden, version: String(of.version) } } : form,
-        ...(of && {
-          of: {
-            id: of.id,
-            name: of.displayName,
-            uri: directoryPath(of.id),
-            ...(of.secretSince && { secretSince: of.secretSince }),
-          },
-        }),
-        ...(refusal && { refused: refusedView(refusal, directoryFields(of === undefined)) }),
-      },
-      { section, status: refusal ? 400 : 200 },
-    );
-  };
-
-  console.page(app, newPath, (admin) => showForm(admin, emptyDirectoryForm), { needs: createConnection });
-
-  app.post(newPath, async (request, reply) => {
-    const sent = await submitted(request, reply, { needs: createConnection, action: newPath });
-    if (!sent) return reply;
-    const { admin, body } = sent;
-    const typed = typedDirectory(body);
-    const input = { ...directoryInputOf(typed, true), id: typed.id.trim(), kind: 'ldap' } as never;
-    const made = await admin.perform(createConnection, {}, input);
-    if ('refused' in made) return showForm(admin, typed, undefined, made.refused);
-    return doneWith(admin, made.done, directoryPath(made.done.id), 'connection-made');
-  });
+  console.page(app, newPathOf(directoryType), (admin) => forms.show(admin, directoryType), { needs: createConnection });
+  app.post(newPathOf(directoryType), async (request, reply) => forms.create(request, reply, directoryType));
 
   async function show(
     admin: AdminSession,
@@ -120,7 +75,7 @@ export async function consoleDirectoriesEndpoint(
         },
         ...(await confirmationsOf(admin, connection)),
         editUri: `${directoryPath(id)}/edit`,
-        deleteUri: `${connectionPath(id)}/delete`,
+        deleteUri: `${path}/${id}/delete`,
         testForm: admin.form(`${directoryPath(id)}/test`),
         ...(check && { check }),
         ...(importedNow && {
@@ -145,8 +100,7 @@ export async function consoleDirectoriesEndpoint(
 
   app.post(`${path}/:id/directory/test`, async (request, reply) => {
     const id = idOf(request);
-    const form = { needs: testConnection, action: `${directoryPath(id)}/test`, back: directoryPath(id) };
-    const sent = await submitted(request, reply, form);
+    const sent = await submitted(request, reply, testConnection, 'test');
     if (!sent) return reply;
     await find(sent.admin, request);
     const login = (sent.body['login'] ?? '').replaceAll('\0', '').trim().slice(0, 320);
@@ -156,8 +110,7 @@ export async function consoleDirectoriesEndpoint(
 
   app.post(`${path}/:id/directory/import`, async (request, reply) => {
     const id = idOf(request);
-    const form = { needs: startImport, action: `${directoryPath(id)}/import`, back: directoryPath(id) };
-    const sent = await submitted(request, reply, form);
+    const sent = await submitted(request, reply, startImport, 'import');
     if (!sent) return reply;
     const { admin, body } = sent;
     await find(admin, request);
@@ -170,25 +123,16 @@ export async function consoleDirectoriesEndpoint(
     return admin.done(directoryPath(id), isApproval ? 'import-approved' : 'import-started');
   });
 
-  const showEdit = async (admin: AdminSession, request: FastifyRequest) => {
-    const connection = await find(admin, request);
-    return showForm(admin, directoryFormOf(connection), connection);
-  };
-  console.page(app, `${path}/:id/directory/edit`, showEdit, { needs: changeConnection });
-
-  app.post(`${path}/:id/directory/edit`, async (request, reply) => {
-    const id = idOf(request);
-    const form = { needs: changeConnection, action: `${directoryPath(id)}/edit` };
-    const sent = await submitted(request, reply, form);
-    if (!sent) return reply;
-    const { admin, body } = sent;
-    const connection = await find(admin, request);
-    const typed = typedDirectory({ ...body, id });
-    const input = { ...directoryInputOf(typed, false), version: Number(body['version']) } as never;
-    const changed = await admin.perform(changeConnection, { id }, input);
-    if ('refused' in changed) return showForm(admin, typed, connection, changed.refused);
-    return doneWith(admin, changed.done, directoryPath(id), 'connection-changed');
+  const edit = `${path}/:id/directory/edit`;
+  console.page(app, edit, async (admin, request) => forms.show(admin, directoryType, await find(admin, request)), {
+    needs: changeConnection,
   });
+  app.post(edit, async (request, reply) =>
+    forms.change(request, reply, directoryPath(idOf(request)), async (admin) => ({
+      of: await find(admin, request),
+      type: directoryType,
+    })),
+  );
 }
 
 type ImportProblem = NonNullable<NonNullable<DirectoryPages['console-directory']['imports']>['problem']>;

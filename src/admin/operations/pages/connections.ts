@@ -1,6 +1,6 @@
 // Declares what the console's pages about connections read beside the operations of the API.
 import { wordConfirmations } from '../../../domain/administration/confirmations.ts';
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Connection } from '../../../entities/connections.ts';
 import { pageOperation } from '../operation.ts';
 
 /** The accounts in the domains of a connection whose address was confirmed by a word only, listed up to `most`. */

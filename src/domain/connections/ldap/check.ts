@@ -7,7 +7,7 @@ import {
   DirectoryUnavailable,
 } from '../../../outbound/directory-address.ts';
 import type { Directories } from '../../../outbound/directories.ts';
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Connection } from '../../../entities/connections.ts';
 import { addressIn, findEntry, searchOf, subjectOf } from './entries.ts';
 import { groupsOf, seesGroups } from './groups.ts';
 import { type LdapSettings, settingsOf } from './settings.ts';

@@ -9,7 +9,7 @@ import type {
   DirectoryFilter,
   DirectorySearch,
 } from '../../../outbound/directory-address.ts';
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Connection } from '../../../entities/connections.ts';
 import type { VerifiedIdentity } from '../kind.ts';
 import { type LdapSettings, settingsOf } from './settings.ts';
 

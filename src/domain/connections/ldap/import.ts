@@ -6,7 +6,7 @@ import { isHeld } from '../../../rules/connections/import-rules.ts';
 import { DirectoryUnavailable } from '../../../outbound/directory-address.ts';
 import type { Directories } from '../../../outbound/directories.ts';
 import { userEvent } from '../../../repositories/audit/audit-diff.ts';
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Connection } from '../../../entities/connections.ts';
 import type {
   DirectoryImport,
   ImportCounts,

@@ -5,7 +5,7 @@ import { refusal } from '../../../oauth/refusals.ts';
 import { type Directories } from '../../../outbound/directories.ts';
 import { addressProblem } from '../../../outbound/directory-address.ts';
 import type { ConnectionKind, ConnectionVariant } from '../kind.ts';
-import { ldapSettings, settingsOf } from './settings.ts';
+import { directorySettings, ldapSettings, settingsOf } from './settings.ts';
 
 export interface LdapOptions {
   directories: Directories;
@@ -16,30 +16,17 @@ export interface LdapOptions {
 type Code = `connection.directory-${'address' | 'plain' | 'not-allowed' | 'filter' | 'name'}`;
 const refused = (code: Code, member: string) => new OAuthError('invalid_request', refusal(code, `settings.${member}`));
 
-const variant: ConnectionVariant = {
+export const directoryVariant: ConnectionVariant = {
+  settings: directorySettings,
   // each kind has its own shape of settings, which the common type does not know
-  settings: ldapSettings as unknown as ConnectionVariant['settings'],
-  trusted: [
-    'url',
-    'starttls',
-    'ca',
-    'bind_dn',
-    'base',
-    'user_filter',
-    'login_attributes',
-    'id_attribute',
-    'group_base',
-    'group_filter',
-    'member_attribute',
-    'nested',
-  ],
+  shape: ldapSettings as unknown as ConnectionVariant['shape'],
   // the id of the connection is the issuer; few directories state whether an address is verified (federation 4)
   profile: () => ({ issuer: undefined, credential: 'secret', wordCounts: false, isPosted: false }),
 };
 
 export const createLdapKind = ({ directories, directoriesAllowed }: LdapOptions): ConnectionKind => ({
   kind: 'ldap',
-  variant: (preset) => (preset === undefined ? variant : undefined),
+  variant: (preset) => (preset === undefined ? directoryVariant : undefined),
   /** Checks the settings without the network: saving opens no connection (federation F59). */
   async discover({ settings: given }) {
     const { url, starttls, user_filter, group_filter, base, bind_dn, group_base } = settingsOf({ settings: given });

@@ -1,6 +1,6 @@
 // Reads the users of a directory for an import, before the import changes anything: the present, the disabled and the changed users (federation 6).
 import type { DirectoryConnection, DirectoryEntry, DirectoryFilter } from '../../../outbound/directory-address.ts';
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Connection } from '../../../entities/connections.ts';
 import { type LdapSettings, settingsOf } from './settings.ts';
 import { identityOf, isDisabled, searchOf, subjectOf } from './entries.ts';
 import { readAllGroups } from './groups.ts';

@@ -1,8 +1,12 @@
 // Holds the settings of a connection to a directory, and the defaults of each preset (federation 6).
 import { z } from 'zod';
+import type { Connection } from '../../../entities/connections.ts';
+import { type Input, member, type ValuesOf } from '../../../entities/entity.ts';
+import type { Typing } from '../../../entities/field.ts';
 import { rule } from '../../../oauth/refusals.ts';
 import { text } from '../../../oauth/text.ts';
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import { settingRules } from '../kind.ts';
+import { listField, textField } from '../settings.ts';
 
 export const directoryPresets = ['openldap', 'active_directory', '389ds', 'freeipa'] as const;
 
@@ -56,34 +60,88 @@ const defaults: Record<(typeof directoryPresets)[number], Defaults> = {
 const needed = (max: number) => text(max).min(1, rule('empty'));
 const attribute = z.string().regex(/^[a-z][a-z0-9-]{0,62}$/i);
 
-const shape = z.strictObject({
-  preset: z.enum(directoryPresets).default('openldap').describe('What fills in the settings that are not given.'),
-  url: needed(300).describe('ldaps://host:port, or ldap://host:port with starttls. CONNECTIONS_ALLOW must name it.'),
-  starttls: z.boolean().default(false).describe('Whether the connection is encrypted by StartTLS.'),
-  ca: text(65_536).optional().describe('The certificates (PEM) of the authorities that sign for the directory.'),
-  bind_dn: needed(1000).describe('The service account that searches. Its password is the secret.'),
-  base: needed(1000).describe('The entry below which users are.'),
-  user_filter: needed(2000).optional().describe('Which entries are users.'),
-  login_attributes: z.array(attribute).min(1).max(5).optional().describe('What users type as their name.'),
-  id_attribute: z.enum(idAttributes).optional().describe('The attribute that names a user for ever.'),
-  group_base: text(1000).optional().describe('The entry below which groups are. Without it no groups are read.'),
-  group_filter: needed(2000).optional().describe('Which entries are groups.'),
-  member_attribute: attribute
-    .optional()
-    .describe('The attribute of a group that names its members; memberOf for that of a user that names the groups.'),
-  nested: z.boolean().optional().describe('Whether the members of a group in a group count.'),
-  import: z
-    .union([z.literal('off'), z.int().min(5).max(10_080)])
-    .default('off')
-    .describe('off, or the minutes between two imports of changed users.'),
-  page_size: z.int().min(10).max(5000).default(500).describe('Entries in one page of an import.'),
-  limit: z
-    .int()
-    .min(1)
-    .max(100)
-    .default(4)
-    .describe('Wrong passwords of a user in 15 minutes that reach the directory.'),
-});
+/** The preset decides some settings of a new connection, and stays. */
+const isNew = ({ id }: Input): boolean => id === undefined;
+const isChange = (values: Input): boolean => !isNew(values);
+/** A text with several lines, for which an empty one is none. */
+const certificates: Typing = { write: String, read: (typed) => typed.trim() };
+/** A number of minutes, or `off` for an empty field. */
+const minutes: Typing = {
+  write: (interval: number | 'off') => (interval === 'off' ? '' : String(interval)),
+  read: (typed) => (/^\d{1,5}$/.test(typed.trim()) ? Number(typed) : typed.trim()),
+};
+
+export const directorySettings = {
+  preset: member('What fills in the settings that are not given.', z.enum(directoryPresets), {
+    start: 'openldap',
+    when: isNew,
+    form: 'radio',
+  }),
+  url: member('ldaps://host:port, or ldap://host:port with starttls. CONNECTIONS_ALLOW must name it.', needed(300), {
+    required: true,
+    trust: true,
+    form: textField(300),
+  }),
+  starttls: member('Whether the connection is encrypted by StartTLS.', z.boolean(), {
+    start: false,
+    trust: true,
+    form: 'check',
+  }),
+  ca: member('The certificates (PEM) of the authorities that sign for the directory.', text(65_536), {
+    trust: true,
+    form: { ...listField, lines: 4, typing: certificates },
+  }),
+  bind_dn: member('The service account that searches. Its password is the secret.', needed(1000), {
+    required: true,
+    trust: true,
+    form: textField(1000),
+  }),
+  base: member('The entry below which users are.', needed(1000), {
+    required: true,
+    trust: true,
+    form: textField(1000),
+  }),
+  user_filter: member('Which entries are users.', needed(2000), {
+    trust: true,
+    when: isChange,
+    form: textField(2000),
+  }),
+  login_attributes: member('What users type as their name.', z.array(attribute).min(1).max(5), {
+    trust: true,
+    when: isChange,
+    form: listField,
+  }),
+  id_attribute: member('The attribute that names a user for ever.', z.enum(idAttributes), { trust: true }),
+  group_base: member('The entry below which groups are. Without it no groups are read.', text(1000), {
+    trust: true,
+    form: textField(1000),
+  }),
+  group_filter: member('Which entries are groups.', needed(2000), {
+    trust: true,
+    when: isChange,
+    form: textField(2000),
+  }),
+  member_attribute: member(
+    'The attribute of a group that names its members; memberOf for that of a user that names the groups.',
+    attribute,
+    { trust: true, when: isChange, form: textField(60) },
+  ),
+  nested: member('Whether the members of a group in a group count.', z.boolean(), {
+    trust: true,
+    when: isChange,
+    form: 'check',
+  }),
+  import: member(
+    'off, or the minutes between two imports of changed users.',
+    z.union([z.literal('off'), z.int().min(5).max(10_080)]),
+    { start: 'off', form: { ...textField(5), typing: minutes } },
+  ),
+  page_size: member('Entries in one page of an import.', z.int().min(10).max(5000), { start: 500 }),
+  limit: member('Wrong passwords of a user in 15 minutes that reach the directory.', z.int().min(1).max(100), {
+    start: 4,
+  }),
+};
+type Given = ValuesOf<typeof directorySettings>;
 
 /** Treats a setting with an empty text as absent. */
 const withoutEmpty = (given: unknown): unknown =>
@@ -104,13 +162,18 @@ function defaultsOf(preset: keyof typeof defaults, member: string | undefined): 
 }
 
 /** The preset fills in absent settings, so the stored settings are those that the service uses. */
-export const ldapSettings = z.preprocess(withoutEmpty, shape).transform((given) => ({
-  ...defaultsOf(given.preset, given.member_attribute),
-  ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
-}));
+export const ldapSettings = z
+  .preprocess(withoutEmpty, z.strictObject(settingRules(directorySettings)))
+  .transform((all) => {
+    // the compiler cannot follow the rules of a generic declaration
+    const given = all as Given;
+    return {
+      ...defaultsOf(given.preset, given.member_attribute),
+      ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    };
+  });
 
-export const ldapShape = shape.shape;
-export type LdapSettings = z.infer<typeof shape> & Defaults;
+export type LdapSettings = Given & Defaults;
 
 /** The stored settings. They were checked when they were saved; the column holds the settings of every kind as JSON. */
 export const settingsOf = ({ settings }: Pick<Connection, 'settings'>): LdapSettings =>

@@ -4,7 +4,7 @@ import { associatedDataOf } from '../../../repositories/keys/sealed-values.ts';
 import type { SecretBox } from '../../../crypto/secret-box.ts';
 import { type BindResult, DirectoryUnavailable } from '../../../outbound/directory-address.ts';
 import type { Directories } from '../../../outbound/directories.ts';
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Connection } from '../../../entities/connections.ts';
 import type { Store } from '../../../repositories/store.ts';
 import { createKeyedMutex } from '../../rate-limits/keyed-mutex.ts';
 import type { Limits } from '../../rate-limits/rate-limits.ts';

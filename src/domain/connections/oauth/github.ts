@@ -1,11 +1,11 @@
 // Signs users in with GitHub accounts: by their number, with the primary verified address, and with the teams of named organizations (federation 5).
-import { z } from 'zod';
+import { member } from '../../../entities/entity.ts';
 import { addressOf, type AnsweredAddress } from '../../../rules/connections/connection-answer.ts';
 import { text } from '../../../oauth/text.ts';
 import { isOutwardAddress } from '../../../outbound/outward-address.ts';
 import { ConnectionFailure, type ConnectionVariant, variantOf } from '../kind.ts';
 import { jsonOf, objectOf } from '../provider-client.ts';
-import { clientId, isOrigin, listOf, scopeSetting, scopesOf } from '../settings.ts';
+import { clientId, isOrigin, listField, listOf, scopeSetting, scopesOf, textField } from '../settings.ts';
 import { answered, type Ask, type OAuthProfile } from './profile.ts';
 
 const site = 'https://github.com';
@@ -16,17 +16,21 @@ const pageSize = 100;
 const maxPages = 10;
 
 export function githubPreset(allowed: readonly string[]): ConnectionVariant<OAuthProfile> {
-  const shape = z.strictObject({
+  const settings = {
     client_id: clientId,
-    organizations: listOf(organization, 50).default([]),
+    organizations: member('The organizations whose teams are groups.', listOf(organization, 50), {
+      start: [],
+      trust: true,
+      form: listField,
+    }),
     scope: scopeSetting('read:user user:email'),
-    // an Enterprise Server has its own address
-    base: text(500)
-      .refine((base) => isOrigin(base) && isOutwardAddress(base, allowed), { error: 'https.start' })
-      .default(site),
-  });
-  return variantOf(shape, {
-    trusted: ['base', 'client_id', 'organizations'],
+    base: member(
+      'The address: an Enterprise Server has its own.',
+      text(500).refine((base) => isOrigin(base) && isOutwardAddress(base, allowed), { error: 'https.start' }),
+      { start: site, trust: true, form: textField() },
+    ),
+  };
+  return variantOf(settings, {
     profile({ client_id, organizations, scope, base }) {
       const api = apiOf(base);
       return {

@@ -1,7 +1,7 @@
 // Signs users in by OAuth 2.0 at a service without OpenID Connect: runs the code flow with PKCE and state, and asks the service for the user (federation 5).
 import type { Claims } from '../../../rules/connections/connection-answer.ts';
 import { codeChallenge } from '../../../oauth/pkce.ts';
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Connection } from '../../../entities/connections.ts';
 import { keptTokens, tokensOf } from '../given-tokens.ts';
 import { ConnectionFailure, type ConnectionKind } from '../kind.ts';
 import { createProviderClient, failureOf, type ProviderClientOptions } from '../provider-client.ts';

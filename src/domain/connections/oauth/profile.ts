@@ -1,5 +1,5 @@
 // Declares the settings and the profile of a connection by OAuth 2.0: for any service with three addresses, and as the base of each preset.
-import { z } from 'zod';
+import { member } from '../../../entities/entity.ts';
 import {
   addressOf,
   type AnsweredAddress,
@@ -11,7 +11,7 @@ import { rule } from '../../../oauth/refusals.ts';
 import { text } from '../../../oauth/text.ts';
 import { ConnectionFailure, type ConnectionProfile, type ConnectionVariant, variantOf } from '../kind.ts';
 import { type ClientAuthentication, objectOf, type ProviderClient } from '../provider-client.ts';
-import { clientId, outward, scopeSetting, scopesOf } from '../settings.ts';
+import { authMethod, clientId, outward, responseMode, scopesOf, textField } from '../settings.ts';
 
 /** Sends a request to the service with the user's access token. @throws ConnectionFailure */
 export type Ask = (url: string, options?: Parameters<ProviderClient['read']>[2]) => ReturnType<ProviderClient['read']>;
@@ -32,34 +32,36 @@ export interface OAuthProfile extends ConnectionProfile {
   identify(ask: Ask): Promise<OAuthIdentity>;
 }
 
-const pathSetting = text(200).min(1, rule('empty'));
-const authMethods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const;
+/** A path in the answer of the service. */
+const pathRule = text(200).min(1, rule('empty'));
+const pathField = textField(200);
 
 /** Any service whose address for the user answers with JSON. @param allowed OUTBOUND_ALLOW */
 export function anyService(allowed: readonly string[]): ConnectionVariant<OAuthProfile> {
-  const shape = z.strictObject({
-    authorization_endpoint: outward(allowed),
-    token_endpoint: outward(allowed),
-    userinfo_endpoint: outward(allowed),
+  const address = (says: string) =>
+    member(says, outward(allowed), { required: true, trust: true, form: textField(2000) });
+  const settings = {
+    authorization_endpoint: address('Where the browser goes.'),
+    token_endpoint: address('Where this service gets the access token.'),
+    userinfo_endpoint: address('Where the service tells as JSON who the user is.'),
     client_id: clientId,
-    token_endpoint_auth_method: z.enum(authMethods).default('client_secret_basic'),
-    scope: scopeSetting(''),
-    response_mode: z.enum(['query', 'form_post']).default('query'),
-    subject_claim: pathSetting.default('sub'),
-    email_claim: pathSetting.default('email'),
-    email_verified_from: pathSetting.optional(),
-    groups_claim: pathSetting.default('groups'),
-  });
-  return variantOf(shape, {
-    trusted: [
-      'authorization_endpoint',
-      'token_endpoint',
-      'userinfo_endpoint',
-      'client_id',
-      'subject_claim',
-      'email_claim',
-      'email_verified_from',
-    ],
+    scope: member('The scopes to ask for.', text(500), { start: '', form: textField() }),
+    subject_claim: member('The path of the value that never changes.', pathRule, {
+      start: 'sub',
+      trust: true,
+      form: pathField,
+    }),
+    email_claim: member('The path of the address.', pathRule, { start: 'email', trust: true, form: pathField }),
+    email_verified_from: member(
+      'The path of a value that is true only if the service has verified the address.',
+      pathRule,
+      { trust: true, form: pathField },
+    ),
+    groups_claim: member('The path of the groups.', pathRule, { start: 'groups', form: pathField }),
+    token_endpoint_auth_method: authMethod,
+    response_mode: responseMode,
+  };
+  return variantOf(settings, {
     profile(settings) {
       const { userinfo_endpoint: endpoint, token_endpoint_auth_method: method } = settings;
       return {

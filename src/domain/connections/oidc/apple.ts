@@ -1,32 +1,36 @@
 // Signs users in with Apple accounts: Apple posts the answer, and the service makes a new client secret for each request (federation 5).
-import { z } from 'zod';
+import { member } from '../../../entities/entity.ts';
 import { addressOf, type Claims } from '../../../rules/connections/connection-answer.ts';
 import { text } from '../../../oauth/text.ts';
 import { isAppleKey, signAppleSecret } from '../../../tokens/upstream-client.ts';
 import { type ConnectionVariant, variantOf } from '../kind.ts';
-import { clientId, originOf, scopeSetting } from '../settings.ts';
+import { clientId, originOf, scopeSetting, textField } from '../settings.ts';
 import { type OidcProfile, profileOf } from './profile.ts';
-import { oidcSettings } from './settings.ts';
+import { readSettings } from './settings.ts';
 
 /** The id of a team or a key: ten letters and digits. */
-const appleId = text(20).regex(/^[A-Z0-9]{10}$/, { error: 'invalid' });
+const appleId = (says: string) =>
+  member(says, text(20).regex(/^[A-Z0-9]{10}$/, { error: 'invalid' }), {
+    required: true,
+    trust: true,
+    form: textField(20),
+  });
 
 export function applePreset(allowed: readonly string[]): ConnectionVariant<OidcProfile> {
-  const shape = z.strictObject({
+  const settings = {
     client_id: clientId,
-    team_id: appleId,
-    key_id: appleId,
+    team_id: appleId('The id of the team.'),
+    key_id: appleId('The id of the key.'),
     scope: scopeSetting('openid name email'),
     issuer: originOf(['https://appleid.apple.com'], allowed),
-  });
-  return variantOf(shape, {
-    trusted: ['issuer', 'client_id', 'team_id', 'key_id'],
+  };
+  return variantOf(settings, {
     // Apple sends a mail to each address before it states that the address is verified, and creates the relay addresses itself
-    members: { trustEmail: true },
+    starts: { trust_email: true },
     isSecret: isAppleKey,
     profile({ client_id, team_id: teamId, key_id: keyId, scope, issuer }) {
       const base = profileOf(
-        oidcSettings.parse({ issuer, client_id, scope, token_endpoint_auth_method: 'client_secret_post' }),
+        readSettings({ issuer, client_id, scope, token_endpoint_auth_method: 'client_secret_post' }),
       );
       return {
         ...base,

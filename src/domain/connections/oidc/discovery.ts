@@ -3,7 +3,7 @@ import { OAuthError } from '../../../oauth/errors.ts';
 import { refusal } from '../../../oauth/refusals.ts';
 import { FetchRefused, type GuardedFetch } from '../../../outbound/guarded-fetch.ts';
 import { isOutwardAddress } from '../../../outbound/outward-address.ts';
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Connection } from '../../../entities/connections.ts';
 import type { Store } from '../../../repositories/store.ts';
 import { ConnectionFailure } from '../kind.ts';
 import type { OidcProfile } from './profile.ts';

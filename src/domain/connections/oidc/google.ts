@@ -1,26 +1,24 @@
 // Signs users in with Google accounts. If the connection has domains, only accounts of their organizations may sign in (federation 5).
-import { z } from 'zod';
 import { addressOf } from '../../../rules/connections/connection-answer.ts';
 import { domainLabel, domainOf, isOfDomains } from '../../../rules/connections/mail-domain.ts';
 import { ConnectionFailure, type ConnectionVariant, variantOf } from '../kind.ts';
 import { clientId, originOf, scopeSetting } from '../settings.ts';
 import { type OidcProfile, profileOf } from './profile.ts';
-import { oidcSettings } from './settings.ts';
+import { readSettings } from './settings.ts';
 
 /** Domains whose mailboxes are Google accounts. */
 const mailboxes = ['gmail.com', 'googlemail.com'];
 
 export function googlePreset(allowed: readonly string[]): ConnectionVariant<OidcProfile> {
-  const shape = z.strictObject({
+  const settings = {
     client_id: clientId,
     scope: scopeSetting('openid profile email'),
     issuer: originOf(['https://accounts.google.com'], allowed),
-  });
-  return variantOf(shape, {
-    trusted: ['issuer', 'client_id'],
-    members: { usernameFrom: 'email' },
+  };
+  return variantOf(settings, {
+    starts: { username_from: 'email' },
     profile: ({ client_id, scope, issuer }) => ({
-      ...profileOf(oidcSettings.parse({ issuer, client_id, scope, token_endpoint_auth_method: 'client_secret_post' })),
+      ...profileOf(readSettings({ issuer, client_id, scope, token_endpoint_auth_method: 'client_secret_post' })),
       userinfo: false,
       // Google has no prompt=login: it can ask for the account instead, and does not state when the user signed in
       parameters: ({ login, loginHint }, { domains }) => ({

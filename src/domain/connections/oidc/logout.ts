@@ -1,5 +1,5 @@
 // Ends sessions at an OpenID Provider, and reads its notice that a session has ended (RP-Initiated, Back-Channel and Front-Channel Logout 1.0).
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Connection } from '../../../entities/connections.ts';
 import type { ReadJwks } from '../../../tokens/client-signature.ts';
 import { verifyUpstreamLogoutToken } from '../../../tokens/upstream-logout-token.ts';
 import { ConnectionFailure, type ConnectionKind } from '../kind.ts';

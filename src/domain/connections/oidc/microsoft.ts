@@ -1,12 +1,13 @@
 // Signs users in with accounts of Microsoft Entra ID, of one tenant or of several (federation 5).
 import { z } from 'zod';
+import { member } from '../../../entities/entity.ts';
 import { addressOf, type Claims, isSubject } from '../../../rules/connections/connection-answer.ts';
 import { rule } from '../../../oauth/refusals.ts';
 import { ConnectionFailure, type ConnectionVariant, variantOf } from '../kind.ts';
 import { objectOf } from '../provider-client.ts';
-import { clientId, listOf, originOf, scopeSetting, scopesOf } from '../settings.ts';
+import { clientId, listField, listOf, originOf, scopeSetting, scopesOf } from '../settings.ts';
 import { type OidcProfile, profileOf } from './profile.ts';
-import { oidcSettings } from './settings.ts';
+import { readSettings } from './settings.ts';
 
 /** Microsoft's clouds, each with its Microsoft Graph. The service reads groups at these addresses only. */
 const graphs: Record<string, string> = {
@@ -24,17 +25,24 @@ const tenant = z.string().max(100).toLowerCase().regex(guid, { error: 'invalid' 
 const pageSize = 999;
 
 export function microsoftPreset(allowed: readonly string[]): ConnectionVariant<OidcProfile> {
-  const shape = z.strictObject({
+  const settings = {
+    tenants: member(
+      'The tenants whose users may sign in.',
+      listOf(tenant, 100).refine((tenants) => tenants.length > 0, rule('empty')),
+      { required: true, trust: true, form: listField },
+    ),
     client_id: clientId,
-    tenants: listOf(tenant, 100).refine((tenants) => tenants.length > 0, rule('empty')),
     scope: scopeSetting('openid profile email'),
-    graph_groups: z.boolean().default(false),
+    graph_groups: member(
+      'Whether Microsoft Graph is asked for the groups of a user who has more than a token names.',
+      z.boolean(),
+      { start: false, trust: true, form: 'check' },
+    ),
     authority: originOf(clouds, allowed),
-  });
-  return variantOf(shape, {
-    trusted: ['tenants', 'client_id', 'authority', 'graph_groups'],
+  };
+  return variantOf(settings, {
     // an account name at Microsoft has the form of an address, which a new user cannot have as user name
-    members: { usernameLocalPart: true },
+    starts: { username_local_part: true },
     profile({ client_id, tenants, scope, graph_groups: asksGraph, authority }) {
       const issuerOf = (name: string) => `${authority}/${name}/v2.0`;
       const [only] = tenants.length === 1 ? tenants : [];
@@ -50,7 +58,7 @@ export function microsoftPreset(allowed: readonly string[]): ConnectionVariant<O
       const scopes = scopesOf(scope, ['openid', 'profile', ...(asksGraph ? ['User.Read'] : [])]);
       return {
         ...profileOf(
-          oidcSettings.parse({
+          readSettings({
             issuer: below,
             client_id,
             scope: scopes,

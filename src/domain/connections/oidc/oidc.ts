@@ -8,7 +8,7 @@ import {
 } from '../../../rules/connections/connection-answer.ts';
 import { codeChallenge } from '../../../oauth/pkce.ts';
 import { FetchRefused, type GuardedFetch } from '../../../outbound/guarded-fetch.ts';
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Connection } from '../../../entities/connections.ts';
 import type { Store } from '../../../repositories/store.ts';
 import { createClientKeys, ofProviders, type ProviderKeys } from '../../../tokens/client-keys.ts';
 import type { ReadJwks } from '../../../tokens/client-signature.ts';

@@ -1,6 +1,6 @@
 // Declares the profile of a connection by OpenID Connect: for a provider without a preset, and as the base of each preset.
 import { addressOf, type AnsweredAddress, type Claims } from '../../../rules/connections/connection-answer.ts';
-import type { Connection } from '../../../repositories/connections/connections.ts';
+import type { Connection } from '../../../entities/connections.ts';
 import { upstreamAlgorithms } from '../../../tokens/upstream-id-token.ts';
 import { type ConnectionProfile, variantOf, type Wishes } from '../kind.ts';
 import type { ClientAuthentication, ProviderClient } from '../provider-client.ts';
@@ -71,7 +71,4 @@ export function profileOf(settings: OidcSettings): OidcProfile {
 }
 
 /** Any provider with a discovery document. */
-export const anyProvider = variantOf(oidcSettings, {
-  trusted: ['issuer', 'client_id', 'id_token_signed_response_alg'],
-  profile: profileOf,
-});
+export const anyProvider = variantOf(oidcSettings, { profile: profileOf });

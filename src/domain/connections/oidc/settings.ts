@@ -1,36 +1,44 @@
 // Holds the settings of a connection by OpenID Connect, and the metadata that its provider publishes (OpenID Connect Discovery 3).
 import { z } from 'zod';
+import { member, type ValuesOf } from '../../../entities/entity.ts';
 import { rule } from '../../../oauth/refusals.ts';
 import { text } from '../../../oauth/text.ts';
 import { upstreamAlgorithms } from '../../../tokens/upstream-id-token.ts';
-import { clientId } from '../settings.ts';
+import { readerOf } from '../kind.ts';
+import { authMethod, clientId, responseMode, textField } from '../settings.ts';
 
-export const authMethods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const;
-
-export const oidcSettings = z.strictObject({
-  issuer: text(500).min(1, rule('empty')).describe('The issuer, exactly as its discovery document says.'),
+export const oidcSettings = {
+  issuer: member('The issuer, exactly as its discovery document says.', text(500).min(1, rule('empty')), {
+    required: true,
+    trust: true,
+    form: textField(),
+  }),
   client_id: clientId,
-  token_endpoint_auth_method: z
-    .enum(authMethods)
-    .default('client_secret_basic')
-    .describe('How this service authenticates at the provider.'),
-  client_assertion_audience: z
-    .enum(['issuer', 'token_endpoint'])
-    .default('issuer')
-    .describe('With private_key_jwt: what the assertion names as its audience.'),
-  scope: text(500).default('openid profile email').describe('The scopes to ask for; openid is always among them.'),
-  response_mode: z
-    .enum(['query', 'form_post'])
-    .default('query')
-    .describe('How the answer arrives: in the address, or posted by a page of the provider.'),
-  groups_claim: text(200).default('groups').describe('The path of the claim that has the groups.'),
-  userinfo: z.boolean().default(true).describe('Whether UserInfo is read, if the provider has it.'),
-  id_token_signed_response_alg: z
-    .enum(upstreamAlgorithms)
-    .optional()
-    .describe('The only algorithm of ID Tokens; without it each secure one.'),
-});
-export type OidcSettings = z.infer<typeof oidcSettings>;
+  scope: member('The scopes to ask for; openid is always among them.', text(500), {
+    start: 'openid profile email',
+    form: textField(),
+  }),
+  groups_claim: member('The path of the claim that has the groups.', text(200), {
+    start: 'groups',
+    form: textField(200),
+  }),
+  token_endpoint_auth_method: authMethod,
+  response_mode: responseMode,
+  client_assertion_audience: member(
+    'With private_key_jwt: what the assertion names as its audience.',
+    z.enum(['issuer', 'token_endpoint']),
+    { start: 'issuer' },
+  ),
+  userinfo: member('Whether UserInfo is read, if the provider has it.', z.boolean(), { start: true }),
+  id_token_signed_response_alg: member(
+    'The only algorithm of ID Tokens; without it each secure one.',
+    z.enum(upstreamAlgorithms),
+    { trust: true },
+  ),
+};
+export type OidcSettings = ValuesOf<typeof oidcSettings>;
+/** @throws z.ZodError */
+export const readSettings = readerOf(oidcSettings);
 
 const address = z.string().max(2000);
 /** The members of the discovery document that the service uses. */

@@ -1,5 +1,17 @@
-// Reads and writes a rule for groups as the line that an administrator types, in the console and on the command line.
-import type { GroupRule } from '../../repositories/connections/connections.ts';
+// Declares the rules by which a connection gives groups, and reads and writes one as the line that an administrator types, in the console and on the command line.
+import { z } from 'zod';
+import { text } from '../../oauth/text.ts';
+import { groupName } from '../users/administration.ts';
+import { readName } from './distinguished-name.ts';
+
+/** The group for a value in the answer. With `all`, each value is the name of a group, after the prefix. */
+export const groupRule = z.union([
+  z.strictObject({ equals: text(1000), group: groupName }),
+  z.strictObject({ dn: text(4000).refine((dn) => readName(dn) !== undefined), group: groupName }),
+  z.strictObject({ starts_with: text(1000), group: groupName }),
+  z.strictObject({ all: z.literal(true), prefix: text(100) }),
+]);
+export type GroupRule = z.infer<typeof groupRule>;
 
 /** `value = group`; `prefix* = group` for values that begin so; `dn:DN = group` for one entry of a directory; `* = prefix*` for every value. The schema checks what it is. */
 export function ruleOf(line: string): unknown {

@@ -1,0 +1,240 @@
+// Declares connections: providers and directories outside that say who a user is (federation 2).
+import { z } from 'zod';
+import { rule } from '../oauth/refusals.ts';
+import { text } from '../oauth/text.ts';
+import { isAttributeName } from '../rules/claims/attributes.ts';
+import { groupRule, lineOf, ruleOf } from '../rules/connections/group-rules.ts';
+import { domainLabel } from '../rules/connections/mail-domain.ts';
+import { claimRules, groupName } from '../rules/users/administration.ts';
+import { column, entity, type EntityOf, type Input, member, type MembersOf } from './entity.ts';
+import { type Field, lines, type Typing } from './field.ts';
+
+/** Providers that need fewer settings, or more checks, than others of their kind. */
+export const presets = ['google', 'microsoft', 'apple', 'github'] as const;
+
+export const connectionId = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{1,39}$/)
+  // memberships that administrators add have the source `manual`
+  .refine((id) => id !== 'manual');
+
+const domains = z
+  .array(z.string().max(255))
+  .max(100)
+  .transform((given, context) =>
+    given.map((domain) => {
+      const label = domainLabel(domain.trim());
+      if (label === undefined)
+        context.addIssue({
+          code: 'custom',
+          message: 'domain',
+          params: { domain: domain.slice(0, 100) },
+          input: domain,
+        });
+      return label ?? domain;
+    }),
+  );
+const path = text(200).min(1, rule('empty'));
+const claimRule = z.strictObject({
+  to: z
+    .string(rule('string'))
+    .refine((name) => Object.hasOwn(claimRules, name) || isAttributeName(name), rule('claim-target'))
+    .describe('A standard claim, or an attribute.'),
+  from: path.describe('The path of the value in the answer: names, separated by dots.'),
+  default: text(1000).optional().describe('The value where the answer has none.'),
+});
+/** The claim or attribute that a rule sets, and the path of its value in the answer. */
+export type ClaimRule = z.infer<typeof claimRule>;
+
+const isNew = ({ id }: Input): boolean => id === undefined;
+const list: Field = { kind: 'lines', writing: 'ltr' };
+/** An empty field leaves the value as it is. */
+const unlessEmpty: Typing = { write: String, read: (typed) => typed.trim() || undefined };
+const ruleLines: Typing = {
+  write: (rules: Parameters<typeof lineOf>[0][]) => rules.map(lineOf).join('\n'),
+  read: (typed) => (lines.read(typed) as string[]).map(ruleOf),
+};
+/** An empty field is zero. */
+const wholeNumber: Typing = {
+  write: String,
+  read: (typed) => (/^-?\d{0,9}$/.test(typed.trim()) ? Number(typed) : typed),
+};
+
+export const connections = entity({
+  table: 'connections',
+  one: 'connection',
+  permission: 'connections',
+  section: 'connections',
+  key: 'id',
+  called: 'display_name',
+  sorted: 'position, id LIMIT 1000',
+  versioned: true,
+  marks: "updated_at = date_trunc('milliseconds', clock_timestamp())",
+  // `settings` stands for those of the kind
+  order: [
+    'id',
+    'display_name',
+    'settings',
+    'secret',
+    'status',
+    'linking',
+    'provisioning',
+    'username_from',
+    'username_local_part',
+    'username_suffix',
+    'domains',
+    'authoritative_domains',
+    'trust_email',
+    'group_rules',
+    'default_groups',
+    'trust_mfa',
+    'position',
+    'session_lifetime',
+    'logout',
+    'subdomains',
+    'enforced',
+    'hidden',
+    'store_tokens',
+  ],
+  members: {
+    id: member('Part of its addresses; it never changes.', connectionId, {
+      required: true,
+      fixed: true,
+      when: isNew,
+      form: { kind: 'text', most: 40 },
+    }),
+    // only kinds that this version has: a row of another kind can come from another version
+    kind: member('', z.enum(['oidc', 'oauth', 'ldap']), { required: true, fixed: true }),
+    preset: member(
+      'A provider with settings of its own: github is of the kind oauth, and the others are of the kind oidc.',
+      z.enum(presets),
+      { fixed: true },
+    ),
+    display_name: member('The name on its button.', text(100).min(1, rule('empty')), {
+      required: true,
+      form: { kind: 'text', most: 100, writing: 'auto' },
+    }),
+    status: member(
+      'Whether users sign in by it. With link_only, signed-in users link their accounts, and no user signs in by it.',
+      z.enum(['enabled', 'disabled', 'link_only']),
+      { start: 'disabled', form: { kind: 'radio', choices: ['disabled', 'enabled', 'link_only'] } },
+    ),
+    position: member('The order of the buttons.', z.int().min(0).max(10_000), {
+      start: 0,
+      group: 'more',
+      form: { kind: 'number', most: 9, typing: wholeNumber },
+    }),
+    hidden: member('Whether the sign-in page shows no button.', z.boolean(), {
+      start: false,
+      group: 'more',
+      form: 'check',
+    }),
+    domains: member('Domains of addresses that lead here.', domains, {
+      start: [],
+      trust: true,
+      option: 'domain',
+      form: list,
+    }),
+    subdomains: member('Whether the domains below these count, too.', z.boolean(), {
+      start: false,
+      trust: true,
+      group: 'more',
+      form: 'check',
+    }),
+    enforced: member(
+      'Whether users whose address is of these domains sign in by this connection, and by nothing else.',
+      z.boolean(),
+      { start: false, trust: true, group: 'more', form: 'check' },
+    ),
+    authoritative_domains: member(
+      'Domains whose addresses are confirmed because this connection says them: only those that it owns.',
+      domains,
+      { start: [], trust: true, option: 'authoritative-domain', form: list },
+    ),
+    linking: member(
+      'How an account with the same confirmed address is linked: ask asks for its own sign-in.',
+      z.enum(['never', 'ask', 'domain']),
+      { start: 'ask', trust: true, form: { kind: 'radio', choices: ['ask', 'domain', 'never'] } },
+    ),
+    provisioning: member('Whether a user is made for an unknown identity.', z.enum(['off', 'invited', 'on']), {
+      start: 'off',
+      form: 'radio',
+    }),
+    username_from: member('The path of the user name of a new user.', path, {
+      start: 'preferred_username',
+      form: { kind: 'text', most: 200, typing: unlessEmpty },
+    }),
+    username_local_part: member(
+      'Whether the user name of a new user is the part of that value before the @.',
+      z.boolean(),
+      { start: false, form: 'check' },
+    ),
+    username_suffix: member(
+      'Whether a new user whose name is taken gets the name with a number, and is not asked for another one.',
+      z.boolean(),
+      { start: false, form: 'check' },
+    ),
+    claim_rules: member('The claims that the connection sets.', z.array(claimRule).max(50), { start: [], json: true }),
+    group_rules: member(
+      'The groups that the connection gives; on the command line value = group, prefix* = group, dn:DN = group for one entry of a directory, or * = prefix*.',
+      z.array(groupRule).max(500),
+      { start: [], json: true, option: 'group-rule', form: { ...list, lines: 5, typing: ruleLines } },
+    ),
+    default_groups: member('Groups of everyone who signs in by it.', z.array(groupName).max(50), {
+      start: [],
+      option: 'default-group',
+      form: list,
+    }),
+    sync: member('When claims and groups are taken over.', z.enum(['first', 'always', 'never']), { start: 'always' }),
+    // security R157
+    trust_email: member(
+      'Whether an address that the provider calls verified is verified for applications, too.',
+      z.boolean(),
+      { start: false, trust: true, form: 'check' },
+    ),
+    trust_mfa: member('Whether its word counts that two factors were shown.', z.boolean(), {
+      start: false,
+      trust: true,
+      form: 'check',
+    }),
+    mfa_values: member('Values of acr that mean two factors.', z.array(text(200)).max(20), { start: [], trust: true }),
+    session_lifetime: member(
+      'The most seconds of a session that came by it; null for that of the service.',
+      z
+        .int()
+        .min(60)
+        .max(366 * 86_400),
+      { group: 'more', form: { kind: 'number', most: 9 } },
+    ),
+    logout: member('Whether a user who signs out here is signed out there, too.', z.enum(['local', 'propagate']), {
+      start: 'local',
+      group: 'more',
+      form: 'radio',
+    }),
+    store_tokens: member('Whether the tokens that it gives are kept, for clients that may read them.', z.boolean(), {
+      start: false,
+      group: 'more',
+      form: 'check',
+      noSecret: 'It says whether tokens are kept.',
+    }),
+    settings: member('Settings of the kind.', z.record(z.string(), z.unknown()), { start: {} }),
+    secret: member('The secret, which no answer shows; null removes it.', text(16_384).min(1, rule('empty')), {
+      secret: true,
+      form: { kind: 'secret', most: 16_384 },
+    }),
+  },
+  row: {
+    // the key with which this service authenticates at the provider: a private JWK, and its public half, which the service publishes
+    key_encrypted: column<Buffer | undefined>(z.base64().optional()),
+    key_public: column<Record<string, unknown> | undefined>(z.record(z.string(), z.unknown()).optional()),
+    key_since: column<Date | undefined>(z.iso.datetime().optional()),
+    // the metadata that the provider last published
+    discovery: column<Record<string, unknown> | undefined>(z.record(z.string(), z.unknown()).optional()),
+    discovered_at: column<Date | undefined>(z.iso.datetime().optional()),
+    updated_at: column<Date>(z.iso.datetime()),
+  },
+});
+
+/** The members that an administrator sets. */
+export type ConnectionMembers = MembersOf<typeof connections>;
+export type Connection = EntityOf<typeof connections>;
