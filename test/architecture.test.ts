@@ -218,6 +218,15 @@ test('imports go down, never to a sibling, and only the listed files import an o
   expect(violations(sources())).toEqual([]);
 });
 
+test('domain/administration and admin/operations share no name (architecture, modules)', () => {
+  const exported = (folder: string) =>
+    sources(join(root, folder)).flatMap(({ text }) =>
+      [...text.matchAll(/^export (?:async )?(?:const|function)\*? (\w+)/gm)].map(([, name]) => name!),
+    );
+  const names = exported('domain/administration');
+  expect(exported('admin/operations').filter((name) => names.includes(name))).toEqual([]);
+});
+
 test('no files import each other in a circle, types included (architecture, directions)', () => {
   for (const folder of ['src', 'bench', 'demo', 'scripts', 'test'])
     expect(circles(sources(resolve(root, '..', folder))), folder).toEqual([]);

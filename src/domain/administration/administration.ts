@@ -8,16 +8,16 @@ import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
 import { requireConnections, requireGroups } from './client-access.ts';
 import { type AttributeValues, checkedAttributes, isEmpty, keepUnique, withoutNulls } from '../users/attributes.ts';
 import type { DecisionOutcome } from './decision-outcome.ts';
-import { appearanceOperations } from './appearance.ts';
+import { appearanceChanges } from './appearance.ts';
 import { attributeAdministration } from './attributes.ts';
-import { confirmationOperations } from './confirmations.ts';
-import { directoryImportOperations } from './directory-imports.ts';
-import { claimOperations } from './claims.ts';
-import { groupOperations } from './groups.ts';
+import { confirmationChanges } from './confirmations.ts';
+import { directoryImportChanges } from './directory-imports.ts';
+import { claimChanges } from './claims.ts';
+import { groupChanges } from './groups.ts';
 import { resourceAdministration } from './resources.ts';
 import { scopeAdministration } from './scopes.ts';
-import { identityLinkOperations } from './identity-links.ts';
-import { invitationOperations, invite, type InvitationDelivery } from './invitations.ts';
+import { identityLinkChanges } from './identity-links.ts';
+import { invitationChanges, invite, type InvitationDelivery } from './invitations.ts';
 import { refuseTaken } from './taken-texts.ts';
 import { givesPower, requireDecidedLinks } from './power.ts';
 import { importUsers } from './user-import.ts';
@@ -106,16 +106,16 @@ export function createAdministration(store: Store) {
     });
 
   return {
-    ...appearanceOperations(store),
-    ...claimOperations(store),
-    ...groupOperations(store),
+    ...appearanceChanges(store),
+    ...claimChanges(store),
+    ...groupChanges(store),
     attributes: attributeAdministration(store),
     resources: resourceAdministration(store),
     scopes: scopeAdministration(store),
-    ...confirmationOperations(store),
-    ...directoryImportOperations(store),
-    ...identityLinkOperations(store),
-    ...invitationOperations(store),
+    ...confirmationChanges(store),
+    ...directoryImportChanges(store),
+    ...identityLinkChanges(store),
+    ...invitationChanges(store),
     importUsers: importUsers(store),
     /**
      * Creates a user, and invites the user if there is a delivery.

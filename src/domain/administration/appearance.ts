@@ -19,7 +19,7 @@ export const appearanceMembers = {
 
 const parts = Object.keys(appearanceMembers) as (keyof Appearance)[];
 
-export const appearanceOperations = (store: Store) => ({
+export const appearanceChanges = (store: Store) => ({
   changeAppearance: (by: Actor, change: AppearanceChange): Promise<void> =>
     store.transaction(async ({ appearance, auditEvents }) => {
       const before = await appearance.lock();

@@ -11,7 +11,7 @@ export interface RoleHolders {
   users?: string[] | undefined;
 }
 
-export function claimOperations(store: Store) {
+export function claimChanges(store: Store) {
   const requireClient = async ({ clients }: Repositories, clientId: string) => {
     if (!(await clients.lock(clientId))) throw notFound('there is no such client');
   };

@@ -43,7 +43,7 @@ export async function wordConfirmations(
   return { accounts, count };
 }
 
-export function confirmationOperations(store: Store) {
+export function confirmationChanges(store: Store) {
   return {
     /** Takes these confirmations back. @returns how many accounts there were @throws OAuthError not_found */
     async takeBackConfirmations(by: Actor, id: string): Promise<number> {

@@ -11,7 +11,7 @@ function requireImport({ status, settings }: Connection): void {
     throw conflict(refusal('connection.import-off', 'import'));
 }
 
-export const directoryImportOperations = (store: Store) => ({
+export const directoryImportChanges = (store: Store) => ({
   /** Makes an import due now. @param full whether it reads every user, and not only changed ones @throws OAuthError conflict */
   async requestImport(connection: Connection, full: boolean): Promise<void> {
     requireImport(connection);

@@ -22,7 +22,7 @@ function changed(by: Actor, subs: readonly string[], detail: AuditEvent['detail'
   }));
 }
 
-export function groupOperations(store: Store) {
+export function groupChanges(store: Store) {
   const found = async ({ groups }: Repositories, name: string): Promise<Group> => {
     const group = (await groups.lock(name)).length > 0 ? await groups.find(name) : undefined;
     if (!group) throw notFound('there is no such group');

@@ -5,7 +5,7 @@ import type { EndedAccess } from '../../repositories/connections/connections.ts'
 import { isUnasked, type LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 
-export function identityLinkOperations(store: Store) {
+export function identityLinkChanges(store: Store) {
   const found = <T>(thing: T | undefined, what: string): T => {
     if (thing === undefined) throw notFound(`there is no such ${what}`);
     return thing;

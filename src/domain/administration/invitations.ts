@@ -64,7 +64,7 @@ export async function invite(
   return expiresAt;
 }
 
-export function invitationOperations(store: Store) {
+export function invitationChanges(store: Store) {
   const lock = async ({ users }: Repositories, sub: string): Promise<User> => {
     const user = await users.lock(sub);
     if (!user) throw notFound('there is no such user');
