@@ -1,11 +1,11 @@
 // Serves the console's page of the accounts whose address was confirmed by a word only, in the domains over which a connection has authority.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Connection } from '../../../entities/connections.ts';
-import { singleValued } from '../../../server/parameters.ts';
 import { takeBackConfirmations } from '../../operations/confirmations.ts';
 import { showConnection } from '../../operations/connections.ts';
 import { confirmationsByWord } from '../../operations/pages/connections.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
+import { submittedForms } from '../submitted-form.ts';
 
 const path = '/admin/connections';
 const pathOf = (id: string) => `${path}/${id}/word-confirmations`;
@@ -61,21 +61,15 @@ export async function consoleConfirmationsEndpoint(
     );
   };
 
+  const submitted = submittedForms(console);
+
   console.page(app, `${path}/:id/word-confirmations`, show, { needs: confirmationsByWord });
 
   app.post(`${path}/:id/word-confirmations`, async (request, reply) => {
     const id = idOf(request);
-    const action = pathOf(id);
-    const body = singleValued(request.body);
-    const admin = await console.submitted(request, reply, {
-      csrf: body['csrf'],
-      action,
-      back: action,
-      fresh: true,
-      needs: takeBackConfirmations,
-    });
-    if (!admin) return reply;
-    await admin.run(takeBackConfirmations, { id });
-    return admin.done(`${path}/${id}`, 'confirmations-taken-back');
+    const sent = await submitted(request, reply, pathOf(id), takeBackConfirmations);
+    if (!sent) return reply;
+    await sent.admin.run(takeBackConfirmations, { id });
+    return sent.admin.done(`${path}/${id}`, 'confirmations-taken-back');
   });
 }
