@@ -182,6 +182,7 @@ class LazyRepositories {
   }
 }
 
+// the compiler does not see the properties that the class gets from the list of factories
 const repositories = (sql: Sql, onEvent: EventListener) =>
   new LazyRepositories(sql, onEvent) as unknown as Repositories;
 

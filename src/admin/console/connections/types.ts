@@ -7,7 +7,7 @@ export interface ConnectionType {
   name: ConnectionTypeName;
   kind: Connection['kind'];
   preset?: NonNullable<Connection['preset']>;
-  /** The members and settings in their order; `settings` stands for all settings. */
+  /** The names of the fields in their order. The name `settings` means every setting of the kind. */
   order: readonly string[];
   /** What the form proposes where the service has no default, or another one. */
   proposes?: Input;
