@@ -1,6 +1,6 @@
 // Runs what tests more than a test run does, one program after another, and prints what each came to.
 //
-//   npm run walks                     all of them, in about two hours
+//   npm run walks                     all of them
 //   npm run walks -- fuzz pages       some of them
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
