@@ -19,7 +19,7 @@ export const attributes = entity({
     name: member(
       'Lower-case letters, digits and underscores; not the name of a standard or reserved claim.',
       z.string(rule('string')).refine(isAttributeName, rule('attribute-name')),
-      { required: true, fixed: true, form: 'text', list: true },
+      { required: true, fixed: true, form: { kind: 'text', most: 50 }, list: true },
     ),
     type: member('The type of the values; it stays.', z.enum(attributeTypes), {
       required: true,

@@ -112,7 +112,7 @@ export const connections = entity({
     ),
     display_name: member('The name on its button.', text(100).min(1, rule('empty')), {
       required: true,
-      form: { kind: 'text', most: 100, writing: 'auto' },
+      form: { kind: 'text', writing: 'auto' },
     }),
     status: member(
       'Whether users sign in by it. With link_only, signed-in users link their accounts, and no user signs in by it.',
@@ -162,7 +162,7 @@ export const connections = entity({
     }),
     username_from: member('The path of the user name of a new user.', path, {
       start: 'preferred_username',
-      form: { kind: 'text', most: 200, typing: unlessEmpty },
+      form: { kind: 'text', typing: unlessEmpty },
     }),
     username_local_part: member(
       'Whether the user name of a new user is the part of that value before the @.',
@@ -220,7 +220,7 @@ export const connections = entity({
     settings: member('Settings of the kind.', z.record(z.string(), z.unknown()), { start: {} }),
     secret: member('The secret, which no answer shows; null removes it.', text(16_384).min(1, rule('empty')), {
       secret: true,
-      form: { kind: 'secret', most: 16_384 },
+      form: 'secret',
     }),
   },
   row: {

@@ -1,6 +1,6 @@
 // Defines an entity: a noun that administrators manage, declared once by its table and its members, and what follows from that.
 import { z } from 'zod';
-import type { Field, FieldKind, FormMember } from './field.ts';
+import type { Field, FieldKind } from './field.ts';
 import type { Permission } from './permission.ts';
 
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
@@ -207,29 +207,6 @@ export const answerOf = (of: Entity): z.ZodObject => {
     ...(of.key === undefined && Object.fromEntries(Object.entries(own).map(([name, { answer }]) => [name, answer]))),
   });
 };
-
-/** The form of the console. @param values as the API shows them, of the entity that the form changes; undefined for a new one */
-export const formOf = (
-  { members, order = Object.keys(members) }: Pick<Entity, 'members' | 'order'>,
-  values?: Input,
-): FormMember[] =>
-  order.flatMap((name): FormMember[] => {
-    const { form, rule, required, fixed, start, group, when, refers } = members[name]!;
-    if (form === undefined || (when && !when(values ?? {}))) return [];
-    const field: Field = typeof form === 'string' ? { kind: form } : form;
-    return [
-      {
-        ...(rule instanceof z.ZodEnum && { choices: rule.options.map(String) }),
-        ...(required && { required }),
-        ...field,
-        name,
-        removable: !required && start === undefined,
-        ...(fixed && values && { fixed }),
-        group,
-        refers,
-      },
-    ];
-  });
 
 /** The values of the members before a new entity has any. */
 export const starts = (of: Entity): Record<string, unknown> =>

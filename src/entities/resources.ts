@@ -83,11 +83,7 @@ export const resources = entity({
       z.string(rule('string')).refine((uri) => uri.length <= maxUri && isResourceUri(uri), rule('resource-uri')),
       { required: true, fixed: true, form: { kind: 'address', most: maxUri }, list: true },
     ),
-    name: member('The name that users see.', displayText, {
-      required: true,
-      form: { kind: 'text', most: 100, writing: 'auto' },
-      list: true,
-    }),
+    name: member('The name that users see.', displayText, { required: true, form: 'text', list: true }),
     client_id: member(
       'The client that introspects the tokens of the resource. A resource without one cannot introspect.',
       text(255),

@@ -21,7 +21,7 @@ export const scopes = entity({
     name: member('The word that clients send in scope; it stays.', scopeWord, {
       required: true,
       fixed: true,
-      form: 'text',
+      form: { kind: 'text', most: 100 },
       list: true,
     }),
     text: member('What users read on the consent page, by language.', z.record(languageTag, displayText), {

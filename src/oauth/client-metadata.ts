@@ -47,13 +47,16 @@ export const serverMembers = [
 // control characters, direction overrides and invisible characters make a name look like another (security R48)
 const deceptive = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|\u034f|\u17b4|\u17b5/u;
 
+/** Characters of a text that pages show to users. */
+export const maxDisplayText = 100;
+const displayLength = rule('length', { most: String(maxDisplayText) });
 /** Text that pages show to users: in Unicode's composed form, short and visible (security R48). */
 export const displayText = z
   .string(rule('string'))
   .transform((text) => text.normalize('NFC').trim())
-  .refine((text) => text.length >= 1 && [...text].length <= 100, rule('length', { most: '100' }))
+  .refine((text) => text.length >= 1 && [...text].length <= maxDisplayText, displayLength)
   // one character can decompose into many, and names are compared in their decomposed form
-  .refine((text) => [...text.normalize('NFKD')].length <= 200, rule('length', { most: '100' }))
+  .refine((text) => [...text.normalize('NFKD')].length <= 2 * maxDisplayText, displayLength)
   .refine((text) => !deceptive.test(text), rule('characters'));
 
 const webUri = z.string(rule('string')).refine(isWebUri, rule('web-address'));

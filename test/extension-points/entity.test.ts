@@ -15,6 +15,7 @@ import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
 import { clientSettings } from '../../src/entities/client-settings.ts';
 import { answerOf, columnsOf, type Entity, entity, type Input, member, membersOf } from '../../src/entities/entity.ts';
 import { fromFile, toFile } from '../../src/entities/file.ts';
+import { formOf as formOfMembers } from '../../src/entities/form.ts';
 import { displayText } from '../../src/oauth/client-metadata.ts';
 import { invalidRequest } from '../../src/oauth/errors.ts';
 import { refusal } from '../../src/oauth/refusals.ts';
@@ -374,9 +375,12 @@ test('what is named stays until the transaction ends that names it (architecture
 const secretWords = /secret|password|token|key/;
 const trustWords = /trust|authoritative|issuer|jwks/;
 const faultsOf = (of: Entity): string[] =>
-  membersOf(of).flatMap(([name, { secret, noSecret, trust }]) => [
+  membersOf(of).flatMap(([name, { secret, noSecret, trust, form }]) => [
     ...(secretWords.test(name) && !secret && !noSecret ? [`${of.table}.${name} is no secret`] : []),
     ...(trustWords.test(name) && !trust ? [`${of.table}.${name} moves no trust`] : []),
+    ...(form && of.order && !of.order.includes(name)
+      ? [`${of.table}.${name} has a field, and no place in its form`]
+      : []),
   ]);
 
 /** The sealed columns that the command `secret-key reencrypt` would leave as they are. */
@@ -401,6 +405,39 @@ test('a member whose name is that of a secret, or of what is trusted, says so (a
     members: { api_key: member('A key.', z.string()), trust_email: member('Whether.', z.boolean()) },
   };
   expect(faultsOf(careless)).toEqual(['beacons.api_key is no secret', 'beacons.trust_email moves no trust']);
+});
+
+test('a member with a field is in the order of its form (architecture, entities)', async () => {
+  const all = await declaredEntities();
+  expect(all.filter(({ order }) => order).length).toBeGreaterThan(1);
+  expect([...all, { ...beacons, order: Object.keys(beacons.members) }].flatMap(faultsOf)).toEqual([]);
+  expect(faultsOf({ ...beacons, order: ['name', 'color', 'range', 'keeper', 'issuer', 'unlock_key'] })).toEqual([
+    'beacons.flash has a field, and no place in its form',
+  ]);
+});
+
+test('a text field takes as many characters as the rule of its member, in the direction of its text (architecture, entities)', () => {
+  const fields = {
+    called: member('A text that users read.', displayText, { form: 'text' }),
+    code: member('A name for machines.', z.string().max(12), { form: 'text' }),
+    remark: member('A remark.', z.string().trim().max(1000).optional(), { form: { kind: 'text', writing: 'auto' } }),
+    number: member('A text that commands read as a number.', z.preprocess(String, z.string().max(30)), {
+      form: 'text',
+    }),
+    short: member('A field that says it.', z.string().max(90), { form: { kind: 'text', most: 9 } }),
+    open: member('A rule without a length.', z.string(), { form: 'text' }),
+    several: member('A rule for entries, of which a text has several.', z.array(z.string()).max(3), { form: 'text' }),
+  };
+  const form = formOfMembers({ members: fields }).map(({ name, most, writing }) => [name, most, writing]);
+  expect(form).toEqual([
+    ['called', 100, 'auto'],
+    ['code', 12, undefined],
+    ['remark', 1000, 'auto'],
+    ['number', 30, undefined],
+    ['short', 9, undefined],
+    ['open', undefined, undefined],
+    ['several', undefined, undefined],
+  ]);
 });
 
 test('the type of a declaration demands the permission (architecture, entities)', () => {

@@ -1,6 +1,7 @@
 // Serves the console's pages about an entity, made from its declaration: the list, and the forms that create, change and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Entity, type EntityOf, formOf, type Input, keyOf, starts, view } from '../../entities/entity.ts';
+import { type Entity, type EntityOf, type Input, keyOf, starts, view } from '../../entities/entity.ts';
+import { fieldOf, formOf } from '../../entities/form.ts';
 import type { Refusal } from '../../oauth/refusals.ts';
 import type { Cell } from '../../pages/views/console-entities.ts';
 import type { FormView } from '../../pages/views/parts.ts';
@@ -175,7 +176,8 @@ export function entityPages<E extends ShownEntity>(
 function cellsOf({ members, order = Object.keys(members) }: Entity, one: Input): Cell[] {
   const cells: Cell[] = [];
   const tags: string[] = [];
-  for (const [name, { list, form, start }] of order.map((each) => [each, members[each]!] as const)) {
+  for (const [name, declared] of order.map((each) => [each, members[each]!] as const)) {
+    const { list, start } = declared;
     const value = one[name];
     if (list === 'tag') {
       if (Array.isArray(value)) tags.push(...value.map(String));
@@ -183,11 +185,8 @@ function cellsOf({ members, order = Object.keys(members) }: Entity, one: Input):
       else if (value !== start && typeof value === 'string') tags.push(`${name}.choice.${value}`);
     } else if (typeof list === 'function') cells.push({ member: name, text: list(value as never), ltr: true });
     else if (list && typeof value === 'object') cells.push({ member: name, texts: value as Record<string, string> });
-    else if (list) cells.push({ member: name, text: String(value ?? ''), ltr: form !== 'text' && !isText(form) });
+    else if (list) cells.push({ member: name, text: String(value ?? ''), ltr: fieldOf(declared)?.writing !== 'auto' });
   }
   const hasTags = Object.values(members).some(({ list }) => list === 'tag');
   return hasTags ? [...cells, { member: 'properties', tags }] : cells;
 }
-
-const isText = (form: unknown): boolean =>
-  typeof form === 'object' && form !== null && 'writing' in form && form.writing === 'auto';

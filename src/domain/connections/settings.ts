@@ -6,15 +6,14 @@ import { rule } from '../../oauth/refusals.ts';
 import { text } from '../../oauth/text.ts';
 import { isOutwardAddress } from '../../outbound/outward-address.ts';
 
-/** The fields of settings in the console. */
-export const textField = (most = 500): Field => ({ kind: 'text', most });
+/** The field of a list in the console. */
 export const listField: Field = { kind: 'lines', writing: 'ltr' };
 
 /** The command line reads a client id of digits as a number. */
 export const clientId = member(
   'The client id that the provider gave to this service.',
   z.preprocess((given) => (typeof given === 'number' ? String(given) : given), text(500).min(1, rule('empty'))),
-  { required: true, trust: true, form: textField() },
+  { required: true, trust: true, form: 'text' },
 );
 export const scopeSetting = (scope: string) => member('The scopes to ask for.', text(500), { start: scope });
 

@@ -1,7 +1,8 @@
 // Lists states of the console's pages about entities: the form of each entity, each refusal for which it has words, the lists, the deletions.
 import { entityPlugins } from '../../../src/admin/admin.ts';
 import { fieldsOf, namesOf, typedOf } from '../../../src/admin/console/form.ts';
-import { type Entity, formOf, membersOf, starts, view } from '../../../src/entities/entity.ts';
+import { type Entity, membersOf, starts, view } from '../../../src/entities/entity.ts';
+import { formOf } from '../../../src/entities/form.ts';
 import { namesItsSubject } from '../../../src/oauth/refusals.ts';
 import type { Cell } from '../../../src/pages/views/console-entities.ts';
 import { examples } from '../../../templates/examples/index.ts';

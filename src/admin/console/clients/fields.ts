@@ -1,8 +1,9 @@
 // Declares the console's form for a client: its registered metadata and its settings, in groups; and reads what was typed.
 import { z } from 'zod';
 import { clientSettings, type ClientSettingsChange, settingsIn } from '../../../entities/client-settings.ts';
-import { formOf, type Members, viewOf } from '../../../entities/entity.ts';
+import { type Members, viewOf } from '../../../entities/entity.ts';
 import type { FormMember, Typing } from '../../../entities/field.ts';
+import { formOf } from '../../../entities/form.ts';
 import { clientMetadataShape, jwtResponses } from '../../../oauth/client-metadata.ts';
 import { rule } from '../../../oauth/refusals.ts';
 import { clientAuthenticationMethods, grantTypes, namesOf } from '../../../oauth/registrable-values.ts';

@@ -1,8 +1,9 @@
 // Makes the form of a connection: its members, and the settings of its kind.
 import type { ConnectionVariant } from '../../../domain/connections/kind.ts';
 import { connections } from '../../../entities/connections.ts';
-import { formOf, type Input, starts, view } from '../../../entities/entity.ts';
+import { type Input, starts, view } from '../../../entities/entity.ts';
 import type { FormMember } from '../../../entities/field.ts';
+import { formOf } from '../../../entities/form.ts';
 import type { FieldView } from '../../../pages/views/parts.ts';
 import { fieldsOf, type Typed } from '../form.ts';
 import type { ConnectionType } from './types.ts';

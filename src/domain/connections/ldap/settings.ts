@@ -6,7 +6,7 @@ import type { Typing } from '../../../entities/field.ts';
 import { rule } from '../../../oauth/refusals.ts';
 import { text } from '../../../oauth/text.ts';
 import { settingRules } from '../kind.ts';
-import { listField, textField } from '../settings.ts';
+import { listField } from '../settings.ts';
 
 export const directoryPresets = ['openldap', 'active_directory', '389ds', 'freeipa'] as const;
 
@@ -80,7 +80,7 @@ export const directorySettings = {
   url: member('ldaps://host:port, or ldap://host:port with starttls. CONNECTIONS_ALLOW must name it.', needed(300), {
     required: true,
     trust: true,
-    form: textField(300),
+    form: 'text',
   }),
   starttls: member('Whether the connection is encrypted by StartTLS.', z.boolean(), {
     start: false,
@@ -94,17 +94,17 @@ export const directorySettings = {
   bind_dn: member('The service account that searches. Its password is the secret.', needed(1000), {
     required: true,
     trust: true,
-    form: textField(1000),
+    form: 'text',
   }),
   base: member('The entry below which users are.', needed(1000), {
     required: true,
     trust: true,
-    form: textField(1000),
+    form: 'text',
   }),
   user_filter: member('Which entries are users.', needed(2000), {
     trust: true,
     when: isChange,
-    form: textField(2000),
+    form: 'text',
   }),
   login_attributes: member('What users type as their name.', z.array(attribute).min(1).max(5), {
     trust: true,
@@ -114,17 +114,17 @@ export const directorySettings = {
   id_attribute: member('The attribute that names a user for ever.', z.enum(idAttributes), { trust: true }),
   group_base: member('The entry below which groups are. Without it no groups are read.', text(1000), {
     trust: true,
-    form: textField(1000),
+    form: 'text',
   }),
   group_filter: member('Which entries are groups.', needed(2000), {
     trust: true,
     when: isChange,
-    form: textField(2000),
+    form: 'text',
   }),
   member_attribute: member(
     'The attribute of a group that names its members; memberOf for that of a user that names the groups.',
     attribute,
-    { trust: true, when: isChange, form: textField(60) },
+    { trust: true, when: isChange, form: { kind: 'text', most: 63 } },
   ),
   nested: member('Whether the members of a group in a group count.', z.boolean(), {
     trust: true,
@@ -134,7 +134,7 @@ export const directorySettings = {
   import: member(
     'off, or the minutes between two imports of changed users.',
     z.union([z.literal('off'), z.int().min(5).max(10_080)]),
-    { start: 'off', form: { ...textField(5), typing: minutes } },
+    { start: 'off', form: { kind: 'text', most: 5, typing: minutes } },
   ),
   page_size: member('Entries in one page of an import.', z.int().min(10).max(5000), { start: 500 }),
   limit: member('Wrong passwords of a user in 15 minutes that reach the directory.', z.int().min(1).max(100), {

@@ -5,7 +5,7 @@ import { text } from '../../../oauth/text.ts';
 import { isOutwardAddress } from '../../../outbound/outward-address.ts';
 import { ConnectionFailure, type ConnectionVariant, variantOf } from '../kind.ts';
 import { jsonOf, objectOf } from '../provider-client.ts';
-import { clientId, isOrigin, listField, listOf, scopeSetting, scopesOf, textField } from '../settings.ts';
+import { clientId, isOrigin, listField, listOf, scopeSetting, scopesOf } from '../settings.ts';
 import { answered, type Ask, type OAuthProfile } from './profile.ts';
 
 const site = 'https://github.com';
@@ -27,7 +27,7 @@ export function githubPreset(allowed: readonly string[]): ConnectionVariant<OAut
     base: member(
       'The address: an Enterprise Server has its own.',
       text(500).refine((base) => isOrigin(base) && isOutwardAddress(base, allowed), { error: 'https.start' }),
-      { start: site, trust: true, form: textField() },
+      { start: site, trust: true, form: 'text' },
     ),
   };
   return variantOf(settings, {

@@ -11,7 +11,7 @@ import { rule } from '../../../oauth/refusals.ts';
 import { text } from '../../../oauth/text.ts';
 import { ConnectionFailure, type ConnectionProfile, type ConnectionVariant, variantOf } from '../kind.ts';
 import { type ClientAuthentication, objectOf, type ProviderClient } from '../provider-client.ts';
-import { authMethod, clientId, outward, responseMode, scopesOf, textField } from '../settings.ts';
+import { authMethod, clientId, outward, responseMode, scopesOf } from '../settings.ts';
 
 /** Sends a request to the service with the user's access token. @throws ConnectionFailure */
 export type Ask = (url: string, options?: Parameters<ProviderClient['read']>[2]) => ReturnType<ProviderClient['read']>;
@@ -34,30 +34,28 @@ export interface OAuthProfile extends ConnectionProfile {
 
 /** A path in the answer of the service. */
 const pathRule = text(200).min(1, rule('empty'));
-const pathField = textField(200);
 
 /** Any service whose address for the user answers with JSON. @param allowed OUTBOUND_ALLOW */
 export function anyService(allowed: readonly string[]): ConnectionVariant<OAuthProfile> {
-  const address = (says: string) =>
-    member(says, outward(allowed), { required: true, trust: true, form: textField(2000) });
+  const address = (says: string) => member(says, outward(allowed), { required: true, trust: true, form: 'text' });
   const settings = {
     authorization_endpoint: address('Where the browser goes.'),
     token_endpoint: address('Where this service gets the access token.'),
     userinfo_endpoint: address('Where the service tells as JSON who the user is.'),
     client_id: clientId,
-    scope: member('The scopes to ask for.', text(500), { start: '', form: textField() }),
+    scope: member('The scopes to ask for.', text(500), { start: '', form: 'text' }),
     subject_claim: member('The path of the value that never changes.', pathRule, {
       start: 'sub',
       trust: true,
-      form: pathField,
+      form: 'text',
     }),
-    email_claim: member('The path of the address.', pathRule, { start: 'email', trust: true, form: pathField }),
+    email_claim: member('The path of the address.', pathRule, { start: 'email', trust: true, form: 'text' }),
     email_verified_from: member(
       'The path of a value that is true only if the service has verified the address.',
       pathRule,
-      { trust: true, form: pathField },
+      { trust: true, form: 'text' },
     ),
-    groups_claim: member('The path of the groups.', pathRule, { start: 'groups', form: pathField }),
+    groups_claim: member('The path of the groups.', pathRule, { start: 'groups', form: 'text' }),
     token_endpoint_auth_method: authMethod,
     response_mode: responseMode,
   };

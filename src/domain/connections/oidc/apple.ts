@@ -4,7 +4,7 @@ import { addressOf, type Claims } from '../../../rules/connections/connection-an
 import { text } from '../../../oauth/text.ts';
 import { isAppleKey, signAppleSecret } from '../../../tokens/upstream-client.ts';
 import { type ConnectionVariant, variantOf } from '../kind.ts';
-import { clientId, originOf, scopeSetting, textField } from '../settings.ts';
+import { clientId, originOf, scopeSetting } from '../settings.ts';
 import { type OidcProfile, profileOf } from './profile.ts';
 import { readSettings } from './settings.ts';
 
@@ -13,7 +13,7 @@ const appleId = (says: string) =>
   member(says, text(20).regex(/^[A-Z0-9]{10}$/, { error: 'invalid' }), {
     required: true,
     trust: true,
-    form: textField(20),
+    form: 'text',
   });
 
 export function applePreset(allowed: readonly string[]): ConnectionVariant<OidcProfile> {

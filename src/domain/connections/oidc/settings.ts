@@ -5,22 +5,22 @@ import { rule } from '../../../oauth/refusals.ts';
 import { text } from '../../../oauth/text.ts';
 import { upstreamAlgorithms } from '../../../tokens/upstream-id-token.ts';
 import { readerOf } from '../kind.ts';
-import { authMethod, clientId, responseMode, textField } from '../settings.ts';
+import { authMethod, clientId, responseMode } from '../settings.ts';
 
 export const oidcSettings = {
   issuer: member('The issuer, exactly as its discovery document says.', text(500).min(1, rule('empty')), {
     required: true,
     trust: true,
-    form: textField(),
+    form: 'text',
   }),
   client_id: clientId,
   scope: member('The scopes to ask for; openid is always among them.', text(500), {
     start: 'openid profile email',
-    form: textField(),
+    form: 'text',
   }),
   groups_claim: member('The path of the claim that has the groups.', text(200), {
     start: 'groups',
-    form: textField(200),
+    form: 'text',
   }),
   token_endpoint_auth_method: authMethod,
   response_mode: responseMode,
