@@ -54,7 +54,7 @@ export const requirements: Record<string, Record<number, string>> = {
     37: 'A request has one authentication method, the registered one, and one client; a secret may be in the header or in the form.',
     38: 'Basic credentials are parsed strictly.',
     39: 'An unknown client, a wrong secret and a disabled client get the same answer in the same time.',
-    40: 'The service generates secrets of 256 bits, and shows each once.',
+    40: 'The service generates secrets of 256 bits, and shows each once; only an administrator gives a new client the one that it had before.',
     41: 'Failures are limited for each client and network. A right secret still works in a network past its limit; an assertion is not verified there.',
   },
   'Registration and outgoing requests': {

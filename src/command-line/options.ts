@@ -14,9 +14,10 @@ export interface Field {
   option: string | undefined;
   /**
    * `pairs` are name=value, `input` is read from standard input, `file` names a file that is sent in base64, `json` is an object in
-   * JSON, and `json-file` names a file with one.
+   * JSON, `json-file` names a file with one, and `text-file` a file with a text, whose last line end does not count.
    */
-  kind: 'flag' | 'text' | 'time' | 'number' | 'choice' | 'pairs' | 'input' | 'file' | 'json' | 'json-file';
+  kind:
+    'flag' | 'text' | 'time' | 'number' | 'choice' | 'pairs' | 'input' | 'file' | 'json' | 'json-file' | 'text-file';
   choices: string[];
   /** Whether the command line refuses other choices. */
   strict: boolean;
@@ -124,7 +125,7 @@ export function placeholderOf({ name, option, kind, choices, many }: Field): str
         ? choices.join('|')
         : kind === 'number'
           ? 'N'
-          : kind === 'file' || kind === 'json-file'
+          : kind.endsWith('file')
             ? 'FILE'
             : kind === 'json'
               ? 'JSON'
@@ -204,6 +205,7 @@ function valueOf(field: Field, typed: unknown): unknown {
   if (kind === 'flag') return choices.length > 0 ? 'true' : true;
   const word = String(typed);
   if (kind === 'file') return readFile(word, 'base64');
+  if (kind === 'text-file') return readFile(word, 'utf8').replace(/\r?\n$/, '');
   if (kind === 'json') return readJson(word, what);
   if (kind === 'json-file') return readJson(readFile(word, 'utf8'), `the file ${word}`);
   if (kind === 'choice' && strict && !choices.includes(word))

@@ -71,8 +71,8 @@ export function isUniqueViolation(error: unknown): boolean {
 }
 
 /** Whether a text that would name a user or a client names another one already (security R153). */
-export function isTakenKey(error: unknown): boolean {
-  return isUniqueViolation(error) && (error as pg.DatabaseError).constraint === 'login_keys_pkey';
+export function isTakenKey(error: unknown, constraint = 'login_keys_pkey'): boolean {
+  return isUniqueViolation(error) && (error as pg.DatabaseError).constraint === constraint;
 }
 
 /** Whether the constraint, or a trigger under its name, refused a value. */

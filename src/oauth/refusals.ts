@@ -36,6 +36,8 @@ const requestRules = {
   'whole-seconds': 'must be a whole number of seconds',
   seconds: 'must be a whole number of seconds from {least} to {most}',
   json: 'must be JSON',
+  'client-id': 'must have 1 to 255 visible ASCII characters, and be no https URL, no email address, and not . or ..',
+  'client-secret': 'must have 1 to 512 printable ASCII characters',
   'page-size': `must be a number from 1 to ${maxPageSize}`,
   'one-of': 'must be one of {values}',
   only: 'must contain only {values}',
@@ -172,6 +174,15 @@ export const combinationRules = {
   'fapi2.redirect-uri': 'fapi2 requires https in redirect_uris, or http on a loopback address for a native application',
 } as const;
 
+/** Rules for a secret that an administrator gives a client; each sentence is whole. */
+const secretRules = {
+  'secret.none': 'client_secret: a client with this token_endpoint_auth_method has no secret',
+  'secret.weak':
+    'client_secret must have at least 32 characters and 128 bits: weak_secret accepts a weaker one until it is renewed',
+  'secret.weak-key':
+    'client_secret must have at least 32 characters and 128 bits where it is the key of signatures (client_secret_jwt, HS256)',
+} as const;
+
 /** Rules for the document of a client (draft-ietf-oauth-client-id-metadata-document); each sentence is whole. */
 const documentRules = {
   'document.answer':
@@ -233,6 +244,7 @@ const storedRules = {
   'entity.version': 'it has changed since you looked at it: look at it again, then save',
   'attribute.exists': 'there is an attribute of this name, or there are {most}: there can be no more',
   'attribute.shared': 'two users have the same value: change one of them first',
+  'client.taken': 'a client with this client_id exists already',
   'last-administrator': 'this is the last enabled administrator: make another user an administrator first',
   'client.changed': 'the client has changed since you reviewed it: review the current version, then decide',
   'role.exists': 'the client has a role of this name, or {most} roles',
@@ -254,7 +266,7 @@ const storedRules = {
 
 const memberRules = { ...userRules, ...requestRules, ...clientRules };
 type MemberCode = keyof typeof memberRules;
-const wholeRules = { ...combinationRules, ...documentRules, ...connectionRules, ...storedRules };
+const wholeRules = { ...combinationRules, ...secretRules, ...documentRules, ...connectionRules, ...storedRules };
 type Sentences = typeof memberRules & typeof wholeRules;
 export type RefusalCode = keyof Sentences;
 export const refusalCodes = Object.keys({ ...memberRules, ...wholeRules }) as RefusalCode[];

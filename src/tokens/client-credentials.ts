@@ -14,13 +14,17 @@ export interface ShownCredentials {
   registrationAccessToken: string | undefined;
 }
 
-/** Makes a client's credentials: the values to store and the values to show. */
+/**
+ * Makes a client's credentials: the values to store and the values to show.
+ * @param given the secret that an administrator gives
+ */
 export function newCredentials(
   secretBox: SecretBox,
   clientId: string,
   metadata: ClientMetadata,
+  given?: string,
 ): { stored: ClientCredentials; shown: ShownCredentials } {
-  const clientSecret = needsSecret(metadata) ? randomSecret() : undefined;
+  const clientSecret = needsSecret(metadata) ? (given ?? randomSecret()) : undefined;
   const sharedSecret = randomSecret();
   const registrationAccessToken = newOpaqueToken('registration_access_token');
   return {
@@ -91,19 +95,20 @@ export function demandingMetadata(inForce: ClientMetadata, waiting: ClientMetada
 /**
  * Makes the secret that a change of metadata requires, if any: a new one where the client has none, or where its secret is stored as a
  * hash only but must serve as a key. A secret that the client has just presented can become the key. A secret made for a waiting change,
- * or left by an earlier method, does not count as the client's (security R116).
+ * or left by an earlier method, does not count as the client's (security R116). A weak secret is never a key (delivery 2).
  */
 export function secretFor(
   secretBox: SecretBox,
-  client: Pick<Client, 'clientId' | 'metadata' | 'secretHash' | 'secretEncrypted'>,
+  client: Pick<Client, 'clientId' | 'metadata' | 'secretHash' | 'secretEncrypted' | 'weakSecret'>,
   metadata: ClientMetadata,
-  proven?: string,
+  presented?: string,
 ):
   | { credentials: Pick<ClientCredentials, 'secretHash' | 'secretEncrypted'>; newSecret: string | undefined }
   | undefined {
   const has = needsSecret(client.metadata) && client.secretHash !== undefined;
   const lacksKey = needsSecretAsKey(metadata) && !client.secretEncrypted;
   if (!needsSecret(metadata) || (has && !lacksKey)) return undefined;
+  const proven = client.weakSecret ? undefined : presented;
   const secret = proven ?? randomSecret();
   return {
     credentials: storedSecret(secretBox, client.clientId, metadata, secret),

@@ -35,6 +35,10 @@ const client = metadata.extend({
   origin: z
     .enum(['service', 'document'])
     .describe('Where the metadata comes from: requests to this service, or the document at the client_id.'),
+  weak_secret: z
+    .literal(true)
+    .optional()
+    .describe('Present if an administrator gave a secret that is easier to guess than those of the service: renew it.'),
   document_gone: z
     .literal(true)
     .optional()

@@ -20,6 +20,16 @@ export const usualOptions = {
   'required-acr': 'required_acr',
 };
 
+/** Beside the usual options, those of what the client had before (delivery 2). */
+export const createOptions = {
+  ...usualOptions,
+  kind: 'kind',
+  'client-id': 'client_id',
+  'client-secret-file': 'client_secret',
+  'weak-secret': 'weak_secret',
+  verbose: 'verbose',
+};
+
 /** The usual options, and each further member by its own name. Approval and disabling have their own commands. @param members those that a change may have */
 export const changeOptions = (members: readonly string[]): Record<string, string> => ({
   ...usualOptions,

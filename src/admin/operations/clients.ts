@@ -2,6 +2,7 @@
 import { refusal, rule } from '../../oauth/refusals.ts';
 import { z } from 'zod';
 import { randomId } from '../../crypto/secrets.ts';
+import { isTakenKey } from '../../database/database.ts';
 import type { ClientDecision } from '../../domain/administration/administration.ts';
 import { registrableApiScopes } from '../../domain/resources/api-scopes.ts';
 import { clientView } from '../../domain/administration/administrator-views.ts';
@@ -13,6 +14,7 @@ import {
   parseClientMetadata,
   registrableFields,
 } from '../../oauth/client-metadata.ts';
+import { checkGivenSecret, givenCredentials, type GivenSecret } from '../../rules/clients/given-credentials.ts';
 import { metadataDifference } from '../../rules/clients/metadata-difference.ts';
 import { conflict, invalidClientMetadata, notFound } from '../../oauth/errors.ts';
 import { splitScope } from '../../oauth/scope.ts';
@@ -33,7 +35,7 @@ import type { ClientKind } from './client-kinds/client-kind.ts';
 import { clientKinds, findKind } from './client-kinds/kinds.ts';
 import { clientSettingCommands } from './client-settings.ts';
 import { documentedChangeShape } from './client-members.ts';
-import { changeOptions, usualOptions } from './client-options.ts';
+import { changeOptions, createOptions } from './client-options.ts';
 import { byId, operation, type OperationCommand, type OperationContext } from './operation.ts';
 import { facts, table } from './text-table.ts';
 
@@ -102,7 +104,7 @@ function waits(client: Client): string {
   return client.uncollected ? 'collection' : '';
 }
 
-/** Creates a client with its credentials. @throws OAuthError if the sector does not fit, or another client holds a resource */
+/** Creates a client with its credentials. @param given a secret that the client had before @throws OAuthError if the sector does not fit, or another client holds a resource */
 export async function makeClient(
   { administration, secretBox, checkSector }: OperationContext,
   actor: Actor,
@@ -110,22 +112,34 @@ export async function makeClient(
   metadata: ClientMetadata,
   { status = 'enabled', ...settings }: Omit<ClientDecision, 'version'>,
   kind?: ClientKind,
+  given: GivenSecret = {},
 ): Promise<{ client: Client; shown: ShownCredentials }> {
+  const weakSecret = checkGivenSecret(given, metadata);
   await checkSector(metadata);
-  const { stored, shown } = newCredentials(secretBox, clientId, metadata);
+  const { stored, shown } = newCredentials(secretBox, clientId, metadata, given.client_secret);
   const approvedBy = status === 'enabled' ? ('administrator' as const) : undefined;
-  const made = { clientId, metadata, status, approvedBy, firstParty: settings.first_party ?? false, ...stored };
+  const made = {
+    clientId,
+    metadata,
+    status,
+    approvedBy,
+    firstParty: settings.first_party ?? false,
+    ...stored,
+    weakSecret,
+  };
   const client = await administration.createClient(actor, made, settings);
   // a client that is not enabled has no resources yet
   if (kind?.resource && status === 'enabled')
     for (const uri of metadata.resource_uris ?? []) await administration.resources.change(actor, uri, kind.resource);
-  return { client, shown };
+  // who gave the secret knows it
+  return { client, shown: given.client_secret === undefined ? shown : { ...shown, clientSecret: undefined } };
 }
 
 const newClientShape = () => {
   const kind = oneOf(clientKinds, rule('one-of', { values: namesOf(clientKinds).join(', ') }));
   return clientChangeShape.extend({
     kind: kind.optional().describe('The kind of client. It decides the defaults of all members that are absent.'),
+    ...givenCredentials,
   });
 };
 
@@ -146,7 +160,11 @@ const createClient = operation({
     const given: Record<string, unknown> = { ...kind?.metadata, ...input };
     const apiScopes = await registrableApiScopes(context.store, given['scope'], { admin: true });
     const metadata = parseClientMetadata(given, { admin: true, apiScopes }, context.config);
-    return makeClient(context, actor, randomId(), metadata, { ...settingsIn(input), status: input.status }, kind);
+    const id = input.client_id ?? randomId();
+    const settings = { ...settingsIn(input), status: input.status };
+    return makeClient(context, actor, id, metadata, settings, kind, input).catch((error: unknown) => {
+      throw isTakenKey(error, 'clients_pkey') ? conflict(refusal('client.taken', 'client_id')) : error;
+    });
   },
   view: ({ client, shown }) => ({ ...clientView(client), ...credentialsOf(shown) }),
   command: {
@@ -154,8 +172,8 @@ const createClient = operation({
     summary:
       'Creates an enabled client and prints its credentials; with --grant-type client_credentials --scope admin it can call the admin routes',
     required: ['client_name'],
-    options: { ...usualOptions, kind: 'kind', verbose: 'verbose' },
-    forms: { jwks: 'json-file' },
+    options: createOptions,
+    forms: { jwks: 'json-file', client_secret: 'text-file' },
     prepare: (given) => ({
       redirect_uris: [],
       ...(given['kind'] === undefined && {

@@ -69,8 +69,8 @@ export interface OperationCommand<P = unknown, I = unknown, R = unknown> {
   arguments?: readonly string[];
   /** Fields that are required by the command but not by the operation. */
   required?: readonly string[];
-  /** How fields of objects are typed if not as name=value: as JSON, or as the name of a file with it. */
-  forms?: Readonly<Record<string, 'json' | 'json-file'>>;
+  /** How fields are typed if not as their rule suggests: as JSON, or as the name of a file with JSON or with a text. */
+  forms?: Readonly<Record<string, 'json' | 'json-file' | 'text-file'>>;
   /** Fields of name=value that are merged into the present ones, where null removes one. */
   merged?: readonly string[];
   /** Completes the typed values, by the names of the fields, before they are checked. */

@@ -247,7 +247,8 @@ export function createAdministration(store: Store) {
         await requireConnections({ connections }, settings);
         await clients.insert(client);
         const made = found(await clients.update(clientId, settings), 'client');
-        const detail = { name: metadata.client_name, scope: metadata.scope, status };
+        const weak = client.weakSecret && { weak_secret: true };
+        const detail = { name: metadata.client_name, scope: metadata.scope, status, ...weak };
         return [made, { type: 'client.created', clientId, detail }];
       }),
     /**

@@ -39,6 +39,7 @@ export function clientView(client: Client): Record<string, unknown> {
     self_registered: client.selfRegistered,
     origin: client.origin,
     document_gone: client.documentGone || undefined,
+    weak_secret: client.weakSecret || undefined,
     ...viewOf(settingParts.use, client),
     approved_by: client.approvedBy,
     awaits_collection: client.uncollected || undefined,

@@ -103,6 +103,7 @@ export interface ConsoleClientPages {
       selfRegistered: boolean;
       firstParty: boolean;
       selfManaged: boolean;
+      weakSecret: boolean;
       /** The groups whose members may use it; absent if everyone may. */
       access?: { name: string; uri: string }[];
       /** Where users and the client may act; absent for everywhere. */

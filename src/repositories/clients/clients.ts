@@ -25,6 +25,8 @@ export interface Client extends ClientSettings {
   pendingMetadata: ClientMetadata | undefined;
   secretHash: Buffer | undefined;
   secretEncrypted: Buffer | undefined;
+  /** An administrator gave a secret that is easier to guess than those of the service, and it has not been renewed since. */
+  weakSecret: boolean;
   sharedSecretEncrypted: Buffer;
   registrationTokenHash: Buffer | undefined;
   /** The client registered itself; an administrator did not create it. */
@@ -49,6 +51,7 @@ export interface Client extends ClientSettings {
 export interface ClientCredentials {
   secretHash: Buffer | undefined;
   secretEncrypted: Buffer | undefined;
+  weakSecret?: boolean | undefined;
   sharedSecretEncrypted: Buffer;
   registrationTokenHash: Buffer | undefined;
 }
@@ -86,6 +89,7 @@ interface Row extends SettingColumns {
   pending_metadata: ClientMetadata | null;
   client_secret_hash: Buffer | null;
   client_secret_encrypted: Buffer | null;
+  weak_secret: boolean;
   shared_secret_encrypted: Buffer;
   registration_access_token_hash: Buffer | null;
   self_registered: boolean;
@@ -114,8 +118,8 @@ const listStarts = statement(
 const insert = statement(
   'clients.insert',
   `INSERT INTO clients (client_id, status, approved_by, metadata, first_party, client_secret_hash, client_secret_encrypted,
-     shared_secret_encrypted, registration_access_token_hash, uncollected, self_registered, origin)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING *`,
+     shared_secret_encrypted, registration_access_token_hash, uncollected, self_registered, origin, weak_secret)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING *`,
 );
 const countWaiting = statement(
   'clients.count_waiting',
@@ -138,9 +142,10 @@ const update = statement(
      refusal_reason = CASE WHEN $3 AND ever_enabled THEN NULL ELSE refusal_reason END,
      client_secret_hash = CASE WHEN $5 THEN $6 ELSE client_secret_hash END,
      client_secret_encrypted = CASE WHEN $5 THEN $7 ELSE client_secret_encrypted END,
+     weak_secret = CASE WHEN $5 THEN $11 ELSE weak_secret END,
      shared_secret_encrypted = coalesce($8, shared_secret_encrypted),
      registration_access_token_hash = coalesce($9, registration_access_token_hash),
-     ${settings.map(([name], index) => `${name} = CASE WHEN '${name}' = ANY($10) THEN $${index + 11} ELSE ${name} END`).join(',\n     ')}
+     ${settings.map(([name], index) => `${name} = CASE WHEN '${name}' = ANY($10) THEN $${index + 12} ELSE ${name} END`).join(',\n     ')}
    WHERE client_id = $1 RETURNING *`,
 );
 // a registration whose credentials can no longer be collected is not approved
@@ -212,6 +217,7 @@ export function clientsRepository(sql: Sql) {
         client.uncollected ?? false,
         client.selfRegistered ?? false,
         client.origin ?? 'service',
+        client.weakSecret ?? false,
       ];
       return (await one(sql.query<Row>(insert, values)))!;
     },
@@ -244,6 +250,7 @@ export function clientsRepository(sql: Sql) {
           credentials.sharedSecretEncrypted,
           credentials.registrationTokenHash,
           settings.flatMap(([name]) => (given[name] === undefined ? [] : [name])),
+          credentials.weakSecret ?? false,
           ...settings.map(([name, { json }]) => (json ? jsonList(given[name]) : given[name])),
         ]),
       );
@@ -294,6 +301,7 @@ function toClient(row: Row): Client {
     pendingMetadata: row.pending_metadata ?? undefined,
     secretHash: row.client_secret_hash ?? undefined,
     secretEncrypted: row.client_secret_encrypted ?? undefined,
+    weakSecret: row.weak_secret,
     sharedSecretEncrypted: row.shared_secret_encrypted,
     registrationTokenHash: row.registration_access_token_hash ?? undefined,
     firstParty: row.first_party,

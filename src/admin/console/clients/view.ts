@@ -109,6 +109,7 @@ export function factsOf(client: Client, lookup: ReviewLookup, dismissal: Dismiss
     ...(refusalReason !== undefined && { refusalReason }),
     ...(metadata.client_uri !== undefined && { homeUri: metadata.client_uri }),
     selfRegistered: client.selfRegistered,
+    weakSecret: client.weakSecret,
     firstParty: client.firstParty,
     selfManaged: client.selfManaged,
     ...(client.access === 'groups' && {
