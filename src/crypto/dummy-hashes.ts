@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto';
 
 /** The algorithm with its parameters, which decide how long it takes: everything before the salt. */
-const kindForm = /^(?:\$2[aby]\$\d\d\$|pbkdf2_[a-z0-9]+\$\d+\$|\$[a-z0-9-]+\$(?:v=\d+\$)?[^$]+\$)/;
+const kindForm = /^(?:(?:bcrypt_sha256\$)?\$2[aby]\$\d\d\$|pbkdf2_[a-z0-9]+\$\d+\$|\$[a-z0-9-]+\$(?:v=\d+\$)?[^$]+\$)/;
 const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
 /** The least share of a kind among unknown names, so that even a single user of it is hidden. */

@@ -1,5 +1,5 @@
 // Verifies the password hashes of imported users: bcrypt, scrypt and PBKDF2. A sign-in of the user replaces the hash.
-import { pbkdf2, scrypt, timingSafeEqual } from 'node:crypto';
+import { createHash, pbkdf2, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import bcrypt from 'bcrypt';
 
@@ -26,7 +26,8 @@ const derivePbkdf2 = promisify(pbkdf2);
 
 /** bcrypt ignores the bytes of a password after these. */
 const maxBcryptBytes = 72;
-const bcryptForm = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
+/** Django's `bcrypt_sha256` hashes the password first, so that bcrypt compares all of it. */
+const bcryptForm = /^(bcrypt_sha256\$)?\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 const scryptForm = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,4}),p=(\d{1,4})\$([\w+/.-]{1,344})=*\$([\w+/.-]{22,344})=*$/;
 const pbkdf2Form = /^\$pbkdf2(?:-(sha1|sha256|sha512))?\$(?:i=)?(\d{1,8})\$([\w+/.-]{1,344})=*\$([\w+/.-]{22,344})=*$/;
 const djangoForm = /^pbkdf2_(sha1|sha256)\$(\d{1,8})\$([!-#%-~]{1,255})\$([A-Za-z0-9+/]{22,344}=*)$/;
@@ -38,9 +39,11 @@ export function readForeignHash(stored: string): ForeignHash | undefined {
 
 /** $2a$, $2b$ and PHP's $2y$ are the same computation. */
 function readBcrypt(stored: string): ForeignHash | undefined {
-  const cost = Number(bcryptForm.exec(stored)?.[1]);
-  if (!(cost >= 4 && cost <= foreignBounds.bcryptCost)) return undefined;
-  return (password) => bcrypt.compare(password, `$2b$${stored.slice(4)}`);
+  const [, hashedFirst, cost] = bcryptForm.exec(stored) ?? [];
+  if (!(Number(cost) >= 4 && Number(cost) <= foreignBounds.bcryptCost)) return undefined;
+  const hash = `$2b$${stored.slice((hashedFirst?.length ?? 0) + 4)}`;
+  return (password) =>
+    bcrypt.compare(hashedFirst ? createHash('sha256').update(password).digest('hex') : password, hash);
 }
 
 /**
@@ -48,7 +51,8 @@ function readBcrypt(stored: string): ForeignHash | undefined {
  * not be stored as the password.
  */
 export function isWholePassword(stored: string, password: string): boolean {
-  return !bcryptForm.test(stored) || Buffer.byteLength(password) < maxBcryptBytes;
+  const bcrypted = bcryptForm.exec(stored);
+  return !bcrypted || bcrypted[1] !== undefined || Buffer.byteLength(password) < maxBcryptBytes;
 }
 
 /** As Python's passlib writes it: `$scrypt$ln=16,r=8,p=1$salt$hash`. */

@@ -41,8 +41,8 @@ const minimum: PasswordWork = { memoryCost: 19_456, timeCost: 2 };
 const maxPasswordBytes = 1024;
 const isTooLong = (password: string) => Buffer.byteLength(password) > maxPasswordBytes;
 
-/** The maximum parameters of a stored hash of any origin: memory in KiB, passes, lanes (security R58). */
-const maxParameters = { m: 131_072, t: 10, p: 4 };
+/** The maximum parameters of a stored hash of any origin: memory in KiB, passes, lanes (security R58). Django uses 8 lanes, which share the work. */
+const maxParameters = { m: 131_072, t: 10, p: 8 };
 /** Memory times passes: about half a second. */
 const maxWork = 524_288;
 const phc = /^\$argon2(?:id|i|d)\$v=19\$((?:[mtp]=\d{1,10},?){3})\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{22,86}$/;

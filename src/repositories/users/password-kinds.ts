@@ -23,7 +23,7 @@ const list = statement(
    SELECT max(password_hash) AS sample,
           least(1, count(*)::float8 / (SELECT count(*) FROM others) * (SELECT others / greatest(every, others) FROM counted))::float8 AS share
      FROM others
-    GROUP BY substring(password_hash FROM '^(?:[$]2[aby][$][0-9][0-9][$]|pbkdf2_[a-z0-9]+[$][0-9]+[$]|[$][a-z0-9-]+[$](?:v=[0-9]+[$])?[^$]+[$])')
+    GROUP BY substring(password_hash FROM '^(?:(?:bcrypt_sha256[$])?[$]2[aby][$][0-9][0-9][$]|pbkdf2_[a-z0-9]+[$][0-9]+[$]|[$][a-z0-9-]+[$](?:v=[0-9]+[$])?[^$]+[$])')
     ORDER BY 1`,
 );
 
