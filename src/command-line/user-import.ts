@@ -6,6 +6,7 @@ import { importFile } from '../domain/users/user-transfer.ts';
 import { harmless } from '../admin/operations/text-table.ts';
 import { by, type Command, parse, type Terminal, UsageError, withDatabase } from './command.ts';
 import { formatOf, ofTheFile, openText } from './file.ts';
+import { contextOf } from './operation-command.ts';
 
 /** Shows the progress in one line on a terminal; elsewhere it writes a line for each hundred thousand rows. */
 function progress({ stderr }: Terminal, rows: number, text: string): void {
@@ -59,7 +60,7 @@ export const userImportCommands: Record<string, Command> = {
       let done = 0;
       const counts = await withDatabase(config, terminal, async (parts) => {
         const guarded = guardedGroups(parts.config);
-        const reports = importFile(parts, by, stream, format, { ...options, guarded });
+        const reports = importFile(contextOf(parts, terminal), by, stream, format, { ...options, guarded });
         for (;;) {
           const next = await reports.next();
           if (next.done) return next.value;

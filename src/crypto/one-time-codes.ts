@@ -19,6 +19,19 @@ const codesOf = (secret: Buffer, issuer?: string, label?: string) =>
     ...(label !== undefined && { label }),
   });
 
+/** Whether the codes of another program are those of this service. */
+export const makesCodes = (algorithm = 'SHA1', digits = 6, seconds = period): boolean =>
+  algorithm === 'SHA1' && digits === 6 && seconds === period;
+
+/** Reads the written secret of another program: base32 of at least 80 bits, as apps have it; undefined if it is not. */
+export function readCodeSecret(written: string): Buffer | undefined {
+  const text = written.replace(/[\s=-]/g, '').toUpperCase();
+  return /^[A-Z2-7]{16,208}$/.test(text) ? Buffer.from(Secret.fromBase32(text).bytes) : undefined;
+}
+
+/** The secret in base32. */
+export const writtenCodeSecret = (secret: Buffer): string => codesOf(secret).secret.base32;
+
 /** The secret as a user types it, and as an app reads it from a QR code or a link. */
 export function writtenSecret(secret: Buffer, issuer: string, label: string): { text: string; uri: string } {
   const codes = codesOf(secret, issuer, label);

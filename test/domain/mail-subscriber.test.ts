@@ -57,6 +57,7 @@ test.each<[string, Partial<RecordedEvent>, Partial<MailFacts>, unknown[]]>([
   ],
   ['a new second factor', { type: 'user.second_factor_added' }, {}, [toAda('second-factor-changed')]],
   ['a removed second factor', { type: 'user.second_factor_removed' }, {}, [toAda('second-factor-changed')]],
+  ['a link that an import made with its user', { type: 'identity.linked', detail: { how: 'imported' } }, {}, []],
   [
     'a connected sign-in (federation FR6)',
     { type: 'identity.linked', detail: { how: 'person' } },

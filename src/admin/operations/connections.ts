@@ -9,7 +9,7 @@ import { refusal } from '../../oauth/refusals.ts';
 import { text } from '../../oauth/text.ts';
 import { isSubject } from '../../rules/connections/connection-answer.ts';
 import type { Store } from '../../repositories/store.ts';
-import { profileOfConnection } from '../../domain/connections/kinds.ts';
+import { issuerOfIdentity, profileOfConnection } from '../../domain/connections/kinds.ts';
 import { ruleOf } from '../../rules/connections/group-rules.ts';
 import { operation } from './operation.ts';
 import { facts, table } from './text-table.ts';
@@ -214,9 +214,7 @@ const linkUser = operation({
     const connection = await findConnection(store, id);
     const profile = profileOfConnection(connectionKinds, connection);
     if (!profile && connectionKinds.get(connection.kind)) throw conflict(refusal('connection.settings', 'settings'));
-    // a connection with several issuers does not tell the issuer of the identity
-    const isNamed = profile && !profile.issuer && connection.kind !== 'ldap';
-    const issuer = isNamed ? named : (profile?.issuer ?? id);
+    const issuer = issuerOfIdentity(connectionKinds, connection, named);
     if (issuer === undefined) throw invalidRequest(refusal('missing', 'issuer'));
     const key = { connectionId: id, issuer, subject };
     if (sub.includes('\0')) throw invalidRequest(refusal('unknown', 'sub'));

@@ -31,17 +31,17 @@ const importUsers = operation({
       dry_run: flag.describe('Checks the file and stores nothing.'),
     }),
   media: { body: Object.values(mediaTypes), answer: ['application/jsonl'] },
-  async handler({ store, administration, config }, { input, actor }) {
+  async handler(context, { input, actor }) {
     const { content, type } = (input as { file?: UploadedFile }).file!;
     const format = transferFormats.find((known) => type.startsWith(mediaTypes[known]))!;
     const options = {
       update: input.update === 'true',
       admins: input.with_admins === 'true',
       trustConfirmations: input.trust_confirmations === 'true',
-      guarded: guardedGroups(config),
+      guarded: guardedGroups(context.config),
       dryRun: input.dry_run === 'true',
     };
-    const reports = importFile({ store, administration }, actor, Readable.from([content]), format, options);
+    const reports = importFile(context, actor, Readable.from([content]), format, options);
     // a refused head must be an error response, so it is read before the answer begins
     const first = await reports.next();
     return { type: 'application/jsonl', text: reportLines(first, reports) };

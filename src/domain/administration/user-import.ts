@@ -13,10 +13,11 @@ import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { userEvent } from '../../repositories/audit/audit-diff.ts';
 import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
-import type { ImportedUser } from '../../repositories/users/user-batches.ts';
+import type { ImportedUser, UserAdditions } from '../../repositories/users/user-batches.ts';
 import type { User } from '../../repositories/users/users.ts';
 import { entriesOf, hasOtherAddressAsName } from '../../rules/users/user-record.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
+import { addToUsers, TakenIdentity } from './user-additions.ts';
 import { givesPower, requireDecidedLinks, unlessUndecided } from './power.ts';
 
 export interface ImportOptions {
@@ -96,6 +97,7 @@ const ofConstraints = {
 
 /** What the database refused about a row; undefined for an error that is not of its values. */
 function refusalOfDatabase(error: unknown): ImportOutcome | undefined {
+  if (error instanceof TakenIdentity) return refused('links', 'taken');
   if (error instanceof SharedValue) return refused('attributes', 'taken');
   for (const [name, refusal] of Object.entries(ofConstraints)) if (isCheckViolation(error, name)) return refusal;
   if (isUniqueViolation(error)) return refused('email', 'taken');
@@ -108,6 +110,7 @@ async function importAll(
   given: readonly ImportedUser[],
   { update, admins, guarded }: ImportOptions,
 ): Promise<ImportOutcome[]> {
+  await repositories.linkedIdentities.claimAll(given.flatMap(({ additions }) => additions?.links ?? []));
   if (update && given.some((user) => user.admin === false || user.status === 'disabled'))
     await repositories.users.lockAdmins();
   const keys = await repositories.userBatches.keys(given.map((user) => user.username));
@@ -137,11 +140,18 @@ async function importAll(
     }
   }
   const made = await repositories.userBatches.insert([...fresh.values()].map((index) => users[index]!));
+  const added: { user: User; additions: UserAdditions }[] = [];
   for (const [key, user] of made) {
-    outcomes[fresh.get(key)!] = { outcome: 'created', ...noteOf(user) };
-    const detail = { username: user.username, admin: user.admin, imported: true };
+    const index = fresh.get(key)!;
+    outcomes[index] = { outcome: 'created', ...noteOf(user) };
+    const { additions } = users[index]!;
+    if (additions) added.push({ user, additions });
+    const factors = additions?.authenticators.length ?? 0;
+    const { username, admin } = user;
+    const detail = { username, admin, imported: true, ...(factors > 0 && { second_factors: factors }) };
     events.push({ ...by, type: 'user.created', outcome: 'success', sub: user.sub, detail });
   }
+  events.push(...(await addToUsers(repositories, by, added)));
   const left = [...fresh.values()].filter((index) => outcomes[index] === undefined);
   if (left.length > 0) await explain(repositories, users, keys, left, outcomes);
   const subs = [...made.values(), ...present.values()].map(({ sub }) => sub);

@@ -27,6 +27,16 @@ export const variantOfConnection = (
   { kind, preset }: Pick<Kept, 'kind' | 'preset'>,
 ): ConnectionVariant | undefined => kinds.get(kind)?.variant(preset);
 
+/**
+ * The issuer of an identity at a connection.
+ * @param named is that of a connection with several, whose settings do not tell it
+ */
+export function issuerOfIdentity(kinds: ConnectionKinds, connection: Kept & Pick<Connection, 'id'>, named?: string) {
+  const profile = profileOfConnection(kinds, connection);
+  const isNamed = profile && !profile.issuer && connection.kind !== 'ldap';
+  return isNamed ? named : (profile?.issuer ?? connection.id);
+}
+
 /** The profile of a connection; undefined also if another version stored settings that do not fit. */
 export function profileOfConnection(kinds: ConnectionKinds, connection: Kept): ConnectionProfile | undefined {
   try {

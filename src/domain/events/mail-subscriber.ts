@@ -42,7 +42,7 @@ export function mailsAbout(
       return hasVerifiedAddress ? [aboutAccount('second-factor-changed', event)] : [];
     case 'identity.linked':
       // the user of a new account needs no warning
-      return hasVerifiedAddress && detail['how'] !== 'provisioned'
+      return hasVerifiedAddress && detail['how'] !== 'provisioned' && detail['how'] !== 'imported'
         ? [aboutAccount('identity-linked', event, { connection })]
         : [];
     case 'identity.unlinked':

@@ -1,9 +1,10 @@
 // Imports users from a stream and exports them as text, for the command line, the admin routes and the console.
 import type { Readable } from 'node:stream';
-import { isUsableHash } from '../../crypto/password-hashing.ts';
+import { storedHash } from '../../crypto/hash-forms.ts';
 import { withNewDeadline } from '../../database/deadline.ts';
 import type { ImportNote, ImportReason } from '../../rules/users/import-reasons.ts';
 import type { RecordProblem, UserRecord } from '../../rules/users/user-record.ts';
+import { type AdditionParts, createAdditionsReader } from './imported-additions.ts';
 import type { Administration } from '../administration/administration.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { ImportedUser } from '../../repositories/users/user-batches.ts';
@@ -33,6 +34,10 @@ export type ImportReport =
   /** Every row up to this line is stored or refused. */
   | { kind: 'progress'; line: number; counts: ImportCounts };
 
+export interface ImportParts extends AdditionParts {
+  administration: Administration;
+}
+
 /**
  * Imports a file, each batch in one transaction. After an interruption the same file can be imported again: stored rows are unchanged.
  * @param options.fromLine the rows before this line are skipped
@@ -40,7 +45,7 @@ export type ImportReport =
  * @throws OAuthError invalid_request if the head is not that of a table of users, DatabaseUnavailable
  */
 export async function* importFile(
-  parts: { store: Store; administration: Administration },
+  parts: ImportParts,
   by: Actor,
   stream: Readable,
   format: TransferFormat,
@@ -81,12 +86,19 @@ export async function* importFile(
     }
     yield { kind: 'progress', line, counts: { ...counts } };
   }
+  const readAdditions = createAdditionsReader(parts);
+  const readUser = async (record: UserRecord): Promise<ImportedUser | RecordProblem> => {
+    const problem = problemOf(record, options);
+    if (problem) return problem;
+    const additions = await readAdditions(record);
+    return additions && 'reason' in additions ? additions : { ...importedUser(record, options), additions };
+  };
   for await (const row of readUsers(stream, format)) {
     line = row.line;
     if (row.line < (options.fromLine ?? 0)) continue;
-    const problem = 'problem' in row ? row.problem : problemOf(row.record, options);
-    if (problem) yield refuse(row.line, problem);
-    else if ('record' in row) batch.push({ line: row.line, user: importedUser(row.record, options) });
+    const user = 'problem' in row ? row.problem : await readUser(row.record);
+    if ('reason' in user) yield refuse(row.line, user);
+    else batch.push({ line: row.line, user });
     if (batch.length >= batchSize) yield* store();
   }
   yield* store();
@@ -126,7 +138,7 @@ function claims(store: Store) {
 
 function problemOf(record: UserRecord, { admins }: ImportOptions): RecordProblem | undefined {
   if (record.admin === true && !admins) return { column: 'admin', reason: 'administrator' };
-  if (record.password_hash !== undefined && !isUsableHash(record.password_hash))
+  if (record.password_hash !== undefined && storedHash(record.password_hash) === undefined)
     return { column: 'password_hash', reason: 'hash' };
   return undefined;
 }
@@ -138,12 +150,12 @@ function confirmationOf(isConfirmed: boolean | undefined, { trustConfirmations =
 }
 
 const importedUser = (
-  { email_verified: isConfirmed, password_hash, admin, ...record }: UserRecord,
+  { email_verified: isConfirmed, password_hash, admin, ...rest }: UserRecord,
   options: ImportOptions,
 ): ImportedUser => ({
-  ...record,
+  ...rest,
   confirmedBy: confirmationOf(isConfirmed, options),
-  passwordHash: password_hash,
+  passwordHash: storedHash(password_hash),
   ...(admin !== undefined && { admin }),
 });
 

@@ -38,6 +38,13 @@ const claim = statement(
   'linked_identities.claim',
   `SELECT pg_advisory_xact_lock(51, hashtext($1 || chr(10) || $2 || chr(10) || $3))`,
 );
+// in one order, so that two imports cannot deadlock
+const claimAll = statement(
+  'linked_identities.claim_all',
+  `SELECT pg_advisory_xact_lock(51, key)
+     FROM (SELECT DISTINCT hashtext(connection || chr(10) || issuer || chr(10) || subject) AS key
+             FROM unnest($1::text[], $2::text[], $3::text[]) AS n (connection, issuer, subject) ORDER BY 1) AS keys`,
+);
 const find = statement(
   'linked_identities.find',
   `SELECT ${columns} FROM linked_identities WHERE connection_id = $1 AND issuer = $2 AND subject = $3`,
@@ -95,6 +102,15 @@ export function linkedIdentitiesRepository(sql: Sql) {
     /** Until the transaction ends, no other transaction decides about this identity. A transaction takes this lock before any other. */
     async claim(key: IdentityKey): Promise<void> {
       await sql.query(claim, keyOf(key));
+    },
+    /** As claim(), of several. */
+    async claimAll(keys: readonly IdentityKey[]): Promise<void> {
+      const columns = keys.map(keyOf);
+      if (keys.length > 0)
+        await sql.query(
+          claimAll,
+          [0, 1, 2].map((index) => columns.map((key) => key[index]!)),
+        );
     },
     async find(key: IdentityKey): Promise<LinkedIdentity | undefined> {
       const [row] = await sql.query<Row>(find, keyOf(key));

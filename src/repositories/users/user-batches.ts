@@ -2,7 +2,16 @@
 import { type Sql, statement } from '../../database/database.ts';
 import { otherForm } from '../../rules/connections/mail-domain.ts';
 import { asksAnything, type NamePlace, type UserFilter } from './user-search.ts';
+import type { IdentityKey } from '../connections/linked-identities.ts';
+import type { TotpAuthenticator } from '../second-factors/totp-authenticators.ts';
 import { ambiguousUser, type Confirmation, toUser, type User, type UserRow } from './users.ts';
+
+/** What an import adds to a new user. */
+export interface UserAdditions {
+  authenticators: (TotpAuthenticator & { name: string })[];
+  links: IdentityKey[];
+  roles: { clientId: string; role: string }[];
+}
 
 /** One user of an import, whose members are already validated. Null removes a member, undefined keeps it. */
 export interface ImportedUser {
@@ -21,6 +30,7 @@ export interface ImportedUser {
   subject?: string | undefined;
   /** Not yet compared with the definitions; they become members of `claims`. */
   attributes?: Record<string, unknown> | undefined;
+  additions?: UserAdditions | undefined;
 }
 
 // in the order of their keys, so that two imports of the same users cannot deadlock
@@ -87,6 +97,7 @@ export function userBatchesRepository(sql: Sql) {
     async insert(users: readonly ImportedUser[]): Promise<Map<string, User>> {
       const rows = users.map(({ confirmedBy, passwordHash, ...user }) => ({
         ...user,
+        additions: undefined,
         confirmed_by: confirmedBy,
         password_hash: passwordHash,
       }));

@@ -25,6 +25,11 @@ export const importReasons = {
   'no-way-in': 'would have no way to sign in: create a recovery link first',
   'is-administrator': 'is an administrator, which this import does not allow to be changed',
   'last-administrator': 'is the last enabled administrator',
+  'code-secret': 'must be a secret in base32 of at least 80 bits',
+  'code-kind': 'must be of codes with six digits, every 30 seconds, by SHA-1',
+  connection: 'names a connection that does not exist',
+  issuer: 'must be an issuer of the connection',
+  role: 'names a role that the client does not have',
   value: 'contains a value that cannot be stored',
 } as const;
 

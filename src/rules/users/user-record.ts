@@ -1,5 +1,6 @@
 // Reads and writes a user as one record of an import or export. No refusal repeats a value: some values are secrets.
 import { z } from 'zod';
+import { text } from '../../oauth/text.ts';
 import { claimRules, email, groupName, importedName } from './administration.ts';
 import { loginKey, looksLikeSub } from './login-key.ts';
 import { storableClaims } from '../../oauth/claim-names.ts';
@@ -29,9 +30,29 @@ export const userColumns: readonly string[] = [
 /** Columns of an import only: they name an existing user by an identity at a connection. */
 export const identityColumns: readonly string[] = ['connection', 'subject'];
 
+const connection = z.string().regex(/^[a-z][a-z0-9-]{1,39}$/);
+const subject = z.string().min(1).max(255);
+/** What a line of JSON adds to a new user. */
+const additions = {
+  totp: z
+    .array(
+      z.strictObject({
+        secret: z.string(),
+        algorithm: z.string().optional(),
+        digits: z.number().optional(),
+        period: z.number().optional(),
+        name: text(60).optional(),
+      }),
+    )
+    .max(10),
+  links: z.array(z.strictObject({ connection, subject, issuer: text(500).optional() })).max(50),
+  roles: z.record(text(512), z.array(text(100)).max(1000)),
+};
+
 const rules: Record<string, z.ZodType> = {
-  connection: z.string().regex(/^[a-z][a-z0-9-]{1,39}$/),
-  subject: z.string().min(1).max(255),
+  connection,
+  subject,
+  ...additions,
   sub: z
     .string()
     // addresses of the admin routes use these words for something else
@@ -42,7 +63,8 @@ const rules: Record<string, z.ZodType> = {
   status: z.enum(['enabled', 'disabled'], rule('status')),
   admin: z.boolean(),
   groups: z.array(groupName).max(1000, rule('most-groups')),
-  password_hash: z.string(),
+  // as its product has it: crypto/hash-forms.ts reads it
+  password_hash: z.union([z.string(), z.record(z.string(), z.unknown())]),
   ...Object.fromEntries(Object.entries(claimRules).map(([claim, rule]) => [claim, rule.nullable()])),
 };
 const skipped = new Set(['created_at', 'updated_at', 'has_password', 'email_confirmed_by']);
@@ -58,7 +80,13 @@ export interface UserRecord {
   /** The connection and the subject there of an existing user. */
   connection?: string;
   subject?: string;
-  password_hash?: string;
+  password_hash?: string | Record<string, unknown>;
+  /** Secrets of authenticator apps. */
+  totp?: z.infer<typeof additions.totp>;
+  /** Identities at connections. */
+  links?: z.infer<typeof additions.links>;
+  /** Names of roles, by the client_id. */
+  roles?: z.infer<typeof additions.roles>;
   claims?: Record<string, unknown>;
   /** Not yet compared with the definitions; each value of a table is text. */
   attributes?: Record<string, unknown>;

@@ -41,7 +41,7 @@ function keep(lists: Lists, { kind, line, column, reason }: Exclude<ImportReport
 export type Imports = ReturnType<typeof createImports>;
 
 export function createImports(
-  parts: Pick<OperationContext, 'config' | 'store' | 'administration'>,
+  parts: Pick<OperationContext, 'config' | 'store' | 'administration' | 'secretBox' | 'connectionKinds'>,
   log: { warn(line: object, message: string): void },
 ) {
   const running = new Set<Promise<void>>();
