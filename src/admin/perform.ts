@@ -1,5 +1,5 @@
 // Runs an operation for a form of a page, which shows why the operation refuses.
-import { firstRefusal, type Refusal } from '../oauth/refusals.ts';
+import { allRefusals, type Refusal } from '../oauth/refusals.ts';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';
 import { checkInput, type Operation, type OperationCall, type OperationContext, run } from './operations/operation.ts';
 
@@ -21,7 +21,7 @@ export async function perform<P, I, R, F extends Record<string, string>>(
     name !== undefined && Object.hasOwn(refusals, name) ? refusals[name] : undefined;
   const checked = checkInput(operation, call.input as Record<string, unknown>, context.config);
   if (checked.error) {
-    const refusal = firstRefusal(checked.error, 'the form');
+    const refusal = allRefusals(checked.error, 'the form');
     const refused = hasNames ? named(String(checked.error.issues[0]!.path[0])) : refusal;
     if (!refused) throw invalidRequest(refusal);
     return { refused: refused as Refused<F> };

@@ -280,6 +280,8 @@ export interface Refusal {
   readonly params?: Params | undefined;
   /** The value that is refused, which programs read after the sentence. */
   readonly value?: string;
+  /** What else is refused, if this is the first of several. */
+  readonly others?: readonly Refusal[];
 }
 type Params = Readonly<Record<string, string>>;
 
@@ -326,8 +328,15 @@ export function faultOf(issue: z.core.$ZodIssue): Pick<Refusal, 'code' | 'params
  * Returns the first refusal of a failed parse. A parse with `reportInput` distinguishes a missing member from a wrong one.
  * @param whole the subject of the sentence where no member is at fault
  */
-export function firstRefusal(error: z.core.$ZodError, whole: string): Refusal {
-  const issue = error.issues[0]!;
+export const firstRefusal = (error: z.core.$ZodError, whole: string): Refusal => refusalOf(error.issues[0]!, whole);
+
+/** Returns the first refusal with all others, for a form. */
+export function allRefusals({ issues }: z.core.$ZodError, whole: string): Refusal {
+  const [first, ...others] = issues.map((issue) => refusalOf(issue, whole));
+  return { ...first!, others };
+}
+
+function refusalOf(issue: z.core.$ZodIssue, whole: string): Refusal {
   const member = issue.path.map(String).join('.');
   if (member !== '' && 'input' in issue && issue.input === undefined) return refusal('missing', member);
   const fault = faultOf(issue);

@@ -221,7 +221,7 @@ const forms: Record<string, Form> = {
     right: { name: 'staff', claims: 'flag' },
     wrong: { name: 'openid', text: '[not a language] x', claims: 'sub' },
   },
-  scope: { path: '/admin/scopes/crew', right: {}, wrong: { text: long, claims: '' } },
+  scope: { path: '/admin/scopes/crew', right: { claims: 'flag' }, wrong: { text: long, claims: '' } },
   'new group': {
     path: '/admin/groups',
     right: { name: 'builders' },

@@ -259,7 +259,7 @@ test('the OpenAPI document and the command line have the planted entity (archite
   expect(await run('delete', 'Skerry')).toMatchObject({ code: 0, stdout: 'Deleted Skerry.\n' });
 });
 
-test('the console lists, creates, changes and deletes the planted entity, and marks the member that is refused (architecture, entities; pages, forms)', async () => {
+test('the console lists, creates, changes and deletes the planted entity, and marks each member that is refused (architecture, entities; pages, forms)', async () => {
   const send = async (path: string, typed: Record<string, string>) => {
     const page = await agent.get(path);
     return agent.follow(await agent.post(path, { ...formOf(page, path), ...typed }));
@@ -267,6 +267,13 @@ test('the console lists, creates, changes and deletes the planted entity, and ma
   const wrong = await send('/admin/beacons/new', { name: 'Lantern', range: '41' });
   expect(wrong.status).toBe(400);
   expect(wrong.body).toMatch(/<p class="fault" id="range-fault">Enter 1 to 40 miles<\/p>/);
+  const twice = await send('/admin/beacons/new', { name: ' ', range: '41' });
+  expect(twice.body.match(/<p class="fault" id="[\w-]+-fault">/g)).toEqual([
+    '<p class="fault" id="name-fault">',
+    '<p class="fault" id="range-fault">',
+  ]);
+  // a group with a fault is not folded
+  expect(twice.body).toContain('<details open>');
   const made = await send('/admin/beacons/new', { name: 'Lantern', range: '40', unlock_key: 'open sesame' });
   expect(made.body).toContain('Beacon created.');
   expect(made.body).not.toContain('sesame');

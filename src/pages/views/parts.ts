@@ -105,6 +105,8 @@ export interface RefusedView extends FaultView {
   member: string;
   /** Whether the sentence of the code needs no member before it. */
   whole: boolean;
+  /** What else is refused: its sentence is at its field. */
+  others?: readonly RefusedView[];
 }
 
 /** A field of a form. Its words are those of its name: the label, and if there are any `.hint`, `.choice.VALUE` and `.refused`. */
