@@ -214,7 +214,7 @@ export const starts = (of: Entity): Record<string, unknown> =>
 
 /** The values of the members after a change. @param seal encrypts the value of a secret for its column */
 export function changed<Values extends object>(
-  of: Entity,
+  of: Pick<Entity, 'members'>,
   before: Values,
   change: Input,
   seal?: (value: string, column: string) => Buffer,

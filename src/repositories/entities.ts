@@ -109,7 +109,7 @@ export function entityRepository<E extends Entity>(statements: ReturnType<typeof
 }
 
 /** The members whose values differ. */
-export const differing = (of: Entity, before: object, after: object): string[] =>
+export const differing = (of: Pick<Entity, 'members'>, before: object, after: object): string[] =>
   membersOf(of).flatMap(([name, declared]) => {
     const columns = storedOf(name, declared);
     return isDeepStrictEqual(valuesOf(columns, before), valuesOf(columns, after)) ? [] : [name];

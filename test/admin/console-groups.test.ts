@@ -47,7 +47,7 @@ test('the console lists groups with their numbers of members, and creates groups
 test("a group's page lists and searches its members page by page, and adds and removes users by name (pages, groups)", async () => {
   const name = 'deck/1 & <b>2</b>';
   const path = `/admin/groups/${encodeURIComponent(name)}`;
-  await service.store.groups.insert(name, '');
+  await service.store.groups.insert({ name });
   await service.database.sql(
     `INSERT INTO users (username, groups) SELECT 'hand-' || lpad(i::text, 2, '0'), $1 FROM generate_series(1, 55) AS i`,
     [[name]],

@@ -58,7 +58,7 @@ test('the list of users is sorted by name or by creation, by a link in the head 
 });
 
 test('a list that cannot be sorted says its order (pages, lists)', async () => {
-  await service.store.groups.insert('crew', '');
+  await service.store.groups.insert({ name: 'crew' });
   for (const [path, order] of [
     ['/admin/groups', 'Sorted by name'],
     ['/admin/sessions', 'Newest first'],

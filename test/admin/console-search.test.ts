@@ -17,7 +17,7 @@ const find = (q: string) => agent.get(`/admin/search?${new URLSearchParams({ q }
 test('one search field finds users, clients and groups, shows the first of each, and links to the rest (pages, search)', async () => {
   const client = await service.createClient({ client_name: 'Quay <b>notes</b>' });
   for (let count = 0; count < 10; count++) await service.createUser({ username: `quay-${count}` });
-  await service.store.groups.insert('quay hands', '');
+  await service.store.groups.insert({ name: 'quay hands' });
   const page = await find('QUAY');
   expect(page.status).toBe(200);
   expect(page.body.match(/href="\/idp\/admin\/users\/[^"]+"/g)).toHaveLength(8);
@@ -34,7 +34,7 @@ test('one search field finds users, clients and groups, shows the first of each,
 test('the search redirects to a single match, also by an identifier from a log: a sub, a client_id (pages, search)', async () => {
   const user = await service.createUser({ email: 'lonely@example.org' });
   const client = await service.createClient({ redirect_uris: ['https://lonesome.example/cb'] });
-  await service.store.groups.insert('hermits', '');
+  await service.store.groups.insert({ name: 'hermits' });
   const targetOf = async (q: string) => (await find(q)).location?.slice(service.issuer.length);
   expect(await targetOf('lonely@example.org')).toBe(`/admin/users/${user.sub}`);
   expect(await targetOf(user.sub)).toBe(`/admin/users/${user.sub}`);

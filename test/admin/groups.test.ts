@@ -225,4 +225,14 @@ test('an administrator lets connections into a guarded group, with the values be
     guarded_sources_before: [],
     guarded_sources: ['corporate'],
   });
+  // also if the same change renames the group
+  await admin('PATCH', '/groups/operators', { name: 'pilots', guarded_sources: ['partners'] });
+  expect((await admin('GET', '/groups/pilots')).body['guarded_sources']).toEqual(['partners']);
+  expect((await eventsOf(service, { type: 'group.changed' })).map(({ detail }) => detail)).toContainEqual({
+    group_before: 'operators',
+    group: 'pilots',
+    members: ['guarded_sources', 'name'],
+    guarded_sources_before: [],
+    guarded_sources: ['partners'],
+  });
 });

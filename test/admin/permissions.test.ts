@@ -21,7 +21,7 @@ let token: string;
 beforeAll(async () => {
   service = await startTestService();
   token = await adminToken(service);
-  await service.store.groups.insert('crew', '');
+  await service.store.groups.insert({ name: 'crew' });
 });
 afterEach(() => void (administratorKinds['administrator'] = everything));
 afterAll(() => service?.stop());

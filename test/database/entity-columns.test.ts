@@ -27,7 +27,7 @@ function typesFor({ type, format, items }: { type?: string; format?: string; ite
   const types: Record<string, string[]> = {
     string: ['text', 'uuid'],
     boolean: ['boolean'],
-    integer: ['integer', 'smallint'],
+    integer: ['integer', 'smallint', 'bigint'],
     number: ['double precision'],
     object: ['jsonb'],
   };
@@ -108,7 +108,7 @@ test('a member without a column, a column without a member, another type and ano
     'resources has no column color',
     'resources.binding must not be NULL, unlike its declaration',
     'resources.clients is not declared',
-    'resources.name is text, not integer or smallint',
+    'resources.name is text, not integer or smallint or bigint',
     'resources.registered is boolean, not timestamp with time zone',
   ]);
 });

@@ -73,7 +73,7 @@ export const pages: Record<string, Page> = {
   'docs/claims.md': {
     async before(service) {
       const { clientId } = await service.createClient({ scope: 'openid roles' });
-      await service.store.groups.insert('crew', '');
+      await service.store.groups.insert({ name: 'crew' });
       await service.createUser({ username: 'ada' });
       return { CLIENT: clientId };
     },

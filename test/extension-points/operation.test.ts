@@ -44,7 +44,7 @@ beforeAll(async () => {
   operations.push(greetGroup);
   service = await startTestService({ environment: withoutLimits });
   token = await adminToken(service);
-  await service.store.groups.insert('crew', '');
+  await service.store.groups.insert({ name: 'crew' });
 });
 afterAll(async () => {
   // other test files share the list

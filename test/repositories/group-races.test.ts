@@ -65,7 +65,7 @@ test('adding members and deleting the group take their locks in one order (secur
 
 test('a group gets another name and description together or not at all (pages, groups)', async () => {
   const user = await service.createUser({ groups: ['one'] });
-  await administration.createGroup(by, 'two', 'Taken');
+  await administration.createGroup(by, { name: 'two', description: 'Taken' });
   await expect(administration.changeGroup(by, 'one', { name: 'two', description: 'New' })).rejects.toMatchObject({
     code: 'conflict',
   });

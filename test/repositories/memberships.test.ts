@@ -43,8 +43,8 @@ describe('the sources of memberships (federation 3)', () => {
       skipped: ['ops'],
     });
     expect(await groupsOf(sub)).toEqual(['pilots']);
-    await service.store.groups.insert('ops', '');
-    await service.store.groups.admit('ops', ['honest']);
+    await service.store.groups.insert({ name: 'ops' });
+    await service.store.groups.update('ops', { guardedSources: ['honest'] });
     expect(await set(sub, 'liar', ['ops'], ['ops'])).toMatchObject({ joined: [], skipped: ['ops'] });
     expect(await set(sub, 'honest', ['ops', 'pilots'], ['ops'])).toMatchObject({ joined: ['ops'], skipped: [] });
     expect(await sourcesOf(sub)).toEqual({ ops: ['honest'], pilots: ['honest'] });

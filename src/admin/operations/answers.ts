@@ -3,9 +3,11 @@ import { z } from 'zod';
 import { clientMetadataShape } from '../../oauth/client-metadata.ts';
 import { claimsShape } from '../../rules/users/administration.ts';
 import { connections } from '../../entities/connections.ts';
+import { appearance } from '../../entities/appearance.ts';
 import { attributes } from '../../entities/attributes.ts';
 import { settingAnswers, settingParts } from '../../entities/client-settings.ts';
 import { answerOf, newShape } from '../../entities/entity.ts';
+import { groups } from '../../entities/groups.ts';
 import { resources } from '../../entities/resources.ts';
 import { scopes } from '../../entities/scopes.ts';
 import { errorCodes } from '../../oauth/errors.ts';
@@ -88,12 +90,12 @@ const invitation = z.object({
     .optional()
     .describe('When the link ends; a mailed one ends later than its mail by INVITATION_LIFETIME.'),
 });
+const { guarded_sources, ...groupMembers } = settingAnswers(groups.members);
 const group = z.object({
-  name: z.string(),
-  description: z.string(),
-  members: z.int(),
+  ...groupMembers,
+  members: groups.row.members.answer,
   guarded: z.literal(true).optional().describe('Only administrators change its members.'),
-  guarded_sources: z.array(z.string()).optional().describe('The connections that may change its members nevertheless.'),
+  guarded_sources,
   created_at: time,
 });
 const attribute = newShape(attributes)
@@ -205,23 +207,16 @@ const page = <S extends z.ZodType>(name: string, item: S) =>
     next_cursor: z.string().optional().describe('Present if there may be more results: send it as cursor.'),
   });
 
-const image = z.object({
-  uri: z.url(),
-  type: z.enum(['image/png', 'image/webp']),
-  size: z.int().describe('In bytes.'),
-});
+const { product_name, accent_color, ...otherParts } = settingAnswers(appearance);
 
 export const answers = {
   Appearance: z.object({
-    product_name: z.string().optional(),
-    accent_color: z.string().optional(),
+    product_name,
+    accent_color,
     accent_color_dark: z.string().optional().describe('What follows from accent_color for dark mode.'),
-    support_url: z.string().optional(),
-    logo: image.optional(),
-    logo_dark: image.optional(),
-    favicon: image.optional(),
+    ...otherParts,
     fixed: z
-      .array(z.enum(['product_name', 'accent_color', 'support_url', 'logo', 'logo_dark', 'favicon']))
+      .array(z.enum(Object.keys(appearance)))
       .describe('What the environment of the service sets, and so cannot be changed here.'),
   }),
   TestMail: z.object({

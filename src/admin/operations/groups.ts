@@ -5,10 +5,9 @@ import { guardedGroups } from '../../domain/administration/guarded-groups.ts';
 import { groupView } from '../../domain/administration/administrator-views.ts';
 import { maxAtOnce } from '../../domain/administration/groups.ts';
 import { pageShape, readTextCursor, textCursorOf } from '../../domain/administration/paging.ts';
-import { groupChangeShape, newGroupShape } from '../../rules/users/administration.ts';
 import { invalidRequest, notFound } from '../../oauth/errors.ts';
 import { text } from '../../oauth/text.ts';
-import type { Group } from '../../repositories/groups/groups.ts';
+import { type Group, type GroupChange, groupChangeShape, groupOptions, newGroupShape } from '../../entities/groups.ts';
 import type { Store } from '../../repositories/store.ts';
 import { operation } from './operation.ts';
 import { table } from './text-table.ts';
@@ -74,7 +73,7 @@ export const createGroup = operation({
   status: 201,
   answer: 'Group',
   handler: async ({ administration, config }, { input, actor }) =>
-    withGuard(config, await administration.createGroup(actor, input.name, input.description ?? '')),
+    withGuard(config, await administration.createGroup(actor, input)),
   view: groupView,
   command: {
     name: 'group create',
@@ -106,7 +105,9 @@ export const changeGroup = operation({
   }),
   answer: 'Group',
   async handler({ store, administration, config }, { params: { name }, input, actor }) {
-    const { in_steps: gradual = false, into_existing: into = false, ...change } = input;
+    const { in_steps: gradual = false, into_existing: into = false, ...given } = input;
+    // their rules have checked the members
+    const change = given as GroupChange;
     if (gradual && change.name === name) throw invalidRequest('the group already has this name');
     const { moved } = await administration.changeGroup(actor, name, change, {
       gradual,
@@ -130,7 +131,7 @@ export const changeGroup = operation({
     {
       name: 'group change',
       summary: 'Changes the description of a group, or the connections that may change its members while it is guarded',
-      options: { description: 'description', 'guarded-source': 'guarded_sources' },
+      options: groupOptions,
       text: ({ group }) => `Changed the group ${group.name}.`,
     },
     {

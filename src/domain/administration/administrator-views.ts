@@ -1,15 +1,14 @@
 // Writes users, clients and other objects as administrators see them: in snake_case, without secrets.
 import { settingParts } from '../../entities/client-settings.ts';
-import { viewOf } from '../../entities/entity.ts';
+import { view, viewOf } from '../../entities/entity.ts';
 import { acrOf } from '../../oauth/acr.ts';
 import { attributesOf, standardClaimsOf } from '../../rules/claims/attributes.ts';
 import type { ViewedEvent } from '../../repositories/audit/audit-view.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { ListedGrant } from '../../repositories/clients/grants.ts';
 import { type Connection, connections } from '../../entities/connections.ts';
-import { view } from '../../entities/entity.ts';
+import { type Group, groups } from '../../entities/groups.ts';
 import type { LinkedIdentity } from '../../repositories/connections/linked-identities.ts';
-import type { Group } from '../../repositories/groups/groups.ts';
 import type { LogoutDeliverySummary } from '../../repositories/logout-deliveries/logout-deliveries.ts';
 import type { Passkey } from '../../repositories/second-factors/passkeys.ts';
 import type { SecondFactor } from '../../repositories/second-factors/second-factors.ts';
@@ -120,11 +119,15 @@ export function grantView(grant: ListedGrant): Record<string, unknown> {
 }
 
 /** @param group.guarded whether only administrators change the members */
-export const groupView = (group: Group & { guarded?: boolean }) => ({
-  ...shown(group, 'name', 'description', 'members', 'createdAt'),
-  ...(group.guarded && { guarded: true }),
-  ...(group.guardedSources.length > 0 && { guarded_sources: group.guardedSources }),
-});
+export function groupView(group: Group & { guarded?: boolean }): Record<string, unknown> {
+  const { guarded_sources, ...members } = view(groups, group);
+  return {
+    ...members,
+    ...shown(group, 'members', 'createdAt'),
+    ...(group.guarded && { guarded: true }),
+    ...(group.guardedSources.length > 0 && { guarded_sources }),
+  };
+}
 
 /** Without the secret: only whether it is set, and since when. */
 export const connectionView = (connection: Connection) => ({

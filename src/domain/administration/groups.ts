@@ -1,9 +1,10 @@
 // Creates, changes and deletes groups, a part of administration.ts. A group with very many members is renamed and deleted in several transactions.
-import { isDeepStrictEqual } from 'node:util';
+import { changed, type Input, starts } from '../../entities/entity.ts';
+import { type Group, type GroupChange, type GroupMembers, groups as declared } from '../../entities/groups.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
-import type { Group } from '../../repositories/groups/groups.ts';
+import { differing } from '../../repositories/entities.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import { requireDecidedMembers } from './power.ts';
@@ -11,8 +12,16 @@ import { requireDecidedMembers } from './power.ts';
 /** How many members one transaction changes, within the deadline of a request. */
 export const maxAtOnce = 1_000;
 
+/** What differs between two groups, for an event: with both values of what moves trust (federation FR14). */
+function differences(before: Group, after: Group): { members: string[] } & NonNullable<AuditEvent['detail']> {
+  const members = differing(declared, before, after).sort();
+  const isTrust = members.includes('guarded_sources');
+  const trust = { guarded_sources_before: before.guardedSources, guarded_sources: after.guardedSources };
+  return { members, ...(isTrust && trust) };
+}
+
 /** Makes an audit event for each user: groups are data of the user. */
-function changed(by: Actor, subs: readonly string[], detail: AuditEvent['detail']): AuditEvent[] {
+function changedUsers(by: Actor, subs: readonly string[], detail: AuditEvent['detail']): AuditEvent[] {
   return subs.map((sub) => ({
     ...by,
     type: 'user.changed',
@@ -73,7 +82,7 @@ export function groupChanges(store: Store) {
         const full = subs.length > maxAtOnce;
         if (full && !gradual) throw conflict(refusal('group.large', 'name', { most: String(maxAtOnce) }));
         const touched = await steps.empty(repositories, subs.slice(0, maxAtOnce));
-        await repositories.auditEvents.insertMany(changed(by, touched, steps.detail));
+        await repositories.auditEvents.insertMany(changedUsers(by, touched, steps.detail));
         if (!full) await steps.last(repositories);
         return [touched.length, !full] as const;
       });
@@ -84,15 +93,16 @@ export function groupChanges(store: Store) {
 
   return {
     /** @throws OAuthError conflict if a group of this name exists */
-    createGroup: (by: Actor, name: string, description: string): Promise<Group> =>
+    createGroup: (by: Actor, input: Input): Promise<Group> =>
       store.transaction(async (repositories) => {
-        const group = await repositories.groups.insert(name, description);
+        // their rules have checked the members
+        const group = await repositories.groups.insert(changed(declared, starts(declared), input) as GroupMembers);
         if (!group) throw conflict(refusal('group.exists', 'name'));
-        await record(repositories, by, { type: 'group.created', detail: { group: name } });
+        await record(repositories, by, { type: 'group.created', detail: { group: group.name } });
         return group;
       }),
     /**
-     * Changes name and description of a group in one transaction. Each member's next token has the new name.
+     * Changes a group in one transaction. Each member's next token has the new name.
      * @param change undefined members stay
      * @param options.guarded the groups that give power: a new name among them does, too, once links that were made without a person are decided
      * @param options.gradual allows steps for a group with more members than one transaction changes; repeat an interrupted operation to finish it
@@ -103,21 +113,18 @@ export function groupChanges(store: Store) {
     changeGroup: async (
       by: Actor,
       name: string,
-      { name: to = name, description, guarded_sources: sources }: GroupChange,
+      change: GroupChange,
       { guarded = [], gradual = false, into = false }: GroupChangeOptions = {},
     ): Promise<{ moved: number; changed: boolean }> => {
+      const { name: to = name, description } = change;
       if (name === to)
         return store.transaction(async (repositories) => {
-          const group = await found(repositories, name);
-          const described = description !== undefined && group.description !== description;
-          const admitted = sources !== undefined && !isDeepStrictEqual(group.guardedSources, sources);
-          if (described) await repositories.groups.describe(name, description);
-          if (admitted) await repositories.groups.admit(name, sources);
-          if (!described && !admitted) return { moved: 0, changed: false };
-          const members = [...(described ? ['description'] : []), ...(admitted ? ['guarded_sources'] : [])];
-          // trust moves: the event has both values (federation FR14)
-          const trust = admitted && { guarded_sources_before: group.guardedSources, guarded_sources: sources };
-          await record(repositories, by, { type: 'group.changed', detail: { group: name, members, ...trust } });
+          const before = await found(repositories, name);
+          const after = changed(declared, before, change);
+          const detail = { group: name, ...differences(before, after) };
+          if (detail.members.length === 0) return { moved: 0, changed: false };
+          await repositories.groups.update(name, after);
+          await record(repositories, by, { type: 'group.changed', detail });
           return { moved: 0, changed: true };
         });
       const names = { group_before: name, group: to };
@@ -127,7 +134,7 @@ export function groupChanges(store: Store) {
           const there = await groups.lock(name, to);
           const before = there.includes(name) ? await groups.find(name) : undefined;
           if (!before) throw notFound('there is no such group');
-          const made = await groups.insert(to, description ?? before.description);
+          const made = await groups.insert({ name: to, description: description ?? before.description });
           // an earlier step may have created the group
           // the members keep the roles that the group gives; a group that exists already keeps its own
           if (made) await clientRoles.copyGroup(name, to);
@@ -141,15 +148,14 @@ export function groupChanges(store: Store) {
         },
         detail: names,
         async last(repositories) {
-          const before = await repositories.groups.find(name);
+          const before = (await repositories.groups.find(name))!;
+          // a group that exists already keeps its own sources
+          const after = changed(declared, before, into ? { ...change, guarded_sources: undefined } : change);
           await repositories.groups.delete(name);
           await recordAccess(repositories, by, await repositories.clientAccess.renameGroup(name, to));
-          const admitted = sources ?? before?.guardedSources ?? [];
-          // a group that exists already keeps its own
-          if (!into && admitted.length > 0) await repositories.groups.admit(to, admitted);
-          const described = description !== undefined && description !== before?.description;
-          if (described) await repositories.groups.describe(to, description);
-          const detail = { ...names, members: described ? ['description', 'name'] : ['name'] };
+          const guardedSources = into ? undefined : after.guardedSources;
+          await repositories.groups.update(to, { description, guardedSources });
+          const detail = { ...names, ...differences(before, after) };
           await record(repositories, by, { type: 'group.changed', detail });
         },
       });
@@ -193,8 +199,8 @@ export function groupChanges(store: Store) {
         await requireDecidedMembers(repositories, { name, member: 'add' }, known(add), guarded);
         const added = await groups.join(name, known(add));
         const removed = await groups.leave(name, known(remove));
-        await auditEvents.insertMany(changed(by, added, { group: name }));
-        await auditEvents.insertMany(changed(by, removed, { group_before: name }));
+        await auditEvents.insertMany(changedUsers(by, added, { group: name }));
+        await auditEvents.insertMany(changedUsers(by, removed, { group_before: name }));
         const without = (subs: string[], touched: string[]) => known(subs).filter((sub) => !touched.includes(sub));
         return {
           added,
@@ -211,13 +217,6 @@ interface GroupChangeOptions {
   guarded?: readonly string[];
   gradual?: boolean;
   into?: boolean;
-}
-
-/** Undefined members stay. */
-interface GroupChange {
-  name?: string | undefined;
-  description?: string | undefined;
-  guarded_sources?: string[] | undefined;
 }
 
 /** Subs, by outcome. */

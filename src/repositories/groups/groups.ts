@@ -1,28 +1,22 @@
 // Reads and writes the tables groups and group_changes: groups and their numbers of members. The memberships are in users.groups.
 import { type Sql, statement } from '../../database/database.ts';
+import { columnsOf, membersOf, starts, type Stored, storedOf } from '../../entities/entity.ts';
+import { type Group, type GroupMembers, groups } from '../../entities/groups.ts';
 
-export interface Group {
-  name: string;
-  description: string;
-  members: number;
-  createdAt: Date;
-  /** The sources that may change the members of a guarded group, beside administrators. */
-  guardedSources: string[];
-}
+type Row = Record<string, unknown>;
 
-interface Row {
-  name: string;
-  description: string;
-  members: string;
-  created_at: Date;
-  guarded_sources: string[];
-}
+const columns = columnsOf(groups);
+const members = membersOf(groups).flatMap(([name, declared]) => storedOf(name, declared));
+const changeable = members.filter(({ column }) => column !== groups.key);
+const names = (stored: readonly Stored[]): string => stored.map(({ column }) => column).join(', ');
+const valuesOf = (stored: readonly Stored[], given: object): unknown[] =>
+  stored.map(({ name }) => (given as Row)[name]);
 
 /** The most rows of group_changes that are added up at a time. */
 const batch = 10_000;
 
 // in one statement, so that both parts are of the same time: changes that were added up, and later ones
-const counted = `g.name, g.description, g.created_at, g.guarded_sources,
+const counted = `${columns.flatMap(({ column }) => (column === 'members' ? [] : [`g.${column}`])).join(', ')},
   greatest(0, g.members + coalesce((SELECT sum(c.change) FROM group_changes c WHERE c.name = g.name), 0))::bigint AS members`;
 
 const find = statement('groups.find', `SELECT ${counted} FROM groups g WHERE g.name = $1`);
@@ -36,14 +30,16 @@ const search = statement(
 );
 const insert = statement(
   'groups.insert',
-  `INSERT INTO groups (name, description) VALUES ($1, $2) ON CONFLICT DO NOTHING
-   RETURNING name, description, created_at, guarded_sources, 0::bigint AS members`,
+  `INSERT INTO groups (${names(members)}) VALUES (${members.map((_, index) => `$${index + 1}`).join(', ')})
+   ON CONFLICT DO NOTHING RETURNING ${names(columns)}`,
 );
 // always in the same order, and before any lock of users, so that two changes of groups cannot deadlock
 const lock = statement('groups.lock', 'SELECT name FROM groups WHERE name = ANY ($1) ORDER BY name FOR UPDATE');
 const keep = statement('groups.keep', 'SELECT name FROM groups WHERE name = $1 FOR KEY SHARE');
-const describe = statement('groups.describe', 'UPDATE groups SET description = $2 WHERE name = $1');
-const admit = statement('groups.admit', 'UPDATE groups SET guarded_sources = $2 WHERE name = $1');
+const update = statement(
+  'groups.update',
+  `UPDATE groups SET ${changeable.map(({ column }, index) => `${column} = coalesce($${index + 2}, ${column})`).join(', ')} WHERE name = $1`,
+);
 const remove = statement(
   'groups.delete',
   'WITH changes AS (DELETE FROM group_changes WHERE name = $1) DELETE FROM groups WHERE name = $1',
@@ -112,9 +108,9 @@ export function groupsRepository(sql: Sql) {
         words.trim() === '' ? sql.query<Row>(list, [after, limit]) : sql.query<Row>(search, [after, limit, words]);
       return (await rows).map(toGroup);
     },
-    /** Undefined when the name is taken. */
-    async insert(name: string, description: string): Promise<Group | undefined> {
-      const [row] = await sql.query<Row>(insert, [name, description]);
+    /** Undefined when the name is taken. @param given other members have their defaults */
+    async insert(given: Pick<GroupMembers, 'name'> & Partial<GroupMembers>): Promise<Group | undefined> {
+      const [row] = await sql.query<Row>(insert, valuesOf(members, { ...starts(groups), ...given }));
       return row && toGroup(row);
     },
     /** Until the transaction ends, no other one adds users to these groups or changes them; returns those that exist. */
@@ -125,12 +121,9 @@ export function groupsRepository(sql: Sql) {
     async keep(name: string): Promise<boolean> {
       return (await sql.query(keep, [name])).length > 0;
     },
-    async describe(name: string, description: string): Promise<void> {
-      await sql.query(describe, [name, description]);
-    },
-    /** Names the sources that may change the members of the group while it is guarded. */
-    async admit(name: string, sources: readonly string[]): Promise<void> {
-      await sql.query(admit, [name, sources]);
+    /** @param change undefined members stay */
+    async update(name: string, change: Partial<GroupMembers>): Promise<void> {
+      await sql.query(update, [name, ...valuesOf(changeable, change)]);
     },
     async delete(name: string): Promise<void> {
       await sql.query(remove, [name]);
@@ -162,11 +155,7 @@ export function groupsRepository(sql: Sql) {
 }
 
 function toGroup(row: Row): Group {
-  return {
-    name: row.name,
-    description: row.description,
-    members: Number(row.members),
-    createdAt: row.created_at,
-    guardedSources: row.guarded_sources,
-  };
+  const values = Object.fromEntries(columns.map(({ column, name }) => [name, row[column]]));
+  // the columns are those of the declaration; the driver reads a bigint as text
+  return { ...values, members: Number(row['members']) } as Group;
 }

@@ -6,13 +6,14 @@ import { storedAddress } from '../connections/mail-domain.ts';
 import { looksLikeSub } from './login-key.ts';
 import { rule } from '../../oauth/refusals.ts';
 
-const wellFormed = (value: string) => !value.includes('\0') && value.isWellFormed();
+/** Whether PostgreSQL stores the text. */
+export const isStorable = (value: string): boolean => !value.includes('\0') && value.isWellFormed();
 export const name = z
   .string()
   .trim()
   .min(1, rule('empty'))
   .max(255, rule('most-characters'))
-  .refine((value) => wellFormed(value) && !/[\p{Cc}]/u.test(value), rule('control-characters'));
+  .refine((value) => isStorable(value) && !/[\p{Cc}]/u.test(value), rule('control-characters'));
 
 /** A group's name is a path segment of its address, where . and .. are dot segments (RFC 3986 5.2.4). */
 export const groupName = name.refine((value) => value !== '.' && value !== '..', rule('dots'));
@@ -56,7 +57,7 @@ export const email = z
   .refine((address) => storedAddress(address) !== undefined, rule('email'))
   .transform((address) => storedAddress(address) ?? address);
 
-const text = z.string().min(1).max(1000).refine(wellFormed, rule('text'));
+const text = z.string().min(1).max(1000).refine(isStorable, rule('text'));
 const url = z.url({ protocol: /^https?$/ }).max(2000);
 
 export const claimRules: Record<(typeof storableClaims)[number], z.ZodType> = {
@@ -113,7 +114,7 @@ export const password = (minLength: number) =>
     .normalize('NFKC')
     .refine((value) => [...value].length >= minLength, rule('too-short', { least: String(minLength) }))
     .refine((value) => [...value].length <= maxPasswordLength, rule('too-long', { most: String(maxPasswordLength) }))
-    .refine(wellFormed, rule('text'))
+    .refine(isStorable, rule('text'))
     .meta({ minLength, maxLength: maxPasswordLength });
 
 export const newUserShape = (minPasswordLength: number) =>
@@ -140,23 +141,6 @@ export const userChangeShape = (minPasswordLength: number) => {
     ...others,
   });
 };
-
-const groupDescription = z
-  .string()
-  .trim()
-  .max(1000, rule('too-long'))
-  .refine(wellFormed, rule('text'))
-  .describe('The purpose of the group.');
-export const newGroupShape = z.strictObject({ name: groupName, description: groupDescription.optional() });
-export const groupChangeShape = z.strictObject({
-  name: groupName.optional(),
-  description: groupDescription.optional(),
-  guarded_sources: z
-    .array(z.string().regex(/^[a-z][a-z0-9-]{1,39}$/))
-    .max(50)
-    .optional()
-    .describe('The connections that may change the members of the group although it is guarded.'),
-});
 
 /** A level of authentication. */
 export const acr = z

@@ -5,8 +5,9 @@ import type { Config } from '../../../config.ts';
 import { isColor } from '../../../config/accent-color.ts';
 import { type Appearance, appearanceSettings } from '../../../config/appearance-types.ts';
 import { imageTypeOf } from '../../../config/image.ts';
-import { appearanceMembers } from '../../../domain/administration/appearance.ts';
 import type { AppearanceService } from '../../../domain/appearance/appearance.ts';
+import { appearance as members, imageParts, memberOf, textParts } from '../../../entities/appearance.ts';
+import { formOf } from '../../../entities/form.ts';
 import { faultOf } from '../../../oauth/refusals.ts';
 import { text } from '../../../oauth/text.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';
@@ -18,6 +19,7 @@ import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { appearanceLimit, changeAppearance } from '../../operations/appearance.ts';
 import { checkInput } from '../../operations/operation.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
+import { inputOf as formInput, typedIn } from '../form.ts';
 
 const path = '/admin/appearance';
 const section = 'appearance';
@@ -27,8 +29,7 @@ type Page = Omit<ConsoleSettingsPages['console-appearance'], keyof ConsoleFrame>
 type Faults = Partial<Record<string, { code: AppearanceFault; contrast: string | undefined }>>;
 type Typed = Readonly<Record<string, string>>;
 
-const textParts = ['productName', 'accentColor', 'supportUrl'] as const;
-const imageParts = ['logo', 'logoDark', 'favicon'] as const;
+const texts = formOf({ members });
 
 interface AppearanceDependencies {
   appearance: AppearanceService;
@@ -73,25 +74,24 @@ export async function appearanceRoutes(
     const { fixed, brand, appearance: present } = appearance.current();
     const settingOf = (part: keyof Appearance) =>
       fixed.includes(part) ? { setting: appearanceSettings[part] } : undefined;
-    const faultAt = (part: keyof Appearance) => {
-      const fault = faults[appearanceMembers[part]];
+    const faultAt = (member: string) => {
+      const fault = faults[member];
       return fault && { fault: fault.code };
     };
-    const valueOf = (part: (typeof textParts)[number]) =>
-      (fixed.includes(part) || !typed ? present[part] : typed[appearanceMembers[part]]) ?? '';
-    const accent = valueOf('accentColor');
-    const name = valueOf('productName');
+    const shown = textParts.map(({ column, name }) => ({
+      name: column,
+      value: (fixed.includes(name) || !typed ? present[name] : typed[column]) ?? '',
+      ...settingOf(name),
+      ...faultAt(column),
+    }));
+    const valueOf = (member: string) => shown.find(({ name }) => name === member)!.value;
+    const accent = valueOf('accent_color');
+    const name = valueOf('product_name');
     const contrast = faults['accent_color']?.contrast;
     const page: Page = {
       form: admin.form(path),
-      texts: textParts.map((part) => ({
-        name: appearanceMembers[part],
-        value: valueOf(part),
-        ...settingOf(part),
-        ...faultAt(part),
-      })),
-      images: imageParts.map((part) => {
-        const member = appearanceMembers[part];
+      texts: shown,
+      images: imageParts.map(({ column: member, name: part }) => {
         const removed = typed?.[`remove_${member}`] === 'true';
         const chosen = (!fixed.includes(part) && typed?.[member]) || '';
         const type = imageTypeOf(Buffer.from(chosen, 'base64'));
@@ -102,7 +102,7 @@ export async function appearanceRoutes(
           removed,
           ...(uri !== undefined && { uri }),
           ...settingOf(part),
-          ...faultAt(part),
+          ...faultAt(member),
         };
       }),
       preview: { stylesheet: previewPath(isColor(accent) ? accent : undefined), ...(name !== '' && { name }) },
@@ -116,17 +116,13 @@ export async function appearanceRoutes(
   /** The change that a form asks for: an empty text removes, and an image stays unless one is chosen or removed. */
   function inputOf(typed: Typed): Record<string, unknown> {
     const { fixed } = appearance.current();
-    const free = <Part extends keyof Appearance>(part: Part) => !fixed.includes(part);
-    const texts = textParts.filter(free).map((part) => {
-      const member = appearanceMembers[part];
-      return [member, typed[member]?.trim() || null] as const;
-    });
-    const images = imageParts.filter(free).flatMap((part) => {
-      const member = appearanceMembers[part];
+    const free = texts.filter(({ name }) => !fixed.some((part) => memberOf(part) === name));
+    const images = imageParts.flatMap(({ column: member, name }) => {
+      if (fixed.includes(name)) return [];
       const chosen = typed[member] ?? (typed[`remove_${member}`] === 'true' ? null : undefined);
       return chosen === undefined ? [] : [[member, chosen] as const];
     });
-    return Object.fromEntries([...texts, ...images]);
+    return { ...formInput(free, typedIn(free, typed)), ...Object.fromEntries(images) };
   }
 }
 

@@ -5,7 +5,9 @@ import { eventRows } from '../linked-names.ts';
 import { fieldsOf, inputOf, namesOf, type Typed, typedIn, typedOf } from '../form.ts';
 import { refusedView } from '../refused.ts';
 import { isTypedName } from '../typed-name.ts';
-import { groupForm } from './form.ts';
+import { view } from '../../../entities/entity.ts';
+import { formOf } from '../../../entities/form.ts';
+import { type Group, groups } from '../../../entities/groups.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/administration/paging.ts';
 import type { Refusal } from '../../../oauth/refusals.ts';
 import { singleValued } from '../../../server/parameters.ts';
@@ -13,7 +15,6 @@ import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts'
 import { changeGroup, changeMembers, deleteGroup, showGroup } from '../../operations/groups.ts';
 import { findMembers, groupPage } from '../../operations/pages/groups.ts';
 import { maxAtOnce } from '../../../domain/administration/groups.ts';
-import type { Group } from '../../../repositories/groups/groups.ts';
 import { guardedGroups } from '../../../domain/administration/guarded-groups.ts';
 import type { Config } from '../../../config.ts';
 
@@ -37,6 +38,7 @@ export async function groupPageRoutes(
 
   const find = (admin: AdminSession, request: FastifyRequest) => admin.run(showGroup, { name: nameOf(request) });
   const isGuarded = ({ name }: Group) => guardedGroups(config).includes(name);
+  const valuesOf = (group: Group) => ({ ...view(groups, group), guarded: isGuarded(group) });
 
   /** Reads a form of one group; undefined after an answer was sent. */
   async function submitted(
@@ -140,7 +142,8 @@ export async function groupPageRoutes(
 
   async function showEdit(admin: AdminSession, group: Group, typed?: Typed, refusal?: Refusal): Promise<FastifyReply> {
     const uri = groupUri(group.name);
-    const form = groupForm(isGuarded(group));
+    const values = valuesOf(group);
+    const form = formOf(groups, values);
     return admin.send(
       'console-group-edit',
       {
@@ -148,7 +151,7 @@ export async function groupPageRoutes(
         groupUri: uri,
         members: group.members,
         most: maxAtOnce,
-        fields: fieldsOf(form, typed ?? typedOf(form, { ...group, guarded_sources: group.guardedSources })),
+        fields: fieldsOf(form, typed ?? typedOf(form, values)),
         form: admin.form(`${uri}/edit`),
         ...(refusal && { refused: refusedView(refusal, namesOf(form)) }),
       },
@@ -164,7 +167,7 @@ export async function groupPageRoutes(
     const sent = await submitted(request, reply, 'edit', changeGroup);
     if (!sent) return reply;
     const { admin, body, group } = sent;
-    const form = groupForm(isGuarded(group));
+    const form = formOf(groups, valuesOf(group));
     const typed = typedIn(form, body);
     const { name, ...change } = inputOf(form, typed);
     // an import may have created a group whose name this form refuses: an unchanged name is not checked

@@ -2,17 +2,18 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { textCursorOf } from '../../../domain/administration/paging.ts';
+import { formOf } from '../../../entities/form.ts';
+import { groups } from '../../../entities/groups.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import type { RefusedView } from '../../../pages/views/parts.ts';
 import { createGroup, listGroups } from '../../operations/groups.ts';
 import { fieldsOf, inputOf, namesOf, type Typed, typedIn } from '../form.ts';
 import { refusedView } from '../refused.ts';
-import { groupForm } from './form.ts';
 import { groupUri } from './page-routes.ts';
 
 const pageSize = 50;
 const path = '/admin/groups';
-const members = groupForm(false);
+const members = formOf(groups);
 
 interface ConsoleGroupsDependencies {
   console: Console;
@@ -24,14 +25,14 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Conso
   async function show(admin: AdminSession, typed: Typed = {}, refused?: RefusedView): Promise<FastifyReply> {
     const given = singleValued(admin.request.query);
     const q = given['q']?.replaceAll('\0', '').slice(0, 255);
-    const { groups } = await admin.run(listGroups, {}, { limit: pageSize, cursor: given['cursor'], q });
+    const { groups: found } = await admin.run(listGroups, {}, { limit: pageSize, cursor: given['cursor'], q });
     const query = new URLSearchParams(q ? { q } : {});
-    const last = groups.length === pageSize ? groups.at(-1) : undefined;
+    const last = found.length === pageSize ? found.at(-1) : undefined;
     return admin.send(
       'console-groups',
       {
         ...(q && { q }),
-        groups: groups.map(({ name, description, members }) => ({
+        groups: found.map(({ name, description, members }) => ({
           name,
           description,
           members,
@@ -60,7 +61,7 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Conso
     });
     if (!admin) return reply;
     const typed = typedIn(members, body);
-    const made = await admin.perform(createGroup, {}, inputOf(members, typed) as { name: string });
+    const made = await admin.perform(createGroup, {}, inputOf(members, typed));
     if ('refused' in made) return show(admin, typed, refusedView(made.refused, namesOf(members)));
     return admin.done(groupUri(made.done.name), 'group-made');
   });

@@ -4,7 +4,7 @@ import { singleValued } from '../../../server/parameters.ts';
 import type { FoundThing } from '../../../pages/views/console-search.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
-import type { Group } from '../../../repositories/groups/groups.ts';
+import type { Group } from '../../../entities/groups.ts';
 import type { User } from '../../../repositories/users/users.ts';
 import { listGroups } from '../../operations/groups.ts';
 import { findClients } from '../../operations/pages/clients.ts';
