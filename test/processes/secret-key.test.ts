@@ -5,6 +5,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeProtectedHeader, jwtVerify, SignJWT } from 'jose';
+import pg from 'pg';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createSecretBox } from '../../src/crypto/secret-box.ts';
 import { parseSecretKey } from '../../src/crypto/secret-key.ts';
@@ -304,7 +305,7 @@ test('a re-encryption that is killed in the middle is completed by the next one 
   const settings = (secretKey: string) => ({ DATABASE_URL: database.url, SECRET_KEY: secretKey });
   await runCommand(['user', 'create', '--username', 'ada', '--password-stdin'], settings(oldKey), password);
   await runCommand(['keys', 'list'], settings(oldKey));
-  const count = 20_000;
+  const count = 2_000;
   const names = Array.from({ length: count }, (_, index) => `authenticator ${index}`);
   const open = (key: string) => createSecretBox([parseSecretKey(key)]);
   const box = open(oldKey);
@@ -314,10 +315,29 @@ test('a re-encryption that is killed in the middle is completed by the next one 
     [names, names.map((name) => box.seal(`key of ${name}`, `authenticators.secret_encrypted.${name}`))],
   );
   const list = `${newKey},${oldKey}`;
+  // the command waits in the middle for a row that a transaction holds
+  const holder = new pg.Client(database.url);
+  await holder.connect();
+  await holder.query('BEGIN');
+  await holder.query(
+    'SELECT FROM authenticators WHERE id = (SELECT id FROM authenticators ORDER BY id OFFSET $1 LIMIT 1) FOR UPDATE',
+    [count * 0.75],
+  );
+  const waiting = `FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
   const killed = startCommand(['secret-key', 'reencrypt'], settings(list));
-  await vi.waitUntil(() => killed.stderr.includes(`of ${count + 4} values`), { timeout: 60_000, interval: 2 });
+  await eventually(
+    () => database.sql(`SELECT pid ${waiting}`),
+    (found) => found.length > 0,
+  );
+  expect(killed.stderr).toContain(`of ${count + 4} values`);
   killed.kill('SIGKILL');
   await killed.exited;
+  // what waits may not go on once the row is free: PostgreSQL would only then learn that the command is gone
+  await eventually(
+    () => database.sql(`SELECT pg_terminate_backend(pid) ${waiting}`),
+    (found) => found.length === 0,
+  );
+  await holder.end();
   const left = async () =>
     (
       await database.sql<{ n: number }>(
