@@ -347,6 +347,7 @@ const events: Record<AuditEventType, string> = {
   'scope.changed': 'A scope for claims was changed; the detail names the members',
   'scope.deleted': 'A scope for claims was deleted',
   'role.created': 'A role of a client was defined',
+  'role.changed': 'The description of a role of a client was changed',
   'role.deleted': 'A role of a client was deleted, and nothing has it any more',
   'role.given': 'A role of a client was given to groups or users',
   'role.taken': 'A role of a client was taken from groups or users',

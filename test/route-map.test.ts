@@ -234,6 +234,7 @@ const listed = [
   'PATCH /admin/api/appearance',
   'PATCH /admin/api/attributes/:attribute',
   'PATCH /admin/api/clients/:id',
+  'PATCH /admin/api/clients/:id/roles/:role',
   'PATCH /admin/api/connections/:id',
   'PATCH /admin/api/groups/:name',
   'PATCH /admin/api/resources/:resource',

@@ -50,10 +50,11 @@ export interface Member {
 
 /** Members by their names in the API. */
 export type Members = Record<string, Member>;
-
-/** A column that no administrator sets. @param answer its schema in the API's answers */
-export const column = <Value>(answer: z.ZodType): { answer: z.ZodType; value?: [Value] } => ({ answer });
+/** A column that no administrator sets. @param answer its schema in the API's answers @param computed its SQL, if the table has no such column: answers always have it */
+export const column = <Value>(answer: z.ZodType, computed?: string): Column<Value> => ({ answer, computed });
+type Column<Value = unknown> = Record<'answer', z.ZodType> & { computed?: string | undefined; value?: [Value] };
 /** The columns of every entity. */
+const versionColumn = { version: column<number>(z.int()) };
 const commonColumns = { id: column<string>(z.string()), created_at: column<Date>(z.iso.datetime()) };
 
 type ValueOf<M> = M extends { convert: { read(api: never): infer Value } }
@@ -67,15 +68,17 @@ export type ValuesOf<All> = { [Name in keyof All]: Kept<All[Name]> };
 type ColumnOf<C> = C extends { value?: [infer Value] } ? Value : never;
 type Columns<E> = Omit<typeof commonColumns, E extends { key: string } ? 'id' : never> &
   (E extends { row: infer Row } ? Row : unknown) &
-  (E extends { versioned: true } ? { version: { value?: [number] } } : unknown);
+  (E extends { versioned: true } ? typeof versionColumn : unknown);
 type Secrets<All> = { [Name in keyof All]: All[Name] extends { secret: true } ? Name : never }[keyof All] & string;
 
+type OwnerOf<E> = E extends { within: { column: infer Name extends string } } ? Record<Camel<Name>, string> : unknown;
 /** The values of the members in the service. */
-export type MembersOf<E> = E extends { members: infer All }
-  ? { [Name in Exclude<keyof All & string, Secrets<All>> as Camel<Name>]: Kept<All[Name]> } & {
-      [Name in Secrets<All> as Camel<`${Name}_encrypted`>]: Buffer | undefined;
-    } & { [Name in Secrets<All> as Camel<`${Name}_since`>]: Date | undefined }
-  : never;
+export type MembersOf<E> = OwnerOf<E> &
+  (E extends { members: infer All }
+    ? { [Name in Exclude<keyof All & string, Secrets<All>> as Camel<Name>]: Kept<All[Name]> } & {
+        [Name in Secrets<All> as Camel<`${Name}_encrypted`>]: Buffer | undefined;
+      } & { [Name in Secrets<All> as Camel<`${Name}_since`>]: Date | undefined }
+    : never);
 /** A change, as a request gives it: a member that is not given stays, and null removes a member without a default. */
 export type ChangeOf<All> = {
   [Name in keyof All]?:
@@ -99,6 +102,8 @@ export interface Entity {
   find?: string;
   /** The member that identifies one; without it one has an id, and lists have pages. With it the API shows no column of the row. */
   key?: string;
+  /** The noun below which it lives, and the column that names it: the key is unique there. The parameter of its path is its own. */
+  within?: { table: string; param: string; named: string; column: string };
   /** The order of the list, if it is not that of the key, and the most that there can be. */
   sorted?: string;
   most?: number;
@@ -116,7 +121,7 @@ export interface Entity {
   order?: readonly string[];
   members: Members;
   /** The columns that no administrator sets, beside `id` and `created_at`. */
-  row?: Record<string, { answer: z.ZodType }>;
+  row?: Record<string, Column>;
 }
 
 export const entity = <const E extends Entity>(declaration: E): E => declaration;
@@ -147,8 +152,9 @@ export const storedOf = (name: string, { secret, column = name, fixed, json }: M
     : [{ column, name: camel(name), fixed, json }];
 
 /** The columns that no administrator sets. */
-export const rowOf = ({ row, key, versioned }: Entity): string[] => [
+export const rowOf = ({ row, key, versioned, within }: Entity): string[] => [
   ...(key === undefined ? ['id'] : []),
+  ...(within ? [within.column] : []),
   ...Object.keys(row ?? {}),
   ...(versioned ? ['version'] : []),
   'created_at',
@@ -159,6 +165,13 @@ export const columnsOf = (of: Entity): Stored[] => [
   ...membersOf(of).flatMap(([name, declared]) => storedOf(name, declared)),
   ...rowOf(of).map((column) => ({ column, name: camel(column) })),
 ];
+
+/** The columns of the row that answers show: without a key all, with one those that are computed. */
+const shownRow = (of: Entity) => (of.key === undefined ? rowOf(of) : Object.keys(computedIn(of)));
+
+/** The SQL of the columns that the table does not have. */
+export const computedIn = ({ row = {} }: Entity): Record<string, string> =>
+  Object.fromEntries(Object.entries(row).flatMap(([name, { computed }]) => (computed ? [[name, computed]] : [])));
 
 /** What identifies one. */
 export const keyOf = ({ key = 'id' }: Entity, one: object): string =>
@@ -196,7 +209,7 @@ const shownSecret = z.strictObject({ set: z.boolean(), since: z.iso.datetime().o
 
 /** The schema of an answer: a member without a default may be absent. */
 export const answerOf = (of: Entity): z.ZodObject => {
-  const own = { ...of.row, ...(of.versioned && { version: column<number>(z.int()) }), ...commonColumns };
+  const own: Record<string, Column> = { ...of.row, ...(of.versioned && versionColumn), ...commonColumns };
   return z.strictObject({
     ...Object.fromEntries(
       membersOf(of).map(([name, { says, rule, required, start, secret }]) => [
@@ -204,13 +217,17 @@ export const answerOf = (of: Entity): z.ZodObject => {
         (secret ? shownSecret : required || start !== undefined ? rule : rule.optional()).describe(says),
       ]),
     ),
-    ...(of.key === undefined && Object.fromEntries(Object.entries(own).map(([name, { answer }]) => [name, answer]))),
+    ...Object.fromEntries(
+      Object.entries(own).flatMap(([name, { answer }]) => (shownRow(of).includes(name) ? [[name, answer]] : [])),
+    ),
   });
 };
 
-/** The values of the members before a new entity has any. */
-export const starts = (of: Entity): Record<string, unknown> =>
-  Object.fromEntries(membersOf(of).map(([name, { start }]) => [camel(name), start]));
+/** The values of the members before a new entity has any. @param owner the one below which it lives, if there is any */
+export const starts = (of: Entity, owner?: string): Record<string, unknown> => ({
+  ...Object.fromEntries(membersOf(of).map(([name, { start }]) => [camel(name), start])),
+  ...(of.within && { [camel(of.within.column)]: owner }),
+});
 
 /** The values of the members after a change. @param seal encrypts the value of a secret for its column */
 export function changed<Values extends object>(
@@ -239,9 +256,7 @@ export function view(of: Entity, one: object): Record<string, unknown> {
   return {
     ...(of.key === undefined && { id: values['id'] }),
     ...viewOf(of.members, one),
-    ...Object.fromEntries(
-      (of.key === undefined ? rowOf(of).slice(1) : []).map((name) => [name, plain(values[camel(name)])]),
-    ),
+    ...Object.fromEntries(shownRow(of).map((name) => [name, plain(values[camel(name)])])),
   };
 }
 

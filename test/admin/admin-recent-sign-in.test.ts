@@ -65,6 +65,7 @@ test('every admin route that writes needs a recent sign-in, except those that on
     'PATCH /admin/api/appearance',
     'PATCH /admin/api/attributes/:attribute',
     'PATCH /admin/api/clients/:id',
+    'PATCH /admin/api/clients/:id/roles/:role',
     'PATCH /admin/api/connections/:id',
     'PATCH /admin/api/groups/:name',
     'PATCH /admin/api/resources/:resource',

@@ -58,7 +58,7 @@ describe('a text that names two users is a fault of its field', () => {
       const page = await send({ act, role: 'editor', user: one.sub });
       expect([page.status, fieldOf(page, 'user', one.sub)], act).toEqual([400, marked]);
     }
-    expect((await service.store.clientRoles.list(clientId))[0]!.users).toBe(0);
+    expect((await service.store.clientRoles.list(undefined, clientId))[0]!.users).toBe(0);
   });
 
   test('where members are added to a group, beside the other lines (security R153)', async () => {

@@ -325,6 +325,7 @@ describe('the answers of real requests', () => {
     await check('POST', roles, '/clients/{id}/roles', { name: 'admin', description: 'All' });
     await check('POST', `${roles}/admin/give`, '/clients/{id}/roles/{role}/give', { users: [user.sub] });
     await check('GET', roles, '/clients/{id}/roles');
+    await check('PATCH', `${roles}/admin`, '/clients/{id}/roles/{role}', { description: 'Nothing' });
     await check('POST', `${roles}/admin/take`, '/clients/{id}/roles/{role}/take', { users: [user.sub] });
     await check('DELETE', `${roles}/admin`, '/clients/{id}/roles/{role}');
     const claim_rules = [{ claim: 'g', from: 'groups', as: 'joined', into: ['userinfo'] }];

@@ -5,6 +5,7 @@ import {
   answerOf,
   column,
   columnsOf as declaredColumns,
+  computedIn,
   type Entity,
   member,
   membersOf,
@@ -39,10 +40,12 @@ function differences(of: Entity, columns: readonly Column[]): string[] {
   const found: string[] = [];
   const answers: Record<string, z.ZodType> = {
     version: z.int(),
+    ...(of.within && { [of.within.column]: z.string() }),
     ...Object.fromEntries(Object.entries(of.row ?? {}).map(([name, { answer }]) => [name, answer])),
     ...(answerOf(of).shape as Record<string, z.ZodType>),
   };
-  const names = new Set(declaredColumns(of).map(({ column: name }) => name));
+  const computed = Object.keys(computedIn(of));
+  const names = new Set(declaredColumns(of).flatMap(({ column: name }) => (computed.includes(name) ? [] : [name])));
   for (const { name } of columns) if (!names.has(name)) found.push(`${of.table}.${name} is not declared`);
   const members = new Map(
     membersOf(of).flatMap(([name, declared]) =>

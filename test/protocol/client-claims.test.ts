@@ -129,11 +129,15 @@ describe('roles', () => {
     expect(await roles()).toBeUndefined();
   });
 
-  test('commands list, define, give, take and delete roles, and each change is an event (federation 7)', async () => {
+  test('commands list, define, change, give, take and delete roles, and each change is an event (federation 7)', async () => {
     const run = (...args: string[]) => runCommand(service, args);
     expect((await run('role', 'create', other.clientId, 'auditor', '--description', 'Reads')).code).toBe(0);
     expect((await run('role', 'give', other.clientId, 'auditor', '--group', 'crew', '--member', 'ada')).code).toBe(0);
     expect((await run('role', 'list', other.clientId)).stdout).toMatch(/auditor +crew +1/);
+    expect((await run('role', 'change', other.clientId, 'auditor', '--description', 'Writes')).code).toBe(0);
+    expect((await run('role', 'list', other.clientId)).stdout).toContain('Writes');
+    expect((await run('role', 'list', one.clientId)).stdout).not.toContain('auditor');
+    expect((await run('role', 'list', 'nobody')).code).not.toBe(0);
     expect((await run('role', 'give', other.clientId, 'auditor', '--group', 'nowhere')).code).not.toBe(0);
     expect((await run('role', 'take', other.clientId, 'auditor', '--group', 'crew')).code).toBe(0);
     expect((await run('role', 'delete', other.clientId, 'auditor')).code).toBe(0);
@@ -141,7 +145,13 @@ describe('roles', () => {
       `SELECT type FROM audit_events WHERE client_id = $1 AND detail ->> 'role' = 'auditor' ORDER BY id`,
       [other.clientId],
     );
-    expect(events.map(({ type }) => type)).toEqual(['role.created', 'role.given', 'role.taken', 'role.deleted']);
+    expect(events.map(({ type }) => type)).toEqual([
+      'role.created',
+      'role.given',
+      'role.changed',
+      'role.taken',
+      'role.deleted',
+    ]);
   });
 });
 
@@ -302,7 +312,7 @@ describe('the console', () => {
     for (const text of ['editor', 'crew', 'ada']) expect(given.body).toContain(text);
     expect((await act({ act: 'role-give', role: 'editor', user: 'nobody' })).status).toBe(400);
     await act({ act: 'role-take', role: 'editor', group: 'crew' });
-    expect(await service.store.clientRoles.list(client.clientId)).toMatchObject([{ groups: [], users: 1 }]);
+    expect(await service.store.clientRoles.list(undefined, client.clientId)).toMatchObject([{ groups: [], users: 1 }]);
     const fields = { act: 'rule-add', claim: 'dept', from: 'department', map: 'Harbour=H-1', into_userinfo: 'true' };
     const added = await act(fields);
     expect(added.body).toContain('dept ← department');

@@ -9,6 +9,7 @@ import { settingAnswers, settingParts } from '../../entities/client-settings.ts'
 import { answerOf, newShape } from '../../entities/entity.ts';
 import { groups } from '../../entities/groups.ts';
 import { resources } from '../../entities/resources.ts';
+import { roles } from '../../entities/roles.ts';
 import { scopes } from '../../entities/scopes.ts';
 import { errorCodes } from '../../oauth/errors.ts';
 import { auditEventTypes } from '../../repositories/audit/audit-events.ts';
@@ -102,12 +103,7 @@ const attribute = newShape(attributes)
   .required({ label: true, person: true, unique: true })
   .extend({ choices: z.array(z.string()).optional(), max: z.int().optional() });
 const scope = newShape(scopes);
-const role = z.object({
-  name: z.string(),
-  description: z.string(),
-  groups: z.array(z.string()).describe('The groups whose members have the role.'),
-  users: z.int().describe('How many users have it by themselves.'),
-});
+const role = answerOf(roles);
 const resource = answerOf(resources);
 const connection = z
   .object(newShape(connections).omit({ secret: true }).shape)

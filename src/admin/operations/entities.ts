@@ -17,7 +17,7 @@ import { text } from '../../oauth/text.ts';
 import type { entityRepository } from '../../repositories/entities.ts';
 import type { AnswerName } from './answers.ts';
 import { operation, type OperationContext } from './operation.ts';
-import { facts, table } from './text-table.ts';
+import { facts, table as textTable } from './text-table.ts';
 
 type Act = 'list' | 'create' | 'show' | 'change' | 'delete';
 
@@ -45,11 +45,14 @@ export interface EntityOperations<E extends Entity> {
 
 export function entityOperations<E extends Entity>(of: E, how: EntityOperations<E>) {
   type One = EntityOf<E>;
-  const { table: tag, one: noun, permission } = of;
+  const { table, one: noun, permission, within } = of;
+  const tag = within ? `${noun}s` : table;
   const isPaged = of.key === undefined;
-  const path = `/admin/api/${tag}`;
-  const params = z.object({ [noun]: text(how.most ?? 2000).describe(how.named) });
+  const path = `/admin/api/${within ? `${within.table}/:${within.param}/` : ''}${tag}`;
+  const owner = within && z.object({ [within.param]: text(255).describe(within.named) });
+  const params = z.object({ ...owner?.shape, [noun]: text(how.most ?? 2000).describe(how.named) });
   const nameIn = (given: Record<string, unknown>) => String(given[noun]);
+  const ownersIn = (given: Record<string, unknown>) => (within ? [String(given[within.param])] : []);
   const shown = (one: One) => ({ ...view(of, one), ...how.answer?.(one) });
   const [first] = Object.keys(of.members) as [string];
   const optionsOf = (isNew: boolean) =>
@@ -61,8 +64,8 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     ]) as Record<string, string>;
   const prepare = how.prepare && { prepare: how.prepare };
 
-  async function find(context: OperationContext, name: string): Promise<One> {
-    const found = name.includes('\0') ? undefined : await how.repository(context).find(name);
+  async function find(context: OperationContext, name: string, ...owners: string[]): Promise<One> {
+    const found = name.includes('\0') ? undefined : await how.repository(context).find(name, ...owners);
     if (!found) throw notFound(`there is no such ${noun}`);
     return found;
   }
@@ -73,10 +76,12 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     path,
     tag,
     summary: how.says.list,
+    ...(owner && { params: owner }),
     ...(isPaged && { input: () => pageShape }),
     answer: how.answers.page,
-    async handler(context, { input: { limit, cursor } }) {
-      const all = await how.repository(context).list(isPaged ? { limit, after: readCursor(cursor) } : undefined);
+    async handler(context, { params: given, input: { limit, cursor } }) {
+      const page = isPaged ? { limit, after: readCursor(cursor) } : undefined;
+      const all = await how.repository(context).list(page, ...ownersIn(given));
       return { limit, all };
     },
     view: ({ limit, all }) =>
@@ -86,7 +91,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     command: {
       name: `${noun} list`,
       text: ({ all }) =>
-        table(
+        textTable(
           Object.keys(how.columns),
           all.map((one) => Object.values(how.columns).map((cell) => cell(one))),
         ),
@@ -99,12 +104,13 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     path,
     tag,
     summary: how.says.create,
+    ...(owner && { params: owner }),
     input: () => newShape(of),
     status: 201,
     answer: how.answers.one,
-    async handler(context, { input, actor }) {
+    async handler(context, { params: given, input, actor }) {
       how.before?.(context, input);
-      return how.administration(context).create(actor, input);
+      return how.administration(context).create(actor, input, ...ownersIn(given));
     },
     view: shown,
     command: {
@@ -123,7 +129,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     summary: how.says.show ?? '',
     params,
     answer: how.answers.one,
-    handler: (context, call) => find(context, nameIn(call.params)),
+    handler: (context, call) => find(context, nameIn(call.params), ...ownersIn(call.params)),
     view: shown,
     command: { name: `${noun} show`, text: (one) => facts(shown(one)) },
   });
@@ -136,11 +142,12 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     params,
     input: () => changeShape(of),
     answer: how.answers.one,
-    handler: (context, call) => how.administration(context).change(call.actor, nameIn(call.params), call.input),
+    handler: (context, { actor, params: given, input }) =>
+      how.administration(context).change(actor, nameIn(given), input, ...ownersIn(given)),
     view: shown,
     ...(how.says.show === undefined && {
       async shown(context: OperationContext, given: Record<string, unknown>) {
-        const found = await how.repository(context).find(nameIn(given));
+        const found = await how.repository(context).find(nameIn(given), ...ownersIn(given));
         return found && shown(found);
       },
     }),
@@ -153,7 +160,8 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     tag,
     summary: how.says.delete,
     params,
-    handler: (context, call) => how.administration(context).remove(call.actor, nameIn(call.params)),
+    handler: (context, { actor, params: given }) =>
+      how.administration(context).remove(actor, nameIn(given), ...ownersIn(given)),
     command: { name: `${noun} delete`, text: how.done.delete, json: (one) => ({ [noun]: shown(one)[first] }) },
   });
   const all = [list, create, ...(how.says.show === undefined ? [] : [show]), change, remove];

@@ -12,7 +12,7 @@ import { appearanceChanges } from './appearance.ts';
 import { attributeAdministration } from './attributes.ts';
 import { confirmationChanges } from './confirmations.ts';
 import { directoryImportChanges } from './directory-imports.ts';
-import { claimChanges } from './claims.ts';
+import { claimChanges, roleAdministration } from './claims.ts';
 import { groupChanges } from './groups.ts';
 import { resourceAdministration } from './resources.ts';
 import { scopeAdministration } from './scopes.ts';
@@ -111,6 +111,7 @@ export function createAdministration(store: Store) {
     ...groupChanges(store),
     attributes: attributeAdministration(store),
     resources: resourceAdministration(store),
+    roles: roleAdministration(store),
     scopes: scopeAdministration(store),
     ...confirmationChanges(store),
     ...directoryImportChanges(store),

@@ -11,12 +11,13 @@ import {
   starts,
   view,
 } from '../../entities/entity.ts';
-import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import { conflict, notFound } from '../../oauth/errors.ts';
 import { type Refusal, refusal } from '../../oauth/refusals.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { differing, type entityRepository } from '../../repositories/entities.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
+import { requireNamed } from './named-entities.ts';
 
 type Act = 'created' | 'changed' | 'deleted';
 
@@ -60,22 +61,10 @@ export function entityAdministration<E extends Entity>(
     const type = `${of.one}.${act}` as AuditEvent['type'];
     await auditEvents.insert({ ...by, ...facts, type, outcome: 'success', detail: { ...detail, ...further } });
   }
-  async function locked(repositories: Repositories, name: string): Promise<One> {
-    const found = name.includes('\0') ? undefined : await repository(repositories).lock(name);
+  async function locked(repositories: Repositories, name: string, owners: string[]): Promise<One> {
+    const found = name.includes('\0') ? undefined : await repository(repositories).lock(name, ...owners);
     if (!found) throw notFound(`there is no such ${of.one}`);
     return found;
-  }
-  async function requireNamed(repositories: Repositories, after: object, members: readonly string[]): Promise<void> {
-    for (const name of members) {
-      const { refers } = of.members[name]!;
-      if (refers === undefined) continue;
-      for (const each of [view(of, after)[name] ?? []].flat() as string[]) {
-        // a noun that is no entity has a repository of the store, which lies above the declaration
-        const { references, [refers as 'clients']: others } = repositories;
-        if (!((await references.keep(refers, each)) ?? (await others.find(each))))
-          throw invalidRequest(refusal('unknown', name));
-      }
-    }
   }
   /** The old and the new values of what moves the service's trust, for the event: no secret is one of them. */
   const trusted = (before: One, after: One, members: readonly string[]) =>
@@ -91,15 +80,16 @@ export function entityAdministration<E extends Entity>(
     );
 
   return {
-    /** @throws OAuthError conflict */
-    create: (by: Actor, input: Input): Promise<One> =>
+    /** @param owners the one below which it lives, if there is any @throws OAuthError conflict */
+    create: (by: Actor, input: Input, ...owners: string[]): Promise<One> =>
       store.transaction(async (repositories) => {
         const id = randomUUID();
         // the compiler cannot follow the members of a generic declaration
-        const wanted = { ...changed(of, starts(of), input, seal(id)), id } as unknown as MembersOf<E> & object;
+        const wanted = { ...changed(of, starts(of, ...owners), input, seal(id)), id } as unknown as MembersOf<E> &
+          object;
         const members = Object.keys(of.members);
-        if (await repository(repositories).isFull()) throw conflict(rules.full ?? rules.taken);
-        await requireNamed(repositories, wanted, members);
+        if (await repository(repositories).isFull(wanted)) throw conflict(rules.full ?? rules.taken);
+        await requireNamed(repositories, of, wanted, members);
         await rules.check?.(repositories, wanted, members, true);
         const made = await repository(repositories).insert(wanted);
         if (!made) throw conflict(rules.taken);
@@ -108,15 +98,15 @@ export function entityAdministration<E extends Entity>(
         return made;
       }),
     /** @param name anything that names one @throws OAuthError not_found, or conflict if the change names an older version */
-    change: (by: Actor, name: string, { version, ...change }: Input): Promise<One> =>
+    change: (by: Actor, name: string, { version, ...change }: Input, ...owners: string[]): Promise<One> =>
       store.transaction(async (repositories) => {
-        const before = await locked(repositories, name);
+        const before = await locked(repositories, name, owners);
         if (version !== undefined && version !== (before as { version?: number }).version)
           throw conflict(refusal('entity.version', 'version'));
         const after = changed(of, before, change, seal(keyOf(of, before)));
         const members = differing(of, before, after);
         if (members.length === 0) return before;
-        await requireNamed(repositories, after, members);
+        await requireNamed(repositories, of, after, members);
         await rules.check?.(repositories, after, members, false);
         const made = (await repository(repositories).update(after))!;
         await rules.stored?.(repositories, made, members);
@@ -124,9 +114,9 @@ export function entityAdministration<E extends Entity>(
         return made;
       }),
     /** @param which anything that names one @throws OAuthError not_found, or conflict if another one names it */
-    remove: (by: Actor, which: string): Promise<One> =>
+    remove: (by: Actor, which: string, ...owners: string[]): Promise<One> =>
       store.transaction(async (repositories) => {
-        const found = await locked(repositories, which);
+        const found = await locked(repositories, which, owners);
         const name = await repositories.references.namedBy(of.table, keyOf(of, found));
         if (name !== undefined) throw conflict(refusal('entity.named', of.one, { name }));
         await rules.removing?.(repositories, found);

@@ -38,7 +38,7 @@ export function createAdditionsReader({ store, secretBox, connectionKinds }: Add
   async function readRoles({ roles: given = {} }: UserRecord): Promise<UserAdditions['roles'] | RecordProblem> {
     for (const [clientId, names] of Object.entries(given)) {
       if (!roles.has(clientId)) {
-        const listed = await withNewDeadline(() => store.clientRoles.list(clientId));
+        const listed = await withNewDeadline(() => store.clientRoles.list(undefined, clientId));
         roles.set(clientId, new Set(listed.map(({ name }) => name)));
       }
       if (names.some((name) => !roles.get(clientId)!.has(name))) return { column: 'roles', reason: 'role' };

@@ -51,6 +51,7 @@ export const auditEventTypes = [
   'scope.changed',
   'scope.deleted',
   'role.created',
+  'role.changed',
   'role.deleted',
   'role.given',
   'role.taken',

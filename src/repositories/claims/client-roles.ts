@@ -1,15 +1,8 @@
-// Reads and writes the roles of clients, and the groups and users that have them.
+// Reads and writes who has the roles of clients, beside what every entity reads and writes.
 import { type Sql, statement } from '../../database/database.ts';
+import { roles } from '../../entities/roles.ts';
 import type { Subject } from '../../rules/claims/claims.ts';
-
-export interface ClientRole {
-  name: string;
-  description: string;
-  /** The groups whose members have the role. */
-  groups: string[];
-  /** The number of users to whom the role is given directly. */
-  users: number;
-}
+import { entityRepository, entityTable } from '../entities.ts';
 
 export interface RoleHolder {
   sub: string;
@@ -17,31 +10,10 @@ export interface RoleHolder {
 }
 
 const ofUser = statement('client_roles.of_user', 'SELECT user_roles($1, $2, $3) AS roles');
-const list = statement(
-  'client_roles.list',
-  `SELECT r.name, r.description,
-          ARRAY(SELECT h.group_name FROM client_role_holders h WHERE h.client_id = r.client_id AND h.role = r.name AND h.group_name IS NOT NULL
-                 ORDER BY 1) AS groups,
-          (SELECT count(*)::int FROM client_role_holders h WHERE h.client_id = r.client_id AND h.role = r.name AND h.sub IS NOT NULL) AS users
-     FROM client_roles r WHERE r.client_id = $1 ORDER BY r.name`,
-);
 const holders = statement(
   'client_roles.holders',
   `SELECT u.sub, u.username FROM client_role_holders h JOIN users u USING (sub)
     WHERE h.client_id = $1 AND h.role = $2 ORDER BY login_key(u.username) COLLATE "C", u.sub LIMIT $3`,
-);
-const insert = statement(
-  'client_roles.insert',
-  `INSERT INTO client_roles (client_id, name, description)
-   SELECT $1, $2, $3 WHERE (SELECT count(*) FROM client_roles WHERE client_id = $1) < $4 ON CONFLICT DO NOTHING RETURNING name`,
-);
-const update = statement(
-  'client_roles.update',
-  'UPDATE client_roles SET description = $3 WHERE client_id = $1 AND name = $2 RETURNING name',
-);
-const remove = statement(
-  'client_roles.delete',
-  'DELETE FROM client_roles WHERE client_id = $1 AND name = $2 RETURNING name',
 );
 const give = statement(
   'client_roles.give',
@@ -60,26 +32,18 @@ const take = statement(
   `DELETE FROM client_role_holders WHERE client_id = $1 AND role = $2 AND (group_name = ANY ($3) OR sub = ANY ($4)) RETURNING role`,
 );
 
+const table = entityTable(roles);
+
 export function clientRolesRepository(sql: Sql) {
   return {
+    ...entityRepository(table, sql),
     /** The roles of a user at a client, given to the user directly or to the user's groups. */
     async ofUser({ sub, groups }: Pick<Subject, 'sub' | 'groups'>, clientId: string): Promise<string[]> {
       return (await sql.query<{ roles: string[] | null }>(ofUser, [sub, groups, clientId]))[0]?.roles ?? [];
     },
-    list: (clientId: string): Promise<ClientRole[]> => sql.query<ClientRole>(list, [clientId]),
     /** The users to whom the role is given directly. */
     holders: (clientId: string, role: string, limit: number): Promise<RoleHolder[]> =>
       sql.query<RoleHolder>(holders, [clientId, role, limit]),
-    /** Inserts a role. False if the client has a role of this name, or has `most` roles already. */
-    async insert(clientId: string, name: string, description: string, most: number): Promise<boolean> {
-      return (await sql.query(insert, [clientId, name, description, most])).length > 0;
-    },
-    async update(clientId: string, name: string, description: string): Promise<boolean> {
-      return (await sql.query(update, [clientId, name, description])).length > 0;
-    },
-    async delete(clientId: string, name: string): Promise<boolean> {
-      return (await sql.query(remove, [clientId, name])).length > 0;
-    },
     /** Gives an existing role. Unknown groups and users are left out. @returns the number of groups and users that did not have it before */
     async give(clientId: string, role: string, groups: readonly string[], subs: readonly string[]): Promise<number> {
       return (await sql.query(give, [clientId, role, groups, subs])).length;

@@ -1,4 +1,4 @@
-// Holds the rules for the claims that scopes release, and for the roles of clients. The admin API, the console and the command line use them.
+// Holds the rules for the claims that scopes release, and for the users and groups that have a role of a client. The admin API, the console and the command line use them.
 import { z } from 'zod';
 import { groupName } from '../users/administration.ts';
 import { supportedClaims } from '../../oauth/claim-names.ts';
@@ -6,9 +6,6 @@ import { mayMakeClaim } from './reserved-claims.ts';
 import { rule } from '../../oauth/refusals.ts';
 import { isScope, isServiceScope } from '../../oauth/scope.ts';
 import { text } from '../../oauth/text.ts';
-
-/** The most roles of a client. */
-export const maxRoles = 200;
 
 /** Whether a scope may release the claim: a standard claim other than `sub`, or a claim whose name an attribute can have. */
 export const isReleasable = (claim: string): boolean =>
@@ -19,19 +16,6 @@ export const scopeWord = z
   .string(rule('string'))
   .refine((value) => value.length <= 100 && !value.includes(' ') && isScope(value), rule('scope-value'))
   .refine((value) => !isServiceScope(value), rule('service-scope'));
-
-/** The name of a role. It has no comma, since commas separate roles in some tables and claims. */
-const roleName = z
-  .string(rule('string'))
-  .trim()
-  .refine(
-    (name) => name !== '' && [...name].length <= 100 && name.isWellFormed() && !/[\p{Cc},]/u.test(name),
-    rule('role-name'),
-  )
-  .refine((name) => name !== '.' && name !== '..', rule('dots'));
-const description = text(1000).optional().describe('What the role allows.');
-
-export const newRoleShape = z.strictObject({ name: roleName, description });
 
 const users = z
   .array(text(320))

@@ -9,7 +9,7 @@ import { text } from '../../../oauth/text.ts';
 import type { ConsoleClaimsPages } from '../../../pages/views/console-claims.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
-import { createRole, deleteRole, giveRole, takeRole } from '../../operations/claims.ts';
+import { giveRole, roleActs, takeRole } from '../../operations/claims.ts';
 import { changeClient, showClient } from '../../operations/clients.ts';
 import { changeMetadata, claimsOfUser, clientClaims, isClaimScope } from '../../operations/pages/clients.ts';
 import { type Refusal, refusal } from '../../../oauth/refusals.ts';
@@ -65,9 +65,9 @@ export async function clientClaimsRoutes(app: FastifyInstance, { console }: Clai
     };
     switch (typed['act']) {
       case 'role-add':
-        return outcome(await admin.perform(createRole, { id }, { name: typed['name'] ?? '' }));
+        return outcome(await admin.perform(roleActs.create, { id }, { name: typed['name'] ?? '' }));
       case 'role-delete':
-        return outcome(await admin.perform(deleteRole, { id, role }));
+        return outcome(await admin.perform(roleActs.remove, { id, role }));
       case 'role-give':
         return outcome(await admin.perform(giveRole, { id, role }, members));
       case 'role-take':

@@ -70,7 +70,7 @@ export const usableResources = pageOperation('clients', 'read', ({ store }, uris
 /** What the page of a client's claims shows and offers. */
 export const clientClaims = pageOperation('clients', 'read', async ({ store }, id: string) => {
   const [roles, scopes, attributes, groups] = await Promise.all([
-    store.clientRoles.list(id),
+    store.clientRoles.list(undefined, id),
     store.scopes.list(),
     store.attributes.list(),
     store.groups.list({ limit: maxOffered }),
