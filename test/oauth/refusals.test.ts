@@ -179,16 +179,28 @@ test('the tables above contain every refusal of client metadata (pages, forms)',
   );
 });
 
-test('the console has a sentence for each refusal that is no broken rule of one member, and for no other code (pages, forms)', () => {
+test('the console has a sentence for each refusal but those of fields that have one for every fault, and for no other code (pages, forms)', () => {
   const codes = Object.keys(translation('en'))
     .filter((key) => key.startsWith('console.refused.'))
     .map((key) => key.slice('console.refused.'.length));
   const hasSentence = (code: string) => codes.includes(code) || codes.includes(code.split('.', 1)[0]!);
-  // the page of a directory shows the state of its imports, and no form can cause the others
+  // the page of a directory shows the state of its imports, the console makes the id of a client, and no form can cause the others
   const never = ['import-off', 'import-not-held', 'import-changed', 'settings', 'preset', 'kind'];
   expect(refusalCodes.filter((code) => namesItsSubject(code) && !hasSentence(code)).sort()).toEqual(
-    never.map((code) => `connection.${code}`).sort(),
+    [...never.map((code) => `connection.${code}`), 'client.taken'].sort(),
   );
+  // the field that breaks such a rule has one sentence for every fault (NOUN.MEMBER.refused), or no form can break it
+  const ofFields = `
+    attribute.choice attribute.date attribute.large attribute.long attribute.many attribute.text attribute.type attribute.unknown
+    boolean claim-target claims-known client-id client-secret color contrast decision event-id image image-size invited ip-address
+    language made-here most-groups one-of only page-size positive product-name read-only reference refusal-reason resource-uri
+    role-name scope-twice standard-claims status string strings sub support-url token-claim too-short whole-number whole-seconds
+  `;
+  const hasOwn = (code: string) => Object.keys(translation('en')).some((key) => key.endsWith(`.refused.${code}`));
+  expect(
+    refusalCodes.filter((code) => !namesItsSubject(code) && !hasSentence(code) && !hasOwn(code)).sort(),
+    'a refusal needs words in *.refusals.json',
+  ).toEqual(ofFields.trim().split(/\s+/));
   const known = new Set(refusalCodes.flatMap((code) => [code, code.split('.', 1)[0]!]));
   expect(codes.filter((code) => !known.has(code))).toEqual([]);
 });
