@@ -1,6 +1,7 @@
 // Locks a user out by guessing: the user still signs in from a known browser, and the attacker does not.
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { databaseLimits } from '../../src/database/deadline.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { type Page, UserAgent } from '../helpers/user-agent.ts';
 import { attack } from './attack.ts';
@@ -70,7 +71,10 @@ test('when the database hangs, all attempts that wait for one another are refuse
   await guess('a wrong password', { network: 700 });
   const other = new pg.Client(service.database.connection);
   await other.connect();
+  const { deadline } = databaseLimits;
   try {
+    // the deadline of the service, which other tests extend
+    databaseLimits.deadline = 2_500;
     await other.query('BEGIN');
     await other.query('SELECT FROM sign_in_failures WHERE sub = $1 FOR UPDATE', [user.sub]);
     const before = service.statements.length;
@@ -80,6 +84,7 @@ test('when the database hangs, all attempts that wait for one another are refuse
     const asked = service.statements.slice(before).filter((name) => name === 'sign_in_failures.reserve');
     expect(asked).toHaveLength(1);
   } finally {
+    databaseLimits.deadline = deadline;
     await other.end();
   }
 });

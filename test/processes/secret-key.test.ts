@@ -11,6 +11,7 @@ import { createSecretBox } from '../../src/crypto/secret-box.ts';
 import { parseSecretKey } from '../../src/crypto/secret-key.ts';
 import { randomSecret } from '../../src/crypto/secrets.ts';
 import { type Authenticator, setUpAuthenticator } from '../helpers/authenticator.ts';
+import { runCommand as runHere } from '../helpers/command-line.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 import { call, eventually } from '../helpers/grants.ts';
 import { LogoutReceiver } from '../helpers/logout-receiver.ts';
@@ -77,6 +78,18 @@ afterEach(async () => {
   await database.drop();
 });
 
+/** Runs a command in this process, as most tests do, and returns what it printed as JSON. */
+async function commandHere(
+  secretKey: string,
+  args: string[],
+  environment: Record<string, string> = {},
+): Promise<Record<string, unknown>> {
+  const place = { issuer: 'http://localhost:3000', database, secretKey };
+  const { code, stdout, stderr } = await runHere(place, [...args, '--json'], { stdin: password, environment });
+  if (code !== 0) throw new Error(`the command ${args.join(' ')} failed: ${stderr}`);
+  return JSON.parse(stdout) as Record<string, unknown>;
+}
+
 test('an operator replaces a key of SECRET_KEY while two instances serve, and no request fails at any step (decisions section 8, security R29, R111)', async () => {
   const port = await freePort();
   await new Promise<void>((resolve) => balancer.server.listen(port, 'localhost', resolve));
@@ -100,11 +113,10 @@ test('an operator replaces a key of SECRET_KEY while two instances serve, and no
     balancer.up.push(ports[index]!);
     return server;
   };
-  const command = (secretKey: string, args: string[], input?: string) => runCommand(args, settings(secretKey), input);
   const instances: ServerProcess[] = await Promise.all([start(0, oldKey), start(1, oldKey)]);
 
   // its secret signs its ID Tokens and Logout Tokens, its shared secret ends its session: both are stored encrypted
-  const created = await command(oldKey, ['registration-token', 'create']);
+  const created = await commandHere(oldKey, ['registration-token', 'create'], { BASE_URL: issuer });
   const token = created['initial_access_token'] as string;
   const { body: client } = await call(`${issuer}/register`, {
     token,
@@ -124,7 +136,7 @@ test('an operator replaces a key of SECRET_KEY while two instances serve, and no
 
   // an authenticator, whose key is stored encrypted
   const ada = { username: 'ada', password, email: 'ada@example.com' };
-  await command(oldKey, ['user', 'create', '--username', 'ada', '--email', ada.email, '--password-stdin'], password);
+  await commandHere(oldKey, ['user', 'create', '--username', 'ada', '--email', ada.email, '--password-stdin']);
   await database.sql('UPDATE users SET email_verified = true WHERE username = $1', [ada.username]);
   const first = new UserAgent({ issuer });
   await first.signIn(ada);
@@ -220,7 +232,7 @@ test('an operator replaces a key of SECRET_KEY while two instances serve, and no
     const review = await steady.get(`/admin/registration?verification_code=${code}`);
     if (keys.includes(oldKey)) expect(review.body).toContain('Deferred');
   }
-  const reencrypt = (...keys: string[]) => command(keys.join(','), ['secret-key', 'reencrypt']);
+  const reencrypt = (...keys: string[]) => commandHere(keys.join(','), ['secret-key', 'reencrypt']);
 
   await runEnds();
   await restart(0, oldKey, newKey);
@@ -303,8 +315,8 @@ test('the file in DATA_DIR holds a list of keys as SECRET_KEY does (decisions se
 test('a re-encryption that is killed in the middle is completed by the next one (decisions section 8, security R29)', async () => {
   const [oldKey, newKey] = [randomSecret(), randomSecret()];
   const settings = (secretKey: string) => ({ DATABASE_URL: database.url, SECRET_KEY: secretKey });
-  await runCommand(['user', 'create', '--username', 'ada', '--password-stdin'], settings(oldKey), password);
-  await runCommand(['keys', 'list'], settings(oldKey));
+  await commandHere(oldKey, ['user', 'create', '--username', 'ada', '--password-stdin']);
+  await commandHere(oldKey, ['keys', 'list']);
   const count = 2_000;
   const names = Array.from({ length: count }, (_, index) => `authenticator ${index}`);
   const open = (key: string) => createSecretBox([parseSecretKey(key)]);
@@ -349,12 +361,12 @@ test('a re-encryption that is killed in the middle is completed by the next one 
   expect(rest).toBeGreaterThan(0);
   expect(rest).toBeLessThan(count);
 
-  expect(await runCommand(['secret-key', 'reencrypt'], settings(list))).toMatchObject({ values: rest });
+  expect(await commandHere(list, ['secret-key', 'reencrypt'])).toMatchObject({ values: rest });
   expect(await left()).toBe(0);
   const stored = await database.sql<{ id: string; sealed: Buffer }>(
     'SELECT id, secret_encrypted AS sealed FROM authenticators',
   );
   for (const { id, sealed } of stored)
     expect(open(newKey).open(sealed, `authenticators.secret_encrypted.${id}`).toString()).toBe(`key of ${id}`);
-  expect(await runCommand(['keys', 'list'], settings(newKey))).toHaveLength(4);
+  expect(await commandHere(newKey, ['keys', 'list'])).toHaveLength(4);
 });
