@@ -125,7 +125,6 @@ export interface Entity {
 }
 
 export const entity = <const E extends Entity>(declaration: E): E => declaration;
-
 type Options = Omit<Member, 'says' | 'rule'>;
 
 export const member = <R extends z.ZodType, const O extends Options = object>(

@@ -20,6 +20,7 @@ export const roleAdministration = (store: Store) =>
   entityAdministration(store, roles, {
     repository: ({ clientRoles }) => clientRoles,
     taken: refusal('role.exists', 'name', { most: String(maxRoles) }),
+    unknown: refusal('role.unknown', 'role'),
     facts: ({ clientId, name }) => ({ clientId, detail: { role: name } }),
     async check(repositories, { clientId }, _members, isNew) {
       if (isNew) await requireClient(repositories, clientId);

@@ -24,9 +24,10 @@ type Act = 'created' | 'changed' | 'deleted';
 /** What is special to an entity. One that needs more than five of these and of the operations' own is no entity: write it out. */
 export interface EntityRules<E extends Entity> {
   repository(repositories: Repositories): ReturnType<typeof entityRepository<E>>;
-  /** The refusal when there is an equal one; and when there are as many as there can be, if it is another one. */
+  /** The refusal when there is an equal one; when there are as many as there can be, if it is another one; and when there is none. */
   taken: Refusal;
   full?: Refusal;
+  unknown?: Refusal;
   /** What an event says beside the members that changed. @param members those that are new or changed */
   facts(one: EntityOf<E>, act: Act, members: readonly string[]): Pick<AuditEvent, 'clientId' | 'detail'>;
   /** Checks what no rule of a single member can. @param members those that are new or changed @throws OAuthError */
@@ -63,7 +64,7 @@ export function entityAdministration<E extends Entity>(
   }
   async function locked(repositories: Repositories, name: string, owners: string[]): Promise<One> {
     const found = name.includes('\0') ? undefined : await repository(repositories).lock(name, ...owners);
-    if (!found) throw notFound(`there is no such ${of.one}`);
+    if (!found) throw notFound(rules.unknown ?? `there is no such ${of.one}`);
     return found;
   }
   /** The old and the new values of what moves the service's trust, for the event: no secret is one of them. */
