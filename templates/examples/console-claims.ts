@@ -1,4 +1,6 @@
 // Gives example data of the console's page about the claims of a client.
+import { ruleForm } from '../../src/admin/console/clients/claim-rule-form.ts';
+import { fieldsOf, type Typed } from '../../src/admin/console/form.ts';
 import type { ConsoleClaimsPages } from '../../src/pages/views/console-claims.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
 import { consoleFrame } from './console.ts';
@@ -6,7 +8,17 @@ import { form } from './parts.ts';
 
 const frame = { ...consoleFrame, section: 'clients' as const };
 const client = { name: 'Harbour', clientUri: '/admin/clients/harbour', form: form('/admin/clients/harbour/claims') };
-const none = { roles: [], scopes: [], rules: [], sources: ['groups', 'roles', 'constant'], groups: [], typed: {} };
+/** @param typed the values of fields */
+const fields = (typed: Typed) => fieldsOf(ruleForm, typed);
+const none = {
+  roles: [],
+  scopes: [],
+  rules: [],
+  sources: ['groups', 'roles', 'constant'],
+  groups: [],
+  ruleFields: fields({ into: 'id_token\nuserinfo' }),
+  typed: {},
+};
 
 export const consoleClaimsExamples: Examples<ConsoleClaimsPages> = {
   'console-client-claims': [
@@ -46,7 +58,8 @@ export const consoleClaimsExamples: Examples<ConsoleClaimsPages> = {
         },
         { claim: 'dept', from: 'department', into: ['userinfo'], how: '', key: '{}' },
       ],
-      typed: { act: 'rule-add', claim: 'sub', from: 'department', case: 'lower', into_userinfo: 'true' },
+      ruleFields: fields({ claim: 'sub', from: 'department', case: 'lower', into: 'userinfo' }),
+      typed: { act: 'rule-add' },
       refused: { field: 'claim', member: 'claim_rules.2.claim', code: 'claim-name', whole: false },
       preview: {
         typed: 'ada',

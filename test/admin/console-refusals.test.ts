@@ -290,7 +290,7 @@ test('what is refused on the page of claims marks its control among those of eac
   const act = async (typed: Record<string, string>) =>
     agent.post(path, { ...formOf(await agent.get(path), path), ...typed });
   for (const name of ['reader', 'writer']) expect((await act({ act: 'role-add', name })).status).toBe(303);
-  const rule = { act: 'rule-add', claim: 'dept', from: 'flag', into_userinfo: 'true' };
+  const rule = { act: 'rule-add', claim: 'dept', from: 'flag', 'into.1': 'true' };
   expect((await act(rule)).status).toBe(303);
   const cases: [Record<string, string>, string[]][] = [
     [{ act: 'role-add', name: 'a,b' }, ['role-name']],
@@ -310,7 +310,9 @@ test('what is refused on the page of claims marks its control among those of eac
     const page = await act(typed);
     expect([typed, page.status, marked(page).map(([id]) => id)]).toEqual([typed, 400, fields]);
   }
-  expect((await act({ ...rule, into_userinfo: '' })).body).toMatch(/aria-describedby="into-fault".*id="into-fault"/s);
+  expect((await act({ act: 'rule-add', claim: 'dept', from: 'flag' })).body).toMatch(
+    /aria-describedby="into-fault".*id="into-fault"/s,
+  );
   // no control has these: the page says it at the top
   for (const typed of [rule, { act: 'role-delete', role: 'none' }, { act: 'scope-give', scope: 'none' }]) {
     const page = await act(typed as Record<string, string>);

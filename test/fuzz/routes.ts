@@ -464,7 +464,7 @@ export const routes: Record<string, Route> = {
       'group?': ['staff'],
       'claim?': ['dept', 'sub'],
       'from?': ['groups'],
-      'into_userinfo?': ['true'],
+      'into.1?': ['true'],
     },
     cookies: byAdministrator,
     statuses: [303, 403, 404],

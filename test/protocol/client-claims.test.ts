@@ -313,7 +313,7 @@ describe('the console', () => {
     expect((await act({ act: 'role-give', role: 'editor', user: 'nobody' })).status).toBe(400);
     await act({ act: 'role-take', role: 'editor', group: 'crew' });
     expect(await service.store.clientRoles.list(undefined, client.clientId)).toMatchObject([{ groups: [], users: 1 }]);
-    const fields = { act: 'rule-add', claim: 'dept', from: 'department', map: 'Harbour=H-1', into_userinfo: 'true' };
+    const fields = { act: 'rule-add', claim: 'dept', from: 'department', map: 'Harbour=H-1', 'into.1': 'true' };
     const added = await act(fields);
     expect(added.body).toContain('dept ← department');
     const refused = await act({ ...fields, claim: 'email_verified' });

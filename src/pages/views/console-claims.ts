@@ -1,6 +1,6 @@
 // Declares what the console's page about the claims of a client shows.
 import type { ConsoleFrame } from './console.ts';
-import type { FormView, RefusedView } from './parts.ts';
+import type { FieldView, FormView, RefusedView } from './parts.ts';
 
 export interface ConsoleClaimsPages {
   /** Posts `act`, with the fields of each form; a GET with `user` shows a preview. */
@@ -21,6 +21,8 @@ export interface ConsoleClaimsPages {
     scopes: { name: string; text: Record<string, string>; claims: string[]; given: boolean }[];
     /** `how` has the further steps as JSON, `key` the whole rule. */
     rules: { claim: string; from: string; into: readonly string[]; how: string; key: string }[];
+    /** The form of a new rule. */
+    ruleFields: FieldView[];
     /** The sources that the field offers, beside standard claims. */
     sources: string[];
     groups: string[];

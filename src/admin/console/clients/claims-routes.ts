@@ -14,8 +14,10 @@ import { changeClient, showClient } from '../../operations/clients.ts';
 import { changeMetadata, claimsOfUser, clientClaims, isClaimScope } from '../../operations/pages/clients.ts';
 import { type Refusal, refusal } from '../../../oauth/refusals.ts';
 import type { RefusedView } from '../../../pages/views/parts.ts';
+import { fieldsOf, namesOf, typedIn } from '../form.ts';
 import { refusedView } from '../refused.ts';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
+import { ruleForm, ruleOf, usualPlaces } from './claim-rule-form.ts';
 import { clientPath, listPath } from './view.ts';
 
 const byId = z.object({ id: text(255) });
@@ -88,7 +90,7 @@ export async function clientClaimsRoutes(app: FastifyInstance, { console }: Clai
       case 'rule-remove': {
         const rules =
           typed['act'] === 'rule-add'
-            ? [...client.claimRules, ruleOf(typed)]
+            ? [...client.claimRules, ruleOf(typedIn(ruleForm, typed))]
             : client.claimRules.filter((rule) => JSON.stringify(rule) !== typed['rule']);
         const input = { claim_rules: rules as ClaimRule[], version: client.version };
         return outcome(await admin.perform(changeClient, { id }, input));
@@ -132,6 +134,10 @@ export async function clientClaimsRoutes(app: FastifyInstance, { console }: Clai
       }),
       sources: ['groups', 'roles', 'constant', ...attributes.map(({ name }) => name)],
       groups: groups.map(({ name }) => name),
+      ruleFields: fieldsOf(
+        ruleForm,
+        typed['act'] === 'rule-add' ? typedIn(ruleForm, typed) : { into: usualPlaces.join('\n') },
+      ),
       typed,
       ...(refusal && { refused: refusedControl(refusal, typed, roles) }),
       ...(shown && { preview: shown }),
@@ -164,8 +170,6 @@ export async function clientClaimsRoutes(app: FastifyInstance, { console }: Clai
   }
 }
 
-const ruleFields = ['claim', 'from', 'value', 'prefix', 'one_of', 'strip', 'case', 'map', 'as', 'default', 'into'];
-
 /** The refusal, with the id of the control for its member: there is one for each role. */
 function refusedControl(given: Refusal, typed: Typed, roles: readonly { name: string }[]): RefusedView {
   const index = roles.findIndex(({ name }) => name === typed['role']);
@@ -175,36 +179,8 @@ function refusedControl(given: Refusal, typed: Typed, roles: readonly { name: st
     typed['act'] === 'role-add'
       ? { name: 'role-name' }
       : typed['act'] === 'rule-add'
-        ? Object.fromEntries(ruleFields.map((name) => [name, name]))
+        ? Object.fromEntries(namesOf(ruleForm).map((name) => [name, name]))
         : ofRole;
   const { field, ...view } = refusedView(given, Object.keys(ids));
   return { ...view, ...(field !== undefined && { field: ids[field]! }) };
-}
-
-/** The rule that the fields make; its schema checks it. */
-function ruleOf(typed: Typed): Record<string, unknown> {
-  const value = (name: string) => (typed[name] ?? '').trim();
-  const lines = (name: string) =>
-    value(name)
-      .split(/\r?\n/)
-      .map((line) => line.trim())
-      .filter(Boolean);
-  const from = value('from');
-  const oneOf = lines('one_of');
-  const map = lines('map').map((line) => {
-    const at = line.indexOf('=');
-    return at < 0 ? [line, ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
-  });
-  return {
-    claim: value('claim'),
-    from,
-    ...(from === 'constant' && { value: value('value') }),
-    ...(value('prefix') ? { only: { prefix: value('prefix') } } : oneOf.length > 0 ? { only: { one_of: oneOf } } : {}),
-    ...(value('strip') && { strip: value('strip') }),
-    ...(value('case') && { case: value('case') }),
-    ...(map.length > 0 && { map: Object.fromEntries(map) as Record<string, string> }),
-    ...(value('as') && { as: value('as') }),
-    ...(value('default') && { default: value('default') }),
-    into: ['id_token', 'userinfo', 'introspection'].filter((place) => typed[`into_${place}`] === 'true'),
-  };
 }
