@@ -52,6 +52,7 @@ const soleImporters: Record<string, (file: string) => boolean> = {
   eta: (file) => file === 'pages/renderer.ts',
   otpauth: (file) => file === 'crypto/one-time-codes.ts',
   uqr: (file) => file === 'pages/qr-code.ts',
+  '@streamparser/json': (file) => file === 'command-line/importers/json-stream.ts',
   'prom-client': (file) => file === 'server/metrics.ts',
   nodemailer: (file) => file === 'outbound/mail-transport.ts',
   'request-filtering-agent': (file) => file === 'outbound/guarded-fetch.ts',

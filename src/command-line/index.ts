@@ -3,6 +3,7 @@ import { operations } from '../admin/operations/index.ts';
 import { clientDecisionCommands } from './client-decisions.ts';
 import type { Command } from './command.ts';
 import { groupMemberCommands } from './group-members.ts';
+import { importCommands } from './import-commands.ts';
 import { renderCommand } from './operation-command.ts';
 import { schemaCommands } from './schema.ts';
 import { secretKeyCommands } from './secret-key.ts';
@@ -10,6 +11,7 @@ import { userImportCommands } from './user-import.ts';
 
 const special: Record<string, Command> = {
   ...userImportCommands,
+  ...importCommands,
   ...groupMemberCommands,
   ...clientDecisionCommands,
   ...schemaCommands,

@@ -62,7 +62,7 @@ test('a new user gets the authenticator, the link and the roles of the row, in e
   // the secret is sealed for its row, and the password alone signs nobody in
   const agent = new UserAgent(service);
   const page = await agent.signIn({ username: 'mover', password });
-  expect(agent.cookies.has('GATEHOUSE_SESSION')).toBe(false);
+  expect(agent.cookies.has('JSESSIONOPENID')).toBe(false);
   expect(page.body).toContain('id="code"');
   const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
   expect((await agent.submit(page, { code })).body).toContain('mover');

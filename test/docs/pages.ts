@@ -121,6 +121,11 @@ export const pages: Record<string, Page> = {
       return { CLIENT_ID: (await service.createClient({}, { status: 'disabled' })).clientId };
     },
   },
+  'docs/move.md': {
+    files: {
+      'staff.json': JSON.stringify({ realm: 'staff', clients: [], users: [{ username: 'ada' }] }),
+    },
+  },
   'docs/operator.md': {
     files: {
       'users.csv': 'username,email\nerin,erin@example.com\n',
