@@ -24,12 +24,12 @@ export const ruleForm: readonly FormMember[] = [
   { name: 'from', kind: 'text', required: true, list: 'sources' },
   { name: 'value', ...optional },
   { name: 'prefix', ...optional },
-  { name: 'one_of', kind: 'lines', removable: true },
   { name: 'strip', ...optional },
-  { name: 'map', kind: 'lines', removable: true, typing: replacements },
   { name: 'default', ...optional },
   { name: 'case', kind: 'select', removable: true, choices: ['', 'lower', 'upper'] },
   { name: 'as', kind: 'select', removable: true, choices: ['', 'list', 'first', 'joined'] },
+  { name: 'one_of', kind: 'lines', removable: true },
+  { name: 'map', kind: 'lines', removable: true, typing: replacements },
   { name: 'into', kind: 'boxes', choices: claimPlaces },
 ];
 
