@@ -8,6 +8,7 @@ import { operation, type OperationContext } from '../../src/admin/operations/ope
 import { loadConfig } from '../../src/config.ts';
 import { groupView } from '../../src/domain/administration/administrator-views.ts';
 import { conflict } from '../../src/oauth/errors.ts';
+import { refusal } from '../../src/oauth/refusals.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -26,9 +27,9 @@ const greetGroup = operation({
       loud: z.boolean().optional(),
     }),
   answer: 'Group',
-  refusals: { words: 'long', conflict: 'deaf' },
   async handler({ store }, { params: { name }, input }) {
-    if (input.words === 'anything') throw conflict('the group does not listen');
+    if (input.words === 'anything') throw conflict(refusal('group.exists', 'words'));
+    if (input.words === 'silence') throw conflict('nobody listens');
     return { group: await findGroup(store, name), input };
   },
   view: ({ group }) => groupView(group),
@@ -85,23 +86,19 @@ test('the command line has the planted operation with options, help and JSON (ar
     [['crew'], 'The option --words is missing.'],
     [['crew', '--words', 'Ahoy', '--tone', 'rude'], '--tone must be one of: kind, formal.'],
     [['crew', '--word', 'Ahoy'], 'Unknown option: --word. This command has --words, --loud, --tone.'],
-    [['crew', '--words', 'anything'], 'The group does not listen.'],
+    [['crew', '--words', 'anything'], 'A group with this name already exists.'],
   ] as const)
     expect(await run(...args)).toEqual({ code: 1, stdout: '', stderr: `${stderr}\n` });
 });
 
-test('a form of the console shows the refusals of the planted operation by their names (architecture, extension points)', async () => {
+test('a form of the console gets each refusal of the planted operation with its member and its code (architecture, extension points)', async () => {
   const context = { config: loadConfig({}), store: service.store } as OperationContext;
   const submit = (words: string) =>
     perform(greetGroup, context, { params: { name: 'crew' }, input: { words }, actor: ada });
-  expect(await submit('a greeting that is much too long')).toEqual({ refused: 'long' });
-  expect(await submit('anything')).toEqual({ refused: 'deaf' });
-  expect(await submit('Ahoy')).toMatchObject({ done: { group: { name: 'crew' } } });
-  // without names a form gets the member and its rule
-  const unnamed = await perform({ ...greetGroup, refusals: {} }, context, {
-    params: { name: 'crew' },
-    input: { words: 'a greeting that is much too long' },
-    actor: ada,
+  expect(await submit('a greeting that is much too long')).toMatchObject({
+    refused: { member: 'words', code: 'invalid' },
   });
-  expect(unnamed).toMatchObject({ refused: { member: 'words', code: expect.any(String) as string } });
+  expect(await submit('anything')).toEqual({ refused: refusal('group.exists', 'words') });
+  await expect(submit('silence')).rejects.toThrow('nobody listens');
+  expect(await submit('Ahoy')).toMatchObject({ done: { group: { name: 'crew' } } });
 });

@@ -185,9 +185,14 @@ test('the console has a sentence for each refusal but those of fields that have 
     .map((key) => key.slice('console.refused.'.length));
   const hasSentence = (code: string) => codes.includes(code) || codes.includes(code.split('.', 1)[0]!);
   // the page of a directory shows the state of its imports, the console makes the id of a client, and no form can cause the others
+  // a notice of the page says what a form does not go on for
+  const noticed = [
+    ...['decided', 'ended', 'gone', 'names', 'unnamed'].map((code) => `client.${code}`),
+    ...['address', 'disabled', 'invitable'].map((code) => `user.${code}`),
+  ];
   const never = ['import-off', 'import-not-held', 'import-changed', 'settings', 'preset', 'kind'];
   expect(refusalCodes.filter((code) => namesItsSubject(code) && !hasSentence(code)).sort()).toEqual(
-    [...never.map((code) => `connection.${code}`), 'client.taken'].sort(),
+    [...never.map((code) => `connection.${code}`), 'client.taken', ...noticed].sort(),
   );
   // the field that breaks such a rule has one sentence for every fault (NOUN.MEMBER.refused), or no form can break it
   const ofFields = `

@@ -11,6 +11,7 @@ import { consoleClientId } from '../../rules/clients/console-client.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
 import type { FormOutcomes, Refused } from '../../browser/form-outcomes.ts';
+import type { Refusal } from '../../oauth/refusals.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { internalCookie, single } from '../../browser/cookies.ts';
 import { maxAuthAge, recentlyAuthenticated, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
@@ -35,7 +36,7 @@ import {
   type Runnable,
 } from '../operations/operation.ts';
 import { countToDecide } from '../operations/pages/clients.ts';
-import { perform, type Refused as RefusedOperation } from '../perform.ts';
+import { perform } from '../perform.ts';
 
 export { consoleCallback, consoleClientId };
 
@@ -79,11 +80,11 @@ export interface AdminSession {
   /** Runs an operation as this administrator. @throws OAuthError */
   run<P, I, R>(operation: Runnable<P, I, R>, params: P, ...input: InputOf<I>): Promise<R>;
   /** Runs an operation with what the administrator typed, as perform() does. */
-  perform<P, I, R, F extends Record<string, string>>(
-    operation: Omit<Operation<P, I, R>, 'refusals'> & { refusals: F },
+  perform<P, I, R>(
+    operation: Operation<P, I, R>,
     params: P,
     ...input: InputOf<I>
-  ): Promise<{ done: R } | { refused: RefusedOperation<F> }>;
+  ): Promise<{ done: R } | { refused: Refusal }>;
   /** Redirects the browser after an operation to a page that shows a notice. @param path may have a query */
   done(path: string, notice: string): FastifyReply;
 }

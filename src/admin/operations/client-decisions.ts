@@ -24,7 +24,6 @@ export const approveClient = operation({
   params: byId,
   input: () => approval,
   answer: 'Client',
-  refusals: { 'resource-held': 'held', conflict: 'changed', not_found: 'changed' },
   async handler({ administration, clients }, { params: { id }, input: { version }, actor }) {
     const client = await administration.approveClient(actor, id, version);
     clients.forget(id);
@@ -41,7 +40,6 @@ export const refuseClient = operation({
   params: byId,
   input: () => approval.extend({ reason: text(1000).min(1) }),
   answer: 'Client',
-  refusals: { conflict: 'changed', not_found: 'changed' },
   async handler({ administration, clients }, { params: { id }, input: { version, reason }, actor }) {
     const client = await administration.refuseClient(actor, id, version, reason);
     clients.forget(id);
@@ -97,7 +95,6 @@ export const dismissLookAlike = operation({
       name: text(1000).optional().describe('The name of the client that was reviewed; conflict if it has changed.'),
       other_name: text(1000).optional().describe('The name of the other client, as well.'),
     }),
-  refusals: { conflict: 'changed', not_found: 'changed' },
   handler: ({ administration }, { params: { id, other }, input: { name, other_name: otherName }, actor }) =>
     administration.dismissLookAlike(actor, [id, other], { name, otherName }),
   command: {

@@ -363,7 +363,6 @@ export const renewSecrets = operation({
     }),
   internalInput: z.object({ version: z.int() }),
   answer: 'NewSecrets',
-  refusals: { conflict: 'changed' },
   async handler({ administration, clients, secretBox }, { params: { id }, input: { secrets, version }, actor }) {
     let shown: Partial<ShownCredentials> = {};
     const renew = (current: Client) => {

@@ -15,7 +15,6 @@ export const inviteUser = operation({
   params: bySub,
   status: 201,
   answer: 'Invitation',
-  refusals: { conflict: 'invitable' },
   async handler({ store, config, administration }, { params: { sub }, actor }) {
     const { uri, delivery } = newInvitation(config, (await findUser(store, sub)).email);
     return { uri, expiresAt: await administration.inviteUser(actor, sub, delivery) };

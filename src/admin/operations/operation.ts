@@ -111,8 +111,6 @@ export interface Operation<P = unknown, I = unknown, R = unknown> {
   answer: AnswerName | undefined;
   /** Media types of a body and an answer that are not JSON: `input.file` holds the body, and the handler returns a `TextAnswer`. */
   media: { body: readonly string[]; answer: readonly string[] } | undefined;
-  /** The problems that a console form shows for refusals: by the refused member of the input, or else by the error code. */
-  refusals: Record<string, string>;
   commands: readonly OperationCommand<P, I, R>[];
   handler(context: OperationContext, call: OperationCall<P, I>): Promise<R>;
   /** The result as JSON. */
@@ -142,20 +140,18 @@ export function operation<
   P extends z.ZodObject = z.ZodObject,
   I extends z.ZodType = z.ZodObject,
   C extends z.ZodObject = z.ZodObject<Record<never, never>>,
-  const F extends Record<string, string> = Record<never, never>,
 >(
   definition: Pick<Operation, 'permission' | 'method' | 'path' | 'tag' | 'summary'> &
     Partial<Pick<Operation, 'needsRecentSignIn' | 'documentedInput' | 'bodyLimit' | 'status' | 'answer' | 'media'>> & {
       params?: P;
       input?: (config: Pick<Config, 'passwordMinLength'>) => I;
       internalInput?: C;
-      refusals?: F;
       handler(context: OperationContext, call: OperationCall<z.infer<P>, InputOf<I, C>>): Promise<R>;
       view?(result: R): unknown;
       shown?(context: OperationContext, params: z.infer<P>): Promise<object | undefined>;
       command?: OperationCommand<z.infer<P>, InputOf<I, C>, R> | OperationCommand<z.infer<P>, InputOf<I, C>, R>[];
     },
-): Omit<Operation<z.infer<P>, InputOf<I, C>, R>, 'refusals'> & { refusals: F } {
+): Operation<z.infer<P>, InputOf<I, C>, R> {
   const { command = [], answer, media } = definition;
   return {
     ...definition,
@@ -169,7 +165,6 @@ export function operation<
     status: definition.status ?? (answer === undefined && !media ? 204 : 200),
     answer,
     media,
-    refusals: definition.refusals ?? ({} as F),
     commands: [command].flat(),
     view: definition.view ?? ((result) => result),
   };

@@ -92,7 +92,6 @@ export const createRecoveryLink = operation({
     }),
   status: 201,
   answer: 'RecoveryLink',
-  refusals: { conflict: 'disabled' },
   async handler({ administration, config }, { params: { sub }, input, actor }) {
     const { lifetime = config.lifetimes.recoveryLink } = input;
     const { token, hash } = newOpaqueToken('mailed_link');

@@ -109,7 +109,7 @@ export async function registrationApprovalEndpoint(
       // the registration may also be decided or cancelled since the page showed it
       const now = await find(actor, code);
       return now
-        ? review(request, reply, session, now, result.refused)
+        ? review(request, reply, session, now, result.refused.code === 'resource-held' ? 'held' : 'changed')
         : ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
     }
     const decided: Pages['registration-decided'] = {

@@ -2,7 +2,7 @@
 // An operation that changes nothing has no event (security R91).
 import { consoleClientId } from '../../rules/clients/console-client.ts';
 import { conflict, invalidRequest, notFound, OAuthError } from '../../oauth/errors.ts';
-import { refusal } from '../../oauth/refusals.ts';
+import { type Refusal, refusal } from '../../oauth/refusals.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
 import { requireConnections, requireGroups } from './client-access.ts';
@@ -70,17 +70,17 @@ export function createAdministration(store: Store) {
     });
   }
 
-  const found = <T>(thing: T | undefined, what: string): T => {
-    if (thing === undefined) throw notFound(`there is no such ${what}`);
+  const found = <T>(thing: T | undefined, what: string | Refusal): T => {
+    if (thing === undefined) throw notFound(typeof what === 'string' ? `there is no such ${what}` : what);
     return thing;
   };
-  const lockClient = async ({ clients }: Repositories, clientId: string) =>
-    found(await clients.lock(clientId), 'client');
+  const lockClient = async ({ clients }: Repositories, clientId: string, what: string | Refusal = 'client') =>
+    found(await clients.lock(clientId), what);
 
   /** Enables a locked client, or approves the pending change of an enabled one. @throws OAuthError conflict */
   async function approve({ clients }: Repositories, clientId: string): Promise<Client> {
     const approved = await clients.approve(clientId);
-    if (!approved) throw conflict('this registration was refused or has expired: the client must register again');
+    if (!approved) throw conflict(refusal('client.ended', 'id'));
     return approved;
   }
 
@@ -92,16 +92,16 @@ export function createAdministration(store: Store) {
 
   const approveClient = (by: Actor, clientId: string, version: number | undefined): Promise<Client> =>
     operation<Client>(by, async (repositories) => {
-      const before = await lockClient(repositories, clientId);
+      const before = await lockClient(repositories, clientId, refusal('client.gone', 'id'));
       requireVersion(before, version);
       const after = await approve(repositories, clientId);
       return [after, clientEvent(before, after)];
     });
   const refuseClient = (by: Actor, clientId: string, version: number | undefined, reason: string): Promise<Client> =>
     operation<Client>(by, async (repositories) => {
-      requireVersion(await lockClient(repositories, clientId), version);
+      requireVersion(await lockClient(repositories, clientId, refusal('client.gone', 'id')), version);
       const refused = await repositories.clients.refuse(clientId, reason);
-      if (!refused) throw conflict('nothing of this client is pending approval');
+      if (!refused) throw conflict(refusal('client.decided', 'id'));
       return [refused, { type: 'client.refused', clientId, detail: { version: refused.version, reason } }];
     });
 
@@ -204,7 +204,7 @@ export function createAdministration(store: Store) {
       if (lifetime < 1) throw invalidRequest('the lifetime must be at least a second');
       return operation<Date>(by, async ({ users, mailedLinks }) => {
         const user = found(await users.lock(sub), 'user');
-        if (user.status !== 'enabled') throw conflict('the user is disabled: enable the user first');
+        if (user.status !== 'enabled') throw conflict(refusal('user.disabled', 'sub'));
         const none = { email: undefined, replaces: undefined };
         const expiresAt = await mailedLinks.insert({ ...none, purpose: 'recovery', sub, tokenHash, lifetime });
         return [expiresAt!, { type: 'link.created', sub, detail: { purpose: 'recovery' } }];
@@ -317,13 +317,13 @@ export function createAdministration(store: Store) {
     ): Promise<void> =>
       operation<undefined>(by, async (repositories) => {
         if (clientId === otherId) throw invalidRequest('a client does not look like itself: name two clients');
-        const { metadata, pendingMetadata } = await lockClient(repositories, clientId);
-        const other = found(await repositories.clients.find(otherId), 'client');
+        const { metadata, pendingMetadata } = await lockClient(repositories, clientId, refusal('client.gone', 'id'));
+        const other = found(await repositories.clients.find(otherId), refusal('client.gone', 'other'));
         const { client_name: name } = pendingMetadata ?? metadata;
         const { client_name: otherName } = other.metadata;
-        if (name === undefined || otherName === undefined) throw notFound('one of these clients has no name');
+        if (name === undefined || otherName === undefined) throw notFound(refusal('client.unnamed', 'id'));
         if ((reviewed.name ?? name) !== name || (reviewed.otherName ?? otherName) !== otherName)
-          throw conflict('a name has changed since you reviewed it: review the current names, then decide');
+          throw conflict(refusal('client.names', 'name'));
         const changed = await repositories.clientReview.dismiss(
           { clientId, name },
           { clientId: otherId, name: otherName },

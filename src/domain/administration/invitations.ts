@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../../config.ts';
 import { conflict, notFound } from '../../oauth/errors.ts';
+import { refusal } from '../../oauth/refusals.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { User } from '../../repositories/users/users.ts';
@@ -45,15 +46,14 @@ export async function invite(
 ): Promise<Date | undefined> {
   const { auditEvents, mailedLinks, mails, passkeys } = repositories;
   const { sub, email } = user;
-  if (user.status !== 'enabled') throw conflict('the user is disabled: enable the user first');
-  if (!(await isInvitable(repositories, user)))
-    throw conflict('the user already has a password or a second factor: make a recovery link instead');
+  if (user.status !== 'enabled') throw conflict(refusal('user.disabled', 'sub'));
+  if (!(await isInvitable(repositories, user))) throw conflict(refusal('user.invitable', 'sub'));
   await mailedLinks.endInvitations(sub);
   // stored now, so that opening the link stores nothing
   await passkeys.userHandle(sub, randomBytes(64));
   let expiresAt: Date | undefined;
   if (delivery === 'mail') {
-    if (email === undefined) throw conflict('the user has no email address');
+    if (email === undefined) throw conflict(refusal('user.address', 'sub'));
     await mails.insert({ name: 'invitation', sub, recipient: email, locale: by.languages });
   } else {
     const none = { email: undefined, replaces: undefined };

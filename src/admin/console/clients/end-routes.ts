@@ -61,7 +61,7 @@ export async function clientEndRoutes(app: FastifyInstance, { console, config }:
     const shown = await admin.once<Partial<ShownCredentials>>(async () => {
       const renewed = await admin.perform(renewSecrets, { id }, input);
       if ('done' in renewed) return renewed.done.shown;
-      return { refused: async () => askForSecrets(admin, await find(admin, id), renewed.refused) };
+      return { refused: async () => askForSecrets(admin, await find(admin, id), 'changed') };
     });
     if ('refused' in shown) return shown.refused();
     return admin.send(

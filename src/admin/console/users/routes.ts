@@ -157,7 +157,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     if (act === 'invite') {
       const invited = await admin.once<Invited>(async () => {
         const made = await admin.perform(inviteUser, { sub });
-        if ('refused' in made) return { refused: () => show(admin, { problem: made.refused }) };
+        if ('refused' in made) return { refused: () => show(admin, { problem: 'invitable' }) };
         const { uri, expiresAt } = made.done;
         return { uri, until: expiresAt?.getTime() };
       });
