@@ -272,6 +272,12 @@ test('the console lists, creates, changes and deletes the planted entity, and ma
     '<p class="fault" id="name-fault">',
     '<p class="fault" id="range-fault">',
   ]);
+  const top = /id="problem"[^]*?<\/ul>/.exec(twice.body)![0];
+  expect(top.match(/<a href="#[^<]+/g)).toEqual([
+    expect.stringContaining('#name">Name of the beacon: '),
+    '<a href="#range">Range: Enter 1 to 40 miles',
+  ]);
+  expect(wrong.body).not.toContain('id="problem"');
   // a group with a fault is not folded
   expect(twice.body).toContain('<details open>');
   const made = await send('/admin/beacons/new', { name: 'Lantern', range: '40', unlock_key: 'open sesame' });
