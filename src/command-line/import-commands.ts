@@ -9,7 +9,8 @@ const flags = {
   'with-admins': ['--with-admins', 'Makes administrators of the administrators there.'],
 } as const;
 
-function commandOf({ title, files, options = {}, summary, load }: Product): Command {
+/** The command of a product. */
+export function importCommand({ title, files, options = {}, summary, load }: Product): Command {
   const own = Object.entries(options);
   return {
     usage: [
@@ -51,5 +52,5 @@ function commandOf({ title, files, options = {}, summary, load }: Product): Comm
 }
 
 export const importCommands: Record<string, Command> = Object.fromEntries(
-  products.map((product) => [`import ${product.name}`, commandOf(product)]),
+  products.map((product) => [`import ${product.name}`, importCommand(product)]),
 );

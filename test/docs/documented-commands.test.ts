@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSyn
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { commands } from '../../src/command-line/index.ts';
@@ -86,7 +86,10 @@ async function run(script: string, page: Page, values: Record<string, string>): 
       writeFileSync(join(folder, 'bin', name), text);
       chmodSync(join(folder, 'bin', name), 0o755);
     }
-    for (const [name, content] of Object.entries(page.files ?? {})) writeFileSync(join(folder, name), content);
+    for (const [name, content] of Object.entries(page.files ?? {})) {
+      mkdirSync(join(folder, dirname(name)), { recursive: true });
+      writeFileSync(join(folder, name), content);
+    }
     const notes = join(folder, '.curl');
     calls = [];
     const PATH = `${join(folder, 'bin')}:${join(root, 'node_modules/.bin')}:/usr/bin:/bin`;
@@ -151,7 +154,7 @@ test('the list of what is not run has nothing that the documents do not call (re
 const offered = commands();
 /** Commands that a sentence names: with the program before them, or by their names alone. */
 const spans = [...documents, ...guides].flatMap((document) =>
-  [...read(document).replaceAll(/^ *```.*?^ *```$/gms, '').matchAll(/`((?:bin\/)?gatehouse |npm run idp -- )?([a-z][a-z-]+(?: [a-z][a-z-]+)?)([^`]*)`/g)]
+  [...read(document).replaceAll(/^ *```.*?^ *```$/gms, '').matchAll(/`((?:bin\/)?gatehouse |npm run idp -- )?([a-z][a-z-]+(?: [a-z][a-z0-9-]+)?)([^`]*)`/g)]
     .map(([span, program, name, rest]) => ({ document, span, program, name: name!, rest: rest! }))
     .filter(({ program, name }) => program !== undefined || Object.hasOwn(offered, name)),
 );

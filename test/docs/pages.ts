@@ -124,6 +124,14 @@ export const pages: Record<string, Page> = {
   'docs/move.md': {
     files: {
       'staff.json': JSON.stringify({ realm: 'staff', clients: [], users: [{ username: 'ada' }] }),
+      'configuration.yml': 'access_control: { default_policy: deny }\n',
+      'users.yml': "users: { ada: { password: '$6$x$y' } }\n",
+      'totp.yml': 'totp_configurations: []\n',
+      'identifiers.yml': 'identifiers: []\n',
+      'blueprint.yaml': 'version: 1\nentries: [{ model: authentik_core.user, attrs: { username: ada, groups: [!KeyOf staff] } }]\n',
+      'auth0-users.ndjson': '{"user_id":"auth0|1","email":"ada@example.com"}\n',
+      'auth0-passwords.ndjson': '{"_id":{"$oid":"1"},"passwordHash":"$2b$10$x"}\n',
+      'pocket-id-export/database.json': '{"tables":{"users":[{"id":"1","username":"ada"}]}}',
     },
   },
   'docs/operator.md': {

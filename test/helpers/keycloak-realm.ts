@@ -1,6 +1,6 @@
 // Makes the export of a realm of Keycloak: members and nesting as `kc.sh export` writes them (RealmRepresentation of Keycloak 26), and password
 // hashes that Python computes.
-import { execFileSync } from 'node:child_process';
+import { linesOfPython } from './python.ts';
 
 interface Hash {
   digest: 'sha1' | 'sha256' | 'sha512';
@@ -18,10 +18,7 @@ for one in json.load(sys.stdin):
 `;
 
 /** The values of PBKDF2, by the hashlib of Python. */
-const hashesByPython = (hashes: Hash[]): string[] =>
-  execFileSync('python3', ['-c', script], { input: JSON.stringify(hashes), encoding: 'utf8' })
-    .trim()
-    .split('\n');
+const hashesByPython = (hashes: Hash[]): string[] => linesOfPython(script, hashes);
 
 export const passwordOf = (index: number): string => `the old password of user ${index}`;
 const algorithms = { sha1: 'pbkdf2', sha256: 'pbkdf2-sha256', sha512: 'pbkdf2-sha512' };
