@@ -6,6 +6,8 @@ import { ownEndpoints, standardEndpoints } from '../src/protocol/protocol.ts';
 import { commands } from '../src/command-line/index.ts';
 import { settings } from '../src/config.ts';
 import { settingGroups } from '../src/config/setting-descriptions.ts';
+import { fileNouns } from '../src/admin/operations/config/nouns.ts';
+import { membersOf } from '../src/entities/entity.ts';
 import { adminRoutes } from '../src/admin/api/routes.ts';
 import { errorCodes, type ErrorCode } from '../src/oauth/errors.ts';
 import { auditEventTypes, type AuditEventType } from '../src/repositories/audit/audit-events.ts';
@@ -365,6 +367,7 @@ const events: Record<AuditEventType, string> = {
   'identity.linked': 'An identity of a connection was linked to a user',
   'identity.unlinked': 'The link of a user to a connection was removed',
   'identity.refused': 'An identity of a connection was verified, but not admitted',
+  'config.applied': 'Configuration files were applied; `file_set` names them',
   'resource.created': 'A resource (an API) was created',
   'resource.changed': 'A resource was changed; the detail names the members',
   'resource.deleted': 'A resource was deleted',
@@ -442,6 +445,7 @@ Made from the code by \`node scripts/reference.ts\`; do not edit it by hand.
 - [Addresses](#addresses)
 - [Admin routes](#admin-routes)
 - [Commands](#commands)
+- [Configuration files](#configuration-files)
 - [Error codes](#error-codes)
 - [Events](#events)
 
@@ -479,6 +483,12 @@ ${table(
   Object.entries(commands()).map(([name, { usage, summary }]) => [code(`${name} ${usage}`.trim()), summary]),
 )}
 
+## Configuration files
+
+[configuration.md](configuration.md) explains them. Each section is a mapping by the member that its heading names. A secret is \`{env: NAME}\`, \`{file: PATH}\` or \`generate\`.
+
+${configTables()}
+
 ## Error codes
 
 Every JSON error has \`error\`, one of these codes, and \`error_description\`, a sentence that says what to do.
@@ -500,6 +510,28 @@ ${table(
   auditEventTypes.map((type) => [code(type), events[type]]),
 )}
 `;
+}
+
+/** A table for each noun of configuration files, from its declaration. */
+function configTables(): string {
+  return fileNouns
+    .map(({ section, of, key, isSingle }) => {
+      const rows = membersOf(of)
+        .filter(([name]) => name !== key)
+        .map(([name, { says, start, required, secret, convert }]) => [
+          code(name),
+          required
+            ? 'must be there'
+            : secret
+              ? 'a secret'
+              : start === undefined || convert
+                ? ''
+                : code(JSON.stringify(start)),
+          says,
+        ]);
+      return `### ${section}${isSingle ? '' : `, by ${key}`}\n\n${table(['Member', 'Default', 'Meaning'], rows)}`;
+    })
+    .join('\n\n');
 }
 
 /** A table for each part of .env.example, whose comments describe the settings. */

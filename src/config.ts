@@ -232,8 +232,16 @@ export function loadConfig(variables: Record<string, string | undefined> = proce
   refuseConflicts(values);
   const config: Config = Object.freeze({ ...values, ...derived(values), given: shownSettings(given) });
   givenTo.set(config, given);
+  variablesOf.set(config, variables);
   return config;
 }
+
+/** All variables from which the settings were read: a configuration file may name others of them. */
+const variablesOf = new WeakMap<Config, Readonly<Record<string, string | undefined>>>();
+/** A variable that is no setting; undefined for one that is. */
+export const foreignVariable = (config: Config, name: string): string | undefined =>
+  Object.hasOwn(rules, name) ? undefined : variablesOf.get(config)?.[name];
+export const isSettingName = (name: string): boolean => Object.hasOwn(rules, name);
 
 /** The settings with their secrets, which no page and no log of a Config shows. */
 const givenTo = new WeakMap<Config, Record<string, string>>();

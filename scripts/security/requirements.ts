@@ -239,6 +239,7 @@ export const federationRequirements: Record<number, string> = {
   40: 'A right is checked by the effect of a change, whichever operation, import or connection makes it.',
   41: 'A claim rule cannot set a reserved claim, and does not read the roles of another client.',
   42: 'The loss of access to a client takes effect within a second, at every instance and every endpoint.',
+  45: 'A plan is bound to what it saw, a set of files deletes only what it made, and no file, plan, export or event has a secret in clear.',
   47: 'The export of another product is read as data: within bounds, without code, and no wildcard becomes a redirect URI.',
 };
 
@@ -259,7 +260,7 @@ export const protocolCases = [
 /** The numbers of the cases F on federation, which titles cite as “federation F22”, as each is built. */
 export const federationCases = [
   2, 3, 5, 7, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 22, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 50, 52, 53, 54, 55,
-  56, 57, 58, 59, 61, 62, 63, 64, 65, 66, 67, 68, 103, 104,
+  56, 57, 58, 59, 61, 62, 63, 64, 65, 66, 67, 68, 100, 101, 102, 103, 104,
 ];
 
 /** The faults F1 to F21 with their rules; for each of them also: no partial write, no active revoked token, no wrong answer. */

@@ -7,7 +7,8 @@ import { EmbeddedPostgresError } from '../database/embedded.ts';
 import { MigrationError } from '../database/migrations.ts';
 import { registrableFields } from '../oauth/client-metadata.ts';
 import { OAuthError } from '../oauth/errors.ts';
-import { type Command, nearestOf, OutputClosed, outputClosedCode, type Terminal, UsageError } from './command.ts';
+import { type Command, OutputClosed, outputClosedCode, type Terminal, UsageError } from './command.ts';
+import { nearestOf } from '../rules/files/near-names.ts';
 import { commands } from './index.ts';
 
 type Commands = Record<string, Command>;

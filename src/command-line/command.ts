@@ -11,6 +11,7 @@ import { declareSubscribers } from '../domain/events/subscribers.ts';
 import { type Administration, createAdministration } from '../domain/administration/administration.ts';
 import { notFound } from '../oauth/errors.ts';
 import { createStore, type Store } from '../repositories/store.ts';
+import { nearestOf } from '../rules/files/near-names.ts';
 import type { User } from '../repositories/users/users.ts';
 
 /** The command was called wrongly; the message says in one line how to call it. */
@@ -19,8 +20,8 @@ export class UsageError extends Error {}
 export interface Output {
   text: string;
   json: unknown;
-  /** The exit code, if the command did not do everything that was asked. */
-  code?: 0 | 1;
+  /** The exit code, if the command did not do everything that was asked (1), or found differences (2). */
+  code?: 0 | 1 | 2;
 }
 
 /** The input and output of a command: those of the process, or of a test. */
@@ -133,25 +134,4 @@ function unknownOption(given: string, known: readonly string[]): string {
   if (known.length === 0) return `Unknown option: ${given}. This command has only --json and --help.`;
   const nearest = nearestOf(given.replace(/^-+/, ''), known).map((name) => `--${name}`);
   return `Unknown option: ${given}. ${known.length > nearest.length ? 'The most similar options are' : 'This command has'} ${nearest.join(', ')}.`;
-}
-
-/** The three names that differ least from the typed one. */
-export function nearestOf(typed: string, names: readonly string[]): string[] {
-  const distances = names.map((name) => [name, distance(typed, name)] as const);
-  return distances
-    .sort((one, other) => one[1] - other[1])
-    .slice(0, 3)
-    .map(([name]) => name);
-}
-
-/** The number of letters to add, remove or replace (Levenshtein distance). */
-function distance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (const [index, letter] of [...one].entries()) {
-    const next = [index + 1];
-    for (let at = 1; at <= other.length; at++)
-      next[at] = Math.min(next[at - 1]! + 1, row[at]! + 1, row[at - 1]! + (other[at - 1] === letter ? 0 : 1));
-    row = next;
-  }
-  return row[other.length]!;
 }

@@ -2,6 +2,7 @@
 import { operations } from '../admin/operations/index.ts';
 import { clientDecisionCommands } from './client-decisions.ts';
 import type { Command } from './command.ts';
+import { configCommands } from './config.ts';
 import { groupMemberCommands } from './group-members.ts';
 import { importCommands } from './import-commands.ts';
 import { renderCommand } from './operation-command.ts';
@@ -10,6 +11,7 @@ import { secretKeyCommands } from './secret-key.ts';
 import { userImportCommands } from './user-import.ts';
 
 const special: Record<string, Command> = {
+  ...configCommands,
   ...userImportCommands,
   ...importCommands,
   ...groupMemberCommands,

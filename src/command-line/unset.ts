@@ -2,7 +2,8 @@
 import type { z } from 'zod';
 import { answers } from '../admin/operations/answers.ts';
 import type { Operation } from '../admin/operations/operation.ts';
-import { nearestOf, UsageError } from './command.ts';
+import { nearestOf } from '../rules/files/near-names.ts';
+import { UsageError } from './command.ts';
 import { type Field, unsetNameOf } from './options.ts';
 
 /** The fields that a command can empty. */

@@ -38,6 +38,8 @@ const requestRules = {
   json: 'must be JSON',
   'client-id': 'must have 1 to 255 visible ASCII characters, and be no https URL, no email address, and not . or ..',
   'client-secret': 'must have 1 to 512 printable ASCII characters',
+  fixed: 'never changes: delete it, and create it anew',
+  'secret-source': 'must be {env: NAME}, {file: PATH} or generate: a file has no secret in clear',
   'page-size': `must be a number from 1 to ${maxPageSize}`,
   'one-of': 'must be one of {values}',
   only: 'must contain only {values}',
@@ -241,6 +243,7 @@ const connectionRules = {
 /** Rules that only the database can check; each sentence is whole. */
 const storedRules = {
   'entity.named': 'the {name} names it: change or delete that one first',
+  'plan.stale': 'what the plan saw has changed since: plan again',
   'entity.version': 'it has changed since you looked at it: look at it again, then save',
   'attribute.exists': 'there is an attribute of this name, or there are {most}: there can be no more',
   'attribute.shared': 'two users have the same value: change one of them first',

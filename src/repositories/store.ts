@@ -25,6 +25,7 @@ import { groupsRepository } from './groups/groups.ts';
 import { hourlyCountsRepository } from './audit/hourly-counts.ts';
 import { instancesRepository } from './instances/instances.ts';
 import { formOutcomesRepository } from './sessions/form-outcomes.ts';
+import { keptObjectsRepository } from './kept-objects/kept-objects.ts';
 import { keptFormsRepository } from './kept-forms/kept-forms.ts';
 import { knownBrowsersRepository } from './sessions/device-cookies.ts';
 import { logoutDeliveriesRepository } from './logout-deliveries/logout-deliveries.ts';
@@ -107,6 +108,7 @@ const factories = {
   upstreamLogouts: upstreamLogoutsRepository,
   upstreamTokens: upstreamTokensRepository,
   keptForms: keptFormsRepository,
+  keptObjects: keptObjectsRepository,
   formOutcomes: formOutcomesRepository,
   logoutDeliveries: logoutDeliveriesRepository,
   mailedLinks: mailedLinksRepository,
@@ -185,6 +187,12 @@ class LazyRepositories {
 // the compiler does not see the properties that the class gets from the list of factories
 const repositories = (sql: Sql, onEvent: EventListener) =>
   new LazyRepositories(sql, onEvent) as unknown as Repositories;
+
+/** A store whose transactions are parts of the one that is open: what many changes do is done as a whole, or not at all. */
+export const storeWithin = (repositories: Repositories): Store => {
+  const transaction: Store['transaction'] = (work) => work(repositories);
+  return Object.assign(repositories, { transaction });
+};
 
 /** @param onEvent called for each audit event of this store, once it is stored */
 export function createStore(database: Database, onEvent: EventListener = () => undefined): Store {

@@ -117,7 +117,7 @@ export function secretFor(
 }
 
 /** The stored form of a client secret: its hash, and its encrypted value where it serves as a key. */
-function storedSecret(
+export function storedSecret(
   secretBox: SecretBox,
   clientId: string,
   metadata: ClientMetadata,

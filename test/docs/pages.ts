@@ -1,5 +1,7 @@
 // Says what the shell blocks of each document need, and what they call that is not run.
 import { generateKeyPairSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { obtainTokens } from '../helpers/grants.ts';
 import { type Provider, providerClient, startProvider } from '../helpers/provider.ts';
 import type { TestService } from '../helpers/service.ts';
@@ -47,6 +49,17 @@ const keySet = () => {
 
 export const pages: Record<string, Page> = {
   'docs/conformance.md': { files: { 'first.public.json': keySet(), 'second.public.json': keySet() } },
+  'docs/configuration.md': {
+    // the file of the page itself
+    files: {
+      'gatehouse.yaml': /^```yaml\n(.*?)^```$/ms.exec(
+        readFileSync(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8'),
+      )![1]!,
+    },
+    environment: { WIKI_CLIENT_SECRET: 'f'.repeat(16) + '0123456789abcdef', GITHUB_CLIENT_SECRET: 'of the provider' },
+    // it ends with 2, since there is something to do
+    refused: [/^config plan gatehouse.yaml$/],
+  },
   // the second command of the two has removed the factor already
   'docs/administrator.md': { refused: [/^user remove-second-factor carol --id FACTOR_ID$/] },
   'docs/apis.md': {

@@ -7,6 +7,9 @@ import { z } from 'zod';
 import { entityPlugins } from '../../src/admin/admin.ts';
 import { entityPages } from '../../src/admin/console/entity-pages.ts';
 import { answers } from '../../src/admin/operations/answers.ts';
+import { entityNoun, kernelActs } from '../../src/admin/operations/config/noun.ts';
+import { fileNouns } from '../../src/admin/operations/config/nouns.ts';
+import { configSchema } from '../../src/admin/operations/config/schema.ts';
 import { entityOperations } from '../../src/admin/operations/entities.ts';
 import { operations } from '../../src/admin/operations/index.ts';
 import type { Operation } from '../../src/admin/operations/operation.ts';
@@ -20,6 +23,7 @@ import { displayText } from '../../src/oauth/client-metadata.ts';
 import { invalidRequest } from '../../src/oauth/errors.ts';
 import { refusal } from '../../src/oauth/refusals.ts';
 import { entityTable } from '../../src/repositories/entities.ts';
+import { reference } from '../../scripts/reference.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { declaredEntities } from '../helpers/entities.ts';
@@ -114,6 +118,8 @@ const shipActs = entityOperations(ships, {
     }),
 });
 const planted = [...acts.all, ...shipActs.all] as unknown as Operation[];
+/** The line by which files have each of them. */
+const plantedNouns = [entityNoun(beacons, kernelActs(acts)), entityNoun(ships, kernelActs(shipActs))];
 const words = {
   'console.ships.title': 'Ships',
   'console.ships.new': 'Create ship',
@@ -152,6 +158,7 @@ beforeAll(async () => {
     Ship: answerOf(ships),
     ShipPage: z.object({ ships: z.array(answerOf(ships)) }),
   });
+  fileNouns.push(...plantedNouns);
   entityPlugins.push(entityPages(beacons, acts), entityPages(ships, shipActs));
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-planted-'));
   mkdirSync(join(folder, 'messages'));
@@ -171,6 +178,7 @@ beforeAll(async () => {
 afterAll(async () => {
   // other test files share the lists
   operations.splice(operations.indexOf(planted[0]!), planted.length);
+  fileNouns.splice(-2);
   entityPlugins.splice(-2);
   await service?.stop();
 });
@@ -319,11 +327,49 @@ test('the entry of a configuration file has the members that differ from their d
     unlock_key: { env: 'BEACON_LONGSTONE_UNLOCK_KEY' },
   });
   const { input, secrets } = fromFile(beacons, entry);
-  expect(secrets).toEqual({ unlock_key: 'BEACON_LONGSTONE_UNLOCK_KEY' });
+  expect(secrets).toEqual({ unlock_key: { env: 'BEACON_LONGSTONE_UNLOCK_KEY' } });
   expect(input).toEqual({ ...written, keeper: null, issuer: null });
   await api('DELETE', '/Longstone');
   expect(await api('POST', '', { ...input, unlock_key: 'open barley' })).toMatchObject({ status: 201 });
   expect(toFile(beacons, (await stored())!)).toEqual(entry);
+});
+
+test('configuration files have the planted entity: in export, plan, apply, schema and reference (federation 10; architecture, entities)', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-files-'));
+  const file = join(folder, 'beacons.yaml');
+  const write = (text: string) => writeFileSync(file, `apiVersion: gatehouse/v1\nname: lights\n${text}`);
+  const run = (...args: string[]) =>
+    runCommand(service, ['config', ...args], { environment: { FIRST: 'open sesame', NEXT: 'open barley' } });
+  const named = `beacons:\n  Pladda:\n    color: green\n    range: 20\n    unlock_key: {env: FIRST}\n`;
+  write(named);
+  const plan = await run('plan', file);
+  expect(plan).toMatchObject({ code: 2, stderr: '' });
+  expect(plan.stdout).toContain('+ create beacon Pladda\n    color: green\n');
+  expect(await run('apply', file)).toMatchObject({ code: 0, stderr: '' });
+  expect(await run('plan', file)).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
+  const { stdout } = await run('export');
+  expect(stdout).toContain(
+    '  Pladda:\n    color: green\n    range: 20\n    unlock_key:\n      env: BEACON_PLADDA_UNLOCK_KEY\n',
+  );
+  write(named.replace('range: 20', 'keeper: none').replace('FIRST', 'NEXT'));
+  const changed = await run('plan', file);
+  expect(changed.stdout).toContain('    keeper: (none) → none\n    unlock_key: (set) → (changes)\n');
+  // what it names must exist
+  expect((await run('apply', file)).stderr).toMatch(/Line 6 of beacons\.yaml: beacons\.Pladda: keeper is unknown/);
+  write(named.replace('    range: 20\n', '').replace('FIRST', 'NEXT'));
+  expect(await run('apply', file)).toMatchObject({ code: 0, stderr: '' });
+  expect((await api('GET', '/Pladda')).body).toMatchObject({ color: 'green', version: 2 });
+  write('beacons:\n');
+  expect((await run('apply', file, '--prune')).stdout).toContain('- delete beacon Pladda\n');
+  expect((await api('GET', '/Pladda')).status).toBe(404);
+  const { properties } = configSchema() as {
+    properties: Record<string, { additionalProperties: { properties: object } }>;
+  };
+  expect(properties['beacons']!.additionalProperties.properties).toMatchObject({
+    color: { enum: ['red', 'green'], default: 'red', description: 'Its color.' },
+    unlock_key: { oneOf: expect.any(Array) as unknown[] },
+  });
+  expect(reference()).toContain('### beacons, by name\n');
 });
 
 test.each<[string, object, string]>([

@@ -143,7 +143,7 @@ const newClientShape = () => {
   });
 };
 
-const createClient = operation({
+export const createClient = operation({
   method: 'POST',
   path,
   ...section,

@@ -20,7 +20,7 @@ import { differences, otherSubject, sideOf } from './connection-trust.ts';
 const nothing: EndedAccess = { sessions: 0, tokens: 0 };
 
 /** Finds the rules of a connection's settings. @throws OAuthError invalid_request */
-function rulesOf(kinds: ConnectionKinds, of: Pick<Connection, 'kind' | 'preset'>): ConnectionVariant {
+export function rulesOf(kinds: ConnectionKinds, of: Pick<Connection, 'kind' | 'preset'>): ConnectionVariant {
   if (!kinds.get(of.kind)) throw invalidRequest(refusal('connection.kind', 'kind'));
   const variant = variantOfConnection(kinds, of);
   if (!variant) throw invalidRequest(refusal('connection.preset', 'preset'));
@@ -28,7 +28,7 @@ function rulesOf(kinds: ConnectionKinds, of: Pick<Connection, 'kind' | 'preset'>
 }
 
 /** Checks the settings: null removes one. @throws OAuthError invalid_request */
-function checkedSettings(variant: ConnectionVariant, settings: Input): Input {
+export function checkedSettings(variant: ConnectionVariant, settings: Input): Input {
   const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null));
   const parsed = variant.shape.safeParse(given, { reportInput: true });
   if (parsed.success) return parsed.data;

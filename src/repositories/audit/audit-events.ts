@@ -56,6 +56,7 @@ export const auditEventTypes = [
   'role.given',
   'role.taken',
   'groups.omitted',
+  'config.applied',
   'resource.created',
   'resource.changed',
   'resource.deleted',

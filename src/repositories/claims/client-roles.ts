@@ -32,11 +32,21 @@ const take = statement(
   `DELETE FROM client_role_holders WHERE client_id = $1 AND role = $2 AND (group_name = ANY ($3) OR sub = ANY ($4)) RETURNING role`,
 );
 
+const all = statement(
+  'client_roles.all',
+  'SELECT client_id, name, description FROM client_roles ORDER BY client_id, name',
+);
+
 const table = entityTable(roles);
 
 export function clientRolesRepository(sql: Sql) {
   return {
     ...entityRepository(table, sql),
+    /** The roles of all clients, by the client_id. */
+    async all(): Promise<Map<string, { name: string; description: string }[]>> {
+      const rows = await sql.query<{ client_id: string; name: string; description: string }>(all);
+      return Map.groupBy(rows, (row) => row.client_id);
+    },
     /** The roles of a user at a client, given to the user directly or to the user's groups. */
     async ofUser({ sub, groups }: Pick<Subject, 'sub' | 'groups'>, clientId: string): Promise<string[]> {
       return (await sql.query<{ roles: string[] | null }>(ofUser, [sub, groups, clientId]))[0]?.roles ?? [];

@@ -1,0 +1,210 @@
+// Compares configuration files with what exists: the steps that make both equal, and what each does to users (federation 10).
+import { createHash } from 'node:crypto';
+import type { Input } from '../../../entities/entity.ts';
+import { invalidRequest, OAuthError } from '../../../oauth/errors.ts';
+import { without } from '../../../entities/file.ts';
+import type { OperationContext } from '../operation.ts';
+import type { ConfigFile, Entry } from './config-file.ts';
+import { differenceOf, type FileNoun, type Found, type Secrets, type Wanted } from './noun.ts';
+import { fileNouns } from './nouns.ts';
+import type { ReadSecret } from './secret-sources.ts';
+
+/** One change of a plan, as people and programs read it: no secret is in it (federation FR45). */
+export interface PlannedChange {
+  section: string;
+  key: string;
+  act: 'create' | 'change' | 'delete' | 'keep';
+  /** The old and the new values of members; of a secret `(set)` or `(changes)`. */
+  members: Record<string, { old?: unknown; new?: unknown }>;
+  /** The set of files that keeps it so far, or null where none does: it is taken over. */
+  from?: string | null;
+  /** How much ends, or waits. */
+  effects?: Record<string, number>;
+  /** What the plan saw: apply refuses when it has changed. */
+  saw?: string;
+}
+
+export interface PlanOptions {
+  /** Deletes what the set of files made and no longer has. */
+  prune: boolean;
+  /** Enables what an administrator disabled. */
+  enable: boolean;
+}
+
+/** A change with what it takes to make it. */
+export interface Step {
+  planned: PlannedChange;
+  noun: FileNoun;
+  found?: Found;
+  wanted?: Wanted;
+  change: Input;
+  secrets: Secrets;
+  fault?: Entry['fault'];
+}
+
+export interface Steps {
+  steps: Step[];
+  /** What differs and stays, one sentence each. */
+  notes: string[];
+}
+
+const digestOf = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 22);
+const called = ({ of }: FileNoun, key: string) => `${of.one} ${key}`;
+
+/** The secrets of an entry that change something, by their members. @throws OAuthError */
+function changingSecrets({ wanted, fault }: Entry, found: Found | undefined, read: ReadSecret): [Secrets, Secrets] {
+  const all = Object.entries(wanted.secrets).map(([name, source]) => {
+    try {
+      return [name, read(source, name)] as const;
+    } catch (error) {
+      throw error instanceof OAuthError ? fault(error.description, name) : error;
+    }
+  });
+  const changing = all.filter(([name, { value }]) => {
+    const now = found?.secrets[name];
+    if (!now?.set) return true;
+    return value !== undefined && !now.equals(value);
+  });
+  return [Object.fromEntries(all), Object.fromEntries(changing)];
+}
+
+const shownMembers = (before: Input, change: Input, secrets: Secrets, found?: Found) => ({
+  ...Object.fromEntries(
+    Object.entries(change)
+      .filter(([name, value]) => !(value === null && before[name] === undefined))
+      .map(([name, value]) => [
+        name,
+        { ...(before[name] !== undefined && { old: before[name] }), ...(value !== null && { new: value }) },
+      ]),
+  ),
+  ...Object.fromEntries(
+    Object.keys(secrets).map((name) => [
+      name,
+      found?.secrets[name]?.set ? { old: '(set)', new: '(changes)' } : { new: '(set)' },
+    ]),
+  ),
+});
+
+/** @throws OAuthError invalid_request */
+export async function stepsOf(
+  context: OperationContext,
+  file: ConfigFile,
+  read: ReadSecret,
+  { prune, enable }: PlanOptions,
+): Promise<Steps> {
+  const keepers = new Map<string, string>();
+  for (const { section, key, fileSet } of await context.store.keptObjects.list())
+    keepers.set(`${section}\0${key}`, fileSet);
+  const keeperOf = ({ section }: FileNoun, key: string) => keepers.get(`${section}\0${key}`);
+  const steps: Step[] = [];
+  const notes: string[] = [];
+  const deletions: Step[] = [];
+  for (const noun of fileNouns) {
+    const existing = new Map((await noun.list(context)).map((found) => [found.key, found]));
+    const entries = file.entries.filter((entry) => entry.noun === noun);
+    for (const entry of entries) {
+      const found = existing.get(entry.wanted.key);
+      const step = stepOf(entry, found, found && keeperOf(noun, found.key));
+      if (step) steps.push(step);
+    }
+    const named = new Set(entries.map(({ wanted }) => wanted.key));
+    for (const found of existing.values()) {
+      if (named.has(found.key) || keeperOf(noun, found.key) !== file.name) continue;
+      if (prune) deletions.unshift(deletionOf(noun, found));
+      else notes.push(`the ${called(noun, found.key)} is no longer in the file: --prune deletes it`);
+    }
+  }
+  return { steps: [...steps, ...deletions], notes };
+
+  function stepOf(entry: Entry, found: Found | undefined, keeper: string | undefined): Step | undefined {
+    const { noun, wanted, fault } = entry;
+    const [all, secrets] = changingSecrets(entry, found, read);
+    try {
+      noun.check?.(wanted, all, !found);
+    } catch (error) {
+      throw error instanceof OAuthError ? fault(error.description, error.refusal?.member) : error;
+    }
+    const about = { section: noun.section, key: wanted.key };
+    if (!found) {
+      const change = differenceOf(noun.of, {}, wanted.values);
+      const members = shownMembers({}, change, secrets);
+      return { planned: { ...about, act: 'create', members }, noun, wanted, change, secrets, fault };
+    }
+    // what is as it always was is nobody's loss
+    const isTaken =
+      keeper !== file.name && !(noun.isSingle && keeper === undefined && Object.keys(found.shown).length === 0);
+    if (isTaken && !file.adopt)
+      throw fault(
+        keeper === undefined
+          ? `the ${called(noun, found.key)} exists, and no file made it: adopt: true takes it over`
+          : `the ${called(noun, found.key)} is kept by ${keeper}: adopt: true takes it over`,
+      );
+    const { status, ...rest } = differenceOf(noun.of, found.shown, wanted.values);
+    const isStopped = status === 'enabled' && found.shown['status'] === 'disabled' && !enable;
+    if (isStopped) notes.push(`the ${called(noun, found.key)} is disabled and stays so: --enable enables it`);
+    const change = { ...rest, ...(status !== undefined && !isStopped && { status }) };
+    const fixed = Object.keys(change).find((name) => noun.of.members[name]?.fixed);
+    if (fixed !== undefined)
+      throw fault(`${fixed} never changes: delete the ${noun.of.one}, and create it anew`, fixed);
+    const members = shownMembers(found.shown, change, secrets, found);
+    if (Object.keys(members).length === 0 && !isTaken) return undefined;
+    const act = Object.keys(members).length === 0 ? 'keep' : 'change';
+    const from = isTaken && { from: keeper ?? null };
+    const planned: PlannedChange = { ...about, act, members, ...from, saw: digestOf(found.version) };
+    return { planned, noun, found, wanted, change, secrets, fault };
+  }
+
+  function deletionOf(noun: FileNoun, found: Found): Step {
+    const planned: PlannedChange = {
+      section: noun.section,
+      key: found.key,
+      act: 'delete',
+      members: {},
+      saw: digestOf(found.version),
+    };
+    return { planned, noun, found, change: {}, secrets: {} };
+  }
+}
+
+/** Adds how much each change ends. */
+export async function withEffects(context: OperationContext, { steps }: Steps): Promise<PlannedChange[]> {
+  const planned: PlannedChange[] = [];
+  for (const { planned: one, noun, found, change } of steps) {
+    const counted = found && (await noun.effects?.(context, found, one.act === 'delete' ? undefined : change));
+    const effects = Object.fromEntries(Object.entries(counted ?? {}).filter(([, count]) => count > 0));
+    planned.push({ ...one, ...(Object.keys(effects).length > 0 && { effects }) });
+  }
+  return planned;
+}
+
+/** A plan that is stored until it is applied. It has the texts of its files, which have no secrets. */
+export interface Plan extends PlanOptions {
+  apiVersion: string;
+  name: string;
+  changes: PlannedChange[];
+  notes: string[];
+  files: { name: string; text: string }[];
+  /** The folder to which paths of secrets are relative; a request has none. */
+  folder?: string;
+}
+
+/** What must be the same when a plan is applied. */
+export const bound = (changes: readonly PlannedChange[]): string =>
+  JSON.stringify(changes.map((change) => without({ ...change }, 'effects')));
+
+/** Reads a stored plan. @throws OAuthError invalid_request */
+export function readPlan(given: unknown): Plan {
+  const plan = given as Partial<Plan> | null;
+  const isPlan =
+    typeof plan === 'object' &&
+    plan !== null &&
+    Array.isArray(plan.changes) &&
+    Array.isArray(plan.files) &&
+    plan.files.every((one: unknown) => {
+      const { name, text } = (one ?? {}) as Record<string, unknown>;
+      return typeof name === 'string' && typeof text === 'string';
+    }) &&
+    [plan.prune, plan.enable].every((one) => typeof one === 'boolean');
+  if (!isPlan) throw invalidRequest('this is no plan: send what the plan of a file is');
+  return plan as Plan;
+}

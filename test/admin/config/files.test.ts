@@ -1,0 +1,343 @@
+// Exports a service, applies the file to an empty one, and applies, refuses and prunes changes of files.
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runCommand } from '../../helpers/command-line.ts';
+import { adminToken, call, withoutLimits } from '../../helpers/grants.ts';
+import { startTestService, type TestService } from '../../helpers/service.ts';
+
+const environment = { ...withoutLimits, CONNECTIONS_ALLOW: 'directory.example:636' };
+const strong = '0123456789abcdef0123456789abcdef';
+const folder = mkdtempSync(join(tmpdir(), 'config-'));
+let former: TestService;
+let service: TestService;
+let tokens: Map<TestService, string>;
+beforeAll(async () => {
+  former = await startTestService({ environment });
+  service = await startTestService({ environment });
+  tokens = new Map([
+    [former, await adminToken(former)],
+    [service, await adminToken(service)],
+  ]);
+});
+afterAll(async () => {
+  await former?.stop();
+  await service?.stop();
+});
+
+const api = (of: TestService, method: string, path: string, body?: object) =>
+  call(`${of.issuer}/admin/api/${path}`, { token: tokens.get(of)!, method, ...(body && { body }) });
+const variables: Record<string, string> = { WIKI_SECRET: strong, CONNECTION_STAFF_SECRET: 'bind password' };
+const run = (of: TestService, ...args: string[]) =>
+  runCommand(of, ['config', ...args], { environment: { ...environment, ...variables } });
+let files = 0;
+/** Writes a file with these lines below apiVersion and name. */
+function fileOf(text: string, head = 'apiVersion: gatehouse/v1\nname: team\n'): string {
+  const file = join(folder, `${++files}.yaml`);
+  writeFileSync(file, head + text);
+  return file;
+}
+const callers: string[] = [];
+const withoutCallers = (text: string) =>
+  callers.reduce((rest, id) => rest.replace(new RegExp(`  "?${id}"?:\\n(    .*\\n)+`), ''), text);
+const exported = async (of: TestService, ...args: string[]) => (await run(of, 'export', ...args)).stdout;
+const eventsOf = (of: TestService, type: string) =>
+  of.database.sql<{ actor: string; detail: object }>(
+    'SELECT actor, detail FROM audit_events WHERE type LIKE $1 ORDER BY id',
+    [type],
+  );
+
+test('an export that is applied to an empty service is the same there, byte for byte, with every noun and member (federation 10)', async () => {
+  const made = [
+    await api(former, 'POST', 'attributes', {
+      name: 'department',
+      type: 'string',
+      label: { en: 'Department', de: 'Abteilung' },
+      choices: ['no', 'sales', '0777'],
+      max: 40,
+      person: 'read',
+    }),
+    await api(former, 'POST', 'attributes', { name: 'badge', type: 'string', unique: true }),
+    await api(former, 'POST', 'scopes', {
+      name: 'work',
+      text: { en: 'Your work' },
+      claims: ['department', 'zoneinfo'],
+    }),
+    await api(former, 'POST', 'groups', { name: 'staff', description: 'Everyone: who works here' }),
+    await api(former, 'POST', 'connections', {
+      id: 'staff',
+      kind: 'ldap',
+      display_name: 'Staff: directory',
+      status: 'enabled',
+      secret: 'bind password',
+      domains: ['staff.example'],
+      claim_rules: [{ to: 'department', from: 'ou' }],
+      group_rules: [
+        { equals: 'admins', group: 'operators' },
+        { all: true, prefix: 'dir-' },
+      ],
+      default_groups: ['everyone'],
+      session_lifetime: 3600,
+      settings: { url: 'ldaps://directory.example:636', base: 'dc=example', bind_dn: 'cn=reader,dc=example' },
+    }),
+    await api(former, 'POST', 'clients', {
+      client_id: 'wiki',
+      client_secret: strong,
+      client_name: 'Wiki',
+      redirect_uris: ['https://wiki.example/callback'],
+      post_logout_redirect_uris: ['https://wiki.example/'],
+      scope: 'openid profile work',
+      contacts: ['ada@example.com'],
+      access: 'groups',
+      access_groups: ['staff'],
+      connections: ['staff'],
+      networks: ['192.0.2.0/24'],
+      claim_rules: [{ claim: 'team', from: 'groups', into: ['id_token'] }],
+      access_token_lifetime: 600,
+      first_party: true,
+    }),
+    await api(former, 'POST', 'clients', {
+      client_id: 'spa',
+      client_name: 'Browser',
+      redirect_uris: ['https://spa.example/cb'],
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code', 'refresh_token'],
+      status: 'disabled',
+    }),
+    await api(former, 'POST', 'resources', {
+      resource: 'https://api.example/',
+      name: 'API',
+      client_id: 'wiki',
+      scopes: [{ value: 'write', description: { en: 'Write' } }, { value: 'read' }],
+      access_token_lifetime: 300,
+      public: true,
+    }),
+    await api(former, 'POST', 'clients/wiki/roles', { name: 'editor', description: 'Edits' }),
+    await api(former, 'POST', 'clients/wiki/roles', { name: 'on' }),
+  ];
+  await api(former, 'PATCH', 'groups/staff', { guarded_sources: ['staff'] });
+  await api(former, 'PATCH', 'appearance', { product_name: 'Harbour', accent_color: '#0c4a43' });
+  expect(made.map(({ status, body }) => [status, body['error_description']])).toEqual(made.map(() => [201, undefined]));
+  const text = await exported(former);
+  for (const [, name] of text.matchAll(/env: (CLIENT\w+)/g)) variables[name!] = strong;
+  expect(text).toMatch(/^apiVersion: gatehouse\/v1\nname: gatehouse\nadopt: true\nappearance:\n/);
+  expect(text).not.toMatch(/0123456789abcdef|bind password/);
+  expect(text).toContain('env: CLIENT_WIKI_CLIENT_SECRET');
+  const file = join(folder, 'exported.yaml');
+  writeFileSync(file, text);
+  expect(await run(service, 'plan', file)).toMatchObject({ code: 2, stderr: '' });
+  const applied = await run(service, 'apply', file);
+  expect(applied).toMatchObject({ code: 0, stderr: '' });
+  // the client by which this test calls the other service is no part of the file
+  const own = (await api(service, 'GET', 'clients')).body['clients'] as { client_id: string; scope: string }[];
+  for (const { client_id: id, scope } of own) if (scope === 'admin' && !text.includes(id)) callers.push(id);
+  expect(withoutCallers(await exported(service))).toBe(text);
+  expect(await run(service, 'plan', file)).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
+  expect(await run(service, 'drift', file)).toMatchObject({ code: 0 });
+  const again = await run(service, 'apply', file);
+  expect(again).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
+  const events = await eventsOf(service, '%.created');
+  expect(events.filter(({ actor }) => actor === 'config:gatehouse')).toHaveLength(11);
+  // the former service comes under its own file, and nothing of it changes
+  const taken = await run(former, 'plan', file);
+  // this test gave the client by which it calls the service another secret
+  expect(taken.stdout).toMatch(/0 to create, 1 to change, 0 to delete, 9 to take over\.\n$/);
+  expect(await run(former, 'apply', file)).toMatchObject({ code: 0 });
+  expect(await eventsOf(former, 'client.updated')).toEqual([]);
+  expect(await run(former, 'plan', file)).toMatchObject({ code: 0 });
+}, 120_000);
+
+describe('a plan', () => {
+  test('shows the old and the new values and no secret, and carries what it saw (federation FR45)', async () => {
+    const file = fileOf(
+      'clients:\n  plain:\n    client_name: Plain\n    grant_types: [client_credentials]\n    client_secret: {env: WIKI_SECRET}\n',
+    );
+    await run(service, 'apply', file);
+    const changed = fileOf(
+      'clients:\n  plain:\n    client_name: Plainer\n    grant_types: [client_credentials]\n    client_secret: {env: CONNECTION_STAFF_SECRET}\n    weak_secret: true\n',
+    );
+    const out = join(folder, 'plan.json');
+    const shown = await run(service, 'plan', changed, '--out', out);
+    expect(shown).toMatchObject({ code: 2, stderr: '' });
+    expect(shown.stdout).toContain(
+      '~ change client plain\n    client_name: Plain → Plainer\n    client_secret: (set) → (changes)\n',
+    );
+    expect(readFileSync(out, 'utf8')).not.toMatch(/0123456789abcdef|bind password/);
+    expect(statSync(out).mode & 0o777).toBe(0o600);
+    await api(service, 'POST', 'clients/plain/secrets', { secrets: ['shared_secret'] });
+    const stale = await run(service, 'apply', out);
+    expect(stale).toMatchObject({ code: 1, stdout: '', stderr: 'What the plan saw has changed since: plan again.\n' });
+    await run(service, 'plan', changed, '--out', join(folder, 'plan2.json'));
+    expect(await run(service, 'apply', join(folder, 'plan2.json'))).toMatchObject({ code: 0, stderr: '' });
+    expect((await api(service, 'GET', 'clients/plain')).body).toMatchObject({
+      client_name: 'Plainer',
+      weak_secret: true,
+    });
+    expect(JSON.stringify(await eventsOf(service, '%'))).not.toMatch(/0123456789abcdef|bind password/);
+  });
+
+  test('says who loses what by a deletion, which --prune alone makes, and deletes no user (federation F100, FR45)', async () => {
+    const head = 'apiVersion: gatehouse/v1\nname: pruned\n';
+    await run(
+      service,
+      'apply',
+      fileOf('clients:\n  gone:\n    grant_types: [client_credentials]\n    client_secret: generate\n', head),
+    );
+    await api(service, 'POST', 'clients', { client_id: 'by-hand', grant_types: ['client_credentials'] });
+    const user = await service.createUser();
+    const empty = fileOf('', head);
+    const kept = await run(service, 'plan', empty);
+    expect(kept).toMatchObject({
+      code: 0,
+      stdout: '! the client gone is no longer in the file: --prune deletes it\nNothing to do.\n',
+    });
+    const pruned = await run(service, 'plan', empty, '--prune', '--json');
+    expect(JSON.parse(pruned.stdout)).toMatchObject({ changes: [{ section: 'clients', key: 'gone', act: 'delete' }] });
+    expect(await run(service, 'apply', empty, '--prune')).toMatchObject({ code: 0 });
+    expect((await api(service, 'GET', 'clients/gone')).status).toBe(404);
+    for (const id of ['by-hand', 'plain', 'wiki'])
+      expect((await api(service, 'GET', `clients/${id}`)).status, id).toBe(200);
+    expect((await api(service, 'GET', `users/${user.sub}`)).status).toBe(200);
+  });
+});
+
+describe('what a file names and did not make', () => {
+  const entry = 'attributes:\n  floor:\n    type: number\n';
+  test('is taken over only with adopt (federation F100, FR45)', async () => {
+    await api(service, 'POST', 'attributes', { name: 'floor', type: 'number' });
+    const refused = await run(service, 'apply', fileOf(entry));
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(
+      /Line 4 of [\w.]+: attributes\.floor: the attribute floor exists, and no file made it: adopt: true takes it over\.\n$/,
+    );
+    expect(await run(service, 'apply', fileOf(`adopt: true\n${entry}`))).toMatchObject({ code: 0 });
+    const other = 'apiVersion: gatehouse/v1\nname: other\n';
+    expect((await run(service, 'plan', fileOf(entry, other))).stderr).toContain('is kept by team');
+    const plan = await run(service, 'plan', fileOf(`adopt: true\n${entry}`, other));
+    expect(plan).toMatchObject({ code: 2 });
+    expect(plan.stdout).toContain('> take over attribute floor, taken over from team\n');
+  });
+
+  test('stays disabled if an administrator disabled it, unless --enable (federation 10)', async () => {
+    const file = fileOf('clients:\n  switched:\n    grant_types: [client_credentials]\n    client_secret: generate\n');
+    await run(service, 'apply', file);
+    await api(service, 'POST', 'clients/switched/disable');
+    const plan = await run(service, 'plan', file);
+    expect(plan).toMatchObject({ code: 0 });
+    expect(plan.stdout).toContain('! the client switched is disabled and stays so: --enable enables it\n');
+    expect((await run(service, 'drift', file)).code).toBe(2);
+    expect(await run(service, 'apply', file)).toMatchObject({ code: 0 });
+    expect((await api(service, 'GET', 'clients/switched')).body['status']).toBe('disabled');
+    expect(await run(service, 'apply', file, '--enable')).toMatchObject({ code: 0 });
+    expect((await api(service, 'GET', 'clients/switched')).body['status']).toBe('enabled');
+  });
+});
+
+test('a fault in the last object changes nothing (federation 10)', async () => {
+  const before = await exported(service);
+  const events = await eventsOf(service, '%');
+  // an API of this service's own has no place in a file
+  const file = fileOf(
+    `attributes:\n  first:\n    type: string\nclients:\n  next:\n    grant_types: [client_credentials]\n    client_secret: generate\nresources:\n  ${service.issuer}/admin/api:\n    name: Own\n`,
+  );
+  const refused = await run(service, 'apply', file);
+  expect(refused).toMatchObject({ code: 1, stdout: '' });
+  expect(refused.stderr).toMatch(/Line 11 of [\w.]+: resources\./);
+  expect(await exported(service)).toBe(before);
+  expect(await eventsOf(service, '%')).toEqual(events);
+});
+
+test('a secret that the service makes is shown once, or written for its owner alone, and kept afterwards (federation 10)', async () => {
+  const file = fileOf('clients:\n  shown:\n    grant_types: [client_credentials]\n    client_secret: generate\n');
+  const shown = await run(service, 'apply', file);
+  expect(shown.stdout).toMatch(/clients\.shown\.client_secret {2}[\w-]{43}\n/);
+  expect(await run(service, 'plan', file)).toMatchObject({ code: 0 });
+  const into = join(folder, 'secrets');
+  const written = await run(
+    service,
+    'apply',
+    fileOf('clients:\n  written:\n    grant_types: [client_credentials]\n    client_secret: generate\n'),
+    '--secrets-out',
+    into,
+  );
+  expect(written.stdout).not.toMatch(/[\w-]{43}/);
+  const secret = join(into, 'clients_written_client_secret');
+  expect(statSync(secret).mode & 0o777).toBe(0o600);
+  expect(readFileSync(secret, 'utf8')).toMatch(/^[\w-]{43}\n$/);
+  // and such a file is read again
+  const reading = fileOf(
+    `clients:\n  written:\n    grant_types: [client_credentials]\n    client_secret: {file: secrets/clients_written_client_secret}\n`,
+  );
+  expect(await run(service, 'plan', reading)).toMatchObject({ code: 0 });
+});
+
+test.each<[string, string, RegExp]>([
+  [
+    'a plain secret',
+    'client_secret: open sesame',
+    /Line 6 of [\w.]+: clients\.x: client_secret must be \{env: NAME\}, \{file: PATH\} or generate/,
+  ],
+  [
+    'a variable of the service',
+    'client_secret: {env: SECRET_KEY}',
+    /client_secret names SECRET_KEY, which is a setting of this service/,
+  ],
+  ['the address of the database', 'client_secret: {env: DATABASE_URL}', /DATABASE_URL, which is a setting/],
+  ['a variable that is not set', 'client_secret: {env: NOT_SET}', /the variable NOT_SET, which is not set/],
+  ['a file of the system', 'client_secret: {file: /etc/shadow}', /outside of the folder of the configuration/],
+  ['a file above the folder', 'client_secret: {file: ../../etc/passwd}', /outside of the folder|cannot be read/],
+  [
+    'a weak secret',
+    'client_secret: {env: CONNECTION_STAFF_SECRET}',
+    /client_secret must have at least 32 characters and 128 bits/,
+  ],
+  ['no secret', 'client_name: X', /client_secret is missing/],
+])('a client with %s is refused, and no answer has the secret (federation F101, FR45)', async (_, line, sentence) => {
+  const file = fileOf(`clients:\n  x:\n    grant_types: [client_credentials]\n    ${line}\n`);
+  const refused = await run(service, 'apply', file);
+  expect(refused).toMatchObject({ code: 1, stdout: '' });
+  expect(refused.stderr).toMatch(sentence);
+  expect(refused.stderr).not.toMatch(/sesame|bind password|root:/);
+});
+
+test.each<[string, string, RegExp]>([
+  ['no version', 'name: x\n', /Line 1 of [\w.]+: apiVersion must be gatehouse\/v1/],
+  ['another version', 'apiVersion: gatehouse/v2\n', /apiVersion must be/],
+  ['no name', 'apiVersion: gatehouse/v1\n', /name is missing/],
+  [
+    'settings',
+    'apiVersion: gatehouse/v1\nname: x\nsettings: {}\n',
+    /Line 3 of [\w.]+: settings stay in the environment of the service/,
+  ],
+  [
+    'an unknown section',
+    'apiVersion: gatehouse/v1\nname: x\nclient: {}\n',
+    /Line 3 of [\w.]+: client is unknown: the most similar names are clients/,
+  ],
+  [
+    'an unknown member',
+    'apiVersion: gatehouse/v1\nname: x\nattributes:\n  a:\n    type: string\n    labels: {}\n',
+    /Line 6 of [\w.]+: attributes\.a: labels is unknown: the most similar names are label/,
+  ],
+  ['users', 'apiVersion: gatehouse/v1\nname: x\nusers: {}\n', /users is unknown/],
+  [
+    'a wrong value',
+    'apiVersion: gatehouse/v1\nname: x\nattributes:\n  a:\n    type: text\n',
+    /Line 5 of [\w.]+: attributes\.a: type/,
+  ],
+  [
+    'a wrong address',
+    'apiVersion: gatehouse/v1\nname: x\nclients:\n  a:\n    token_endpoint_auth_method: none\n    redirect_uris: [http://a.example]\n',
+    /Line 6 of [\w.]+: clients\.a: redirect_uris/,
+  ],
+  [
+    'a list in place of a mapping',
+    'apiVersion: gatehouse/v1\nname: x\nattributes: [a]\n',
+    /Line 3 of [\w.]+: attributes must be a mapping/,
+  ],
+])('a file with %s is refused with the line (federation 10)', async (_, text, sentence) => {
+  const refused = await run(service, 'plan', fileOf(text, ''));
+  expect(refused).toMatchObject({ code: 1, stdout: '' });
+  expect(refused.stderr).toMatch(sentence);
+});
