@@ -17,15 +17,17 @@ const BLACK_BOX = ['protocol', 'login', 'account', 'admin', 'jobs', 'server', 'f
 );
 /** Files that the second run omits: what only they show does not depend on the version of PostgreSQL. */
 const SAME_ON_ALL = `
-  account* active-directory admin-recent-sign-in auth-js authentication authorization authorization-errors authorization-frame
-  authorization-prompt better-auth claims-parameter cli client-libraries connection-keys connection-presets connections consent
-  console* csv-formulas database-deadline discovery dpop-client-libraries encrypted-responses end-session frontchannel-logout
-  gatehouse-as-provider health hostile-json introspection jwks jwt-authorization-responses key-schedule language-menu limits
-  login* logout look-alikes loopback-localhost lying-provider mail* malformed-requests mcp metrics openapi pairwise passkeys
-  passwords pipeline planted* posted-answers redaction registration-approval-page registration-validation request-object
-  request-uri resource response-types second-factor-demands secret-kinds sector-identifier session-management sign-in-flood
-  signed-introspection token-assertions token-client-authentication token-requests unreadable-requests user-data user-transfer
-  userinfo userinfo-signed
+  access account* active-directory admin-access admin-recent-sign-in admin-routes auth-js authentication authorization
+  authorization-errors authorization-frame authorization-prompt backchannel-logout backchannel-logout-delivery better-auth
+  claims-parameter cli client-connections client-document-settings client-libraries connection-keys connection-presets connections
+  consent console* csv-formulas database-deadline demo discovery dpop-client-libraries encrypted-responses end-session
+  files-and-terminals frontchannel-logout gatehouse-as-provider health hostile-json introspection invitation jwks jwt-access-tokens
+  jwt-authorization-responses key-schedule language-menu limits login* logout look-alikes loopback-localhost lying-provider mail*
+  malformed-requests mcp metrics oauth-connection openapi pairwise passkeys password-normalization passwords pipeline planted*
+  posted-answers pushed-authorization-request redaction registration-approval-page registration-repeat registration-validation
+  request-object request-uri resource response-types second-factor-demands second-factor-kinds secret-kinds sector-identifier
+  service-resources session-management sign-in-flood signed-introspection spreadsheets token-assertions token-client-authentication
+  token-requests undotted-schemes unreadable-requests user-data user-transfer userinfo userinfo-signed
 `;
 const BROWSER_TESTS = '**/*.browser.test.ts';
 const APACHE_MODULE = '/usr/lib/apache2/modules/mod_auth_openidc.so';
@@ -65,9 +67,10 @@ if (vitestArguments.length > 0) {
   const postgres = installedPostgres();
   if (postgres) {
     // what a browser or a page shows, what a terminal prints, how long keys are kept and what is refused before any statement do not
-    // depend on the database's version; the remaining files run the same statements
+    // depend on the database's version; the remaining files run the same statements, and row-types prepares every statement
     await tests(`black-box tests on PostgreSQL ${postgres.major} (${postgres.bin})`, postgres, [
       ...BLACK_BOX,
+      'test/database/row-types.test.ts',
       `--exclude=${BROWSER_TESTS}`,
       ...SAME_ON_ALL.trim()
         .split(/\s+/)
