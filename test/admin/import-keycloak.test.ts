@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { randomSecret } from '../../src/crypto/secrets.ts';
 import { runCommand } from '../helpers/command-line.ts';
-import { adminToken, call, obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
+import { obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { keycloakCode, keycloakHash, keycloakRealm, passwordOf } from '../helpers/keycloak-realm.ts';
 import { launcher, surroundings } from '../helpers/server-process.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -107,6 +107,7 @@ test('each hostile entry of an export is in the report, and the others move (fed
     'The address `https://app.example/*` of redirect_uris has a wildcard',
     'The address `javascript:alert(1)` of redirect_uris is refused',
     'client `app`: The export has no secret. The client gets a new one.',
+    'client `__proto__`: This cannot be a client_id here',
     'client `script`: The mapper `x` (`script-x.js`) is left out: the service runs no scripts',
     'client `wild`: The address `*` of redirect_uris has a wildcard',
     'client `weak`: The secret is too weak',
@@ -132,7 +133,7 @@ test('each hostile entry of an export is in the report, and the others move (fed
     expect(report).toContain(said);
   expect(report).not.toMatch(/hunter2|^## breaks/m);
   expect(config['clients']!['app']).toMatchObject({ redirect_uris: [callback], client_secret: 'generate' });
-  expect(Object.keys(config['clients']!)).toEqual(['../../secrets', '__proto__', 'app', 'script', 'weak']);
+  expect(Object.keys(config['clients']!)).toEqual(['../../secrets', 'app', 'script', 'weak']);
   expect(config['clients']!['../../secrets']).toMatchObject({
     client_secret: { file: 'secrets/client-.._.._secrets' },
   });
@@ -272,35 +273,26 @@ describe('a realm of 500 users and 20 clients', () => {
   realm.users.push(withoutWayIn);
 
   let service: TestService;
-  let token: string;
   let files: Awaited<ReturnType<typeof moved>>;
   beforeAll(async () => {
     service = await startTestService({ environment: withoutLimits });
-    token = await adminToken(service);
     files = await moved(realm, '--keep-subs');
   });
   afterAll(() => service?.stop());
 
-  const api = (path: string, body: object) => call(`${service.issuer}/admin/api/${path}`, { token, body });
-
-  test('becomes entries that the admin API accepts, with the ids and secrets of the clients (federation F104)', async () => {
-    const { clients, connections, groups } = files.config;
+  test('is a configuration file that is applied, and that changes nothing when it is applied again (federation F104)', async () => {
+    const { clients } = files.config;
     expect(Object.keys(clients!)).toHaveLength(20);
-    for (const [name, group] of Object.entries(groups!))
-      expect((await api('groups', { name, ...group })).status).toBe(201);
-    for (const [id, connection] of Object.entries(connections!))
-      expect((await api('connections', { id, ...connection })).body).toMatchObject({ id, status: 'disabled' });
-    for (const [client_id, { roles = {}, client_secret: of, ...entry }] of Object.entries(clients!)) {
-      const client_secret = await readFile(join(files.output, (of as { file: string }).file), 'utf8');
-      const { status, body } = await api('clients', { client_id, client_secret, ...entry });
-      expect([status, body['client_id']]).toEqual([201, client_id]);
-      for (const [name, { groups: holders = [], ...role }] of Object.entries(roles as Values[string])) {
-        expect((await api(`clients/${client_id}/roles`, { name, ...role })).status).toBe(201);
-        await api(`clients/${client_id}/roles/${name}/give`, { groups: holders });
-      }
-    }
+    const apply = () => runCommand(service, ['config', 'apply', join(files.output, 'gatehouse.yaml'), '--json']);
+    expect(await apply()).toMatchObject({ code: 0, stderr: '' });
+    const rows = await service.database.sql(`SELECT FROM clients WHERE client_id LIKE 'app-%'`);
+    expect(rows).toHaveLength(20);
+    expect(await runCommand(service, ['config', 'plan', join(files.output, 'gatehouse.yaml')])).toMatchObject({
+      code: 0,
+    });
+    expect(await service.store.connections.find('github')).toMatchObject({ status: 'disabled', preset: 'github' });
     expect(clients!['app-0']).toMatchObject({
-      roles: { editor: { groups: ['it/operations'] }, viewer: { description: 'May look' } },
+      roles: { editor: {}, viewer: { description: 'May look' } },
     });
     const { stdout, stderr } = await runCommand(service, ['user', 'import', join(files.output, 'users.jsonl')]);
     expect([stdout, stderr]).toEqual([expect.stringContaining('501 created, 0 updated, 0 unchanged, 0 rejected'), '']);

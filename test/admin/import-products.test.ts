@@ -9,7 +9,7 @@ import { parse } from 'yaml';
 import { randomSecret } from '../../src/crypto/secrets.ts';
 import { importCommand } from '../../src/command-line/import-commands.ts';
 import { runCommand } from '../helpers/command-line.ts';
-import { adminToken, call, obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
+import { obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { linesOfPython } from '../helpers/python.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
@@ -147,6 +147,8 @@ access_control:
       client_secret: 'generate',
       required_acr: 'urn:gatehouse:acr:mfa',
     });
+    const applied = await runCommand(service, ['config', 'apply', join(files.output, 'gatehouse.yaml')]);
+    expect(applied).toMatchObject({ code: 0, stderr: '' });
     const { stdout, stderr } = await runCommand(service, ['user', 'import', join(files.output, 'users.jsonl')]);
     expect([stdout, stderr]).toEqual([expect.stringContaining('20 created, 0 updated, 0 unchanged, 0 rejected'), '']);
     for (const [index, password] of passwords.entries()) {
@@ -167,14 +169,6 @@ access_control:
   });
 
   test('keeps the id and the secret of an application, and the sub that it knows (federation F104)', async () => {
-    const token = await adminToken(service);
-    const { client_secret: of, ...entry } = files.config['clients']!['grafana']!;
-    const body = {
-      client_id: 'grafana',
-      client_secret: await readFile(join(files.output, (of as { file: string }).file), 'utf8'),
-      ...entry,
-    };
-    expect((await call(`${service.issuer}/admin/api/clients`, { token, body })).status).toBe(201);
     const basic = `Basic ${Buffer.from(`grafana:${clientSecret}`).toString('base64')}`;
     const client = { clientId: 'grafana', redirectUri: callback, basic } as TestClient;
     const user = { username: 'user0', password: passwordOf(0) };

@@ -17,7 +17,6 @@ export type Entry = Record<string, unknown>;
 export interface GivenRole {
   name: string;
   description?: string | undefined;
-  groups?: string[];
 }
 
 /** A client as an importer found it. */
@@ -29,9 +28,10 @@ export interface GivenClient {
   roles?: GivenRole[];
 }
 
-export function groupEntry(report: Report, name: string, description = ''): Entry | undefined {
-  const given = newShape(groups).safeParse({ name, description });
-  if (given.success) return description.trim() === '' ? {} : { description: description.trim() };
+export function groupEntry(report: Report, name: string, given?: string): Entry | undefined {
+  const description = plainText(given);
+  if (newShape(groups).safeParse({ name, description }).success && isKey(name))
+    return description === '' ? {} : { description };
   report.note(`group ${name}`, 'The name or the description does not fit. The group is left out.');
   return undefined;
 }
@@ -42,7 +42,7 @@ export function clientEntry(
   { members, secret, roles = [] }: GivenClient,
 ): Entry | undefined {
   const note = (said: string) => report.note(`client ${id}`, said);
-  if (!givenClientId.safeParse(id).success) {
+  if (!givenClientId.safeParse(id).success || !isKey(id)) {
     note(
       'This cannot be a client_id here: at most 255 visible ASCII characters, no https address, no mail address. The client is left out.',
     );
@@ -132,17 +132,17 @@ function withoutRefused(given: Entry, note: (said: string) => void): Entry | und
   return entry;
 }
 
-function roleEntry(
-  { name, description = '', groups = [] }: GivenRole,
-  note: (said: string) => void,
-): [string, Entry][] {
-  const given = newShape(roleEntity).safeParse({ name, description });
-  if (!given.success) {
-    note(`The name or the description of the role ${quoted(name)} does not fit. The role is left out.`);
-    return [];
-  }
-  return [[name, { ...(description && { description }), ...(groups.length > 0 && { groups: [...groups].sort() }) }]];
+function roleEntry({ name, description: given }: GivenRole, note: (said: string) => void): [string, Entry][] {
+  const description = plainText(given);
+  if (newShape(roleEntity).safeParse({ name, description }).success && isKey(name))
+    return [[name, description === '' ? {} : { description }]];
+  note(`The name or the description of the role ${quoted(name)} does not fit. The role is left out.`);
+  return [];
 }
+
+/** A configuration file has no control characters, and no such name. */
+const plainText = (text = ''): string => text.replace(/[\0-\x1f\x7f-\x9f\ufffe\uffff]+/g, ' ').trim();
+const isKey = (name: string): boolean => name !== '__proto__' && plainText(name) === name;
 
 /** No kind of connection is enabled by an import: its provider knows another redirect address. */
 export function connectionEntry(report: Report, id: string, given: Entry): Entry | undefined {

@@ -128,14 +128,16 @@ function moveClient(move: Move, given: unknown, realm: string, roles: RealmRoles
   if (id === undefined) move.note('clients', 'A client has another form than expected. It is left out.');
   else if (!isInternal(id, realm)) {
     const own = roles.listed.filter((role) => role.client === id);
-    const withHolders = own.map(({ name, description }) => ({
-      name,
-      description: description?.slice(0, 1000),
-      groups: groups
-        .filter((group) => group.roles.some((role) => role.client === id && role.name === name))
-        .map(({ name }) => name),
-    }));
-    moveKeycloakClient(move, id, given, withHolders);
+    for (const { name: role } of own)
+      for (const { name } of groups.filter((group) =>
+        group.roles.some((one) => one.client === id && one.name === role),
+      ))
+        move.note(
+          `client ${id}`,
+          `The group ${quoted(name)} has the role ${quoted(role)}. Its present members get it; give it to the group, so that later members have it, too.`,
+        );
+    const listed = own.map(({ name, description }) => ({ name, description: description?.slice(0, 1000) }));
+    moveKeycloakClient(move, id, given, listed);
   }
 }
 
@@ -294,21 +296,20 @@ function membershipsOf(user: KeycloakUser, { realm, roles, groups }: Context, no
     if (!group) note(`The group ${quoted(path)} is left out: it is not moved.`);
     else {
       names.push(group.name);
-      // a client gives its roles to the group itself
-      held.push(...group.roles.filter((role) => role.client === undefined || isOfAdministration(realm)(role)));
+      held.push(...group.roles);
     }
   }
-  const ofClients = new Map<string, string[]>();
-  for (const { client, name } of roles.of(user))
+  const ofClients = new Map<string, Set<string>>();
+  for (const { client, name } of held)
     if (client !== undefined && !isInternal(client, realm))
-      ofClients.set(client, [...(ofClients.get(client) ?? []), name]);
+      ofClients.set(client, new Set([...(ofClients.get(client) ?? []), name]));
   const isAdmin = held.some(isAdministrator(realm));
   if (!isAdmin && held.some(isOfAdministration(realm)))
     note('The user has some roles of an administrator there, and none here.');
   const ofRealm = held.filter((role) => role.client === undefined && !isBuiltIn(role) && !isAdministrator(realm)(role));
   return {
     groups: [...new Set([...names, ...ofRealm.map(({ name }) => groupOfRole(name))])],
-    roles: Object.fromEntries(ofClients),
+    roles: Object.fromEntries([...ofClients].map(([client, ofClient]) => [client, [...ofClient]])),
     isAdmin,
   };
 }

@@ -49,6 +49,8 @@ type Section = 'clients' | 'connections' | 'groups';
 
 /** The most bytes of a line that the import reads. */
 const maxLine = 64 * 1024;
+/** The most bytes of a configuration file. */
+const maxConfig = 1024 * 1024;
 const names = { config: 'gatehouse.yaml', users: 'users.jsonl', report: 'report.md', secrets: 'secrets' } as const;
 
 /** Makes the folder, and its files, which only the owner reads. @throws UsageError */
@@ -187,6 +189,12 @@ export async function writeMove(
 
   try {
     await source.moveTo(move);
+    const config = configFile(source.name, entries);
+    if (Buffer.byteLength(config) > maxConfig)
+      report.note(
+        'file gatehouse.yaml',
+        'It has more than 1 MiB. Divide its entries between several files of one folder.',
+      );
     const counts = {
       users,
       ...mapped(entries, (section) => section.size),
@@ -198,7 +206,7 @@ export async function writeMove(
         .map(([name, count]) => `- ${name}: ${count}\n`)
         .join(''),
     );
-    writeFileSync(join(options.output, names.config), configFile(source.name, entries), { flag: 'wx', mode: 0o600 });
+    writeFileSync(join(options.output, names.config), config, { flag: 'wx', mode: 0o600 });
     await Promise.all(Object.values(files).map((file) => finished(file.end())));
     return counts;
   } catch (error) {
