@@ -9,6 +9,16 @@ const deletion = examples['console-group-delete'];
 
 const large = { member: 'name', code: 'group.large', params: { most: '1000' }, whole: true } as const;
 
+const tooLong = { field: 'description', member: 'description', code: 'too-long', params: { most: '1000' } } as const;
+/** Two fields at fault: the top of the page leads to each. */
+const twice = {
+  field: 'name',
+  member: 'name',
+  code: 'dots',
+  whole: false,
+  others: [{ ...tooLong, whole: false }],
+} as const;
+
 export const consoleGroupsStates: View[] = [
   { name: 'console-groups', data: { ...groups[0], q: 'x' } },
   { name: 'console-groups', data: { ...groups[0], done: 'group-made' } },
@@ -22,5 +32,7 @@ export const consoleGroupsStates: View[] = [
     name: 'console-group-edit',
     data: { ...edit[1], refused },
   })),
+  { name: 'console-groups', data: { ...groups[0], refused: twice } },
+  { name: 'console-group-edit', data: { ...edit[1], refused: twice } },
   { name: 'console-group-delete', data: { ...deletion[1], members: 1001, refused: large } },
 ];
