@@ -240,7 +240,7 @@ export const federationRequirements: Record<number, string> = {
   41: 'A claim rule cannot set a reserved claim, and does not read the roles of another client.',
   42: 'The loss of access to a client takes effect within a second, at every instance and every endpoint.',
   45: 'A plan is bound to what it saw, a set of files deletes only what it made, and no file, plan, export or event has a secret in clear.',
-  47: 'The export of another product is read as data: within bounds, without code, and no wildcard becomes a redirect URI.',
+  47: 'A configuration file and the export of another product are read as data: within bounds and without code; no wildcard becomes a redirect URI.',
 };
 
 /** The numbers of the attack cases; the tests in test/attacks describe them. Numbers have gaps. */

@@ -58,6 +58,7 @@ test('each hostile entry of an export is in the report, and the others move (fed
   for (let level = 0; level < 2000; level++) deep = { name: `level${level}`, subGroups: [deep] };
   const { report, config, users, code } = await moved({
     ...empty,
+    realm: `Hostile\n${'/'.repeat(9)}${'x'.repeat(200)}`,
     roles: { client: { app: [{ name: 'viewer' }, { name: 7 }] } },
     groups: [
       deep,
@@ -132,6 +133,7 @@ test('each hostile entry of an export is in the report, and the others move (fed
   ])
     expect(report).toContain(said);
   expect(report).not.toMatch(/hunter2|^## breaks/m);
+  expect(config['name']).toBe(`keycloak-hostile-${'x'.repeat(43)}`);
   expect(config['clients']!['app']).toMatchObject({ redirect_uris: [callback], client_secret: 'generate' });
   expect(Object.keys(config['clients']!)).toEqual(['../../secrets', 'app', 'script', 'weak']);
   expect(config['clients']!['../../secrets']).toMatchObject({

@@ -147,7 +147,8 @@ const isKey = (name: string): boolean => name !== '__proto__' && plainText(name)
 /** No kind of connection is enabled by an import: its provider knows another redirect address. */
 export function connectionEntry(report: Report, id: string, given: Entry): Entry | undefined {
   const { secret, settings, ...members } = given;
-  const entry: Entry = { ...members, status: 'disabled', settings };
+  const name = plainText(String(members['display_name']));
+  const entry: Entry = { ...members, display_name: name, status: 'disabled', settings };
   const problem = newShape(connections).safeParse({ id, ...entry }).error;
   const at = problem ? pathOf(problem) : settingsProblem(entry);
   if (at === undefined) return { ...entry, ...(secret !== undefined && { secret }) };

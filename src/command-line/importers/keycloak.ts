@@ -29,7 +29,7 @@ export async function open([given = '']: readonly string[]): Promise<Source> {
   const files = filesOf(given);
   const realm = await readRealm(files[0]!);
   return {
-    name: `keycloak-${realm.name.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`,
+    name: `keycloak-${realm.name.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`.slice(0, 60),
     moveTo: (move) => moveRealm(move, realm, files),
   };
 }

@@ -24,7 +24,7 @@ export function createReport(out: Pick<WriteStream, 'write'>): Report {
     note(about, said) {
       notes++;
       const [noun = '', ...name] = about.split(' ');
-      out.write(`- ${noun}${name.length > 0 ? ` ${quoted(name.join(' '))}` : ''}: ${said}\n`);
+      out.write(`- ${noun}${name.length > 0 ? ` ${quoted(name.join(' '))}` : ''}: ${harmless(said)}\n`);
     },
     get notes() {
       return notes;
