@@ -321,7 +321,7 @@ describe('keys, tokens, audit and schema', () => {
 
   test('the help of each command explains each of its options in a sentence (pages, commands)', async () => {
     const { stdout } = await run(['help']);
-    const names = [...stdout.matchAll(/^ {2}([a-z-]+(?: [a-z-]+)?)(?= |$)/gm)].map((match) => match[1]!);
+    const names = [...stdout.matchAll(/^ {2}([a-z-]+(?: [a-z\d-]+)?)(?= |$)/gm)].map((match) => match[1]!);
     expect(names.length).toBeGreaterThan(40);
     for (const name of names) {
       const help = (await run(['help', ...name.split(' ')])).stdout;
