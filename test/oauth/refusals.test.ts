@@ -192,7 +192,7 @@ test('the console has a sentence for each refusal but those of fields that have 
   ];
   const never = ['import-off', 'import-not-held', 'import-changed', 'settings', 'preset', 'kind'];
   expect(refusalCodes.filter((code) => namesItsSubject(code) && !hasSentence(code)).sort()).toEqual(
-    [...never.map((code) => `connection.${code}`), 'client.taken', ...noticed].sort(),
+    [...never.map((code) => `connection.${code}`), 'client.taken', 'plan.stale', ...noticed].sort(),
   );
   // the field that breaks such a rule has one sentence for every fault (NOUN.MEMBER.refused), or no form can break it
   const ofFields = `
