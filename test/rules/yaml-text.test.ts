@@ -53,6 +53,13 @@ describe('a text of YAML 1.1', () => {
     expect(value).toEqual({ a: 'no', b: 'on', c: 'yes', d: null, e: 31, f: '1_000', g: '2026-01-01', no: 1, 12: 'x' });
   });
 
+  test('thousands of keys are read soon, and 10 and 1e1 are two of them (federation F102)', async () => {
+    const keys = Array.from({ length: 5_000 }, (_, index) => `k${index}: ${index}\n`).join('');
+    const { value } = await readYaml(`${keys}10: a\n1e1: b\n`);
+    expect(Object.keys(value)).toHaveLength(5_002);
+    expect(value).toMatchObject({ '10': 'a', '1e1': 'b' });
+  });
+
   test('a few aliases stand for what they name (federation F102)', async () => {
     const { value } = await readYaml('a: &a {x: 1}\nb: *a\nc: [*a, *a]\n');
     expect(value).toEqual({ a: { x: 1 }, b: { x: 1 }, c: [{ x: 1 }, { x: 1 }] });

@@ -77,7 +77,8 @@ export async function readYaml(text: string): Promise<YamlText> {
     version: '1.2',
     schema: 'core',
     merge: false,
-    uniqueKeys: true,
+    // the library compares each key with each other one, and 10 with 1e1 as numbers: toData() looks at the texts
+    uniqueKeys: false,
     prettyErrors: false,
   });
   const [fault] = [...document.errors, ...document.warnings];
@@ -86,13 +87,11 @@ export async function readYaml(text: string): Promise<YamlText> {
 }
 
 const sentenceOf = (code: string, message: string): string =>
-  code === 'DUPLICATE_KEY'
-    ? 'a key stands twice in one mapping'
-    : code === 'MULTIPLE_DOCS'
-      ? 'there is more than one document'
-      : code === 'TAB_AS_INDENT'
-        ? 'tabs are not allowed as indentation'
-        : `this is not YAML: ${message.split('\n', 1)[0]!.replace(/[^\x20-\x7e]/g, '?')}`;
+  code === 'MULTIPLE_DOCS'
+    ? 'there is more than one document'
+    : code === 'TAB_AS_INDENT'
+      ? 'tabs are not allowed as indentation'
+      : `this is not YAML: ${message.split('\n', 1)[0]!.replace(/[^\x20-\x7e]/g, '?')}`;
 
 function toData(document: Yaml.Document, yaml: typeof Yaml, lineOf: (offset: number) => number): YamlText {
   const lines = new Map<string, number>();
