@@ -49,6 +49,9 @@ const declared = {
   databaseDirectUrl: setting('DATABASE_DIRECT_URL', postgresUrl.optional()),
   databasePrepared: setting('DATABASE_PREPARED_STATEMENTS', flag(true)),
   databasePoolSize: setting('DATABASE_POOL_SIZE', count(20, 1000, 1)),
+  /** A file or a folder of configuration files, which each start plans or applies. */
+  configFile: setting('CONFIG_FILE', z.string().optional()),
+  configApply: setting('CONFIG_APPLY', choice('plan', 'apply').default('plan')),
   /** Seconds that a start waits for a database that does not answer. */
   databaseWait: setting('DATABASE_WAIT', seconds(300, 86_400, 0)),
   givenDataDir: setting('DATA_DIR', z.string().optional()),

@@ -107,7 +107,7 @@ test('the error of each setting that has rules says in plain words what the valu
       return false;
     }
   });
-  expect(accepting).toEqual(['HOST', 'DATA_DIR', 'TEMPLATES_DIR', 'REQUIRE_SECOND_FACTOR_GROUPS']);
+  expect(accepting).toEqual(['HOST', 'CONFIG_FILE', 'DATA_DIR', 'TEMPLATES_DIR', 'REQUIRE_SECOND_FACTOR_GROUPS']);
 });
 
 const place = '@127.0.0.1:5432/idp';

@@ -271,6 +271,8 @@ const listed = [
   'POST /admin/api/clients/:id/roles/:role/take',
   'POST /admin/api/clients/:id/secrets',
   'POST /admin/api/clients/decide',
+  'POST /admin/api/config/apply',
+  'POST /admin/api/config/plan',
   'POST /admin/api/connections',
   'POST /admin/api/connections/:id/import',
   'POST /admin/api/connections/:id/import/approve',

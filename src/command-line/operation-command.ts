@@ -110,7 +110,7 @@ function inputOf(
   return 'limit' in input ? { ...input, limit: wanted } : input;
 }
 
-export function contextOf(context: Context, { stderr }: Terminal): OperationContext {
+export function contextOf(context: Context, { stderr }: Pick<Terminal, 'stderr'>): OperationContext {
   const { config, store, secretBox, administration } = context;
   const fetchDocument = createGuardedFetch(config.outboundAllow);
   const directories = createDirectories(config.connectionsAllow);

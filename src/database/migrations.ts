@@ -92,6 +92,19 @@ export async function migrate(
   }
 }
 
+/** Runs `work` while no other instance migrates or does such work: several instances start at once, and each does it after the other. */
+export async function underMigrationLock<T>(connection: pg.ClientConfig, work: () => Promise<T>): Promise<T> {
+  const client = new pg.Client({ ...connection, connectionTimeoutMillis: 10_000, application_name: 'gatehouse start' });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [lockKey]);
+    return await work();
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
 /** Says what ran. The names matter to an operator who updates; a new database has them all. */
 export function appliedText(names: readonly string[]): string {
   const count = `${names.length} ${names.length === 1 ? 'migration' : 'migrations'} applied`;

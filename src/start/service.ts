@@ -19,6 +19,7 @@ import { unstoredTexts } from '../repositories/users/unstored-addresses.ts';
 import { sharedTexts } from '../repositories/users/users.ts';
 import { carryOverAddresses } from '../jobs/address-carry-over.ts';
 import { cleanUp } from '../jobs/retention.ts';
+import { configureAtStart } from './configuration.ts';
 import { createFirstAdministrator } from './first-administrator.ts';
 import { openTerminalLog } from './terminal-log.ts';
 
@@ -65,6 +66,7 @@ export async function startService(
     const store = createStore(database, (event) => logEvent(logger, event));
     await store.serviceSettings.write({ settings: storedForCommands(config), version: installedVersion() });
     await warnOfFormerRules(store, logger);
+    await configureAtStart({ config, connection, store, logger });
     let starting = true;
     const isStarting = () => starting;
     const app = await buildApp({ config, database, secretKeys: connection.secretKeys, logger, siblings, isStarting });

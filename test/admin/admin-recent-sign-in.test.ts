@@ -82,6 +82,8 @@ test('every admin route that writes needs a recent sign-in, except those that on
     'POST /admin/api/clients/:id/roles/:role/take',
     'POST /admin/api/clients/:id/secrets',
     'POST /admin/api/clients/decide',
+    'POST /admin/api/config/apply',
+    'POST /admin/api/config/plan',
     'POST /admin/api/connections',
     'POST /admin/api/connections/:id/import',
     'POST /admin/api/connections/:id/import/approve',

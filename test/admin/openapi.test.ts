@@ -363,6 +363,20 @@ describe('the answers of real requests', () => {
     }
   });
 
+  test('a plan of a configuration file has the documented media types, and its application the documented answer (decisions 8, federation 10)', async () => {
+    const answer = await fetch(`${service.issuer}/admin/api/config/plan`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/yaml' },
+      body: 'apiVersion: gatehouse/v1\nname: document\nattributes:\n  deck:\n    type: number\n',
+    });
+    expect(answer.headers.get('content-type')).toContain('application/json');
+    const { operationId, requestBody, responses } = document.paths['/admin/api/config/plan']!['post']!;
+    expect(Object.keys(requestBody!.content)).toEqual(['application/yaml']);
+    expect(Object.keys(responses['200']!.content!)).toEqual(['application/json']);
+    seen.add(operationId);
+    await check('POST', '/config/apply', '/config/apply', (await answer.json()) as object);
+  });
+
   test('the answers about clients match their schemas (decisions section 8)', async () => {
     const metadata = { redirect_uris: ['https://rp.example.com/cb'], contacts: ['a@example.com'] };
     await check('POST', '/clients', '/clients', { ...metadata, access_token_lifetime: 60, status: 'disabled' });

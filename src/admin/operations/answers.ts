@@ -229,6 +229,11 @@ export const answers = {
   ChangedClient: client.extend({
     client_secret: z.string().optional().describe('Present if the change required a new secret.'),
   }),
+  AppliedConfig: z.object({
+    name: z.string().describe('The set of files.'),
+    changes: z.array(z.looseObject({})).describe('The changes, as the plan has them.'),
+    warnings: z.array(z.string()),
+  }),
   NewSecrets: z.object({
     client_id: z.string(),
     version: z.int(),

@@ -3,6 +3,7 @@ import { appearanceOperations } from './appearance.ts';
 import { attributeActs } from './attributes.ts';
 import { auditOperations } from './audit.ts';
 import { claimOperations } from './claims.ts';
+import { configOperations } from './config/operations.ts';
 import { clientDecisionOperations } from './client-decisions.ts';
 import { clientOperations } from './clients.ts';
 import { grantOperations } from './grants.ts';
@@ -42,6 +43,7 @@ export const operations: Operation[] = [
   ...auditOperations,
   ...refusalOperations,
   ...keyOperations,
+  ...configOperations,
   ...appearanceOperations,
   ...mailOperations,
 ];

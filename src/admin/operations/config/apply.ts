@@ -31,9 +31,15 @@ export interface Applied {
 export interface Application extends PlanOptions {
   texts: readonly FileText[];
   read: ReadSecret;
+  /** False where nobody would see a secret that the service makes. */
+  makesSecrets?: boolean;
+  /** Who applies a file by a request. */
+  actor?: string;
   /** The changes of a stored plan: others are refused. */
   expected?: readonly PlannedChange[];
 }
+
+const makesOne = (secrets: Secrets) => Object.values(secrets).some(({ value }) => value === undefined);
 
 /** The operations as parts of the open transaction. */
 function within(context: OperationContext, repositories: Repositories): OperationContext {
@@ -57,13 +63,16 @@ const split = (members: Input, names: readonly string[]): [Input, Input] => [
 /** @throws OAuthError invalid_request, or conflict if a stored plan saw something else */
 export async function applyConfig(
   context: OperationContext,
-  { texts, read, expected, ...options }: Application,
+  { texts, read, expected, actor, makesSecrets = true, ...options }: Application,
 ): Promise<Applied> {
   const file = await readConfigFile(context, texts);
   const by: Administrator = { actor: `config:${file.name}`, kind: 'administrator' };
   const foreseen = await stepsOf(context, file, read, options);
   const result: Applied = { name: file.name, changes: [], notes: foreseen.notes, warnings: [], secrets: [] };
   if (foreseen.steps.length === 0 && !expected) return result;
+  const unseen = makesSecrets ? undefined : foreseen.steps.find(({ secrets }) => makesOne(secrets));
+  if (unseen)
+    throw unseen.fault!('generate makes a secret that nobody would see here: apply the file by the command once');
   // other servers are asked before the transaction
   const insides: ((context: OperationContext) => OperationContext)[] = [];
   for (const { noun, wanted, fault } of foreseen.steps) {
@@ -87,6 +96,7 @@ export async function applyConfig(
       created: count('create'),
       changed: count('change'),
       deleted: count('delete'),
+      ...(actor !== undefined && { applied_by: actor }),
     };
     await repositories.auditEvents.insert({ ...by, type: 'config.applied', outcome: 'success', detail });
   });

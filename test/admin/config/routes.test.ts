@@ -1,0 +1,89 @@
+// Plans and applies configuration files by requests: for administrators alone, and without a secret of the service.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { adminToken, call, withoutLimits } from '../../helpers/grants.ts';
+import { startTestService, type TestService } from '../../helpers/service.ts';
+
+let service: TestService;
+let token: string;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+  token = await adminToken(service);
+});
+afterAll(() => service?.stop());
+
+const address = (what: string) => `${service.issuer}/admin/api/config/${what}`;
+async function plan(text: string, query = '', headers: Record<string, string> = { authorization: `Bearer ${token}` }) {
+  const answer = await fetch(address(`plan${query}`), {
+    method: 'POST',
+    headers: { 'content-type': 'application/yaml', ...headers },
+    body: text,
+  });
+  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+}
+const apply = (body: object) => call(address('apply'), { token, body });
+const head = 'apiVersion: gatehouse/v1\nname: routes\n';
+
+test('a request plans a file and applies that plan, once (federation 10)', async () => {
+  const planned = await plan(
+    `${head}attributes:\n  floor:\n    type: number\nclients:\n  spa:\n    redirect_uris: [https://spa.example/cb]\n    token_endpoint_auth_method: none\n`,
+  );
+  expect(planned).toMatchObject({
+    status: 200,
+    body: {
+      name: 'routes',
+      changes: [
+        { section: 'attributes', key: 'floor', act: 'create' },
+        { section: 'clients', key: 'spa' },
+      ],
+    },
+  });
+  const applied = await apply(planned.body);
+  expect(applied).toMatchObject({ status: 200, body: { name: 'routes', changes: planned.body['changes'] } });
+  const [event] = await service.database.sql<{ actor: string; detail: object }>(
+    `SELECT actor, detail FROM audit_events WHERE type = 'config.applied'`,
+  );
+  expect(event).toMatchObject({
+    actor: 'config:routes',
+    detail: { created: 2, applied_by: expect.any(String) as string },
+  });
+  // what it saw has changed by the plan itself
+  expect(await apply(planned.body)).toMatchObject({ status: 409 });
+  expect((await plan(`${head}`, '?prune=true')).body['changes']).toHaveLength(2);
+});
+
+test.each(['{env: HOME}', '{env: SECRET_KEY}', '{file: /etc/shadow}', 'generate', 'open sesame'])(
+  'a request with the secret %s is refused (federation F101, FR45)',
+  async (secret) => {
+    const { status, body } = await plan(
+      `${head}clients:\n  x:\n    grant_types: [client_credentials]\n    client_secret: ${secret}\n`,
+    );
+    expect(status).toBe(400);
+    expect(body['error_description']).toMatch(/^line 6 of the body: clients\.x: client_secret/);
+  },
+);
+
+test('a changed plan is refused, and so is one with secrets (federation FR45)', async () => {
+  const { body } = await plan(`${head}attributes:\n  floor:\n    type: number\n    label: {en: Floor}\n`);
+  const files = [
+    { name: 'the body', text: `${head}attributes:\n  floor:\n    type: number\n    label: {en: Other}\n` },
+  ];
+  expect(await apply({ ...body, files })).toMatchObject({ status: 409 });
+  const secret = `${head}clients:\n  x:\n    grant_types: [client_credentials]\n    client_secret: {env: HOME}\n`;
+  expect(await apply({ ...body, files: [{ name: 'x', text: secret }] })).toMatchObject({ status: 400 });
+  for (const wrong of [{}, { ...body, files: 1 }, { ...body, more: 1 }]) expect((await apply(wrong)).status).toBe(400);
+});
+
+test('only an administrator, or a client with the scope admin, plans and applies (federation 10)', async () => {
+  const other = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
+  const answer = await fetch(`${service.issuer}/token`, {
+    method: 'POST',
+    headers: { authorization: other.basic },
+    body: new URLSearchParams({ grant_type: 'client_credentials' }),
+  });
+  const { access_token: weak } = (await answer.json()) as { access_token: string };
+  expect((await plan(head, '', {})).status).toBe(401);
+  expect((await plan(head, '', { authorization: `Bearer ${weak}` })).status).toBe(403);
+  expect((await call(address('apply'), { token: weak, body: {} })).status).toBe(403);
+  const form = await plan(head, '', { authorization: `Bearer ${token}`, 'content-type': 'text/plain' });
+  expect(form.status).toBe(415);
+});
