@@ -197,9 +197,9 @@ test('the console has a sentence for each refusal but those of fields that have 
   // the field that breaks such a rule has one sentence for every fault (NOUN.MEMBER.refused), or no form can break it
   const ofFields = `
     attribute.choice attribute.date attribute.large attribute.long attribute.many attribute.text attribute.type attribute.unknown
-    boolean claim-target claims-known client-id client-secret color contrast decision event-id image image-size invited ip-address
+    boolean claim-target claims-known client-id client-secret color contrast decision event-id fixed image image-size invited ip-address
     language made-here most-groups one-of only page-size positive product-name read-only reference refusal-reason resource-uri
-    role-name scope-twice standard-claims status string strings sub support-url token-claim too-short whole-number whole-seconds
+    role-name scope-twice secret-source standard-claims status string strings sub support-url token-claim too-short whole-number whole-seconds
   `;
   const hasOwn = (code: string) => Object.keys(translation('en')).some((key) => key.endsWith(`.refused.${code}`));
   expect(
