@@ -69,21 +69,28 @@ async function planOf(context: OperationContext, shell: Config, path: string, op
   return { apiVersion, name: file.name, ...options, changes, notes: found.notes, files, folder };
 }
 
-/** Writes the secrets that were made to files that only their owner can read, or shows them. */
-function secretText(secrets: readonly MadeSecret[], folder: string | undefined): string {
-  if (secrets.length === 0) return '';
-  if (folder === undefined)
-    return `\nThese secrets are shown only once:\n${secrets.map(({ section, key, member, value }) => `  ${section}.${key}.${member}  ${value}`).join('\n')}`;
-  for (const { section, key, member, value } of secrets) {
-    const file = join(folder, `${section}_${key}_${member}`.replace(/[^\w.-]+/g, '_'));
+/** Writes the secrets that were made to new files that only their owner can read. @returns those that are to be shown, since no other copy is left */
+function writeSecrets(secrets: readonly MadeSecret[], folder: string | undefined): MadeSecret[] {
+  if (folder === undefined) return [...secrets];
+  return secrets.filter(({ section, key, member, value }) => {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
+      const file = join(folder, `${section}_${key}_${member}`.replace(/[^\w.-]+/g, '_'));
       writeFileSync(file, `${value}\n`, { flag: 'wx', mode: 0o600 });
-    } catch (error) {
-      throw ofTheFile(error, file);
+      return false;
+    } catch {
+      // the change is done: an error would end the only copy
+      return true;
     }
-  }
-  return `\nThe new secrets are in ${folder}: ${secrets.length}.`;
+  });
+}
+
+function secretText(count: number, shown: readonly MadeSecret[], folder: string | undefined): string {
+  const written = count > shown.length ? `\nThe new secrets are in ${folder}: ${count - shown.length}.` : '';
+  if (shown.length === 0) return written;
+  const why = folder === undefined ? '' : ` no new file in ${folder} could be made for them.`;
+  const lines = shown.map(({ section, key, member, value }) => `  ${section}.${key}.${member}  ${value}`);
+  return `${written}\nThese secrets are shown only once:${why}\n${lines.join('\n')}`;
 }
 
 const appliedText = ({ changes, notes, warnings, name }: Applied): string =>
@@ -218,8 +225,11 @@ export const configCommands: Record<string, Command> = {
       );
       const { secrets, ...json } = applied;
       const folder = values['secrets-out'];
-      const shown = secretText(secrets, folder);
-      return { text: appliedText(applied) + shown, json: { ...json, ...(folder === undefined && { secrets }) } };
+      const shown = writeSecrets(secrets, folder);
+      return {
+        text: appliedText(applied) + secretText(secrets.length, shown, folder),
+        json: { ...json, ...((folder === undefined || shown.length > 0) && { secrets: shown }) },
+      };
     },
   },
 };

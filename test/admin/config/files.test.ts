@@ -272,6 +272,65 @@ test('a secret that the service makes is shown once, or written for its owner al
   expect(await run(service, 'plan', reading)).toMatchObject({ code: 0 });
 });
 
+test('a secret for which no file can be made is shown: no other copy is left (federation 10)', async () => {
+  const into = mkdtempSync(join(folder, 'taken-'));
+  const entry = (id: string) => `  "${id}":\n    grant_types: [client_credentials]\n    client_secret: generate\n`;
+  const made = await run(
+    service,
+    'apply',
+    fileOf(`clients:\n${entry('like/this')}${entry('like:this')}`),
+    '--secrets-out',
+    into,
+  );
+  expect(made).toMatchObject({ code: 0, stderr: '' });
+  expect(made.stdout).toMatch(/The new secrets are in .*: 1\.\n/);
+  expect(made.stdout.match(/clients\.like.this\.client_secret {2}[\w-]{43}/g)).toHaveLength(1);
+  const long = 'x'.repeat(255);
+  const { stdout } = await run(service, 'apply', fileOf(`clients:\n${entry(long)}`), '--json', '--secrets-out', into);
+  expect(JSON.parse(stdout)).toMatchObject({
+    secrets: [{ key: long, value: expect.stringMatching(/^[\w-]{43}$/) as string }],
+  });
+});
+
+test('a stored plan reaches no variables of the process by its folder (federation F101)', async () => {
+  const file = fileOf(
+    'clients:\n  reading:\n    grant_types: [client_credentials]\n    client_secret: {file: environ}\n',
+  );
+  writeFileSync(join(folder, 'environ'), strong);
+  const plan = join(folder, 'reading.json');
+  expect(await run(service, 'plan', file, '--out', plan)).toMatchObject({ code: 2 });
+  const stored = JSON.parse(readFileSync(plan, 'utf8')) as object;
+  for (const [at, sentence] of [
+    ['/proc/self', /names a file outside of the folder/],
+    [7, /this is no plan/i],
+  ] as const) {
+    writeFileSync(plan, JSON.stringify({ ...stored, folder: at }));
+    const refused = await run(service, 'apply', plan);
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(sentence);
+  }
+});
+
+test('a secret of a file follows the rule of its member, and no answer has it (federation F101)', async () => {
+  const bad = join(folder, 'bad-secret');
+  for (const value of [`${strong}\n${strong}`, `${strong}\u0000`, `${strong}é`]) {
+    writeFileSync(bad, value);
+    for (const entry of [
+      'clients:\n  bad:\n    grant_types: [client_credentials]\n    client_secret: {file: bad-secret}\n',
+      ...(value.includes('\0')
+        ? [
+            'connections:\n  bad:\n    kind: ldap\n    display_name: Bad\n    secret: {file: bad-secret}\n    settings: {url: "ldaps://directory.example:636", base: dc=example, bind_dn: cn=reader}\n',
+          ]
+        : []),
+    ]) {
+      const refused = await run(service, 'plan', fileOf(entry));
+      expect(refused).toMatchObject({ code: 1, stdout: '' });
+      expect(refused.stderr).toMatch(/(client_)?secret must/);
+      expect(refused.stderr).not.toContain(strong);
+    }
+  }
+});
+
 test.each<[string, string, RegExp]>([
   [
     'a plain secret',

@@ -62,7 +62,9 @@ const declared = {
       { start: {} },
     ),
     status: member('Whether the client may do anything.', z.enum(['enabled', 'disabled']), { start: 'enabled' }),
-    client_secret: member('The secret; the service makes one by generate.', z.string(), { secret: true }),
+    client_secret: member('The secret; the service makes one by generate.', givenCredentials.client_secret.unwrap(), {
+      secret: true,
+    }),
     weak_secret: member(givenCredentials.weak_secret.description!, z.boolean(), {
       start: false,
       noSecret: 'It is a word about one.',

@@ -1,7 +1,9 @@
 // Compares configuration files with what exists: the steps that make both equal, and what each does to users (federation 10).
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import type { Input } from '../../../entities/entity.ts';
 import { invalidRequest, OAuthError } from '../../../oauth/errors.ts';
+import { firstRefusal } from '../../../oauth/refusals.ts';
 import { without } from '../../../entities/file.ts';
 import type { OperationContext } from '../operation.ts';
 import type { ConfigFile, Entry } from './config-file.ts';
@@ -52,10 +54,19 @@ const digestOf = (text: string) => createHash('sha256').update(text).digest('bas
 const called = ({ of }: FileNoun, key: string) => `${of.one} ${key}`;
 
 /** The secrets of an entry that change something, by their members. @throws OAuthError */
-function changingSecrets({ wanted, fault }: Entry, found: Found | undefined, read: ReadSecret): [Secrets, Secrets] {
+function changingSecrets(
+  { noun, wanted, fault }: Entry,
+  found: Found | undefined,
+  read: ReadSecret,
+): [Secrets, Secrets] {
   const all = Object.entries(wanted.secrets).map(([name, source]) => {
     try {
-      return [name, read(source, name)] as const;
+      const secret = read(source, name);
+      const { error } = z
+        .object({ [name]: noun.of.members[name]!.rule.optional() })
+        .safeParse({ [name]: secret.value });
+      if (error) throw invalidRequest(firstRefusal(error, noun.of.one));
+      return [name, secret] as const;
     } catch (error) {
       throw error instanceof OAuthError ? fault(error.description, name) : error;
     }
@@ -204,6 +215,7 @@ export function readPlan(given: unknown): Plan {
       const { name, text } = (one ?? {}) as Record<string, unknown>;
       return typeof name === 'string' && typeof text === 'string';
     }) &&
+    ['string', 'undefined'].includes(typeof plan.folder) &&
     [plan.prune, plan.enable].every((one) => typeof one === 'boolean');
   if (!isPlan) throw invalidRequest('this is no plan: send what the plan of a file is');
   return plan as Plan;

@@ -13,6 +13,8 @@ export type ReadSecret = (source: SecretSource, member: string) => Secret;
 const maxSecret = 64 * 1024; // bytes
 /** The folders in which systems hand secrets to services, beside that of the file. */
 const secretFolders = ['/run/secrets', '/run/credentials'];
+/** Files of the system, such as the variables of this process: a stored plan names its folder. */
+const systemFiles = /^\/(proc|sys)\//;
 
 function fromVariable(name: string, member: string, config: Config): string {
   // the service has secrets of its own, which no client or provider may learn
@@ -26,13 +28,15 @@ function fromFile(named: string, member: string, folder: string): string {
   const path = isAbsolute(named) ? named : join(folder, named);
   try {
     const real = realpathSync(path);
-    const isWithin = [folder, ...secretFolders].some((one) => {
-      try {
-        return real.startsWith(realpathSync(one) + sep);
-      } catch {
-        return false;
-      }
-    });
+    const isWithin =
+      !systemFiles.test(real) &&
+      [folder, ...secretFolders].some((one) => {
+        try {
+          return real.startsWith(realpathSync(one) + sep);
+        } catch {
+          return false;
+        }
+      });
     if (!isWithin)
       throw invalidRequest(
         `${member} names a file outside of the folder of the configuration and of ${secretFolders.join(' and ')}`,
