@@ -6,25 +6,24 @@ export interface KeptObject {
   section: string;
   key: string;
   fileSet: string;
+  /** When the kept object was created: one that was made anew by hand has another time. */
+  madeAt: string;
 }
 
 interface Row {
   section: string;
   key: string;
   file_set: string;
+  made_at: string;
 }
 
-const list = statement('kept_objects.list', 'SELECT section, key, file_set FROM kept_objects');
-const find = statement('kept_objects.find', 'SELECT file_set FROM kept_objects WHERE section = $1 AND key = $2');
+const list = statement('kept_objects.list', 'SELECT section, key, file_set, made_at FROM kept_objects');
 const keep = statement(
   'kept_objects.keep',
-  `INSERT INTO kept_objects (section, key, file_set) VALUES ($1, $2, $3)
-   ON CONFLICT (section, key) DO UPDATE SET file_set = excluded.file_set`,
+  `INSERT INTO kept_objects (section, key, file_set, made_at) VALUES ($1, $2, $3, $4)
+   ON CONFLICT (section, key) DO UPDATE SET file_set = excluded.file_set, made_at = excluded.made_at`,
 );
-const release = statement(
-  'kept_objects.release',
-  'DELETE FROM kept_objects WHERE section = $1 AND key = $2 RETURNING file_set',
-);
+const release = statement('kept_objects.release', 'DELETE FROM kept_objects WHERE section = $1 AND key = $2');
 // an arbitrary constant that identifies this advisory lock
 const lock = statement('kept_objects.lock', 'SELECT pg_advisory_xact_lock(7106350)');
 
@@ -32,18 +31,13 @@ export function keptObjectsRepository(sql: Sql) {
   return {
     async list(): Promise<KeptObject[]> {
       const rows = await sql.query<Row>(list);
-      return rows.map(({ section, key, file_set: fileSet }) => ({ section, key, fileSet }));
+      return rows.map(({ section, key, file_set: fileSet, made_at: madeAt }) => ({ section, key, fileSet, madeAt }));
     },
-    /** The set that keeps an object; undefined for nobody's. */
-    async find(section: string, key: string): Promise<string | undefined> {
-      return (await sql.query<Pick<Row, 'file_set'>>(find, [section, key]))[0]?.file_set;
+    async keep({ section, key, fileSet, madeAt }: KeptObject): Promise<void> {
+      await sql.query(keep, [section, key, fileSet, madeAt]);
     },
-    async keep(section: string, key: string, fileSet: string): Promise<void> {
-      await sql.query(keep, [section, key, fileSet]);
-    },
-    /** @returns the set that kept it */
-    async release(section: string, key: string): Promise<string | undefined> {
-      return (await sql.query<Pick<Row, 'file_set'>>(release, [section, key]))[0]?.file_set;
+    async release(section: string, key: string): Promise<void> {
+      await sql.query(release, [section, key]);
     },
     /** In a transaction: the changes of files come one after another. */
     async lock(): Promise<void> {

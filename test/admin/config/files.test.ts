@@ -202,6 +202,20 @@ describe('a plan', () => {
   });
 });
 
+test('what was deleted without its files and made anew by hand is nobody’s: --prune leaves it, and a file takes it over only with adopt (federation F100)', async () => {
+  const head = 'apiVersion: gatehouse/v1\nname: former\n';
+  const entries = 'groups:\n  harbour:\n    description: By file\nattributes:\n  berth:\n    type: number\n';
+  await run(service, 'apply', fileOf(entries, head));
+  await service.database.sql(`DELETE FROM attributes WHERE name = 'berth'`);
+  await api(service, 'PATCH', 'groups/harbour', { name: 'port' });
+  await api(service, 'POST', 'attributes', { name: 'berth', type: 'string' });
+  await api(service, 'POST', 'groups', { name: 'harbour', description: 'By hand' });
+  expect(await run(service, 'apply', fileOf('', head), '--prune')).toMatchObject({ code: 0 });
+  expect((await api(service, 'GET', 'groups/harbour')).body).toMatchObject({ description: 'By hand' });
+  const refused = await run(service, 'apply', fileOf(entries, head));
+  expect(refused.stderr).toMatch(/exists, and no file made it: adopt: true takes it over\.\n$/);
+});
+
 describe('what a file names and did not make', () => {
   const entry = 'attributes:\n  floor:\n    type: number\n';
   test('is taken over only with adopt (federation F100, FR45)', async () => {

@@ -21,7 +21,7 @@ const section = 'appearance';
 
 function foundOf(stored: Appearance): Found {
   const shown = asText(viewOf(appearance, stored));
-  return { key: section, shown, secrets: {}, entry: () => shown, version: JSON.stringify(shown) };
+  return { key: section, shown, secrets: {}, entry: () => shown, madeAt: '', version: JSON.stringify(shown) };
 }
 
 /** There is one, which nobody makes: a removal gives each part its default. */

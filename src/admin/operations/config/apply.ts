@@ -131,6 +131,7 @@ async function perform(
         return [member, given];
       }),
     );
+  const kept = new Map<FileNoun, string[]>();
   const last: (() => Promise<void>)[] = [];
   for (const step of steps) {
     const { planned, noun, found, wanted, change, fault } = step;
@@ -150,7 +151,7 @@ async function perform(
         const removed = Object.fromEntries(Object.entries(change).filter(([, value]) => value === null));
         await noun.change(act, found!, { ...now, ...removed }, valuesOf(step), wanted!);
       }
-      await keptObjects.keep(planned.section, planned.key, fileSet);
+      kept.set(noun, [...(kept.get(noun) ?? []), planned.key]);
       if (Object.keys(then).length > 0)
         last.push(async () => {
           const one = (await noun.list(context)).find(({ key }) => key === planned.key)!;
@@ -159,4 +160,16 @@ async function perform(
     }).catch(placed(fault));
   }
   for (const each of last) await withNewDeadline(each);
+  for (const [noun, keys] of kept) await withNewDeadline(() => keepAll(context, noun, new Set(keys), fileSet));
+}
+
+async function keepAll(
+  context: OperationContext,
+  noun: FileNoun,
+  keys: ReadonlySet<string>,
+  fileSet: string,
+): Promise<void> {
+  const { section } = noun;
+  for (const { key, madeAt } of await noun.list(context))
+    if (keys.has(key)) await context.store.keptObjects.keep({ section, key, fileSet, madeAt });
 }

@@ -147,6 +147,7 @@ function foundOf(context: OperationContext, client: Client, own: readonly { name
         ...(client.weakSecret && { weak_secret: true }),
       };
     },
+    madeAt: client.createdAt.toISOString(),
     version: JSON.stringify([client.version, own]),
     isForeign: client.selfRegistered,
   };

@@ -33,6 +33,8 @@ export interface Found {
   secrets: Readonly<Record<string, { set: boolean; equals(value: string): boolean }>>;
   /** The entry of a file; defaults are left out. */
   entry(): Input;
+  /** When it was created, in ISO 8601; empty for what always exists. */
+  madeAt: string;
   /** A change of it since it was read shows here. */
   version: string;
   /** Users and clients made it without an administrator: only an export with --all has it. */
@@ -156,6 +158,7 @@ export function entityNoun(of: Entity, acts: EntityActs, options: EntityNounOpti
       shown: visible(all),
       secrets: Object.fromEntries(secrets),
       entry: () => without(toFile(of, one, defaultsFor(context, all)), key),
+      madeAt: (row['createdAt'] as Date).toISOString(),
       version: JSON.stringify([row['version'], all]),
       ...(isForeign?.(one) && { isForeign: true }),
     };

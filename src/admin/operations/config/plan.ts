@@ -104,9 +104,10 @@ export async function stepsOf(
   { prune, enable }: PlanOptions,
 ): Promise<Steps> {
   const keepers = new Map<string, string>();
-  for (const { section, key, fileSet } of await context.store.keptObjects.list())
-    keepers.set(`${section}\0${key}`, fileSet);
-  const keeperOf = ({ section }: FileNoun, key: string) => keepers.get(`${section}\0${key}`);
+  const idOf = (section: string, key: string, madeAt: string) => [section, key, madeAt].join('\0');
+  for (const { section, key, fileSet, madeAt } of await context.store.keptObjects.list())
+    keepers.set(idOf(section, key, madeAt), fileSet);
+  const keeperOf = ({ section }: FileNoun, { key, madeAt }: Found) => keepers.get(idOf(section, key, madeAt));
   const steps: Step[] = [];
   const notes: string[] = [];
   const deletions: Step[] = [];
@@ -115,12 +116,12 @@ export async function stepsOf(
     const entries = file.entries.filter((entry) => entry.noun === noun);
     for (const entry of entries) {
       const found = existing.get(entry.wanted.key);
-      const step = stepOf(entry, found, found && keeperOf(noun, found.key));
+      const step = stepOf(entry, found, found && keeperOf(noun, found));
       if (step) steps.push(step);
     }
     const named = new Set(entries.map(({ wanted }) => wanted.key));
     for (const found of existing.values()) {
-      if (named.has(found.key) || keeperOf(noun, found.key) !== file.name) continue;
+      if (named.has(found.key) || keeperOf(noun, found) !== file.name) continue;
       if (prune) deletions.unshift(deletionOf(noun, found));
       else notes.push(`the ${called(noun, found.key)} is no longer in the file: --prune deletes it`);
     }
