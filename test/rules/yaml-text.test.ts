@@ -78,6 +78,8 @@ describe('a text of YAML 1.1', () => {
       i: '1',
       j: 'null',
       k: ' x ',
+      l: `\u0085\u007f\ufffe and \\u0085`,
+      'm\u0090': `a\n${' '.repeat(250)}b`,
     };
     const text = await writeYaml(value);
     expect(text).toContain('a: "no"\nb: "0777"\n');

@@ -164,14 +164,26 @@ function toData(document: Yaml.Document, yaml: typeof Yaml, lineOf: (offset: num
   };
 }
 
+/** The characters of texts that stand for themselves in no file. */
+const escaped = /[\x7f-\x9f\ufffe\uffff]/g;
+
 /** Writes data so that readers of other versions of YAML read the same: `no` is in quotes. */
 export async function writeYaml(value: object): Promise<string> {
-  const { stringify } = await import('yaml');
-  return stringify(value, {
+  const { Document, visit } = await import('yaml');
+  const document = new Document(value, {
     version: '1.2',
     schema: 'core',
     compat: 'yaml-1.1',
-    lineWidth: 0,
     aliasDuplicateObjects: false,
   });
+  visit(document, {
+    Scalar(_key, node) {
+      const { value: text } = node;
+      if (typeof text === 'string' && (control.test(text) || tooDeep.test(text))) node.type = 'QUOTE_DOUBLE';
+    },
+  });
+  // between double quotes, where alone these characters are, an escape stands for each
+  return document
+    .toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER })
+    .replace(escaped, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
