@@ -216,6 +216,16 @@ test('what was deleted without its files and made anew by hand is nobody’s: --
   expect(refused.stderr).toMatch(/exists, and no file made it: adopt: true takes it over\.\n$/);
 });
 
+test('an export names a variable of its own for each secret, also where names differ only in characters that no variable has (federation 10)', async () => {
+  for (const id of ['like-it', 'like.it'])
+    await api(service, 'POST', 'clients', { client_id: id, grant_types: ['client_credentials'] });
+  const text = await exported(service);
+  expect(text.match(/CLIENT_LIKE_IT_CLIENT_SECRET\w*/g)).toEqual([
+    'CLIENT_LIKE_IT_CLIENT_SECRET',
+    'CLIENT_LIKE_IT_CLIENT_SECRET_2',
+  ]);
+});
+
 describe('what a file names and did not make', () => {
   const entry = 'attributes:\n  floor:\n    type: number\n';
   test('is taken over only with adopt (federation F100, FR45)', async () => {

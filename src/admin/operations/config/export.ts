@@ -3,17 +3,33 @@ import type { Input } from '../../../entities/entity.ts';
 import { writeYaml } from '../../../rules/files/yaml-text.ts';
 import type { OperationContext } from '../operation.ts';
 import { apiVersion } from './config-file.ts';
+import { secretsOf, type SecretSource } from '../../../entities/file.ts';
+import type { FileNoun } from './noun.ts';
 import { fileNouns } from './nouns.ts';
 
 /** By code units, as every program sorts. */
 const byKey = (a: { key: string }, b: { key: string }) => (a.key < b.key ? -1 : 1);
 
+/** Two names can differ in characters that no variable has: the second gets a number. */
+function withOwnVariables({ of }: FileNoun, entry: Input, taken: Set<string>): Input {
+  const secrets = secretsOf(of).flatMap((member): [string, Input][] => {
+    const { env } = (entry[member] ?? {}) as SecretSource;
+    if (env === undefined) return [];
+    let own = env;
+    for (let number = 2; taken.has(own); number++) own = `${env}_${number}`;
+    taken.add(own);
+    return [[member, { env: own }]];
+  });
+  return { ...entry, ...Object.fromEntries(secrets) };
+}
+
 /** @param name of the set of files @param all also what clients registered themselves */
 export async function exportConfig(context: OperationContext, name: string, all: boolean): Promise<string> {
   const sections: Input = {};
+  const variables = new Set<string>();
   for (const noun of [...fileNouns].sort((a, b) => (a.section < b.section ? -1 : 1))) {
     const found = (await noun.list(context)).filter(({ isForeign }) => all || !isForeign).sort(byKey);
-    const entries = Object.fromEntries(found.map((one) => [one.key, one.entry()]));
+    const entries = Object.fromEntries(found.map((one) => [one.key, withOwnVariables(noun, one.entry(), variables)]));
     const section = noun.isSingle ? entries[noun.section] : entries;
     if (Object.keys(section ?? {}).length > 0) sections[noun.section] = section;
   }
