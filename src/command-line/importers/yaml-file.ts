@@ -1,6 +1,6 @@
 // Reads a YAML file as plain data: within bounds, without merge keys, and without tags that are not named (federation FR47).
 import { open } from 'node:fs/promises';
-import { isCollection, isScalar, parseDocument, type CollectionTag, type ScalarTag } from 'yaml';
+import { isCollection, isNode, isScalar, parseDocument, visit, type CollectionTag, type ScalarTag } from 'yaml';
 import { UsageError } from '../command.ts';
 import { ofTheFile } from '../file.ts';
 
@@ -35,20 +35,41 @@ function formsOf(tag: string): (ScalarTag | CollectionTag)[] {
 /** @param tags such as `!Find` @throws UsageError if the file cannot be read, or is no YAML document */
 export async function readYaml(file: string, tags: readonly string[] = []): Promise<unknown> {
   const text = await readText(file);
-  const document = parseDocument(text, {
-    version: '1.2',
-    schema: 'core',
-    merge: false,
-    prettyErrors: true,
-    customTags: tags.flatMap(formsOf),
-  });
+  const document = parsed(text, file, tags);
   const fault = document.errors[0] ?? document.warnings[0];
-  if (fault)
-    throw new UsageError(`The file ${file} is no YAML that can be read: line ${fault.linePos?.[0].line ?? 1}.`);
+  const refused = (line: number) => new UsageError(`The file ${file} is no YAML that can be read: line ${line}.`);
+  if (fault) throw refused(fault.linePos?.[0].line ?? 1);
+  visit(document, {
+    Map(_key, { items }) {
+      const keys = new Set<string>();
+      for (const { key } of items) {
+        const name = String(isScalar(key) ? key.value : key);
+        if (keys.has(name)) throw refused(text.slice(0, isNode(key) ? key.range?.[0] : 0).split('\n').length);
+        keys.add(name);
+      }
+    },
+  });
   try {
     return document.toJS({ maxAliasCount: 100 }) as unknown;
   } catch {
     throw new UsageError(`The file ${file} has too many aliases.`);
+  }
+}
+
+function parsed(text: string, file: string, tags: readonly string[]) {
+  try {
+    return parseDocument(text, {
+      version: '1.2',
+      schema: 'core',
+      merge: false,
+      prettyErrors: true,
+      // the library would compare each key with every other one
+      uniqueKeys: false,
+      customTags: tags.flatMap(formsOf),
+    });
+  } catch (error) {
+    if (error instanceof RangeError) throw new UsageError(`The values of the file ${file} are nested too deep.`);
+    throw error;
   }
 }
 
