@@ -188,6 +188,24 @@ test('administrators of a realm are administrators here only with --with-admins 
   ]);
 });
 
+test('names that differ only in characters of files, or in what a group stands for, stay apart (federation F103)', async () => {
+  const secret = 'aB3dE5gH7jK9mN1pQ3sT5vX7zA2cD4fG';
+  const { config, users, output } = await moved({
+    ...empty,
+    roles: { realm: [{ name: 'staff' }] },
+    groups: [{ name: 'realm-roles', path: '/realm-roles', subGroups: [{ name: 'staff', path: '/realm-roles/staff' }] }],
+    clients: ['a_b-2', 'a/b', 'a:b'].map((clientId) => ({ clientId, redirectUris: [callback], secret })),
+    users: [
+      { username: 'holder', realmRoles: ['staff'] },
+      { username: 'member', groups: ['/realm-roles/staff'] },
+    ],
+  });
+  expect(users.map(({ groups }) => groups)).toEqual([[], ['realm-roles/staff']]);
+  const files = Object.values(config['clients']!).map(({ client_secret: from }) => (from as { file: string }).file);
+  expect(new Set(files).size).toBe(3);
+  for (const file of files) expect(await readFile(join(output, file), 'utf8')).toBe(secret);
+});
+
 test.each([
   ['no JSON', 'realm: staff', 'is not valid JSON, or is cut off'],
   ['an export that is cut off', JSON.stringify(administrators).slice(0, -20), 'is not valid JSON, or is cut off'],

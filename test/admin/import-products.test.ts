@@ -208,7 +208,9 @@ ${authentikUser('robot', 'type: internal_service_account')}
   attrs: {username: gone}
 - model: authentik_providers_oauth2.oauth2provider
   id: provider
-  attrs: {name: p, client_id: wiki, client_secret: aB3dE5gH7jK9mN1pQ3sT5vX7zA2cD4fG, redirect_uris: [{matching_mode: strict, url: 'https://wiki.example/callback'}, {matching_mode: regex, url: 'https://.*'}], property_mappings: [!Find [authentik_providers_oauth2.scopemapping, [managed, goauthentik.io/providers/oauth2/scope-email]], other]}
+  attrs: {name: p, authorization_flow: !Find [authentik_flows.flow, [slug, default-provider-authorization-implicit-consent]], client_id: wiki, client_secret: aB3dE5gH7jK9mN1pQ3sT5vX7zA2cD4fG, redirect_uris: [{matching_mode: strict, url: 'https://wiki.example/callback'}, {matching_mode: regex, url: 'https://.*'}], property_mappings: [!Find [authentik_providers_oauth2.scopemapping, [managed, goauthentik.io/providers/oauth2/scope-email]], other]}
+- model: authentik_providers_oauth2.oauth2provider
+  attrs: {name: asked, authorization_flow: !Find [authentik_flows.flow, [slug, default-provider-authorization-explicit-consent]], client_id: asked, client_type: public, redirect_uris: [{matching_mode: strict, url: 'https://asked.example/callback'}]}
 - model: authentik_core.application
   attrs: {name: The wiki, provider: !KeyOf provider}
 - model: authentik_sources_oauth.oauthsource
@@ -246,9 +248,11 @@ ${authentikUser('robot', 'type: internal_service_account')}
   expect(users[2]).toEqual({ username: 'env', groups: [] });
   expect(config['clients']!['wiki']).toMatchObject({
     client_name: 'The wiki',
+    first_party: true,
     redirect_uris: ['https://wiki.example/callback'],
     scope: 'openid email',
   });
+  expect(config['clients']!['asked']).not.toHaveProperty('first_party');
   const withAdmins = await moved('authentik', file('blueprint.yaml'), '--with-admins');
   expect(withAdmins.users.filter(({ admin }) => admin === true).map(({ username }) => username)).toEqual(['ada']);
 });

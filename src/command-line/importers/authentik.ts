@@ -239,7 +239,7 @@ function moveProvider(move: Move, provider: Entry, application: Entry | undefine
   move.client(id, {
     members: {
       client_name: (application && textIn(application, 'name')) ?? textIn(provider, 'name'),
-      first_party: true,
+      ...(asksNobody(provider) && { first_party: true }),
       token_endpoint_auth_method: isPublic ? 'none' : 'client_secret_basic',
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
@@ -251,6 +251,10 @@ function moveProvider(move: Move, provider: Entry, application: Entry | undefine
       secret !== undefined && { secret: { value: secret, keep: () => move.secret(`client-${id}`, secret) } }),
   });
 }
+
+/** Whether the flow of its authorization is that without a question for consent. */
+const asksNobody = ({ of }: Entry): boolean =>
+  referenceOf(of['authorization_flow'])?.includes('provider-authorization-implicit-consent') ?? false;
 
 /** A scope is an expression there: those that authentik brings along have a name. */
 function scopeOf(provider: Entry, note: (said: string) => void): string {

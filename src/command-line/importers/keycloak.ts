@@ -95,6 +95,8 @@ interface Context {
   realm: string;
   roles: RealmRoles;
   groups: Map<string, RealmGroup>;
+  /** The roles of the realm that became groups of their own. */
+  ofRealm: ReadonlySet<string>;
   connections: Map<string, string>;
 }
 
@@ -105,9 +107,10 @@ async function moveRealm(move: Move, realm: Realm, files: readonly string[]): Pr
   );
   const named = readGroups(realm.groups, roles, (name, said) => move.note(`group ${name}`, said));
   const groups = named.filter(({ name, description }) => move.group(name, description));
+  const ofRealm = new Set<string>();
   for (const role of roles.listed)
     if (role.client === undefined && !isBuiltIn(role) && !isAdministrator(realm.name)(role))
-      move.group(groupOfRole(role.name), role.description?.slice(0, 1000));
+      if (move.group(groupOfRole(role.name), role.description?.slice(0, 1000))) ofRealm.add(role.name);
   for (const client of realm.clients) moveClient(move, client, realm.name, roles, groups);
   const connections = new Map<string, string>();
   for (const provider of realm.identityProviders) {
@@ -117,7 +120,7 @@ async function moveRealm(move: Move, realm: Realm, files: readonly string[]): Pr
   noteRest(move, realm.components);
   move.section('Users');
   const byPath = new Map(groups.flatMap((group) => group.paths.map((path): [string, RealmGroup] => [path, group])));
-  const context: Context = { realm: realm.name, roles, groups: byPath, connections };
+  const context: Context = { realm: realm.name, roles, groups: byPath, ofRealm, connections };
   for (const file of files)
     for await (const { path, value } of readJson(file, ['$.users.*']))
       await moveUser(move, value, path.at(-1), context);
@@ -288,7 +291,7 @@ function jsonOf(text: unknown): unknown {
 }
 
 /** Groups, roles at clients and power of a user, by the user's own roles and those of the groups. */
-function membershipsOf(user: KeycloakUser, { realm, roles, groups }: Context, note: (said: string) => void) {
+function membershipsOf(user: KeycloakUser, { realm, roles, groups, ofRealm }: Context, note: (said: string) => void) {
   const names: string[] = [];
   const held = roles.of(user);
   for (const path of user.groups ?? []) {
@@ -306,9 +309,9 @@ function membershipsOf(user: KeycloakUser, { realm, roles, groups }: Context, no
   const isAdmin = held.some(isAdministrator(realm));
   if (!isAdmin && held.some(isOfAdministration(realm)))
     note('The user has some roles of an administrator there, and none here.');
-  const ofRealm = held.filter((role) => role.client === undefined && !isBuiltIn(role) && !isAdministrator(realm)(role));
+  const realmRoles = held.filter(({ client, name }) => client === undefined && ofRealm.has(name));
   return {
-    groups: [...new Set([...names, ...ofRealm.map(({ name }) => groupOfRole(name))])],
+    groups: [...new Set([...names, ...realmRoles.map(({ name }) => groupOfRole(name))])],
     roles: Object.fromEntries([...ofClients].map(([client, ofClient]) => [client, [...ofClient]])),
     isAdmin,
   };

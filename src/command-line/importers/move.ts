@@ -3,9 +3,9 @@ import { createWriteStream, mkdirSync, readdirSync, rmSync, writeFileSync } from
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { once } from 'node:events';
-import { stringify } from 'yaml';
 import { storedHash } from '../../crypto/hash-forms.ts';
 import { makesCodes, readCodeSecret } from '../../crypto/one-time-codes.ts';
+import { writeYaml } from '../../rules/files/yaml-text.ts';
 import { importReasons } from '../../rules/users/import-reasons.ts';
 import { loginKey } from '../../rules/users/login-key.ts';
 import { isProblem, readUserRecord, type UserRecord } from '../../rules/users/user-record.ts';
@@ -103,7 +103,8 @@ export async function writeMove(
     connection: (id, given) => add('connections', 'connection', id, connectionEntry(report, id, given)),
     secret(name, value) {
       const safe = name.replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 100);
-      const file = secrets.has(safe) ? `${safe}-${secrets.size}` : safe;
+      let file = safe;
+      for (let number = 2; secrets.has(file); number++) file = `${safe}-${number}`;
       secrets.add(file);
       writeFileSync(join(options.output, names.secrets, file), value, { flag: 'wx', mode: 0o600 });
       return { file: `${names.secrets}/${file}` };
@@ -189,7 +190,7 @@ export async function writeMove(
 
   try {
     await source.moveTo(move);
-    const config = configFile(source.name, entries);
+    const config = await configFile(source.name, entries);
     if (Buffer.byteLength(config) > maxConfig)
       report.note(
         'file gatehouse.yaml',
@@ -223,12 +224,9 @@ const mapped = (entries: Record<Section, Map<string, Entry>>, of: (section: Map<
 });
 
 /** Each section as a mapping by ids, in their order. */
-function configFile(name: string, entries: Record<Section, Map<string, Entry>>): string {
+function configFile(name: string, entries: Record<Section, Map<string, Entry>>): Promise<string> {
   const sections = Object.entries(entries)
     .filter(([, section]) => section.size > 0)
     .map(([section, all]): [string, unknown] => [section, new Map([...all].sort(([a], [b]) => (a < b ? -1 : 1)))]);
-  return stringify(new Map([['apiVersion', 'gatehouse/v1'], ['name', name], ...sections] as [string, unknown][]), {
-    lineWidth: 0,
-    aliasDuplicateObjects: false,
-  });
+  return writeYaml(new Map([['apiVersion', 'gatehouse/v1'], ['name', name], ...sections] as [string, unknown][]));
 }
