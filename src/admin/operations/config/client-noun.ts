@@ -206,7 +206,7 @@ export const clientNoun: FileNoun = {
     return { key, values, secrets, words: { weak_secret: input['weak_secret'] === true } };
   },
   check({ values, words }, secrets, isNew) {
-    // the values of an entry are those of its metadata and more
+    // the values are checked metadata and more, and the compiler knows only that they are members
     const metadata = values as unknown as ClientMetadata;
     const secret = secrets['client_secret'];
     if (isNew && !secret && needsSecret(metadata)) throw invalidRequest(refusal('missing', 'client_secret'));

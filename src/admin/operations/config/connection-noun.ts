@@ -9,16 +9,17 @@ import type { OperationContext } from '../operation.ts';
 import { entityNoun, type FileNoun, type Prepared, reader } from './noun.ts';
 
 type Kept = Pick<Connection, 'kind' | 'preset' | 'settings'>;
+// the declaration of connections has checked the members, and the compiler cannot follow it
+const kept = (members: Input) => members as unknown as Kept;
 /** The rules of the kind that an entry names. @throws OAuthError invalid_request */
-const variantOf = ({ connectionKinds }: OperationContext, members: Input) =>
-  rulesOf(connectionKinds, members as unknown as Kept);
+const variantOf = ({ connectionKinds }: OperationContext, members: Input) => rulesOf(connectionKinds, kept(members));
 
 /** What the provider publishes, read once: within the transaction no request is sent. */
 async function prepare(
   context: OperationContext,
   { key, values }: Parameters<NonNullable<FileNoun['prepare']>>[1],
 ): Promise<Prepared> {
-  const { kind, preset, settings } = values as unknown as Kept;
+  const { kind, preset, settings } = kept(values);
   const before = await context.store.connections.find(key);
   const known = before && JSON.stringify(before.settings) === JSON.stringify(settings);
   let [discovery, warning]: [Record<string, unknown> | undefined, string | undefined] = [undefined, undefined];
