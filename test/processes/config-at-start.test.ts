@@ -83,9 +83,9 @@ test.each<[string, string, RegExp, Record<string, string>]>([
     { CONFIG_APPLY: 'apply' },
   ],
   [
-    'a secret that nobody would see',
+    'a secret that only a command shows',
     text.replace('{ env: WIKI_SECRET }', 'generate'),
-    /generate makes a secret that nobody would see here/,
+    /generate makes a secret, which only the command shows/,
     { CONFIG_APPLY: 'apply' },
   ],
   [

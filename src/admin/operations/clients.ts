@@ -131,7 +131,7 @@ export async function makeClient(
   // a client that is not enabled has no resources yet
   if (kind?.resource && status === 'enabled')
     for (const uri of metadata.resource_uris ?? []) await administration.resources.change(actor, uri, kind.resource);
-  // who gave the secret knows it
+  // the administrator who gave the secret knows it
   return { client, shown: given.client_secret === undefined ? shown : { ...shown, clientSecret: undefined } };
 }
 

@@ -24,7 +24,7 @@ function foundOf(stored: Appearance): Found {
   return { key: section, shown, secrets: {}, entry: () => shown, madeAt: '', version: JSON.stringify(shown) };
 }
 
-/** There is one, which nobody makes: a removal gives each part its default. */
+/** There is always one: a removal gives each part its default. */
 export const appearanceNoun: FileNoun = {
   section,
   of: declared,

@@ -31,7 +31,7 @@ export interface Applied {
 export interface Application extends PlanOptions {
   texts: readonly FileText[];
   read: ReadSecret;
-  /** False where nobody would see a secret that the service makes. */
+  /** Whether an administrator sees a secret that the service makes. */
   makesSecrets?: boolean;
   /** Who applies a file by a request. */
   actor?: string;
@@ -72,7 +72,7 @@ export async function applyConfig(
   if (foreseen.steps.length === 0 && !expected) return result;
   const unseen = makesSecrets ? undefined : foreseen.steps.find(({ secrets }) => makesOne(secrets));
   if (unseen)
-    throw unseen.fault!('generate makes a secret that nobody would see here: apply the file by the command once');
+    throw unseen.fault!('generate makes a secret, which only the command shows: apply the file by the command once');
   // other servers are asked before the transaction
   const insides: ((context: OperationContext) => OperationContext)[] = [];
   for (const { noun, wanted, fault } of foreseen.steps) {

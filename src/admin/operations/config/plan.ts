@@ -142,7 +142,7 @@ export async function stepsOf(
       const members = shownMembers({}, change, secrets);
       return { planned: { ...about, act: 'create', members }, noun, wanted, change, secrets, fault };
     }
-    // what is as it always was is nobody's loss
+    // a default appearance takes nothing from another set of files
     const isTaken =
       keeper !== file.name && !(noun.isSingle && keeper === undefined && Object.keys(found.shown).length === 0);
     if (isTaken && !file.adopt)
