@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION changed_members(before jsonb, after jsonb) RETURNS js
       FROM flat, jsonb_object_keys(flat.before || flat.after) AS key
      WHERE flat.before -> key IS DISTINCT FROM flat.after -> key
        -- without what follows from other members, and what the type of the event says
-       AND key <> ALL (ARRAY['version', 'epoch', 'updated_at', 'approved_by', 'refused_at', 'refusal_reason', 'uncollected', 'ever_enabled',
+       AND key <> ALL (ARRAY['version', 'epoch', 'updated_at', 'approved_by', 'refused_at', 'refusal_reason', 'uncollected', 'ever_enabled', 'secret_since',
                              'client_secret_encrypted'])
        AND (key <> 'status' OR flat.after ? 'sub')) AS changed (name)
   HAVING count(*) > 0

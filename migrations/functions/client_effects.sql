@@ -1,8 +1,10 @@
 -- Ends what must end when a client is disabled or deleted, or admits fewer users or connections; remembers the redirect hosts that an administrator
--- approved; keeps the client's resources; and tells all instances.
+-- approved; keeps the client's resources; orders a review of its provisioning target; and tells all instances.
 CREATE OR REPLACE FUNCTION client_effects() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'DELETE' THEN
+    UPDATE exchange_policies SET subject_clients = array_remove(subject_clients, OLD.client_id) WHERE subject_clients @> ARRAY[OLD.client_id];
+    UPDATE trusted_issuers SET clients = array_remove(clients, OLD.client_id) WHERE clients @> ARRAY[OLD.client_id];
     DELETE FROM client_sessions WHERE client_id = OLD.client_id;
     DELETE FROM session_clients WHERE client_id = OLD.client_id;
     DELETE FROM authorization_requests WHERE client_id = OLD.client_id;
@@ -28,6 +30,10 @@ BEGIN
     ELSIF NEW.access = 'groups' AND (OLD.access <> 'groups' OR NOT NEW.access_groups @> OLD.access_groups)
        OR NEW.connections <> '{}' AND (OLD.connections = '{}' OR NOT NEW.connections @> OLD.connections) THEN
       INSERT INTO outbox (channel, name, client_id) VALUES ('access', 'client', NEW.client_id);
+    END IF;
+    IF (NEW.status, NEW.access, NEW.access_groups) IS DISTINCT FROM (OLD.status, OLD.access, OLD.access_groups)
+       AND EXISTS (SELECT FROM provisioning_targets WHERE client = NEW.client_id) THEN
+      INSERT INTO outbox (channel, name, client_id) VALUES ('provisioning', 'client', NEW.client_id);
     END IF;
     PERFORM pg_notify('gatehouse', 'client ' || NEW.client_id);
   END IF;

@@ -21,10 +21,10 @@ BEGIN
   END IF;
   IF TG_OP = 'DELETE' THEN
     event_type := 'user.deleted';
-    detail := detail || jsonb_build_object('username', OLD.username, 'admin', OLD.admin);
+    detail := detail || jsonb_build_object('admin', OLD.admin);
   ELSIF TG_OP = 'INSERT' THEN
     event_type := 'user.created';
-    detail := detail || jsonb_build_object('username', NEW.username, 'admin', NEW.admin);
+    detail := detail || jsonb_build_object('admin', NEW.admin);
   ELSE
     event_type := CASE
       WHEN NEW.status = 'disabled' AND OLD.status = 'enabled' THEN 'user.disabled'

@@ -1,6 +1,9 @@
--- Notes the groups that new users join, as memberships by hand.
+-- Notes the groups that new users join, as memberships by hand, and orders their accounts at provisioning targets.
 CREATE OR REPLACE FUNCTION users_are_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+  IF EXISTS (SELECT FROM provisioning_targets) THEN
+    PERFORM note_provisioning(array_agg(sub)) FROM after;
+  END IF;
   IF NOT EXISTS (SELECT FROM after WHERE groups <> '{}') THEN
     RETURN NULL;
   END IF;

@@ -1,24 +1,34 @@
 -- Ends what must end with a change: sessions of a user who is disabled, or becomes or ceases to be an administrator (security R52); known browsers
--- and counted failures with another password; mailed links, and mails in the outbox, that the change makes void.
+-- and counted failures with another password; an uploaded picture that the claim no longer names; mailed links, and mails in the outbox, that the change makes void.
 -- It keeps group_memberships equal to users.groups: a group that a statement adds by itself is a membership by hand, and one that it removes ends
 -- whatever its source, so that an administrator's removal always counts at once.
+-- The plan of a statement here serves all later changes of the session, and was made for a change of one user. So before and after are joined by FULL
+-- JOIN, which is never a nested loop as long as no condition demands a row of both: a nested loop would compare each of 10,000 users with all others.
 CREATE OR REPLACE FUNCTION users_are_updated() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   -- the sign-in stores a stronger hash of the same password, which is not a change of the password
   is_rehash boolean := current_setting('gatehouse.rehash', true) IS NOT DISTINCT FROM 'on';
   changed record;
+  pictured text[];
+  regrouped text[];
+  departed text[];
 BEGIN
   FOR changed IN
-    SELECT a.sub, b.status = 'enabled' AND a.status = 'disabled' AS is_disabled, b.admin <> a.admin AS changes_power,
-           b.password_hash IS DISTINCT FROM a.password_hash AND NOT is_rehash AS has_other_password,
-           b.email IS DISTINCT FROM a.email OR b.email_verified > a.email_verified AS has_other_address
-      FROM before b JOIN after a USING (sub)
-     WHERE b.status <> a.status OR b.admin <> a.admin OR b.password_hash IS DISTINCT FROM a.password_hash
-        OR b.email IS DISTINCT FROM a.email OR b.email_verified > a.email_verified
-     ORDER BY a.sub
+    SELECT sub, b.status = 'enabled' AND a.status = 'disabled' AS is_disabled, b.status <> a.status AS has_other_status, b.admin <> a.admin AS changes_power,
+           b.sub = a.sub AND b.password_hash IS DISTINCT FROM a.password_hash AND NOT is_rehash AS has_other_password,
+           b.sub = a.sub AND (b.email IS DISTINCT FROM a.email OR b.email_verified > a.email_verified) AS has_other_address
+      FROM before b FULL JOIN after a USING (sub)
+     WHERE b.status IS DISTINCT FROM a.status OR b.admin IS DISTINCT FROM a.admin OR b.password_hash IS DISTINCT FROM a.password_hash
+        OR b.email IS DISTINCT FROM a.email OR b.email_verified IS DISTINCT FROM a.email_verified
+     ORDER BY sub
   LOOP
+    IF changed.has_other_status THEN
+      -- a source of SCIM enables only users whom it disabled itself, and notes that after its change
+      UPDATE scim_users SET disabled = false WHERE sub = changed.sub AND disabled;
+    END IF;
     IF changed.is_disabled OR changed.changes_power THEN
       DELETE FROM sessions WHERE sub = changed.sub;
+      UPDATE known_browsers SET second_factor_until = NULL WHERE sub = changed.sub AND second_factor_until IS NOT NULL;
     END IF;
     IF changed.is_disabled THEN
       DELETE FROM client_sessions WHERE sub = changed.sub;
@@ -36,22 +46,36 @@ BEGIN
       DELETE FROM outbox WHERE channel = 'mail' AND sub = changed.sub AND name IN ('verify-address', 'reset-password', 'invitation');
     END IF;
   END LOOP;
-  IF NOT EXISTS (SELECT FROM before b JOIN after a USING (sub) WHERE a.groups <> b.groups) THEN
+  SELECT array_agg(sub) FILTER (WHERE b.sub = a.sub AND b.claims -> 'picture' IS DISTINCT FROM a.claims -> 'picture'),
+         array_agg(sub) FILTER (WHERE a.groups <> b.groups), array_agg(sub) FILTER (WHERE NOT a.groups @> b.groups)
+    INTO pictured, regrouped, departed FROM before b FULL JOIN after a USING (sub);
+  IF pictured IS NOT NULL THEN
+    -- an uploaded picture ends when the claim names another one, or none
+    DELETE FROM images i USING users u
+     WHERE i.sub = ANY (pictured) AND u.sub = i.sub AND position(i.key IN coalesce(u.claims ->> 'picture', '')) = 0;
+  END IF;
+  IF EXISTS (SELECT FROM provisioning_targets) THEN
+    PERFORM note_provisioning(array_agg(sub) FILTER (WHERE b.sub = a.sub AND (a.username, a.email, a.email_verified, a.status, a.groups, a.claims)
+       IS DISTINCT FROM (b.username, b.email, b.email_verified, b.status, b.groups, b.claims))) FROM before b FULL JOIN after a USING (sub);
+  END IF;
+  IF regrouped IS NULL THEN
     RETURN NULL;
   END IF;
+  -- users whose groups stay are counted on both sides
   PERFORM note_group_changes(array_agg(name), array_agg(n)) FROM (
     SELECT name, sum(change)::bigint FROM (
-      SELECT DISTINCT a.sub, name, 1 FROM before b JOIN after a USING (sub), unnest(a.groups) AS name WHERE a.groups <> b.groups
+      SELECT DISTINCT a.sub, name, 1 FROM after a, unnest(a.groups) AS name
       UNION ALL
-      SELECT DISTINCT b.sub, name, -1 FROM before b JOIN after a USING (sub), unnest(b.groups) AS name WHERE a.groups <> b.groups
+      SELECT DISTINCT b.sub, name, -1 FROM before b, unnest(b.groups) AS name
     ) AS c (sub, name, change) GROUP BY name HAVING sum(change) <> 0) AS c (name, n);
-  DELETE FROM group_memberships m USING before b JOIN after a USING (sub)
-   WHERE m.sub = a.sub AND a.groups <> b.groups AND m.group_name <> ALL (a.groups);
+  DELETE FROM group_memberships m USING users u
+   WHERE m.sub = ANY (regrouped) AND u.sub = m.sub AND m.group_name <> ALL (u.groups);
   INSERT INTO group_memberships (sub, group_name, source)
-    SELECT DISTINCT a.sub, name, 'manual' FROM before b JOIN after a USING (sub), unnest(a.groups) AS name
-     WHERE a.groups <> b.groups AND NOT EXISTS (SELECT FROM group_memberships m WHERE m.sub = a.sub AND m.group_name = name)
+    SELECT sub, name, 'manual' FROM (
+      SELECT u.sub, name FROM users u, unnest(u.groups) AS name WHERE u.sub = ANY (regrouped)
+      EXCEPT SELECT m.sub, m.group_name FROM group_memberships m WHERE m.sub = ANY (regrouped)) AS by_hand
     ON CONFLICT DO NOTHING;
   -- who leaves a group may lose clients with it
-  PERFORM end_lost_access(array_agg(a.sub)) FROM before b JOIN after a USING (sub) WHERE NOT a.groups @> b.groups;
+  PERFORM end_lost_access(departed);
   RETURN NULL;
 END $$;

@@ -15,13 +15,13 @@ export function satisfies(held: Binding, required: Binding): boolean {
 }
 
 /** The kinds of key to which a resource can demand that its tokens are bound. */
-export const resourceBindings = ['none', 'any', 'dpop'] as const;
+export const resourceBindings = ['none', 'any', 'dpop', 'mtls'] as const;
 export type ResourceBinding = (typeof resourceBindings)[number];
 
 /** Whether a resource takes tokens with this binding. The stored functions that issue for codes and refresh tokens decide the same. */
 export function isBoundFor(demanded: ResourceBinding, binding: Binding): boolean {
   if (demanded === 'none') return true;
-  return binding !== 'none' && (demanded === 'any' || 'jkt' in binding);
+  return binding !== 'none' && (demanded === 'any' || (demanded === 'dpop' ? 'jkt' in binding : 'x5t' in binding));
 }
 
 /** How a token is presented. A certificate goes with the connection, and its tokens are Bearer tokens (RFC 8705 3). */

@@ -1,4 +1,5 @@
 // Checks the addresses in client metadata by the standards and the settings (security R24, R25, R115).
+import type { CertificateSettings } from './certificate-settings.ts';
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
 import type { Fapi2Profile } from './fapi2.ts';
 import { isAtIssuer } from './own-resource.ts';
@@ -13,7 +14,7 @@ import {
 import { refusal } from './refusals.ts';
 
 /** The settings that restrict registration. */
-export interface MetadataSettings {
+export interface MetadataSettings extends CertificateSettings {
   /** No client may register an address at or below the issuer as its resource. */
   readonly issuer?: string;
   /** Whether http is allowed on the name localhost, and not only on loopback addresses. */

@@ -1,4 +1,5 @@
 // Decides whether a client_id is the address of a client's document, and reads that document (draft-ietf-oauth-client-id-metadata-document).
+import { offersCertificates } from './certificate-settings.ts';
 import { type ClientMetadata, parseClientMetadata } from './client-metadata.ts';
 import type { MetadataSettings } from './client-addresses.ts';
 import { invalidClientMetadata } from './errors.ts';
@@ -11,6 +12,7 @@ import {
   grantTypeOf,
   grantTypes,
   inWords,
+  isOffered,
   namesOf,
 } from './registrable-values.ts';
 import { parseResponseType } from './response-type.ts';
@@ -25,7 +27,10 @@ export interface DocumentSettings extends MetadataSettings {
 }
 
 /** Whether a document may name this authentication method. A document is public, so it cannot hold a secret. */
-const isAllowed = ({ proves }: AuthenticationMethod): boolean => proves !== 'shared secret';
+const isAllowed =
+  (settings: DocumentSettings) =>
+  (method: AuthenticationMethod): boolean =>
+    method.proves !== 'shared secret' && isOffered(settings, method);
 
 /**
  * Whether a client_id is the address of a document (draft-ietf-oauth-client-id-metadata-document 3): https with a path, written as every reader writes it, and of at most 512
@@ -112,12 +117,14 @@ export function documentMetadata(
   settings: DocumentSettings,
 ): ClientMetadata {
   const { token_endpoint_auth_method: method = 'none', jwks_uri: keysAt } = document;
-  if (!clientAuthenticationMethods.some((each) => each.name === method && isAllowed(each))) {
-    const methods = inWords(clientAuthenticationMethods.toReversed(), isAllowed, 'disjunction');
+  const allowed = clientAuthenticationMethods.filter(isAllowed(settings));
+  if (!namesOf(allowed).some((name) => name === method)) {
+    const methods = inWords(allowed.toReversed(), () => true, 'disjunction');
     throw invalidClientMetadata(refusal('document.method', 'token_endpoint_auth_method', { methods }));
   }
   const read = Object.entries(document).filter(([member]) => !ignoredMembers.includes(member));
   const given: Record<string, unknown> = { ...Object.fromEntries(read), token_endpoint_auth_method: method };
+  if (!offersCertificates(settings)) delete given['tls_client_certificate_bound_access_tokens'];
   if (isStrings(given['grant_types'])) {
     const known = given['grant_types'].filter((type) => namesOf(grantTypes).includes(type));
     const grant = known.find((type) => !grantTypeOf(type).inDocuments);
@@ -129,13 +136,13 @@ export function documentMetadata(
     given['response_types'] = given['response_types'].filter((type) => parseResponseType(type) === 'code');
   if (typeof keysAt === 'string' && isWebUri(keysAt) && new URL(keysAt).host !== new URL(clientId).host)
     throw invalidClientMetadata(refusal('document.keys', 'jwks_uri'));
-  const allowed = [...registrableScopes(), ...apiScopes];
+  const allowedScopes = [...registrableScopes(), ...apiScopes];
   const keptScopes = splitScope(kept ?? '');
   const named = typeof given['scope'] === 'string' ? splitScope(given['scope']) : [];
-  const asked = named.filter((scope) => allowed.includes(scope));
+  const asked = named.filter((scope) => allowedScopes.includes(scope));
   // scopes that only an administrator can give stay
   if (asked.length > 0)
-    given['scope'] = [...asked, ...keptScopes.filter((scope) => !allowed.includes(scope))].join(' ');
+    given['scope'] = [...asked, ...keptScopes.filter((scope) => !allowedScopes.includes(scope))].join(' ');
   else if (kept !== undefined) given['scope'] = kept;
   else delete given['scope'];
   // any port of a loopback address, which only a native client may use (RFC 8252 7.3)

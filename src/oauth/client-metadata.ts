@@ -1,5 +1,8 @@
 // Validates client metadata (OpenID Connect Registration 1.0, RFC 7591).
 import { z } from 'zod';
+import { hasOwnCertificate } from './client-certificate.ts';
+import { certificateNameMembers, isAddress, isDistinguishedName } from './certificate-names.ts';
+import { offersCertificates } from './certificate-settings.ts';
 import { addressesOf, checkAddresses, type MetadataSettings } from './client-addresses.ts';
 import { isPrivateUseUri, isSameOrigin, isWebUri, needsAdmission } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
@@ -7,7 +10,14 @@ import { applyProfile, fapi2Profiles, follows } from './fapi2.ts';
 import { canVerify, isKnownKey, isPrivateOrSymmetric, isValidKey, maxKeys } from './json-web-key.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { firstRefusal, refusal, rule } from './refusals.ts';
-import { clientAuthenticationMethods, grantTypeOf, grantTypes, methodOf, oneOf } from './registrable-values.ts';
+import {
+  clientAuthenticationMethods,
+  grantTypeOf,
+  grantTypes,
+  isOffered,
+  methodOf,
+  oneOf,
+} from './registrable-values.ts';
 import { neededGrantTypes, parseResponseType, parts, type ResponseType } from './response-type.ts';
 import { administratorScopes, registrableScopes, splitScope } from './scope.ts';
 import { sectorRefusal, subjectTypes } from './subject-type.ts';
@@ -61,6 +71,13 @@ export const displayText = z
 
 const webUri = z.string(rule('string')).refine(isWebUri, rule('web-address'));
 
+/** A name in a certificate. */
+const certificateName = z
+  .string(rule('string'))
+  .min(1, rule('length', { most: '500' }))
+  .max(500, rule('length', { most: '500' }));
+const isAbsoluteUri = (uri: string) => /^[A-Za-z][A-Za-z0-9+.-]*:[!-~]+$/.test(uri);
+
 const uriList = z.array(z.string(rule('strings')), rule('strings')).max(20, rule('entries'));
 
 const jsonWebKey = z.looseObject({ kty: z.string() }).refine((key) => !isPrivateOrSymmetric(key), rule('key.public'));
@@ -83,7 +100,6 @@ export const clientMetadataShape = z.object({
     .optional(),
   grant_types: z
     .array(oneOf(grantTypes, rule('choice.grant-type')))
-    .min(1, rule('missing.entry'))
     .optional()
     .describe('The grant types that the client uses.'),
   frontchannel_logout_uri: webUri.optional(),
@@ -98,6 +114,26 @@ export const clientMetadataShape = z.object({
     .default('client_secret_basic')
     .describe('The method by which the client authenticates; none makes it a public client.'),
   token_endpoint_auth_signing_alg: z.enum(assertionSigningAlgorithms, rule('choice.algorithm')).optional(),
+  tls_client_auth_subject_dn: certificateName
+    .refine(isDistinguishedName, rule('distinguished-name'))
+    .optional()
+    .describe('The subject of the certificate of the client, as RFC 4514 writes it: CN=client,O=Example,C=DE.'),
+  tls_client_auth_san_dns: certificateName
+    .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/, rule('host-name'))
+    .optional()
+    .describe('The host name in the certificate of the client.'),
+  tls_client_auth_san_uri: certificateName
+    .refine(isAbsoluteUri, rule('resource'))
+    .optional()
+    .describe('The URI in the certificate of the client.'),
+  tls_client_auth_san_ip: certificateName
+    .refine(isAddress, rule('host-address'))
+    .optional()
+    .describe('The IP address in the certificate of the client.'),
+  tls_client_auth_san_email: certificateName
+    .regex(/^[^\s@]+@[^\s@]+$/, rule('email'))
+    .optional()
+    .describe('The email address in the certificate of the client.'),
   id_token_signed_response_alg: z.enum(idTokenSigningAlgorithms, rule('choice.algorithm')).default('RS256'),
   id_token_encrypted_response_alg: keyManagement.optional(),
   id_token_encrypted_response_enc: contentEncryption.optional(),
@@ -157,10 +193,16 @@ export const clientMetadataShape = z.object({
     .boolean(rule('boolean'))
     .optional()
     .describe('Each DPoP proof of the client must have a nonce of the service.'),
+  tls_client_certificate_bound_access_tokens: z
+    .boolean(rule('boolean'))
+    .optional()
+    .describe(
+      'The client gets only access tokens that are bound to a key: that of its certificate, or of a DPoP proof.',
+    ),
   fapi2: z
     .enum(fapi2Profiles, rule('choice.profile'))
     .optional()
-    .describe('The FAPI 2.0 profile that the client follows: the service refuses what it forbids.'),
+    .describe('The FAPI 2.0 profile that the client must follow.'),
   id_token_claims: z
     .boolean(rule('boolean'))
     .default(false)
@@ -175,12 +217,19 @@ export const registrableFields = Object.keys(clientMetadataShape.shape);
  * @param options.admin the sender is an administrator, who may grant the scopes `admin` and `metrics`
  * @param options.apiScopes scopes of resources that the client may register
  * @param options.unsigned the service accepts unsigned request objects
+ * @param options.withoutGrants the client signs users in by another protocol, and has no grant types
  * @param options.awaitsAdmission addresses that only an administrator admits may be among the others: the caller keeps them apart
  * @throws OAuthError invalid_redirect_uri or invalid_client_metadata
  */
 export function parseClientMetadata(
   input: Record<string, unknown>,
-  options: { admin?: boolean; apiScopes?: readonly string[]; unsigned?: boolean; awaitsAdmission?: boolean } = {},
+  options: {
+    admin?: boolean;
+    apiScopes?: readonly string[];
+    unsigned?: boolean;
+    withoutGrants?: boolean;
+    awaitsAdmission?: boolean;
+  } = {},
   settings: MetadataSettings = {},
 ): ClientMetadata {
   const parsed = clientMetadataShape.safeParse(input);
@@ -191,6 +240,8 @@ export function parseClientMetadata(
       : invalidClientMetadata(refused);
   }
   const given = parsed.data.grant_types;
+  if (given?.length === 0 && !options.withoutGrants)
+    throw invalidClientMetadata(refusal('missing.entry', 'grant_types'));
   const usesCode = given === undefined || given.includes('authorization_code');
   const responseTypes = (parsed.data.response_types as ResponseType[] | undefined) ?? (usesCode ? ['code'] : []);
   const needed = neededGrantTypes(responseTypes);
@@ -213,10 +264,16 @@ export function parseClientMetadata(
   if (needsRedirect && metadata.response_types.length === 0) {
     throw invalidClientMetadata(refusal('missing.response-type', 'response_types'));
   }
-  if (metadata.dpop_bound_access_tokens && metadata.response_types.some((type) => parts(type).token))
+  const hasBrowserToken = metadata.response_types.some((type) => parts(type).token);
+  if (metadata.dpop_bound_access_tokens && hasBrowserToken)
     throw invalidClientMetadata(refusal('dpop.response', 'response_types'));
+  if (metadata.tls_client_certificate_bound_access_tokens) {
+    if (!offersCertificates(settings))
+      throw invalidClientMetadata(refusal('certificate.off', 'tls_client_certificate_bound_access_tokens'));
+    if (hasBrowserToken) throw invalidClientMetadata(refusal('dpop.certificate', 'response_types'));
+  }
   if (!follows(metadata, settings.fapi2)) metadata.fapi2 = settings.fapi2;
-  applyProfile(metadata, input);
+  applyProfile(metadata, input, settings);
   checkAddresses(metadata, settings, options.admin === true || options.awaitsAdmission === true);
   const frontchannel = metadata.frontchannel_logout_uri;
   if (frontchannel !== undefined && !metadata.redirect_uris.some((uri) => isSameOrigin(uri, frontchannel))) {
@@ -225,6 +282,7 @@ export function parseClientMetadata(
   const sector = sectorRefusal(metadata);
   if (sector !== undefined) throw invalidClientMetadata(sector);
   const method = methodOf(metadata.token_endpoint_auth_method);
+  if (!isOffered(settings, method)) throw invalidClientMetadata(refusal('choice.method', 'token_endpoint_auth_method'));
   const scopes = splitScope(metadata.scope);
   const allowed: readonly string[] = [...registrableScopes(), ...(options.admin ? administratorScopes : [])];
   const foreign = scopes.find((scope) => !allowed.includes(scope) && !options.apiScopes?.includes(scope));
@@ -240,6 +298,10 @@ export function parseClientMetadata(
     const refused = allows((metadata as Record<string, unknown>)[member], member);
     if (refused) throw invalidClientMetadata(refused);
   }
+  const unfit = method.refuses?.(metadata);
+  if (unfit) throw invalidClientMetadata(unfit);
+  // names that the method does not read would look as if they were checked
+  if (!method.refuses) for (const member of certificateNameMembers) Reflect.deleteProperty(metadata, member);
   if (method.proves === 'nothing') {
     const confidential = used.find(({ allowsPublic }) => !allowsPublic);
     if (confidential) throw invalidClientMetadata(refusal('public.grant', 'grant_types', { grant: confidential.name }));
@@ -269,8 +331,11 @@ function verifyKeys({
   const keys = jwks.keys.filter(isKnownKey);
   if (keys.length === 0) throw invalidClientMetadata(refusal('key.type', 'jwks'));
   if (!keys.every(isValidKey)) throw invalidClientMetadata(refusal('key.valid', 'jwks'));
-  if (methodOf(name).needsKeys && !keys.some((key) => canVerify(key, alg)))
+  const { needsKeys } = methodOf(name);
+  if (needsKeys === 'signatures' && !keys.some((key) => canVerify(key, alg)))
     throw invalidClientMetadata(refusal('key.authentication', 'jwks', { method: name }));
+  if (needsKeys === 'certificates' && !keys.every(hasOwnCertificate))
+    throw invalidClientMetadata(refusal('key.certificate', 'jwks'));
 }
 
 /** Checks that `enc` comes with `alg`, and that there is a key to encrypt to; sets the default of `enc` (Registration 2). */

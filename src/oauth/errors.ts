@@ -40,6 +40,7 @@ export const errorCodes = [
   'use_dpop_nonce', // RFC 9449 8, 9
   'not_found',
   'conflict',
+  'kept_by_file',
 ] as const;
 export type ErrorCode = (typeof errorCodes)[number];
 
@@ -146,7 +147,12 @@ export const proofReused = (status = 400) =>
   invalidDpopProof('the DPoP proof was already used: make a new one for each request', status);
 /** The client or the resource takes only bound tokens, and the request has no proof. */
 export const proofMissing = (who: 'client' | 'resource') =>
-  invalidDpopProof(`the ${who} takes only tokens that are bound to a key: send a DPoP proof`);
+  invalidDpopProof(`the ${who} accepts only tokens that are bound to a key: send a DPoP proof`);
+/** The client gets only bound tokens, and the request has neither a certificate nor a proof (RFC 8705 3). */
+export const certificateMissing = () =>
+  invalidRequest(
+    'the client gets only tokens that are bound to a key: send the request to the mTLS address, with the certificate',
+  );
 /** @param nonce that the next proof has to contain */
 export const useDpopNonce = (nonce: string, status = 400) =>
   new OAuthError(
@@ -160,6 +166,8 @@ export const useDpopNonce = (nonce: string, status = 400) =>
 export const accessDenied = (description: string) => new OAuthError('access_denied', description, 403);
 export const notFound = (reason: string | Refusal) => new OAuthError('not_found', reason, 404);
 export const conflict = (reason: string | Refusal) => new OAuthError('conflict', reason, 409);
+/** A set of configuration files keeps it (federation 10). */
+export const keptByFile = (reason: Refusal) => new OAuthError('kept_by_file', reason, 409);
 
 /** Client authentication failed (RFC 6749 5.2). The response is the same for every reason (security R39). */
 export const invalidClient = (cause?: string) =>

@@ -1,7 +1,16 @@
 // Defines the FAPI 2.0 profiles that a client can register: what they prescribe in its metadata, and how its requests are treated.
+import type { CertificateSettings } from './certificate-settings.ts';
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
 import { refusal } from './refusals.ts';
-import { clientAuthenticationMethods, grantTypeOf, grantTypes, inWords, methodOf } from './registrable-values.ts';
+import {
+  type AuthenticationMethod,
+  clientAuthenticationMethods,
+  grantTypeOf,
+  grantTypes,
+  inWords,
+  isOffered,
+  methodOf,
+} from './registrable-values.ts';
 
 /** The Security Profile, and Message Signing on top of it; each includes those before it. */
 export const fapi2Profiles = ['security', 'message_signing'] as const;
@@ -104,7 +113,11 @@ type ProfiledMetadata = {
  * @param given the names of the members that the client sent, which have no default
  * @throws OAuthError invalid_redirect_uri or invalid_client_metadata
  */
-export function applyProfile(metadata: ProfiledMetadata, given: Readonly<Record<string, unknown>>): void {
+export function applyProfile(
+  metadata: ProfiledMetadata,
+  given: Readonly<Record<string, unknown>>,
+  settings: CertificateSettings,
+): void {
   const { fapi2 } = metadata;
   if (fapi2 === undefined) return;
   metadata.require_pkce = true;
@@ -116,7 +129,8 @@ export function applyProfile(metadata: ProfiledMetadata, given: Readonly<Record<
     metadata.introspection_signed_response_alg ??= 'ES256';
   }
   if (methodOf(metadata.token_endpoint_auth_method).proves !== 'own key') {
-    const methods = inWords(clientAuthenticationMethods, ({ proves }) => proves === 'own key', 'disjunction');
+    const suits = (method: AuthenticationMethod) => method.proves === 'own key' && isOffered(settings, method);
+    const methods = inWords(clientAuthenticationMethods, suits, 'disjunction');
     throw invalidClientMetadata(refusal('fapi2.method', 'token_endpoint_auth_method', { methods }));
   }
   if (!metadata.grant_types.every((name) => grantTypeOf(name).inFapi2)) {

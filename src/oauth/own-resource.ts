@@ -1,6 +1,9 @@
 // Decides which resource URIs name the service itself, and where a token for them may be used (RFC 8707 2, security R115).
 import { resourceKey } from './resource-key.ts';
 
+/** The resource of this service for which an exchange can issue tokens: no other address takes a token that names an actor. */
+export const userinfoResource = (issuer: string): string => `${issuer}/user/info`;
+
 /** Paths that a token for the issuer does not cover: administration has its own resource, and metrics have none. */
 const excludedPaths = ['/admin', '/metrics'];
 const adminApiPath = '/admin/api';

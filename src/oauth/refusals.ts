@@ -1,6 +1,9 @@
 // Lists the refusals that pages and programs recognise, each as a code with its English sentence.
+import { boundClientRules, certificateMemberRules } from './bound-client-rules.ts';
 import type { z } from 'zod';
 import { storableClaims } from './claim-names.ts';
+import { connectionRules } from './connection-refusals.ts';
+import { samlMemberRules, samlRules } from './refusals-of-saml.ts';
 
 /** Rules for members of a user, also in an import. The sentence of a rule for one member begins with the member's name. */
 export const userRules = {
@@ -38,8 +41,8 @@ const requestRules = {
   json: 'must be JSON',
   'client-id': 'must have 1 to 255 visible ASCII characters, and be no https URL, no email address, and not . or ..',
   'client-secret': 'must have 1 to 512 printable ASCII characters',
-  fixed: 'never changes: delete it, and create it anew',
-  'secret-source': 'must be {env: NAME}, {file: PATH} or generate: a file has no secret in clear',
+  fixed: 'cannot be changed: delete the object, and create a new one',
+  'secret-source': 'must be {env: NAME}, {file: PATH} or generate: a file cannot contain a secret in plain text',
   'page-size': `must be a number from 1 to ${maxPageSize}`,
   'one-of': 'must be one of {values}',
   only: 'must contain only {values}',
@@ -58,26 +61,48 @@ const requestRules = {
   'support-url': 'must be an https URL, or mailto: with an email address',
   image: 'must be a PNG or WebP image, in base64',
   'image-size': 'must be an image of at most 256 KiB',
+  picture: 'must be a PNG, JPEG or WebP image',
+  'picture-size': 'must be an image of at most 1 MiB',
+  'picture-edge': 'must have at most 4096 pixels at each edge',
+  'picture-damaged': 'is damaged, or contains more than an image: save it again as PNG, JPEG or WebP',
+  'picture-moving': 'must not be animated',
   'resource-uri': 'must be an absolute URI of at most 512 characters, without a fragment',
   'scope-value': 'must have 1 to 100 printable ASCII characters without spaces, quotation marks and backslashes',
   'service-scope': 'must not be a scope of this service',
   'scope-twice': 'must not name a scope twice',
   'https.start': 'must be an https URL without user information or a fragment',
+  'site-host': 'must contain only hosts such as app.example.com, without https:// and without a port',
+  'site-own-host': 'must not contain the host of this service',
+  'open-path':
+    'must contain only paths that begin and end with a slash, such as /public/, with letters, digits, dots, hyphens, tildes and underscores between',
   network: 'must contain only IP addresses and networks, such as 192.0.2.0/24, without bits beside the prefix',
+  'source-id': 'must have 2 to 40 characters: small letters, digits and hyphens, with a letter first',
   'connection.unknown': 'must name connections by their ids',
+  certificate: 'must be a certificate (PEM) with an RSA key of at least 2048 bits, or an EC key',
+  'event-pattern':
+    'must name types of events, such as user.created, or their beginning with an asterisk, such as user.*',
+  'event-none': 'must match types of events: {pattern} matches none',
+  'webhook-secret': 'must be whsec_ and the base64 of 24 to 64 bytes',
+  'webhook-url':
+    'must be an https address outside of the service’s network, without user information or a fragment, and not on port 25',
+  'webhook-last-secret': 'must stay: a webhook has at least one secret',
+  'target-authorization':
+    'must be given, or token_endpoint, client_id and client_secret in its place: a target has one way of both',
+  'target-secret': 'must be given again: another server gets it',
   'access-groups': 'must name at least one group where access is groups',
   positive: 'must be a whole number from 1 to 2147483647',
   'claim-name':
-    'must be 1 to 255 printable ASCII characters without spaces and quotation marks, and not the name of a claim that only the service makes, such as sub, iss or email_verified',
+    'must be 1 to 255 printable ASCII characters without spaces and quotation marks, and not the name of a claim that only the service sets, such as sub, iss or email_verified',
   'claim-source': 'must be an attribute, a standard claim, groups, roles or constant',
-  'claim-constant': 'must be given for a constant, and for nothing else',
-  'claim-places': 'must name id_token, userinfo or introspection, each once',
-  'claim-twice': 'make the same claim twice at one place',
+  'claim-constant': 'is required for a constant, and not allowed for other sources',
+  'claim-only': 'must have either prefix, which is not empty, or one_of, with 1 to 200 values',
+  'claim-places': 'must name id_token, userinfo, introspection or saml, each once',
+  'claim-twice': 'create the same claim twice in one place',
   'claims-known': 'must name attributes and standard claims, such as groups, and not sub',
   'role-name': 'must have 1 to 100 characters, without control characters and commas',
   'claim-target': 'must be a standard claim or an attribute',
   'attribute-name':
-    'must be 1 to 50 lower-case letters, digits and underscores, begin with a letter, and not be the name of a standard or reserved claim',
+    'must be 1 to 50 lowercase letters, digits and underscores, begin with a letter, and not be the name of a standard or reserved claim',
   'attribute-type':
     'does not suit the type: choices are for texts, numbers and lists, and only texts and numbers can be unique',
   'attribute.unknown': 'is not defined here',
@@ -89,8 +114,18 @@ const requestRules = {
   'attribute.large': 'is larger than the attribute allows',
   'attribute.choice': 'is not one of the choices',
   'token-claim': 'must have claims that a scope of this service releases, each once',
-  domain: 'must contain only domains such as example.com, without @, and {domain} is none',
+  domain: 'must contain only domains such as example.com, without @: {domain} is not one',
   language: 'must have language tags as its members, such as en',
+  time: 'must be a time such as 2026-12-31T18:00:00Z',
+  'sign-up-uses': 'must be a whole number from 1 to 10000',
+  'sign-up-end': 'must be in the future, and at most 366 days ahead',
+  'clients-twice': 'must not name a client twice',
+  'exchange-scope':
+    'must be a scope value of 1 to 100 printable ASCII characters, and not a scope for administrators or offline_access',
+  'exchange-resource': 'must name resources by their URIs, or the address of UserInfo: {resource} is neither',
+  'issuer-link-twice': 'must not name a subject twice',
+  'exchange-client': 'must not be a public client, which cannot exchange tokens',
+  'sign-up-group': 'must contain no group that gives power: {group} is guarded, or has a role',
   'standard-claims': `must contain only standard claims: ${storableClaims.join(', ')}`,
 } as const;
 
@@ -116,6 +151,7 @@ export const clientRules = {
   'choice.subject-type': 'must be public or pairwise',
   'choice.profile': 'must be security or message_signing',
   'choice.scope': 'may contain only {scopes}',
+  ...certificateMemberRules,
   'web-address':
     'must be an https URL (http on 127.0.0.1, [::1] or localhost only) without user information or a fragment',
   'https.login': 'must be an https URL without user information or a fragment',
@@ -167,13 +203,7 @@ export const combinationRules = {
   'public.uma': 'uma_profile is for confidential clients only',
   secret: 'HS256 signatures require a client secret',
   request: 'request_object_signing_alg must not be none: request objects must be signed',
-  'dpop.response': 'dpop_bound_access_tokens does not allow response types with token, which no proof protects',
-  'fapi2.method': 'fapi2 requires token_endpoint_auth_method {methods}',
-  'fapi2.grant': 'fapi2 allows only the grant types {grants}',
-  'fapi2.response': 'fapi2 allows only the response type code',
-  'fapi2.uma': 'fapi2 does not allow uma_profile',
-  'fapi2.algorithm': 'fapi2 requires PS256, ES256 or EdDSA as {member}',
-  'fapi2.redirect-uri': 'fapi2 requires https in redirect_uris, or http on a loopback address for a native application',
+  ...boundClientRules,
 } as const;
 
 /** Rules for a secret that an administrator gives a client; each sentence is whole. */
@@ -198,54 +228,14 @@ const documentRules = {
   'document.members': '{member} comes from the document of the client, which alone can change it',
 } as const;
 
-/** Rules for the settings of connections; each sentence is whole. */
-const connectionRules = {
-  'connection.taken': 'a connection with this id exists already',
-  'connection.issuer-address': 'the issuer must be an https URL with a public host, without query and fragment',
-  'connection.discovery':
-    'the discovery document of the issuer could not be read: it must be JSON at /.well-known/openid-configuration below the issuer, over https and from a public address',
-  'connection.discovery-form':
-    'the discovery document has no authorization_endpoint, token_endpoint or jwks_uri: this is no OpenID Provider',
-  'connection.other-issuer':
-    'the discovery document names another issuer: enter the issuer exactly as the document says, with or without its last slash',
-  'connection.inward-address':
-    'the discovery document names an address that is not https, or not public: this service will not ask it',
-  'connection.directory-address':
-    'the address of the directory must be ldaps://host:port, or ldap://host:port with starttls, and nothing more',
-  'connection.directory-plain':
-    'ldap:// without StartTLS would send passwords unencrypted: use ldaps://, or starttls; only on the machine itself it may be plain',
-  'connection.directory-not-allowed':
-    'the directory is not in CONNECTIONS_ALLOW: an operator must name its host and port there',
-  'connection.directory-filter': 'a filter is not one of LDAP, such as (objectClass=person)',
-  'connection.directory-name': 'a name of an entry must be like ou=people,dc=example,dc=com',
-  'connection.import-off':
-    'nothing is imported: the connection must be enabled, and its setting import must be a number of minutes',
-  'connection.import-not-held': 'no import of this connection waits for an approval',
-  'connection.import-changed': 'the import would now disable another number of users: read it again, then decide',
-  'connection.secret': 'the connection needs a secret before it can be enabled',
-  'connection.secret-moved':
-    'an address of the connection now leads to another site, which must not get the stored secret: enter the secret again',
-  'connection.secret-form': 'the secret must be the private key of the .p8 file, from its first line to its last',
-  'connection.settings': 'the stored settings of the connection do not fit this version: save them again',
-  'connection.preset': 'this kind of connection has no such preset',
-  'connection.kind': 'this kind of connection is not built in',
-  'connection.attribute':
-    'a rule sets {name}, which is neither a standard claim nor an attribute: create the attribute first',
-  'connection.domain-held': 'a domain belongs to one connection, and {connection} has one of these',
-  'connection.subject-claim':
-    'the connection has links, and another value as the subject would make them those of other users: delete the connection, and create another one',
-  'links.undecided':
-    'the user {user} has links that were made automatically ({connections}): keep each (user keep-link) or end it (user unlink) first',
-  'links.no-way-in': 'the user {user} would have no way to sign in: create a recovery link first',
-  'connection.version': 'the connection has changed since you looked at it: look at it again, then save',
-} as const;
-
 /** Rules that only the database can check; each sentence is whole. */
 const storedRules = {
-  'entity.named': 'the {name} names it: change or delete that one first',
-  'plan.stale': 'what the plan saw has changed since: plan again',
-  'entity.version': 'it has changed since you looked at it: look at it again, then save',
-  'attribute.exists': 'there is an attribute of this name, or there are {most}: there can be no more',
+  'entity.named': 'the {name} refers to it: change or delete that one first',
+  'kept-by-file':
+    'the {one} {key} is managed by the configuration files {files}: change it there, or take it over (config take-over)',
+  'plan.stale': 'an object of the plan has changed since: plan again',
+  'entity.version': 'it has changed since you read it: read it again, then save',
+  'attribute.exists': 'there is already an attribute with this name, or the maximum of {most} attributes',
   'attribute.shared': 'two users have the same value: change one of them first',
   'client.taken': 'a client with this client_id exists already',
   'last-administrator': 'this is the last enabled administrator: make another user an administrator first',
@@ -261,23 +251,44 @@ const storedRules = {
   'role.exists': 'the client has a role of this name, or {most} roles',
   'role.unknown': 'the client has no such role',
   'resource.taken': 'a resource with this URI, or an equal one, exists already',
+  'provisioning-target.taken': 'the client already has a provisioning target',
+  'provisioning-target.full': 'there are already {most} provisioning targets',
+  'provisioning-target.not-held': 'the provisioning target does not wait for an approval',
+  'provisioning-target.more-leaving': '{count} accounts would end now: look again',
+  'provisioning-target.disabled': 'the provisioning target is disabled: enable it first',
+  'webhook.taken': 'a webhook with this name already exists',
+  'webhook.full': 'there are already {most} webhooks',
+  'webhook.secrets': 'the webhook already has two secrets: remove one first',
+  'webhook.unwanted': 'the webhook does not get events of this type',
+  'webhook.no-event': 'there is no event with this id',
   'group.exists': 'a group with this name already exists',
   'group.large':
     'the group has more than {most} members: rename or delete it with the command line, which does so in steps',
-  'scope.most': 'there are {most} scopes: there can be no more',
+  'trusted-issuer.taken': 'a trusted issuer with this name or this issuer already exists',
+  'trusted-issuer.own': 'the issuer must be another one than this service',
+  'trusted-issuer.keys': 'a trusted issuer needs either jwks_uri or jwks',
+  'trusted-issuer.linked': 'the users of ID-JAGs are found by links: subject must be linked',
+  'connected-server.taken': 'a connected server with this name or this issuer already exists',
+  'trusted-issuer.domains': 'email_domains must name the domains of the addresses that the issuer can name',
+  'exchange-policy.taken': 'an exchange policy with this name already exists',
+  'sign-up-link.exists': 'there is a sign-up link of this name',
+  'scope.most': 'there is already the maximum of {most} scopes',
   'scope.taken': 'an API has a scope of this name, or a client is registered for it already',
   'scope.exists': 'there is a scope of this name',
-  'scope.of-claims': '{scope} is a scope for claims: choose another word',
+  'scope.of-claims': '{scope} is a scope for claims: choose another name',
   'scope.in-use': 'clients are registered for this scope: remove it from them first',
   // another client holds a resource that this client claims (decisions section 2); the trigger has the sentence, since plain SQL gets it too
   'resource-held': '{sentence}',
+  'host-held': 'another protected site has one of these hosts',
+  'site.kind': '{member} is a setting of protected sites only',
   'several-users':
-    'this text names more than one user: name the user by another text, or change the name of one of them',
+    'this text matches more than one user: use another text for the user, or change the name of one of them',
 } as const;
 
-const memberRules = { ...userRules, ...requestRules, ...clientRules };
+const memberRules = { ...userRules, ...requestRules, ...samlMemberRules, ...clientRules };
 type MemberCode = keyof typeof memberRules;
-const wholeRules = { ...combinationRules, ...secretRules, ...documentRules, ...connectionRules, ...storedRules };
+const otherRules = { ...secretRules, ...documentRules, ...samlRules };
+const wholeRules = { ...combinationRules, ...otherRules, ...connectionRules, ...storedRules };
 type Sentences = typeof memberRules & typeof wholeRules;
 export type RefusalCode = keyof Sentences;
 export const refusalCodes = Object.keys({ ...memberRules, ...wholeRules }) as RefusalCode[];

@@ -1,9 +1,17 @@
 // Lists the values that clients register as grant types and authentication methods; scopes are in scope.ts.
 import { z } from 'zod';
+import { offersCertificates, offersVerifiedCertificates, type CertificateSettings } from './certificate-settings.ts';
+import { certificateNameRefusal } from './certificate-names.ts';
 import { type Refusal, refusal } from './refusals.ts';
 
 /** The name of the device authorization grant (RFC 8628 section 3.4). */
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+
+/** The name of the token exchange (RFC 8693 section 2.1). */
+export const tokenExchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange';
+
+/** The name of the grant by assertions of trusted issuers (RFC 7523 section 2.1). */
+export const jwtBearerGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 
 /** A grant type and the uses that clients may make of it; a use without a mark is refused. A file in src/protocol/token/grants serves it. */
 export interface RegistrableGrantType {
@@ -20,10 +28,12 @@ export interface RegistrableGrantType {
   readonly inFapi2?: true;
   /** The settings under which the service offers it; without this always. */
   readonly isOffered?: (settings: OfferSettings) => boolean;
+  /** The noun whose enabled rows offer it: without one, discovery does not name it. */
+  readonly offeredBy?: 'exchange_policies' | 'trusted_issuers';
   /** The endpoints that serve this grant type only, by their names in discovery. */
   readonly endpoints?: readonly string[];
 }
-interface OfferSettings {
+interface OfferSettings extends CertificateSettings {
   readonly deviceGrant: boolean;
 }
 
@@ -43,6 +53,8 @@ export const grantTypes: RegistrableGrantType[] = [
     isOffered: (settings) => settings.deviceGrant,
     endpoints: ['device_authorization_endpoint'],
   },
+  { name: tokenExchangeGrant, offeredBy: 'exchange_policies' },
+  { name: jwtBearerGrant, offeredBy: 'trusted_issuers' },
   { name: 'implicit', hasUser: true, redirects: true, allowsPublic: true },
 ];
 
@@ -50,9 +62,11 @@ export const grantTypes: RegistrableGrantType[] = [
 export const grantTypeOf = (name: string): RegistrableGrantType =>
   grantTypes.find((grantType) => grantType.name === name) ?? { name };
 
-/** Whether the service offers a grant type under these settings. */
-export const isOffered = (settings: OfferSettings, { isOffered }: RegistrableGrantType): boolean =>
-  isOffered === undefined || isOffered(settings);
+/** Whether the service offers a grant type or an authentication method under these settings. */
+export const isOffered = <Settings>(
+  settings: Settings,
+  { isOffered }: { readonly isOffered?: (settings: Settings) => boolean },
+): boolean => isOffered === undefined || isOffered(settings);
 
 /** A method by which clients authenticate, as registrations know it. src/client-authentication serves it. */
 export interface AuthenticationMethod {
@@ -61,8 +75,12 @@ export interface AuthenticationMethod {
   readonly proves: 'nothing' | 'shared secret' | 'own key';
   /** Where it needs a client_secret: in the requests, so that its hash is enough, or as the key of a signature. */
   readonly needsSecret?: 'in requests' | 'as key';
-  /** Whether it needs the public keys of the client: `jwks` or `jwks_uri`. */
-  readonly needsKeys?: true;
+  /** For which purpose it needs the public keys of the client: `jwks` or `jwks_uri`. */
+  readonly needsKeys?: 'signatures' | 'certificates';
+  /** The settings under which the service offers it; without this always. */
+  readonly isOffered?: (settings: CertificateSettings) => boolean;
+  /** What is wrong with the metadata of a client that uses it, beyond single members. */
+  readonly refuses?: (metadata: Readonly<Record<string, unknown>>) => Refusal | undefined;
   /** The metadata members that it reads, each with its rule. */
   readonly members?: Readonly<Record<string, (value: unknown, member: string) => Refusal | undefined>>;
 }
@@ -83,11 +101,24 @@ export const clientAuthenticationMethods: AuthenticationMethod[] = [
   {
     name: 'private_key_jwt',
     proves: 'own key',
-    needsKeys: true,
+    needsKeys: 'signatures',
     members: {
       token_endpoint_auth_signing_alg: (alg, member) =>
         alg === 'HS256' ? refusal('algorithm.asymmetric', member) : undefined,
     },
+  },
+  // RFC 8705 2.1, 2.2
+  {
+    name: 'tls_client_auth',
+    proves: 'own key',
+    isOffered: offersVerifiedCertificates,
+    refuses: certificateNameRefusal,
+  },
+  {
+    name: 'self_signed_tls_client_auth',
+    proves: 'own key',
+    needsKeys: 'certificates',
+    isOffered: offersCertificates,
   },
   { name: 'none', proves: 'nothing' },
 ];

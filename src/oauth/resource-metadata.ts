@@ -17,7 +17,15 @@ export function resourceMetadata(
     name,
     scopes,
     binding = 'none',
-  }: { resource: string; name?: string; scopes: readonly string[]; binding?: ResourceBinding },
+    certificates = false,
+  }: {
+    resource: string;
+    name?: string;
+    scopes: readonly string[];
+    binding?: ResourceBinding;
+    /** Whether clients can come with certificates. */
+    certificates?: boolean;
+  },
 ): Record<string, unknown> {
   // a client asks the authorization server, and not the resource, for offline_access
   const supported = scopes.filter((scope) => scope !== 'offline_access');
@@ -28,8 +36,9 @@ export function resourceMetadata(
     ...(supported.length > 0 && { scopes_supported: supported }),
     bearer_methods_supported: ['header'],
     // the keys to which this service binds the tokens
-    ...(binding !== 'none' && { dpop_signing_alg_values_supported: dpopAlgorithms }),
+    ...((binding === 'any' || binding === 'dpop') && { dpop_signing_alg_values_supported: dpopAlgorithms }),
     // "any" admits other kinds of key, too
     ...(binding === 'dpop' && { dpop_bound_access_tokens_required: true }),
+    ...((certificates || binding === 'mtls') && { tls_client_certificate_bound_access_tokens: true }),
   };
 }

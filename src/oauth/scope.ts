@@ -43,8 +43,10 @@ export function claimsOfScopes(scopes: readonly string[], own: OwnScopes = {}): 
   return claims;
 }
 
-/** Scopes that only an administrator can grant: access to the admin routes, and to the metrics. */
-export const administratorScopes = ['admin', 'metrics'] as const;
+/** The scope by which a client ends everything that a user has (draft-ietf-oauth-global-token-revocation). */
+export const globalRevocationScope = 'revoke.global';
+/** Scopes that only an administrator can grant: access to the admin routes, to the metrics, to the SCIM source of the client, and to global revocation. */
+export const administratorScopes = ['admin', 'metrics', 'scim', globalRevocationScope] as const;
 export type AdministratorScope = (typeof administratorScopes)[number];
 
 /** The scopes that a client may register. */

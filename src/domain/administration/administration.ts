@@ -5,7 +5,8 @@ import { conflict, invalidRequest, notFound, OAuthError } from '../../oauth/erro
 import { type Refusal, refusal } from '../../oauth/refusals.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
-import { requireConnections, requireGroups } from './client-access.ts';
+import { requireSettings } from './client-access.ts';
+import { checkedApplication } from './saml-application.ts';
 import { type AttributeValues, checkedAttributes, isEmpty, keepUnique, withoutNulls } from '../users/attributes.ts';
 import type { DecisionOutcome } from './decision-outcome.ts';
 import { appearanceChanges } from './appearance.ts';
@@ -134,8 +135,9 @@ export function createAdministration(store: Store) {
           const claims = withoutNulls({ ...user.claims, ...checked.values });
           const made = await repositories.users.insert({ ...user, claims });
           await keepUnique(repositories, made.sub, checked);
-          const { sub, username, admin } = made;
-          const detail = { username, admin };
+          const { sub, admin } = made;
+          // a deleted user must be nowhere but for the sub: no event has a name or an address in its detail (federation 14)
+          const detail = { admin };
           await repositories.auditEvents.insert({ ...by, type: 'user.created', outcome: 'success', sub, detail });
           return { user: made, expiresAt: invitation && (await invite(repositories, by, made, invitation)) };
         })
@@ -184,9 +186,7 @@ export function createAdministration(store: Store) {
         const before = found(await repositories.users.lock(sub), 'user');
         await repositories.users.delete(sub);
         await keepAnAdministrator(repositories, before);
-        // a user who deletes their own account leaves only the sub in the audit trail
-        const name = by.actor === sub ? {} : { username: before.username };
-        return [undefined, { type: 'user.deleted', sub, detail: { ...name, admin: before.admin } }];
+        return [undefined, { type: 'user.deleted', sub, detail: { admin: before.admin } }];
       }),
     /** Resets the failed sign-ins of a user, which delay the next ones. @returns changed: false if there were none */
     forgetFailures: (by: Actor, sub: string): Promise<{ user: User; changed: boolean }> =>
@@ -231,7 +231,7 @@ export function createAdministration(store: Store) {
               'this passkey is the only way for the last administrator to sign in: set a password for this user, or make another user an administrator first',
             );
         }
-        const detail = { kinds: [...new Set(removed.map(({ kind }) => kind))], names: removed.map(({ name }) => name) };
+        const detail = { kinds: [...new Set(removed.map(({ kind }) => kind))] };
         return [removed, removed.length > 0 ? { type: 'user.second_factor_removed', sub, detail } : undefined];
       }),
     /** Withdraws the grant of a user to a client, and revokes its tokens. @throws OAuthError not_found */
@@ -242,15 +242,14 @@ export function createAdministration(store: Store) {
       }),
     /** @param settings the settings beside the metadata */
     createClient: (by: Actor, client: NewClient, settings: ClientChange = {}): Promise<Client> =>
-      operation<Client>(by, async ({ clients, connections }) => {
+      operation<Client>(by, async ({ clients, connections, references }) => {
         const { clientId, metadata, status } = client;
-        requireGroups(settings);
-        await requireConnections({ connections }, settings);
+        await requireSettings({ connections, references }, client.kind ?? 'oauth', settings);
         await clients.insert(client);
-        const made = found(await clients.update(clientId, settings), 'client');
+        const made = found(await checkedApplication(clients.update(clientId, settings)), 'client');
+        const detail = { name: metadata.client_name, scope: metadata.scope, status };
         const weak = client.weakSecret && { weak_secret: true };
-        const detail = { name: metadata.client_name, scope: metadata.scope, status, ...weak };
-        return [made, { type: 'client.created', clientId, detail }];
+        return [made, { type: 'client.created', clientId, detail: { ...detail, ...weak } }];
       }),
     /**
      * Changes a client and its state in one transaction.
@@ -262,11 +261,10 @@ export function createAdministration(store: Store) {
         const before = await lockClient(repositories, clientId);
         const { status, version, ...change } = decide(before);
         requireVersion(before, version);
-        requireGroups(change, before);
-        await requireConnections(repositories, change, before);
+        await requireSettings(repositories, before.kind, change, before);
         if (Object.values(change).some((value) => value !== undefined && !isEmpty(value)))
           refuseConsoleClient(by, clientId);
-        let after = found(await repositories.clients.update(clientId, change), 'client');
+        let after = found(await checkedApplication(repositories.clients.update(clientId, change)), 'client');
         // an approved client that has not collected its credentials is still disabled: its approval is revoked
         if (status === 'disabled' && (before.status === 'enabled' || before.uncollected))
           after = found(await repositories.clients.disable(clientId), 'client');

@@ -1,7 +1,9 @@
 // Writes users, clients and other objects as administrators see them: in snake_case, without secrets.
+import { publishedDigest, waitingProvider } from '../connections/saml/provider-metadata.ts';
 import { settingParts } from '../../entities/client-settings.ts';
 import { view, viewOf } from '../../entities/entity.ts';
 import { acrOf } from '../../oauth/acr.ts';
+import { logoOf } from '../../rules/images/address.ts';
 import { attributesOf, standardClaimsOf } from '../../rules/claims/attributes.ts';
 import type { ViewedEvent } from '../../repositories/audit/audit-view.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
@@ -30,6 +32,7 @@ const shown = <T extends object>(entity: T, ...members: readonly (keyof T & stri
 export function clientView(client: Client): Record<string, unknown> {
   return {
     client_id: client.clientId,
+    kind: client.kind === 'oauth' ? undefined : client.kind,
     status: client.status,
     version: client.version,
     ...client.metadata,
@@ -43,7 +46,9 @@ export function clientView(client: Client): Record<string, unknown> {
     approved_by: client.approvedBy,
     awaits_collection: client.uncollected || undefined,
     refusal_reason: client.refusalReason,
+    logo: logoOf(client),
     ...viewOf(settingParts.lifetimes, client),
+    ...viewOf(settingParts.saml, client),
     created_at: client.createdAt.toISOString(),
     updated_at: client.updatedAt.toISOString(),
   };
@@ -80,10 +85,12 @@ export function sessionView(session: SessionSummary): Record<string, unknown> {
     signed_in_at: session.authTime.toISOString(),
     used_at: session.usedAt.toISOString(),
     expires_at: session.expiresAt.toISOString(),
+    remembered: session.remembered,
     acr: acrOf(session.amr),
     amr: session.amr,
     address: session.address,
     browser: browserName(session.userAgent),
+    browser_name: session.browserName,
     user_agent: session.userAgent,
     clients: session.clients.map(({ clientId, clientName }) => ({ client_id: clientId, client_name: clientName })),
   };
@@ -133,8 +140,16 @@ export function groupView(group: Group & { guarded?: boolean }): Record<string, 
 export const connectionView = (connection: Connection) => ({
   ...view(connections, connection),
   ...shown(connection, 'discoveredAt', 'version', 'createdAt', 'updatedAt'),
+  ...(connection.logo !== undefined && { logo: logoOf(connection) }),
   ...(connection.keySince && { key: { since: connection.keySince.toISOString() } }),
+  ...waitingView(connection),
 });
+
+/** What the identity provider has published since its keys were pinned, and the digest by which an administrator accepts it. */
+function waitingView(connection: Connection) {
+  const waiting = connection.kind === 'saml' ? waitingProvider(connection) : undefined;
+  return waiting ? { published: { ...waiting, digest: publishedDigest({ ...waiting }) } } : {};
+}
 
 export const connectionLinkView = ({ connectionId, ...link }: LinkedIdentity) => ({
   connection: connectionId,

@@ -16,7 +16,9 @@ export const sideOf = (variant: ConnectionVariant, { settings }: Kept): Record<s
 
 /** The name of a changed setting that changes the subjects of the answers: a linked subject could then be another user (security R165). */
 export const otherSubject = (before: Kept, after: Kept): string | undefined =>
-  ['subject_claim', 'id_attribute'].find((name) => before.settings[name] !== after.settings[name]);
+  ['subject_claim', 'id_attribute', 'subject_attribute', 'name_id_format'].find(
+    (name) => before.settings[name] !== after.settings[name],
+  );
 
 /** The old and the new values of what differs, for the event of a change. */
 export function differences(before: Trust, after: Trust): Trust {

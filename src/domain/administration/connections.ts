@@ -14,7 +14,9 @@ import type { Repositories, Store } from '../../repositories/store.ts';
 import { makeConnectionKey } from '../../tokens/upstream-client.ts';
 import type { ConnectionVariant } from '../connections/kind.ts';
 import { type ConnectionKinds, variantOfConnection } from '../connections/kinds.ts';
-import { hasMoved, secretAt } from '../connections/moved-address.ts';
+import { notePublished } from '../connections/saml/metadata-watch.ts';
+import { publishedDigest } from '../connections/saml/provider-metadata.ts';
+import { hasMoved, secretAfterMove } from '../connections/moved-address.ts';
 import { differences, otherSubject, sideOf } from './connection-trust.ts';
 
 const nothing: EndedAccess = { sessions: 0, tokens: 0 };
@@ -43,11 +45,23 @@ async function requireSecret(
   secret: unknown,
   hasOne: boolean,
 ): Promise<void> {
-  if (typeof secret === 'string' && variant.isSecret && !(await variant.isSecret(secret)))
-    throw invalidRequest(refusal('connection.secret-form', 'secret'));
+  if (typeof secret === 'string' && variant.isSecret && !(await variant.isSecret(secret, settings)))
+    throw invalidRequest(refusal(variant.secretRefusal ?? 'connection.secret-form', 'secret'));
   const has = secret === undefined ? hasOne : secret !== null;
   if (status !== 'disabled' && variant.profile(settings).credential === 'secret' && !has)
     throw invalidRequest(refusal('connection.secret', 'secret'));
+}
+
+/**
+ * Whether an administrator accepts what the provider has published since: exactly what the administrator saw (federation F44).
+ * @param digest of what was shown
+ * @throws OAuthError conflict if the provider has published something else meanwhile
+ */
+function isAccepted(looked: Connection | undefined, digest: unknown): boolean {
+  if (digest === undefined) return false;
+  if (!looked?.discovery || publishedDigest(looked.discovery) !== digest)
+    throw conflict(refusal('connection.saml-changed', 'accept_metadata'));
+  return true;
 }
 
 /** @throws OAuthError conflict if another connection has one of the domains */
@@ -79,21 +93,38 @@ export function connectionAdministration({ store, connectionKinds: kinds, secret
   }
 
   /** Reads the metadata of the provider for new settings, and makes a key. */
-  async function prepare({ secret, end_sessions: ends, renew_key: renewsKey, ...given }: Input, looked?: Connection) {
+  async function prepare(
+    {
+      secret,
+      end_sessions: ends,
+      renew_key: renewsKey,
+      accept_metadata: accepted,
+      read_metadata: rereads,
+      ...given
+    }: Input,
+    looked?: Connection,
+  ) {
     const first = looked ? { ...looked } : starts(connections);
     const { kind, preset } = changed(connections, first, given) as ConnectionMembers;
     const variant = rulesOf(kinds, { kind, preset });
     const input: Input = looked ? given : { ...variant.starts, ...given };
     const wanted = changed(connections, first, input) as ConnectionMembers;
-    const settings = checkedSettings(variant, { ...looked?.settings, ...wanted.settings });
+    const checked = checkedSettings(variant, { ...looked?.settings, ...wanted.settings });
+    const complete = kinds.get(kind)!.complete;
+    const settings = complete
+      ? await complete(checked, { before: looked, accepted: isAccepted(looked, accepted) })
+      : checked;
     const members = { ...wanted, settings };
     const isMoved = looked !== undefined && hasMoved(variant, looked, members);
-    const kept = looked ? secretAt(variant, members, looked, secret as string | null | undefined, isMoved) : secret;
+    const mustDecide = isMoved && secret === undefined && looked.secretEncrypted !== undefined;
+    const kept = mustDecide ? secretAfterMove(variant, members) : secret;
     await requireSecret(variant, members, kept, looked?.secretEncrypted !== undefined);
     const isOther = !isDeepStrictEqual(settings, looked?.settings);
     const discovery = isOther ? await kinds.get(kind)!.discover({ preset, settings }) : undefined;
     const hasKey = looked?.keyPublic !== undefined && renewsKey !== true && !isMoved;
-    const key = variant.profile(settings).credential === 'key' && !hasKey ? await makeConnectionKey() : undefined;
+    const needsKey = variant.profile(settings).credential === 'key' && !hasKey;
+    const key = needsKey ? await (variant.makeKey ?? makeConnectionKey)() : undefined;
+    const published = rereads === true && looked ? await kinds.get(kind)!.reread?.(looked) : undefined;
     const prepared: Input = { ...input, settings, ...(kept !== undefined && { secret: kept }) };
     return {
       input: prepared,
@@ -105,6 +136,7 @@ export function connectionAdministration({ store, connectionKinds: kinds, secret
           await repositories.connections.setKey(id, sealed, { ...key.publicKey });
         }
         if (discovery) await repositories.connections.setDiscovery(id, discovery, settings);
+        if (published) await notePublished(repositories, { id, settings }, published);
         const one = (await repositories.connections.find(id))!;
         if (!looked) return { one };
         // sign-ins at the previous provider must not finish, and its tokens must not reach the new one
@@ -183,6 +215,8 @@ export function connectionAdministration({ store, connectionKinds: kinds, secret
       // waits for sign-ins that are being decided; a later one finds the connection disabled, and gives no memberships
       await store.transaction(async (repositories) => {
         await lock(repositories, id);
+        const name = await repositories.references.namedBy('connections', id);
+        if (name !== undefined) throw conflict(refusal('entity.named', 'connection', { name }));
         await repositories.connections.disable(id);
       });
       // deletes in steps: a directory may have given very many memberships

@@ -32,8 +32,8 @@ export interface EntityRules<E extends Entity> {
   facts(one: EntityOf<E>, act: Act, members: readonly string[]): Pick<AuditEvent, 'clientId' | 'detail'>;
   /** Checks what no rule of a single member can. @param members those that are new or changed @throws OAuthError */
   check?(repositories: Repositories, after: MembersOf<E>, members: readonly string[], isNew: boolean): Promise<void>;
-  /** Stores what belongs to it, in the same transaction. @throws OAuthError */
-  stored?(repositories: Repositories, one: EntityOf<E>, members: readonly string[]): Promise<void>;
+  /** Stores what belongs to it, in the same transaction. @returns what only the answer to a creation has @throws OAuthError */
+  stored?(repositories: Repositories, one: EntityOf<E>, members: readonly string[]): Promise<object | undefined>;
   /** Refuses the removal, or removes what belongs to it. @throws OAuthError */
   removing?(repositories: Repositories, one: EntityOf<E>): Promise<void>;
 }
@@ -86,7 +86,7 @@ export function entityAdministration<E extends Entity>(
       store.transaction(async (repositories) => {
         const id = randomUUID();
         // the compiler cannot follow the members of a generic declaration
-        const wanted = { ...changed(of, starts(of, ...owners), input, seal(id)), id } as unknown as MembersOf<E> &
+        const wanted = { id, ...changed(of, starts(of, ...owners), input, seal(id)) } as unknown as MembersOf<E> &
           object;
         const members = Object.keys(of.members);
         if (await repository(repositories).isFull(wanted)) throw conflict(rules.full ?? rules.taken);
@@ -94,9 +94,9 @@ export function entityAdministration<E extends Entity>(
         await rules.check?.(repositories, wanted, members, true);
         const made = await repository(repositories).insert(wanted);
         if (!made) throw conflict(rules.taken);
-        await rules.stored?.(repositories, made, members);
+        const shown = await rules.stored?.(repositories, made, members);
         await record(repositories, by, 'created', made, members);
-        return made;
+        return { ...made, ...shown };
       }),
     /** @param name anything that names one @throws OAuthError not_found, or conflict if the change names an older version */
     change: (by: Actor, name: string, { version, ...change }: Input, ...owners: string[]): Promise<One> =>

@@ -130,7 +130,7 @@ export function groupChanges(store: Store) {
       const names = { group_before: name, group: to };
       const moved = await emptied(by, name, gradual, {
         async begin(repositories, first) {
-          const { groups, clientAccess, clientRoles } = repositories;
+          const { groups, clientAccess, clientRoles, signUpLinks } = repositories;
           const there = await groups.lock(name, to);
           const before = there.includes(name) ? await groups.find(name) : undefined;
           if (!before) throw notFound('there is no such group');
@@ -141,6 +141,7 @@ export function groupChanges(store: Store) {
           if (!made && first && !into) throw conflict(refusal('group.exists', 'name'));
           // clients admit both until the last member has moved, so that no user loses one meanwhile
           await recordAccess(repositories, by, await clientAccess.addGroup(name, to));
+          await signUpLinks.renameGroup(name, to);
         },
         async empty(repositories, subs) {
           await requireDecidedMembers(repositories, { name: to, member: 'name' }, subs, guarded);
@@ -151,6 +152,8 @@ export function groupChanges(store: Store) {
           const before = (await repositories.groups.find(name))!;
           // a group that exists already keeps its own sources
           const after = changed(declared, before, into ? { ...change, guarded_sources: undefined } : change);
+          await repositories.scimGroups.rename(name, to);
+          await repositories.provisioningTargets.renameGroup(name, to);
           await repositories.groups.delete(name);
           await recordAccess(repositories, by, await repositories.clientAccess.renameGroup(name, to));
           const guardedSources = into ? undefined : after.guardedSources;
@@ -166,6 +169,8 @@ export function groupChanges(store: Store) {
       emptied(by, name, gradual, {
         async begin(repositories) {
           await found(repositories, name);
+          await repositories.signUpLinks.removeGroup(name);
+          await repositories.provisioningTargets.removeGroup(name);
         },
         empty: ({ groups }, subs) => groups.leave(name, subs),
         detail: { group_before: name },

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Connection } from '../../entities/connections.ts';
 import type { Input, Member, ValuesOf } from '../../entities/entity.ts';
+import type { PinnedProvider } from './saml/settings.ts';
 import type { AnsweredAddress, Claims } from '../../rules/connections/connection-answer.ts';
 
 /** Why a sign-in by a connection ends without an identity. The page shows the text `connection.problem.{reason}`. The provider's own text is only logged. */
@@ -84,8 +85,20 @@ export interface ConnectionProfile {
   credential: 'secret' | 'key';
   /** Whether the service accepts the provider's statement that an address is verified (federation 4). */
   wordCounts: boolean;
-  /** Whether a page of the provider posts the answer (OAuth 2.0 Form Post Response Mode). */
+  /** Whether a page of the provider posts the answer (OAuth 2.0 Form Post Response Mode, SAML Bindings 3.5). */
   isPosted: boolean;
+  /** Whether an answer is accepted that belongs to no request: the sign-in began at the provider. */
+  acceptsUnsolicited?: boolean;
+  /** The secret or the key is never sent: it stays when the provider moves. */
+  keepsSecret?: boolean;
+}
+
+/** A key of a connection's own. */
+export interface ConnectionKey {
+  /** A private key as text: a JWK, or PEM. */
+  privateKey: string;
+  /** Its public half, as the service stores it. */
+  publicKey: object;
 }
 
 export type Settings = Record<string, Member>;
@@ -99,7 +112,11 @@ export interface ConnectionVariant<P extends ConnectionProfile = ConnectionProfi
   /** The defaults of a new connection, where they are others. */
   starts?: Input;
   /** Whether a text has the form of a secret. */
-  isSecret?(secret: string): Promise<boolean>;
+  isSecret?(secret: string, settings: Readonly<Record<string, unknown>>): Promise<boolean>;
+  /** Why a text is no secret, if it is not a key of Apple's. */
+  secretRefusal?: 'connection.saml-key-form';
+  /** Makes a key of the connection's own, if it is not one for assertions of a client. */
+  makeKey?(): Promise<ConnectionKey>;
   /** Reads stored settings. @throws ConnectionFailure if they do not fit the rules, for example because an older version stored them */
   profile(settings: Readonly<Record<string, unknown>>): P;
 }
@@ -108,6 +125,17 @@ export interface ConnectionKind {
   kind: Connection['kind'];
   /** The settings of a preset, or those without a preset. Undefined if the kind has no such preset. */
   variant(preset: string | undefined): ConnectionVariant | undefined;
+  /**
+   * Fills in settings that the provider publishes, before they are checked and stored.
+   * @param of.accepted whether an administrator accepts what the provider has published since
+   * @throws OAuthError that says what is wrong
+   */
+  complete?(
+    settings: Readonly<Record<string, unknown>>,
+    of: { before: Pick<Connection, 'settings' | 'discovery'> | undefined; accepted: boolean },
+  ): Promise<Record<string, unknown>>;
+  /** Reads what the provider publishes now, where its keys are pinned; undefined if it has no address for that. @throws OAuthError that says what is wrong */
+  reread?(connection: Pick<Connection, 'settings'>): Promise<PinnedProvider | undefined>;
   /** Reads the provider's published metadata for new settings. @throws OAuthError that says what is wrong */
   discover(connection: Pick<Connection, 'preset' | 'settings'>): Promise<Record<string, unknown> | undefined>;
   /** Returns the address to which the browser is sent; absent if users type their password here. @throws ConnectionFailure */
@@ -118,6 +146,8 @@ export interface ConnectionKind {
     attempt: Attempt,
     answer: Readonly<Record<string, string>>,
   ): Promise<VerifiedIdentity>;
+  /** Verifies an answer to no request, if the connection accepts one. @throws ConnectionFailure */
+  finishUnsolicited?(connection: Connection, answer: Readonly<Record<string, string>>): Promise<VerifiedIdentity>;
   /** Verifies a logout token (OpenID Connect Back-Channel Logout 2.6); absent if the kind has none. @throws ConnectionFailure */
   readLogout?(connection: Connection, token: string): Promise<NamedLogout>;
   /** The issuer that a front-channel logout names; absent if the kind has no such logout (OpenID Connect Front-Channel Logout 1.0). */

@@ -4,14 +4,16 @@ import { ConnectionFailure, type ConnectionKind, type ConnectionProfile, type Co
 import { createLdapKind, type LdapOptions } from './ldap/ldap.ts';
 import { createOAuthKind } from './oauth/oauth.ts';
 import { createOidcKind, type OidcOptions } from './oidc/oidc.ts';
+import { createSamlKind, type SamlOptions } from './saml/saml.ts';
 
-export type ConnectionKindOptions = OidcOptions & LdapOptions;
+export type ConnectionKindOptions = OidcOptions & LdapOptions & SamlOptions;
 
 /** One line for each kind. */
 const makers: ((options: ConnectionKindOptions) => ConnectionKind)[] = [
   createOidcKind,
   createOAuthKind,
   createLdapKind,
+  createSamlKind,
 ];
 
 export type ConnectionKinds = Pick<Map<string, ConnectionKind>, 'get'>;

@@ -11,7 +11,7 @@ export const listField: Field = { kind: 'lines', writing: 'ltr' };
 
 /** The command line reads a client id of digits as a number. */
 export const clientId = member(
-  'The client id that the provider gave to this service.',
+  'The client id of this service at the provider.',
   z.preprocess((given) => (typeof given === 'number' ? String(given) : given), text(500).min(1, rule('empty'))),
   { required: true, trust: true, form: 'text' },
 );
@@ -52,10 +52,10 @@ export const scopesOf = (scope: string, always: readonly string[] = []): string 
 export const authMethod = member(
   'How this service authenticates at the provider.',
   z.enum(['client_secret_basic', 'client_secret_post', 'private_key_jwt']),
-  { start: 'client_secret_basic', form: 'radio' },
+  { start: 'client_secret_basic', group: 'protocol', form: 'radio' },
 );
 export const responseMode = member(
   'How the answer arrives: in the address, or posted by a page of the provider.',
   z.enum(['query', 'form_post']),
-  { start: 'query', form: 'radio' },
+  { start: 'query', group: 'protocol', form: 'radio' },
 );

@@ -4,6 +4,8 @@ import type { QueuedMail } from '../../repositories/outbox/mails.ts';
 import type { EventSubscriber, RecordedEvent } from './event-subscriber.ts';
 
 const maxContacts = 3;
+/** The mail that every administrator gets. */
+const toAdministrators = 'webhook-disabled';
 
 export interface MailFacts {
   /** The contacts that the client registered: any text. */
@@ -12,11 +14,13 @@ export interface MailFacts {
   hasVerifiedAddress: boolean;
   /** The name of the connection that the event names. */
   connection?: string | undefined;
+  /** The name of the webhook that the event names. */
+  webhook?: string | undefined;
 }
 
 export function mailsAbout(
   event: RecordedEvent,
-  { contacts, hasVerifiedAddress, connection = '' }: MailFacts,
+  { contacts, hasVerifiedAddress, connection = '', webhook }: MailFacts,
 ): QueuedMail[] {
   const { type, outcome, clientId, detail = {} } = event;
   if (outcome !== 'success') return [];
@@ -48,6 +52,11 @@ export function mailsAbout(
     case 'identity.unlinked':
       // what users remove themselves needs no mail
       return hasVerifiedAddress && event.actor !== event.sub ? [aboutAccount('identity-unlinked', event)] : [];
+    case 'webhook.disabled':
+      // a receiver that answers 410 has said itself that it wants no more
+      return detail['reason'] === 'failing' && webhook !== undefined
+        ? [{ name: toAdministrators, data: { webhook } }]
+        : [];
     default:
       return [];
   }
@@ -76,11 +85,14 @@ export const mailSubscriber: EventSubscriber = {
     'user.recovery_codes_renewed',
     'identity.linked',
     'identity.unlinked',
+    'webhook.disabled',
   ],
-  async handle(event, { clients, users, mails, connections }) {
+  async handle(event, { clients, users, mails, connections, webhooks }) {
     const { type, clientId, sub, detail } = event;
     const id = type === 'identity.linked' ? detail?.['connection'] : undefined;
     const connection = typeof id === 'string' ? ((await connections.find(id))?.displayName ?? id) : undefined;
+    const named = type === 'webhook.disabled' ? detail?.['webhook'] : undefined;
+    const webhook = typeof named === 'string' ? (await webhooks.find(named))?.name : undefined;
     const isDecision = type === 'client.approved' || type === 'client.refused';
     const client = isDecision && clientId !== undefined ? await clients.find(clientId) : undefined;
     const user = sub === undefined ? undefined : await users.find(sub);
@@ -88,7 +100,9 @@ export const mailSubscriber: EventSubscriber = {
       contacts: client?.metadata.contacts ?? [],
       hasVerifiedAddress: user?.emailVerified === true && user.email !== undefined,
       connection,
+      webhook,
     };
-    for (const order of mailsAbout(event, facts)) await mails.insert(order);
+    for (const order of mailsAbout(event, facts))
+      await (order.name === toAdministrators ? mails.insertForAdministrators(order) : mails.insert(order));
   },
 };

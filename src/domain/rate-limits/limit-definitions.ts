@@ -46,6 +46,8 @@ const windows = {
   directoryPasswords: 15 * 60,
   /** Events about a name that several entries of a directory have, by connection. No refund. */
   ambiguousNames: 60,
+  /** Requests of a SCIM source. No refund. */
+  scim: 60,
   /** Refusals on pages whose facts are kept, by network. No refund. */
   keptRefusals: 60,
   /** Mails with a link, by address, or by user for a change of the address. No refund. */

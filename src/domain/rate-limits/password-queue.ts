@@ -1,5 +1,6 @@
 // Runs password hashes from a bounded queue, so that a flood of sign-ins cannot starve other requests (security R102).
 import { createPasswordHashing, type PasswordHashing, type PasswordWork } from '../../crypto/password-hashing.ts';
+import { traced } from '../../outbound/span.ts';
 
 /** Too many hashes wait: the caller answers 503 with Retry-After. */
 export class PasswordQueueFull extends Error {}
@@ -50,8 +51,8 @@ export function createPasswordQueue(options: {
     const queue = waiting[kind];
     try {
       return await work({
-        hash: (password) => inTurn(queue, () => hashing.hash(password)),
-        verify: (...values) => inTurn(queue, () => hashing.verify(...values)),
+        hash: (password) => inTurn(queue, () => traced('password.hash', () => hashing.hash(password))),
+        verify: (...values) => inTurn(queue, () => traced('password.verify', () => hashing.verify(...values))),
       });
     } finally {
       acquired[kind]--;

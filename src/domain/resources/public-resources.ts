@@ -1,4 +1,5 @@
-// Keeps in memory what the metadata of the service says of resources and connections: the public resources (RFC 9728 4), and whether tokens are kept.
+// Keeps in memory what the metadata of the service says of what administrators declare: the public resources (RFC 9728 4), whether tokens of connections are
+// kept, and the nouns that offer a grant type.
 import { isDeepStrictEqual } from 'node:util';
 import type { Store } from '../../repositories/store.ts';
 
@@ -9,18 +10,30 @@ export interface PublicResources {
   scopes: readonly string[];
   /** Whether a connection keeps tokens, which clients can read. */
   keepsTokens: boolean;
+  /** The nouns with enabled rows, which offer grant types (oauth/registrable-values.ts). */
+  offering: readonly string[];
 }
 
 export type PublicResourcesService = ReturnType<typeof createPublicResources>;
 
-export function createPublicResources({ resources, connections }: Pick<Store, 'resources' | 'connections'>) {
-  let current: PublicResources = { resources: [], scopes: [], keepsTokens: false };
+export function createPublicResources({
+  resources,
+  connections,
+  exchangePolicies,
+  trustedIssuers,
+}: Pick<Store, 'resources' | 'connections' | 'exchangePolicies' | 'trustedIssuers'>) {
+  let current: PublicResources = { resources: [], scopes: [], keepsTokens: false, offering: [] };
   let [reads, newest] = [0, 0];
   return {
     /** Reads the resources again; until the first time there is none. */
     async refresh(): Promise<void> {
       const turn = ++reads;
-      const [found, keepsTokens] = await Promise.all([resources.listPublic(), connections.keepTokens()]);
+      const [found, keepsTokens, exchanges, issuers] = await Promise.all([
+        resources.listPublic(),
+        connections.keepTokens(),
+        exchangePolicies.any(),
+        trustedIssuers.any(),
+      ]);
       // a read that began later has found at least as much
       if (turn < newest) return;
       newest = turn;
@@ -28,6 +41,7 @@ export function createPublicResources({ resources, connections }: Pick<Store, 'r
         resources: found.map(({ resource }) => resource),
         scopes: [...new Set(found.flatMap(({ scopes }) => Object.keys(scopes)))],
         keepsTokens,
+        offering: [...(exchanges ? ['exchange_policies'] : []), ...(issuers ? ['trusted_issuers'] : [])],
       };
       // the documents are written again when the object changes
       if (!isDeepStrictEqual(next, current)) current = next;

@@ -194,7 +194,8 @@ export async function* exportUsers(
 /** The filter, as the audit event records it. */
 function filterDetail({ words, group, status, admin }: UserFilter): Record<string, string | boolean> {
   return {
-    ...(words !== undefined && words.trim() !== '' && { words }),
+    // the words themselves may be the name or the address of a user (federation 14)
+    ...(words !== undefined && words.trim() !== '' && { words: true }),
     ...(group !== undefined && { group }),
     ...(status !== undefined && { status }),
     ...(admin && { admin }),

@@ -55,6 +55,7 @@ function clientMembers(client: Client): Record<string, unknown> {
     ...client.metadata,
     pending_changes: client.pendingMetadata,
     ...viewOf(clientSettings, client),
+    logo: client.logo,
     client_secret: client.secretHash,
     shared_secret: client.sharedSecretEncrypted,
     registration_access_token: client.registrationTokenHash,

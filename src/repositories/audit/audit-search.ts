@@ -56,6 +56,17 @@ const find = statement(
   `SELECT id::text, at, type, outcome, actor, client_id, sub, host(address) AS address, detail FROM audit_events WHERE id = $1`,
 );
 
+/** The events whose page, or whose answer to the client, names a reference. */
+export const referredTypes = ['user.sign_in_failed', 'consent.denied', 'access.refused'] as const;
+// the newest ones of a day, as the details of other refusals are stored
+const findReferred = statement(
+  'audit_search.find_referred',
+  `SELECT event.id::text, event.at, event.type, outcome, actor, client_id, sub, host(address) AS address, detail
+     FROM unnest($2::text[]) AS one (type), LATERAL (
+       SELECT * FROM audit_events WHERE type = one.type AND at > now() - interval '1 day' ORDER BY at DESC, id DESC LIMIT ${maxScanned}) AS event
+    WHERE detail ->> 'reference' = $1 ORDER BY event.at DESC LIMIT 1`,
+);
+
 // no id belongs to both kinds, but two rows may have the same name
 const names = statement(
   'audit_search.names',
@@ -118,6 +129,11 @@ export function auditSearchRepository(sql: Sql) {
     },
     async find(id: string): Promise<StoredEvent | undefined> {
       const [row] = await sql.query<Row>(find, [id]);
+      return row && toEvent(row);
+    },
+    /** The event with this reference. */
+    async findReferred(reference: string): Promise<StoredEvent | undefined> {
+      const [row] = await sql.query<Row>(findReferred, [reference, referredTypes]);
       return row && toEvent(row);
     },
   };

@@ -4,6 +4,8 @@ import { type ClientSettings, clientSettings, type ClientSettingsChange } from '
 import type { Members } from '../../entities/entity.ts';
 import type { ClaimRule } from '../../rules/claims/claim-rules.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
+import { consoleClientId } from '../../rules/clients/console-client.ts';
+import type { StoredKind } from '../../rules/clients/kinds.ts';
 import { type ClientRules, rulesOf } from '../../rules/clients/client-rules.ts';
 import { methodsWithoutSecret } from '../../oauth/registrable-values.ts';
 import type { OwnScopes } from '../../oauth/scope.ts';
@@ -16,6 +18,8 @@ export type ClientStatus = 'disabled' | 'enabled';
 /** Its settings are declared in src/entities/client-settings.ts. */
 export interface Client extends ClientSettings {
   clientId: string;
+  /** Its protocol; it never changes. */
+  kind: StoredKind;
   status: ClientStatus;
   /** Increases with every change. */
   version: number;
@@ -27,6 +31,8 @@ export interface Client extends ClientSettings {
   secretEncrypted: Buffer | undefined;
   /** An administrator gave a secret that is easier to guess than those of the service, and it has not been renewed since. */
   weakSecret: boolean;
+  /** When it got its secret; undefined without one, and for a secret from before that was noted. A trigger sets it. */
+  secretSince: Date | undefined;
   sharedSecretEncrypted: Buffer;
   registrationTokenHash: Buffer | undefined;
   /** The client registered itself; an administrator did not create it. */
@@ -44,6 +50,8 @@ export interface Client extends ClientSettings {
   everEnabled: boolean;
   /** The reason of an administrator's refusal of the registration or its latest change, if any. */
   refusalReason: string | undefined;
+  /** The file name of the logo that an administrator uploaded, if any. */
+  logo: string | undefined;
   createdAt: Date;
   updatedAt: Date;
 }
@@ -62,6 +70,8 @@ export interface NewClient extends ClientCredentials {
   approvedBy: Client['approvedBy'];
   metadata: ClientMetadata;
   firstParty: boolean;
+  /** By default `oauth`. */
+  kind?: StoredKind | undefined;
   selfRegistered?: boolean;
   origin?: Client['origin'];
   uncollected?: boolean;
@@ -83,6 +93,7 @@ type SettingColumns = {
 
 interface Row extends SettingColumns {
   client_id: string;
+  kind: StoredKind;
   status: ClientStatus;
   version: number;
   metadata: ClientMetadata;
@@ -90,6 +101,7 @@ interface Row extends SettingColumns {
   client_secret_hash: Buffer | null;
   client_secret_encrypted: Buffer | null;
   weak_secret: boolean;
+  secret_since: Date | null;
   shared_secret_encrypted: Buffer;
   registration_access_token_hash: Buffer | null;
   self_registered: boolean;
@@ -100,6 +112,7 @@ interface Row extends SettingColumns {
   approved_by: NonNullable<Client['approvedBy']> | null;
   ever_enabled: boolean;
   refusal_reason: string | null;
+  logo: string | null;
   created_at: Date;
   updated_at: Date;
 }
@@ -112,14 +125,22 @@ const findByRegistrationToken = statement(
 );
 const listStarts = statement(
   'clients.list_starts',
-  `SELECT * FROM clients WHERE status = 'enabled' AND NOT start_hidden AND (start_uri IS NOT NULL OR metadata ? 'initiate_login_uri')
+  `SELECT * FROM clients WHERE status = 'enabled' AND NOT start_hidden AND (start_uri IS NOT NULL OR metadata ? 'initiate_login_uri' OR idp_initiated)
     ORDER BY login_key(coalesce(metadata ->> 'client_name', client_id)) COLLATE "und-x-icu", client_id LIMIT $1`,
 );
+// those whose users have a browser
+const listWithoutStart = statement(
+  'clients.list_without_start',
+  `SELECT * FROM clients WHERE status = 'enabled' AND NOT start_hidden AND start_uri IS NULL AND NOT metadata ? 'initiate_login_uri'
+      AND (metadata -> 'grant_types' ?| ARRAY['authorization_code', 'implicit'] OR kind = 'saml' AND idp_initiated IS NOT TRUE) AND client_id <> $2
+    ORDER BY login_key(coalesce(metadata ->> 'client_name', client_id)) COLLATE "und-x-icu", client_id LIMIT $1`,
+);
+const findByEntityId = statement('clients.find_by_entity_id', 'SELECT client_id FROM clients WHERE entity_id = $1');
 const insert = statement(
   'clients.insert',
   `INSERT INTO clients (client_id, status, approved_by, metadata, first_party, client_secret_hash, client_secret_encrypted,
-     shared_secret_encrypted, registration_access_token_hash, uncollected, self_registered, origin, weak_secret)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING *`,
+     shared_secret_encrypted, registration_access_token_hash, uncollected, self_registered, origin, weak_secret, kind)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) RETURNING *`,
 );
 const countWaiting = statement(
   'clients.count_waiting',
@@ -194,9 +215,18 @@ export function clientsRepository(sql: Sql) {
     lock: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(lock, [clientId])),
     findByRegistrationToken: (tokenHash: Buffer): Promise<Client | undefined> =>
       one(sql.query<Row>(findByRegistrationToken, [tokenHash])),
+    /** The client_id of the SAML application with this entity ID. */
+    async findIdByEntity(entityId: string): Promise<string | undefined> {
+      const [row] = await sql.query<{ client_id: string }>(findByEntityId, [entityId]);
+      return row?.client_id;
+    },
     /** The enabled clients that the start page can show, by name. */
     async listStarts(limit: number): Promise<Client[]> {
       return (await sql.query<Row>(listStarts, [limit])).map(toClient);
+    },
+    /** The enabled clients that the start page would show if they had an address to start at, by name; without the one of the console. */
+    async listWithoutStart(limit: number): Promise<Client[]> {
+      return (await sql.query<Row>(listWithoutStart, [limit, consoleClientId])).map(toClient);
     },
     /** Newest first, unless the filter says otherwise. */
     async list(filter: ClientFilter, page: Page): Promise<Client[]> {
@@ -218,6 +248,7 @@ export function clientsRepository(sql: Sql) {
         client.selfRegistered ?? false,
         client.origin ?? 'service',
         client.weakSecret ?? false,
+        client.kind ?? 'oauth',
       ];
       return (await one(sql.query<Row>(insert, values)))!;
     },
@@ -294,6 +325,7 @@ const jsonList = (list: unknown) => (Array.isArray(list) && list.length > 0 ? JS
 function toClient(row: Row): Client {
   return {
     clientId: row.client_id,
+    kind: row.kind,
     status: row.status,
     version: row.version,
     metadata: row.metadata,
@@ -302,6 +334,7 @@ function toClient(row: Row): Client {
     secretHash: row.client_secret_hash ?? undefined,
     secretEncrypted: row.client_secret_encrypted ?? undefined,
     weakSecret: row.weak_secret,
+    secretSince: row.secret_since ?? undefined,
     sharedSecretEncrypted: row.shared_secret_encrypted,
     registrationTokenHash: row.registration_access_token_hash ?? undefined,
     firstParty: row.first_party,
@@ -310,6 +343,7 @@ function toClient(row: Row): Client {
     origin: row.origin,
     documentGone: row.document_gone,
     introspect: row.introspect,
+    scimSource: row.scim_source ?? undefined,
     requiredAcr: row.required_acr ?? undefined,
     access: row.access,
     accessGroups: row.access_groups,
@@ -324,10 +358,24 @@ function toClient(row: Row): Client {
     approvedBy: row.approved_by ?? undefined,
     everEnabled: row.ever_enabled,
     refusalReason: row.refusal_reason ?? undefined,
+    logo: row.logo ?? undefined,
     authorizationCodeLifetime: row.authorization_code_lifetime ?? undefined,
     accessTokenLifetime: row.access_token_lifetime ?? undefined,
     refreshTokenLifetime: row.refresh_token_lifetime ?? undefined,
     idTokenLifetime: row.id_token_lifetime ?? undefined,
+    hosts: row.hosts,
+    headers: row.headers,
+    openPaths: row.open_paths,
+    entityId: row.entity_id ?? undefined,
+    acsUris: row.acs_uris ?? undefined,
+    sloUri: row.slo_uri ?? undefined,
+    certificates: row.certificates ?? undefined,
+    nameId: row.name_id ?? undefined,
+    signResponse: row.sign_response ?? undefined,
+    encryptionCertificate: row.encryption_certificate ?? undefined,
+    requireSignedRequests: row.require_signed_requests ?? undefined,
+    idpInitiated: row.idp_initiated ?? undefined,
+    sessionLifetime: row.session_lifetime ?? undefined,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };

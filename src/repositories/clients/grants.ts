@@ -23,6 +23,8 @@ export interface ListedGrant extends Grant {
     scopes: ResourceScopes;
     /** The granted values. */ scope: readonly string[];
   }[];
+  /** The file name of the client's uploaded logo. */
+  logo: string | undefined;
 }
 
 interface Row {
@@ -31,6 +33,7 @@ interface Row {
   redirect_uris: string[];
   created_at: Date;
   client_name: string;
+  logo: string | null;
   apis: { id: string; resource: string; name: string; scopes: ResourceScopes }[] | null;
 }
 
@@ -44,7 +47,7 @@ const addToGrant = storedFunction(new URL('add_to_grant.sql', import.meta.url), 
 const add = statement('grants.add', `SELECT ${addToGrant.name}($1, $2, $3, $4)`);
 const list = statement(
   'grants.list',
-  `SELECT g.client_id, g.granted, g.redirect_uris, g.created_at, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name,
+  `SELECT g.client_id, g.granted, g.redirect_uris, g.created_at, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name, c.logo,
           CASE WHEN g.granted -> 'resources' <> '{}' THEN (
             SELECT jsonb_agg(jsonb_build_object('id', r.id, 'resource', r.resource, 'name', r.name, 'scopes', r.scopes) ORDER BY r.name, r.id)
               FROM resources r WHERE g.granted -> 'resources' ? r.id) END AS apis
@@ -80,6 +83,7 @@ export function grantsRepository(sql: Sql) {
         })),
         createdAt: row.created_at,
         clientName: row.client_name,
+        logo: row.logo ?? undefined,
       }));
     },
     /** Withdraws a grant and ends everything that was issued under it. */

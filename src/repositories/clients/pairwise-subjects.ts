@@ -27,9 +27,15 @@ const findPublic = statement('pairwise_subjects.find_public_user', 'SELECT * FRO
 export function pairwiseSubjectsRepository(sql: Sql) {
   return {
     /** Returns the subject of a user for a client, and makes it if needed; undefined where the client gets the user's own `sub`. */
-    async obtain(metadata: ClientMetadata, sub: string): Promise<string | undefined> {
+    async obtain(
+      metadata: Pick<ClientMetadata, 'subject_type' | 'sector_identifier_uri' | 'redirect_uris'>,
+      sub: string,
+    ): Promise<string | undefined> {
       const sector = sectorIdentifier(metadata);
-      if (sector === undefined) return undefined;
+      return sector === undefined ? undefined : this.ofSector(sector, sub);
+    },
+    /** The subject of a user for one sector; it is made if needed. */
+    async ofSector(sector: string, sub: string): Promise<string> {
       for (;;) {
         const [row] = await sql.query<{ subject: string }>(obtain, [sub, sector]);
         if (row) return row.subject;

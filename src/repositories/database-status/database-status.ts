@@ -24,6 +24,11 @@ const server = statement(
   'database_status.server',
   `SELECT current_setting('server_version') AS version, pg_database_size(current_database())::float8 AS size, pg_postmaster_start_time() AS started_at`,
 );
+/** Whether the server has handed its log of changes to an archive within a day, from which it can be restored. */
+const archived = statement(
+  'database_status.archived',
+  `SELECT coalesce(max(last_archived_time) > now() - interval '1 day', false) AS archived FROM pg_stat_archiver`,
+);
 const ping = statement('database_status.ping', 'SELECT 1 AS one');
 /** The planner's statistics, which PostgreSQL renews as a table changes: -1 before the first time. */
 const amount = (table: string, order: string, condition = 'true') =>
@@ -48,6 +53,10 @@ export function databaseStatusRepository(sql: Sql) {
       await sql.query(ping);
       const { version, size, started_at: startedAt } = row!;
       return { version, size, startedAt, roundTrip: performance.now() - before };
+    },
+    async isArchived(): Promise<boolean> {
+      const [row] = await sql.query<{ archived: boolean }>(archived);
+      return row!.archived;
     },
     async amount(of: keyof typeof amounts): Promise<Amount> {
       const [row] = await sql.query<{ counted: number; estimate: number }>(amounts[of]);

@@ -12,6 +12,21 @@ const columns = [
   { name: 'connection_steps.sealed_encrypted', table: 'connection_steps', column: 'sealed_encrypted', key: 'id' },
   { name: 'kept_forms.sealed_encrypted', table: 'kept_forms', column: 'sealed_encrypted', key: 'id' },
   { name: 'form_outcomes.sealed_encrypted', table: 'form_outcomes', column: 'sealed_encrypted', key: 'id' },
+  { name: 'webhooks.secret_encrypted', table: 'webhooks', column: 'secret_encrypted', key: 'id' },
+  { name: 'webhooks.second_secret_encrypted', table: 'webhooks', column: 'second_secret_encrypted', key: 'id' },
+  {
+    name: 'provisioning_targets.bearer_token_encrypted',
+    table: 'provisioning_targets',
+    column: 'bearer_token_encrypted',
+    key: 'id',
+  },
+  {
+    name: 'provisioning_targets.client_secret_encrypted',
+    table: 'provisioning_targets',
+    column: 'client_secret_encrypted',
+    key: 'id',
+  },
+  { name: 'saml_keys.private_key_encrypted', table: 'saml_keys', column: 'private_key_encrypted', key: 'id' },
   { name: 'upstream_tokens.sealed_encrypted', table: 'upstream_tokens', column: 'sealed_encrypted', key: 'id' },
 ] as const;
 export type SealedColumn = (typeof columns)[number]['name'];
@@ -29,13 +44,13 @@ export interface SealedValue {
 
 const statements = columns.map(({ table, column, key }) => ({
   others: statement(
-    `sealed_values.others.${table}.${column}`,
+    `sealed.others.${table}.${column}`,
     `SELECT ${key} AS id, ${column} AS sealed FROM ${table}
       WHERE ${key} > $1 AND ${column} IS NOT NULL AND sealed_key_id(${column}) <> $2 ORDER BY ${key} LIMIT $3`,
   ),
   // a value that a request changed meanwhile stays; a re-encrypted secret makes no new version of its client
   replace: statement(
-    `sealed_values.replace.${table}.${column}`,
+    `sealed.replace.${table}.${column}`,
     `UPDATE ${table} t SET ${column} = n.after FROM unnest($1::text[], $2::bytea[], $3::bytea[]) AS n (id, before, after)
       WHERE t.${key} = n.id AND t.${column} = n.before AND set_config('gatehouse.reencrypt', 'on', true) = 'on' RETURNING 1 AS done`,
   ),

@@ -11,6 +11,8 @@ export interface MailedLink {
   email: string | undefined;
   /** The address of the account at that time. */
   replaces: string | undefined;
+  /** The id of the sign-up link by which a new user asked for it. */
+  signUpLink?: string | undefined;
 }
 
 /** An invitation that the user has not used. */
@@ -35,6 +37,7 @@ interface Row {
   sub: string | null;
   email: string | null;
   replaces: string | null;
+  sign_up_link: string | null;
 }
 
 interface InvitationRow {
@@ -50,24 +53,25 @@ const isGood = `used_at IS NULL AND expires_at > now() AND ${sessionLives('sessi
 
 const insert = statement(
   'mailed_links.insert',
-  `INSERT INTO mailed_links (token_hash, purpose, sub, email, replaces, expires_at, session_id)
-   SELECT $1, $2, $3, $4, $5, now() + make_interval(secs => $6), $7::bigint WHERE ${sessionLives('$7::bigint')} RETURNING expires_at`,
+  `INSERT INTO mailed_links (token_hash, purpose, sub, email, replaces, expires_at, session_id, sign_up_link)
+   SELECT $1, $2, $3, $4, $5, now() + make_interval(secs => $6), $7::bigint, $8::text
+    WHERE ${sessionLives('$7::bigint')} AND ($8::text IS NULL OR EXISTS (SELECT FROM sign_up_links WHERE id = $8)) RETURNING expires_at`,
 );
 const find = statement(
   'mailed_links.find',
-  `SELECT purpose, sub, email, replaces FROM mailed_links
+  `SELECT purpose, sub, email, replaces, sign_up_link FROM mailed_links
     WHERE token_hash = $1 AND purpose = ANY ($2::text[]) AND ${isGood}`,
 );
 const findUsed = statement(
   'mailed_links.find_used',
-  `SELECT purpose, sub, email, replaces FROM mailed_links
+  `SELECT purpose, sub, email, replaces, sign_up_link FROM mailed_links
     WHERE token_hash = $1 AND purpose = ANY ($2::text[]) AND used_at > now() - make_interval(secs => ${repeatedWithin})`,
 );
 const use = statement(
   'mailed_links.use',
   `UPDATE mailed_links SET used_at = now()
     WHERE token_hash = $1 AND purpose = ANY ($2::text[]) AND ${isGood}
-   RETURNING purpose, sub, email, replaces`,
+   RETURNING purpose, sub, email, replaces, sign_up_link`,
 );
 
 const cancelChanges = statement(
@@ -108,10 +112,10 @@ const findInvitation = statement(
 
 export function mailedLinksRepository(sql: Sql) {
   return {
-    /** Returns the end of its lifetime; undefined when its session has ended. */
+    /** Returns the end of its lifetime; undefined when its session has ended, or its sign-up link was deleted. */
     async insert(link: NewLink): Promise<Date | undefined> {
-      const { tokenHash, purpose, sub, email, replaces, lifetime, sessionId } = link;
-      const values = [tokenHash, purpose, sub, email, replaces, lifetime, sessionId];
+      const { tokenHash, purpose, sub, email, replaces, lifetime, sessionId, signUpLink } = link;
+      const values = [tokenHash, purpose, sub, email, replaces, lifetime, sessionId, signUpLink];
       const [row] = await sql.query<{ expires_at: Date }>(insert, values);
       return row?.expires_at;
     },
@@ -166,5 +170,6 @@ function toLink(row: Row): MailedLink {
     sub: row.sub ?? undefined,
     email: row.email ?? undefined,
     replaces: row.replaces ?? undefined,
+    signUpLink: row.sign_up_link ?? undefined,
   };
 }

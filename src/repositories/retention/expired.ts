@@ -19,7 +19,7 @@ const byExpiry = (table: string, column = 'expires_at', now = 'now()') =>
  * The most rows that stay after a round, of the kinds that any visitor can create. The first to expire are deleted (security R105).
  * For counters the number applies to each limit, so that a flood of one kind does not displace another.
  */
-export const maxKept = { pendingSignIns: 100_000, limits: 200_000, unknownNames: 100_000 };
+export const maxKept = { pendingSignIns: 100_000, limits: 200_000, unknownNames: 100_000, webhookDeliveries: 1000 };
 
 const beyond = (table: string, column: string, filter: string) =>
   statement(
@@ -33,9 +33,29 @@ const beyond = (table: string, column: string, filter: string) =>
 // pushed requests have a limit for each client instead
 const surplusPending = beyond('authorization_requests', 'expires_at', 'browser_hash IS NOT NULL');
 const surplusSteps = beyond('connection_steps', 'expires_at', 'true');
+const surplusCodes = beyond('sign_in_codes', 'expires_at', 'true');
 // only names without an account: the failures of a user are deleted with the user
 const surplusNames = beyond('sign_in_failures', 'expires_at', 'sub IS NULL');
 const surplusLimits = beyond('rate_limits', 'expire', `split_part(key, ':', 1) = $2`);
+
+// steps from webhook to webhook along the index; the messages of a deleted webhook go as well
+const surplusDeliveries = statement(
+  'surplus.webhook_deliveries',
+  `WITH RECURSIVE known AS (
+     (SELECT webhook_id FROM webhook_deliveries ORDER BY webhook_id LIMIT 1)
+     UNION ALL
+     SELECT (SELECT d.webhook_id FROM webhook_deliveries d WHERE d.webhook_id > k.webhook_id ORDER BY d.webhook_id LIMIT 1)
+       FROM known k WHERE k.webhook_id IS NOT NULL),
+   surplus AS MATERIALIZED (
+     SELECT d.id FROM known k CROSS JOIN LATERAL (
+       (SELECT id FROM webhook_deliveries WHERE webhook_id = k.webhook_id AND status <> 'waiting'
+         ORDER BY finished_at DESC, id DESC OFFSET $1 LIMIT ${batch})
+       UNION
+       (SELECT id FROM webhook_deliveries
+         WHERE webhook_id = k.webhook_id AND NOT EXISTS (SELECT FROM webhooks h WHERE h.id = k.webhook_id) LIMIT ${batch})) AS d
+      LIMIT ${batch})
+   DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM surplus) RETURNING 1 AS gone`,
+);
 
 // a spent refresh token is kept as long as its client session, so that its reuse is detected
 const tables = [
@@ -45,7 +65,10 @@ const tables = [
   byExpiry('kept_forms'),
   byExpiry('form_outcomes'),
   byExpiry('client_sessions'),
+  byExpiry('site_sessions'),
+  byExpiry('saml_sessions'),
   byExpiry('used_assertions'),
+  byExpiry('used_grant_assertions'),
   byExpiry('used_logout_tokens'),
   byExpiry('used_challenges'),
   byExpiry('initial_access_tokens'),
@@ -55,6 +78,8 @@ const tables = [
   // the same for a device
   byExpiry('device_authorizations', 'expires_at', `now() - interval '1 hour'`),
   byExpiry('document_fetches', 'held_until'),
+  // for a quarter the page of the client says that its certificate has ended
+  byExpiry('client_certificates', 'expires_at', `now() - interval '90 days'`),
   // as long as a registration waits by default
   byExpiry('client_askers', 'asked_at', `now() - interval '30 days'`),
   byExpiry('signing_keys'),
@@ -63,10 +88,12 @@ const tables = [
   byExpiry('logout_deliveries'),
   // a receiver without an attempt for a day has no deliveries
   byExpiry('logout_receivers', 'retry_at', `now() - interval '1 day'`),
+  byExpiry('webhook_deliveries'),
   byExpiry('sign_in_failures'),
   byExpiry('known_browsers'),
   byExpiry('user_imports'),
   byExpiry('mailed_links'),
+  byExpiry('sign_in_codes'),
   byExpiry('event_subscriptions', 'declared_at', `now() - interval '1 week'`),
   byExpiry('refusals', 'refused_at', `now() - interval '1 day'`),
   byExpiry('rate_limits', 'expire', 'extract(epoch FROM now()) * 1000'),
@@ -88,12 +115,31 @@ const auditEvents = statement(
    RETURNING (SELECT at FROM ends) AS before`,
 );
 
+// Whole days as well. The mark says up to when addresses have gone, so that a round reads no event twice.
+const permitAddressRemoval = statement(
+  'expired.permit_address_removal',
+  `SELECT set_config('gatehouse.audit_address_retention', $1::bigint::text, true)`,
+);
+const addresses = statement(
+  'expired.addresses',
+  `WITH ends AS (SELECT date_trunc('day', now() - make_interval(secs => $1), 'UTC') AS at),
+   due AS (
+     SELECT id, at FROM audit_events
+      WHERE at < (SELECT at FROM ends) AND at >= (SELECT addresses_until FROM clean_up) AND address IS NOT NULL ORDER BY at LIMIT ${auditBatch}),
+   gone AS (UPDATE audit_events SET address = NULL WHERE id IN (SELECT id FROM due))
+   UPDATE clean_up SET addresses_until = CASE WHEN (SELECT count(*) FROM due) < ${auditBatch} THEN (SELECT at FROM ends)
+                                              ELSE (SELECT max(at) FROM due) END
+    WHERE addresses_until < (SELECT at FROM ends) RETURNING (SELECT count(*) FROM due)::int AS gone`,
+);
+
 export function expiredRepository(sql: Sql, most = maxKept) {
   const kinds = [
     ...tables.map((table) => [table, []] as const),
     [surplusPending, [most.pendingSignIns]] as const,
     [surplusSteps, [most.pendingSignIns]] as const,
+    [surplusCodes, [most.pendingSignIns]] as const,
     [surplusNames, [most.unknownNames]] as const,
+    [surplusDeliveries, [most.webhookDeliveries]] as const,
   ];
   return {
     /** Whether this transaction got the lock for the clean-up. */
@@ -120,6 +166,12 @@ export function expiredRepository(sql: Sql, most = maxKept) {
       await sql.query(permitAuditDeletion, [kept]);
       const rows = await sql.query<{ before: Date }>(auditEvents, [kept]);
       return { gone: rows.length, before: rows[0]?.before };
+    },
+    /** In a transaction: removes the network addresses of one batch of audit events, of days that ended at least `kept` seconds ago. */
+    async removeAddresses(kept: number): Promise<number> {
+      await sql.query(permitAddressRemoval, [kept]);
+      const [row] = await sql.query<{ gone: number }>(addresses, [kept]);
+      return row?.gone ?? 0;
     },
     batch,
     auditBatch,

@@ -61,7 +61,8 @@ const live = `
     AND comes_by(c.connections, cs.connection_id)`;
 const hasProfile = `c.metadata -> 'uma_profile' = 'true'`;
 // the code in a URL is no handle where handles are bound to a key, and a code that is bound itself is only redeemed
-const acceptsCode = `${hasProfile} AND ac.cnf IS NULL AND c.metadata -> 'dpop_bound_access_tokens' IS DISTINCT FROM 'true'`;
+const acceptsCode = `${hasProfile} AND ac.cnf IS NULL AND c.metadata -> 'dpop_bound_access_tokens' IS DISTINCT FROM 'true'
+  AND c.metadata -> 'tls_client_certificate_bound_access_tokens' IS DISTINCT FROM 'true'`;
 const columns = `u.*, cs.id AS client_session_id, cs.client_id, cs.scope, cs.sid,
   coalesce(cs.subject, cs.sub) AS subject, cs.nonce, cs.auth_time, cs.amr, cs.audience,
   s.expires_at AS session_expires_at`;

@@ -32,6 +32,10 @@ const takeBack = statement(
   `UPDATE sign_in_failures SET failures = greatest(0, failures - 1), held_until = CASE WHEN failures = $2 THEN '-infinity' ELSE held_until END
     WHERE account = $1`,
 );
+const heldUntil = statement(
+  'sign_in_failures.held_until',
+  'SELECT held_until AS until FROM sign_in_failures WHERE account = $1 AND held_until > now()',
+);
 const forgetUser = statement(
   'sign_in_failures.forget_user',
   `WITH failures AS (DELETE FROM sign_in_failures WHERE sub = $1 RETURNING failures),
@@ -74,6 +78,10 @@ export function signInFailuresRepository(sql: Sql) {
     /** Reduces the failures after a sign-in in a known browser: unknown browsers still wait, but are not refused for good. */
     async reduce(account: Account, free: number): Promise<void> {
       await sql.query(reduce, [failuresOf(account), free + pauses - 1]);
+    },
+    /** Until when failed sign-ins make an account wait in unknown browsers; undefined if it need not wait. */
+    async heldUntil(account: Account): Promise<Date | undefined> {
+      return (await sql.query<{ until: Date }>(heldUntil, [failuresOf(account)]))[0]?.until;
     },
     /** Deletes all failures of a user, also those of known browsers; false when there were none. */
     async forgetUser(sub: string): Promise<boolean> {

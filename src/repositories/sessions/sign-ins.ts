@@ -13,8 +13,8 @@ export interface NewSignIn {
   session: NewSession;
   /** The user's session in this browser to renew under the new cookie; undefined for a new session. */
   renews: string | undefined;
-  /** The previous and the new token of the device cookie; the lifetime in seconds. */
-  browser: { hash: Buffer; previousHash: Buffer | undefined; lifetime: number };
+  /** The previous and the new token of the device cookie; the lifetime, and how long it spares a second factor from now on, in seconds. */
+  browser: { hash: Buffer; previousHash: Buffer | undefined; lifetime: number; spares?: number | undefined };
   /** Sent to the user's verified address if the browser was unknown. */
   notice: QueuedMail;
   event: AuditEvent;
@@ -57,6 +57,7 @@ export function signInsRepository(sql: Sql, onEvent: EventListener) {
               previous_token_hash: browser.previousHash?.toString('hex'),
               lifetime_seconds: browser.lifetime,
               max_browsers: maxBrowsers,
+              second_factor_seconds: browser.spares,
             },
             mail: { name: notice.name, locale: notice.locale, data: notice.data ?? {} },
             event: eventMembers(event),

@@ -2,7 +2,8 @@
 -- unless that is 0. `refusal` is NULL if the user is signed in, and `ended_sids` names the sessions that ended. A test compares it with
 -- decideSignIn() in src/rules/access/sign-in-decision.ts.
 --   expected: as for store_session, and max_sessions
---   issue: session (as for store_session), browser (token_hash, previous_token_hash in hex, lifetime_seconds, max_browsers), mail, event (each as its
+--   issue: session (as for store_session), browser (token_hash, previous_token_hash in hex, lifetime_seconds, max_browsers,
+--     second_factor_seconds for which it spares a second factor, or null), mail, event (each as its
 --     row), reset_failures (the account whose failures are deleted in hex, or null)
 CREATE FUNCTION {{sign_in}}(expected jsonb, issue jsonb, OUT refusal text, OUT ended_sids text[]) LANGUAGE plpgsql AS $$
 DECLARE
@@ -21,7 +22,8 @@ BEGIN
     DELETE FROM sign_in_failures WHERE account = decode(issue ->> 'reset_failures', 'hex');
   END IF;
   IF NOT {{remember_browser}}(user_sub, decode(browser ->> 'token_hash', 'hex'), decode(browser ->> 'previous_token_hash', 'hex'),
-                              (browser -> 'lifetime_seconds')::double precision, (browser -> 'max_browsers')::integer) THEN
+                              (browser -> 'lifetime_seconds')::double precision, (browser -> 'max_browsers')::integer,
+                              (browser ->> 'second_factor_seconds')::double precision, new_session_id) THEN
     INSERT INTO outbox (channel, name, sub, locale, data)
       SELECT 'mail', mail ->> 'name', sub, mail ->> 'locale', mail -> 'data' FROM users WHERE sub = user_sub AND email_verified AND email IS NOT NULL;
   END IF;

@@ -5,6 +5,7 @@ import type { Subject } from '../../rules/claims/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { type Audience, isForeign } from '../../oauth/own-resource.ts';
 import { splitScope, withoutAdministration } from '../../oauth/scope.ts';
+import type { ActingParty } from '../../oauth/token-exchange.ts';
 import { bindingOf, type Confirmation, confirmationOf } from '../confirmation.ts';
 import {
   type PresentedProof,
@@ -56,6 +57,20 @@ export interface AccessToken {
   restrictedTo: Audience | undefined;
   /** The key whose holder may use it. */
   binding: Binding;
+  /** The client that acts for the user, of a token that an exchange issued by delegation. */
+  act: ActingParty | undefined;
+}
+
+/** What an exchange stores of a token, beside what every token has. */
+export interface Exchange {
+  /** Absent where the client impersonates the user. */
+  act?: ActingParty | undefined;
+  /** The pairwise subject of the user for the client that got the token; absent for the user's own `sub`. */
+  subject?: string | undefined;
+  /** The level of the authentication that the presented token names; absent for that of its methods. */
+  acr?: string | undefined;
+  /** The id of the policy. */
+  policy: string;
 }
 
 /** Times are seconds since 1970: dates would cost both sides more than the rest of the row. */
@@ -90,6 +105,7 @@ interface BoundRow {
 /** What few tokens have: one column, which is NULL for the others, since each column costs time in every request. */
 interface Rare {
   cnf: Confirmation | null;
+  exchange: Exchange | null;
   requested: RequestedClaims | null;
   registered_scope: string | null;
   userinfo_as_jwt: boolean;
@@ -109,15 +125,15 @@ const textOfFind = (tokenHash: string, ...columns: string[]) =>
           cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.amr, cs.nonce, date_part('epoch', cs.auth_time) AS auth_time,
           date_part('epoch', now() - cs.auth_time) AS authentication_age,
           coalesce(t.audience, cs.audience) AS audience,
-          CASE WHEN t.cnf IS NOT NULL OR cs.requested IS NOT NULL OR c.claim_rules IS NOT NULL
+          CASE WHEN t.cnf IS NOT NULL OR t.exchange IS NOT NULL OR cs.requested IS NOT NULL OR c.claim_rules IS NOT NULL
                  OR c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg']
                  OR coalesce(t.scope, cs.scope) LIKE '%roles%'
-            THEN ${rareMembers.name}(t.cnf, t.scope, cs.scope, cs.requested, c.claim_rules, c.metadata, u.sub, u.groups, c.client_id)
+            THEN ${rareMembers.name}(t.cnf, t.exchange, t.scope, cs.scope, cs.requested, c.claim_rules, c.metadata, u.sub, u.groups, c.client_id)
           END AS rare${columns.map((column) => `, ${column}`).join('')}
      FROM access_tokens t
      LEFT JOIN client_sessions cs ON cs.id = t.client_session_id
-     JOIN clients c ON c.client_id = coalesce(cs.client_id, t.client_id) AND c.status = 'enabled'
-                   AND c.epoch = coalesce(cs.client_epoch, t.client_epoch)
+     JOIN clients c ON c.client_id = coalesce(t.client_id, cs.client_id) AND c.status = 'enabled'
+                   AND c.epoch = coalesce(t.client_epoch, cs.client_epoch)
      LEFT JOIN users u ON u.sub = cs.sub
     WHERE t.token_hash = ${tokenHash} AND t.expires_at > now()
       AND (cs.id IS NULL OR (u.status = 'enabled' AND has_access(u.groups, c.access, c.access_groups) AND comes_by(c.connections, cs.connection_id)))`;
@@ -212,7 +228,8 @@ function toAccessToken(row: Row): AccessToken {
     issuedAt: toDate(row.issued_at),
     expiresAt: toDate(row.expires_at),
     user: row.sub === null ? undefined : toTokenUser(row, row.sub),
-    subject: row.subject ?? undefined,
+    // the subject for the client of the session, which an exchange gives to no other client
+    subject: (rare?.exchange ? (rare.exchange.subject ?? row.sub) : row.subject) ?? undefined,
     userinfoAsJwt: rare?.userinfo_as_jwt ?? false,
     hasClaimRules: rare?.has_claim_rules ?? false,
     sid: row.sid ?? undefined,
@@ -220,11 +237,12 @@ function toAccessToken(row: Row): AccessToken {
     authenticationAge: row.authentication_age ?? undefined,
     amr: row.amr ?? undefined,
     nonce: row.nonce ?? undefined,
-    requested: rare?.requested ?? undefined,
+    requested: rare?.requested ?? (rare?.exchange?.acr === undefined ? undefined : { acr: rare.exchange.acr }),
     registeredScope: rare?.registered_scope ?? undefined,
     audience: row.audience?.filter((entry) => entry !== null) ?? [row.client_id],
     restrictedTo: row.audience ?? undefined,
     binding: bindingOf(rare?.cnf ?? null),
+    act: rare?.exchange?.act,
   };
 }
 

@@ -8,6 +8,7 @@ import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import type { Granted } from '../../oauth/granted.ts';
 import type { Audience } from '../../oauth/own-resource.ts';
 import type { RedemptionFailure, RedemptionRequest } from '../../oauth/code-redemption.ts';
+import type { ActingParty } from '../../oauth/token-exchange.ts';
 import { confirmationOf } from '../confirmation.ts';
 import { type UsedProof, usedProof, useProof } from './dpop-proofs.ts';
 import { actsAt, mayIssueFunction } from './may-issue.ts';
@@ -75,6 +76,8 @@ export interface JwtFormat {
   server: string | null;
   /** The claims of the user that it contains, as far as its scope releases them. */
   claims: readonly string[];
+  /** The client that acts for the user. */
+  act?: ActingParty | undefined;
 }
 
 /** The facts of an authorization that its tokens contain. */

@@ -49,7 +49,8 @@ BEGIN
     resource := {{token_resource}}(client_session.resources, client_session.audience, client_session.client_id, client_session.sub, requested_resource);
     IF resource IS NULL THEN
       answer.failure := 'resource';
-    ELSIF resource ->> 'binding' = 'any' AND issue -> 'cnf' IS NULL OR resource ->> 'binding' = 'dpop' AND (issue -> 'cnf' ? 'jkt') IS NOT TRUE THEN
+    ELSIF resource ->> 'binding' = 'any' AND issue -> 'cnf' IS NULL OR resource ->> 'binding' = 'dpop' AND (issue -> 'cnf' ? 'jkt') IS NOT TRUE
+       OR resource ->> 'binding' = 'mtls' AND (issue -> 'cnf' ? 'x5t#S256') IS NOT TRUE THEN
       answer.failure := 'unbound';
     END IF;
   END IF;

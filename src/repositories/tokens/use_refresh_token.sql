@@ -77,7 +77,8 @@ BEGIN
     answer.failure := 'resource';
     RETURN answer;
   END IF;
-  IF resource ->> 'binding' = 'any' AND issue -> 'cnf' IS NULL OR resource ->> 'binding' = 'dpop' AND (issue -> 'cnf' ? 'jkt') IS NOT TRUE THEN
+  IF resource ->> 'binding' = 'any' AND issue -> 'cnf' IS NULL OR resource ->> 'binding' = 'dpop' AND (issue -> 'cnf' ? 'jkt') IS NOT TRUE
+     OR resource ->> 'binding' = 'mtls' AND (issue -> 'cnf' ? 'x5t#S256') IS NOT TRUE THEN
     answer.failure := 'unbound';
     RETURN answer;
   END IF;

@@ -1,4 +1,5 @@
 // Reads and writes the table users: the users with their password hashes and claims.
+import { endSparing } from '../sessions/device-cookies.ts';
 import { type Sql, statement } from '../../database/database.ts';
 import { conflict } from '../../oauth/errors.ts';
 import type { Subject } from '../../rules/claims/claims.ts';
@@ -149,7 +150,8 @@ const endSessions = statement(
 );
 const endClientSessions = statement(
   'users.end_client_sessions',
-  `DELETE FROM client_sessions WHERE sub = $1 AND ($2::bigint IS NULL OR session_id IS DISTINCT FROM $2)
+  `WITH spared AS (${endSparing})
+   DELETE FROM client_sessions WHERE sub = $1 AND ($2::bigint IS NULL OR session_id IS DISTINCT FROM $2)
    RETURNING expires_at > now() AS live`,
 );
 // a stronger hash of the same password is not recorded in the audit trail: its trigger reads this setting

@@ -5,13 +5,13 @@ import { isWithin } from './networks.ts';
 export const accessRules = ['everyone', 'groups'] as const;
 export type AccessRule = (typeof accessRules)[number];
 
-/** Every reason for which a user may not use a client. */
+/** Every reason for which a user may not use a client, in the order in which they are told: those that no user can change come first. */
 export const accessRefusals = [
-  'user_disabled',
   'client_disabled',
+  'user_disabled',
   'not_in_group',
-  'network',
   'connection_not_allowed',
+  'network',
 ] as const;
 export type AccessRefusal = (typeof accessRefusals)[number];
 
@@ -46,17 +46,25 @@ export const wayOf = ({ upstream }: { upstream: { connectionId: string } | undef
   connection: upstream?.connectionId,
 });
 
-/** Returns `yes`, or why the user may not use the client. The reasons that no user can change come first. */
-export function mayUse(
+/** When each refusal applies. */
+const cases: Record<AccessRefusal, (user: AccessUser, client: AccessClient, situation: AccessSituation) => boolean> = {
+  client_disabled: (_, { status }) => status !== 'enabled',
+  user_disabled: ({ status }) => status === 'disabled',
+  not_in_group: ({ groups }, { access, accessGroups }) =>
+    access !== 'everyone' && !accessGroups.some((group) => groups.includes(group)),
+  connection_not_allowed: (_, { connections }, { by }) =>
+    by !== undefined && connections.length > 0 && !connections.includes(by.connection ?? ''),
+  network: (_, { networks }, { from }) =>
+    from !== undefined && networks.length > 0 && !isWithin(networks, from.address),
+};
+
+/** Every reason for which the user may not use the client. */
+export const refusalsOf = (user: AccessUser, client: AccessClient, situation: AccessSituation = {}): AccessRefusal[] =>
+  accessRefusals.filter((refusal) => cases[refusal](user, client, situation));
+
+/** Returns `yes`, or the first reason for which the user may not use the client. */
+export const mayUse = (
   user: AccessUser,
   client: AccessClient,
-  { from, by }: AccessSituation = {},
-): 'yes' | AccessRefusal {
-  const { access, accessGroups, networks, connections } = client;
-  if (client.status !== 'enabled') return 'client_disabled';
-  if (user.status === 'disabled') return 'user_disabled';
-  if (access !== 'everyone' && !accessGroups.some((group) => user.groups.includes(group))) return 'not_in_group';
-  if (by && connections.length > 0 && !connections.includes(by.connection ?? '')) return 'connection_not_allowed';
-  if (from && networks.length > 0 && !isWithin(networks, from.address)) return 'network';
-  return 'yes';
-}
+  situation: AccessSituation = {},
+): 'yes' | AccessRefusal => accessRefusals.find((refusal) => cases[refusal](user, client, situation)) ?? 'yes';

@@ -7,6 +7,8 @@ export interface SignInFacts {
   passwordHash: string | undefined;
   /** Whether the user has a second factor of any kind. */
   enrolled: boolean;
+  /** Whether this browser may spare a second factor. The user showed the present factors here lately, has no role, and is in no guarded group. */
+  spares?: boolean;
   /** Whether the user has signed in in this browser with the current password. */
   knownBrowser: boolean;
   /** The enabled connections that the user is linked to. */
@@ -20,6 +22,8 @@ export interface SignInRequest {
   passwordHash: string | undefined;
   /** The methods that the user has shown (RFC 8176). */
   amr: readonly string[];
+  /** Whether the browser is to spare the second factor. */
+  sparing?: boolean;
   /** The session to renew under a new cookie. */
   renews: string | undefined;
   /** The connection by which the user signs in; undefined for a sign-in here. */
@@ -48,7 +52,8 @@ export type SignInOutcome =
 export function decideSignIn(facts: SignInFacts | undefined, request: SignInRequest): SignInOutcome {
   if (!facts?.enabled) return { refusal: 'user' };
   if (request.passwordHash !== undefined && request.passwordHash !== facts.passwordHash) return { refusal: 'password' };
-  if (facts.enrolled && !request.amr.includes('mfa')) return { refusal: 'second-factor' };
+  if (request.sparing ? !facts.spares : facts.enrolled && !request.amr.includes('mfa'))
+    return { refusal: 'second-factor' };
   if (request.connection !== undefined && !facts.connections.includes(request.connection))
     return { refusal: 'connection' };
   if (request.renews !== undefined && !facts.sessions.includes(request.renews)) return { refusal: 'session' };

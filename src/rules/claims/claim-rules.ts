@@ -6,7 +6,7 @@ import { mayMakeClaim } from './reserved-claims.ts';
 import { text } from '../../oauth/text.ts';
 
 /** The places where a client can get a claim. */
-export const claimPlaces = ['id_token', 'userinfo', 'introspection'] as const;
+export const claimPlaces = ['id_token', 'userinfo', 'introspection', 'saml'] as const;
 export type ClaimPlace = (typeof claimPlaces)[number];
 
 /** The most rules of a client. */
@@ -19,46 +19,50 @@ export const isSource = (from: string): boolean =>
     (/^[a-z][a-z0-9_]{0,49}$/.test(from) && mayMakeClaim(from)));
 
 const word = text(255);
-const claimRule = z
-  .strictObject({
-    claim: z.string(rule('string')).refine(mayMakeClaim, rule('claim-name')).describe('The name of the claim.'),
-    from: z
-      .string(rule('string'))
-      .refine(isSource, rule('claim-source'))
-      .describe('An attribute, a standard claim, groups, roles, or constant.'),
-    value: z
-      .union([z.string().max(1000), z.number(), z.boolean()])
-      .optional()
-      .describe('The value of a constant.'),
-    only: z
-      .union([z.strictObject({ prefix: word.min(1) }), z.strictObject({ one_of: z.array(word).min(1).max(200) })])
-      .optional()
-      .describe('Keeps only values that begin with the prefix, or that are among these.'),
-    strip: word.optional().describe('Removes this beginning from values that have it.'),
-    case: z.enum(['lower', 'upper']).optional(),
-    map: z
-      .record(z.string().max(255), word)
-      .refine((map) => Object.keys(map).length <= 200, rule('entries', { most: '200' }))
-      .optional()
-      .describe('Replaces values; others stay as they are.'),
-    as: z
-      .enum(['list', 'first', 'joined'])
-      .optional()
-      .describe('A list, the first value, or all values with commas between them; without it the form of the source.'),
-    default: z
-      .union([word, z.array(word).max(100)])
-      .optional()
-      .describe('The value if none is left.'),
-    into: z
-      .array(z.enum(claimPlaces))
-      .min(1, rule('claim-places'))
-      .refine((all) => new Set(all).size === all.length, rule('claim-places'))
-      .describe('id_token, userinfo and introspection.'),
-  })
-  .refine(({ from, value }) => (from === 'constant') === (value !== undefined), {
-    path: ['value'],
-    ...rule('claim-constant'),
-  });
+/** Which values of the source a rule keeps: its two ways exclude each other. */
+export const keptValues = { prefix: word.min(1), one_of: z.array(word).min(1).max(200) };
+export const claimRuleMembers = z.strictObject({
+  claim: z.string(rule('string')).refine(mayMakeClaim, rule('claim-name')).describe('The name of the claim.'),
+  from: z
+    .string(rule('string'))
+    .refine(isSource, rule('claim-source'))
+    .describe('An attribute, a standard claim, groups, roles, or constant.'),
+  value: z
+    .union([z.string().max(1000), z.number(), z.boolean()])
+    .optional()
+    .describe('The value of a constant.'),
+  only: z
+    .union(
+      [z.strictObject({ prefix: keptValues.prefix }), z.strictObject({ one_of: keptValues.one_of })],
+      rule('claim-only'),
+    )
+    .optional()
+    .describe('Keeps only values that begin with the prefix, or that are among these.'),
+  strip: word.optional().describe('Removes this prefix from values that have it.'),
+  case: z.enum(['lower', 'upper']).optional(),
+  map: z
+    .record(z.string().max(255), word)
+    .refine((map) => Object.keys(map).length <= 200, rule('entries', { most: '200' }))
+    .optional()
+    .describe('Replaces values; others stay as they are.'),
+  as: z
+    .enum(['list', 'first', 'joined'])
+    .optional()
+    .describe('A list, the first value, or all values with commas between them; without it the form of the source.'),
+  default: z
+    .union([word, z.array(word).max(100)])
+    .optional()
+    .describe('The value if none is left.'),
+  into: z
+    .array(z.enum(claimPlaces))
+    .min(1, rule('claim-places'))
+    .refine((all) => new Set(all).size === all.length, rule('claim-places'))
+    .describe('id_token, userinfo, introspection, and saml for the attributes of a SAML application.'),
+});
+const claimRule = claimRuleMembers.refine(({ from, value }) => (from === 'constant') === (value !== undefined), {
+  path: ['value'],
+  ...rule('claim-constant'),
+});
 export type ClaimRule = z.infer<typeof claimRule>;
 
 /** The rules of a client. Two rules must not make the same claim at the same place. */

@@ -22,13 +22,13 @@ export const givenCredentials = {
   client_id: givenClientId
     .optional()
     .describe(
-      'The client_id that the client had before: up to 255 visible ASCII characters. By default the service makes one.',
+      'The client_id that the client had before: up to 255 visible ASCII characters. By default the service creates one.',
     ),
   client_secret: givenSecret
     .optional()
     .meta({ writeOnly: true })
     .describe(
-      'The secret that the client had before; a command reads it from a file. By default the service makes one.',
+      'The secret that the client had before; a command reads it from a file. By default the service creates one.',
     ),
   weak_secret: z
     .boolean(rule('boolean'))

@@ -1,5 +1,6 @@
 // Checks that a client is registered for a redirect URI.
 import { registeredRedirectUri } from '../../oauth/redirect-uri.ts';
+import { clientKindRules, type StoredKind } from './kinds.ts';
 import { consoleClientId } from './console-client.ts';
 import { type ClientMetadata, displayName } from '../../oauth/client-metadata.ts';
 import type { RefusalFacts } from '../../oauth/errors.ts';
@@ -8,14 +9,15 @@ import { shownAddress, shownText } from '../../oauth/shown-address.ts';
 /** A client, as far as these rules ask. */
 interface Client {
   clientId: string;
+  kind: StoredKind;
   status: 'enabled' | 'disabled';
   documentGone: boolean;
   metadata: ClientMetadata;
 }
 
-/** Whether users can authorize the client: it is enabled, and its document, if it has one, exists. */
+/** Whether users can authorize the client: its kind uses OAuth, it is enabled, and its document, if it has one, exists. */
 export function admitsUsers(client: Client): boolean {
-  return client.status === 'enabled' && !client.documentGone;
+  return client.status === 'enabled' && !client.documentGone && clientKindRules[client.kind].authorizes;
 }
 
 /** Whether the service may send a client's response to an address (security R1). */

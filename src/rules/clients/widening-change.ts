@@ -37,7 +37,8 @@ const relaxation =
       | 'dpop_nonce'
       | 'require_pkce'
       | 'require_pushed_authorization_requests'
-      | 'require_signed_request_object',
+      | 'require_signed_request_object'
+      | 'tls_client_certificate_bound_access_tokens',
   ): Rule =>
   (current, next) =>
     current[member] === true && !next[member];
@@ -72,6 +73,11 @@ const rules: Record<Member, Rule> = {
   token_endpoint_auth_method: (current, next) =>
     strength(next.token_endpoint_auth_method) < strength(current.token_endpoint_auth_method),
   token_endpoint_auth_signing_alg: free,
+  tls_client_auth_subject_dn: anyChange('tls_client_auth_subject_dn'),
+  tls_client_auth_san_dns: anyChange('tls_client_auth_san_dns'),
+  tls_client_auth_san_uri: anyChange('tls_client_auth_san_uri'),
+  tls_client_auth_san_ip: anyChange('tls_client_auth_san_ip'),
+  tls_client_auth_san_email: anyChange('tls_client_auth_san_email'),
   id_token_signed_response_alg: weakerSignature('id_token'),
   id_token_encrypted_response_alg: decryption('id_token'),
   id_token_encrypted_response_enc: free,
@@ -114,6 +120,7 @@ const rules: Record<Member, Rule> = {
   uma_profile: (current, next) => next.uma_profile && !current.uma_profile,
   dpop_bound_access_tokens: relaxation('dpop_bound_access_tokens'),
   dpop_nonce: relaxation('dpop_nonce'),
+  tls_client_certificate_bound_access_tokens: relaxation('tls_client_certificate_bound_access_tokens'),
   fapi2: (current, next) => rankOf(next.fapi2) < rankOf(current.fapi2),
   // it releases nothing that UserInfo does not
   id_token_claims: free,

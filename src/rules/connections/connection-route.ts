@@ -25,6 +25,13 @@ export function enforcingOf<C extends RoutedConnection & { status: string; enfor
   );
 }
 
+/** The only connection by which a user may sign in: the one of the address, else of the user name (federation 4). */
+export const requiredOf = <C extends RoutedConnection & { status: string; enforced: boolean }>(
+  { email, username }: { email?: string | undefined; username: string },
+  connections: readonly C[],
+): C | undefined =>
+  (email === undefined ? undefined : enforcingOf(email, connections)) ?? enforcingOf(username, connections);
+
 /** The connection for a domain that a request names. */
 export function routeOfDomain<C extends RoutedConnection>(named: string, connections: readonly C[]): C | undefined {
   const domain = domainLabel(named);

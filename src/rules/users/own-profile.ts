@@ -72,6 +72,14 @@ export function readOwnProfile(
   return { change, faults };
 }
 
+/** The claim `name` that a new user typed; none for an empty text. */
+export function readDisplayName(typed = ''): { claims: Record<string, unknown>; fault?: 'text' | 'long' } {
+  const { change, faults } = readOwnProfile({ name: typed }, ['name'], {});
+  // these are the faults that a name can have
+  const fault = faults.name as 'text' | 'long' | undefined;
+  return fault ? { claims: {}, fault } : { claims: change };
+}
+
 function faultOf(field: ProfileField, value: string): ProfileFault | undefined {
   if ([...value].length > maxFieldLength) return 'long';
   if ((field === 'street_address' ? /[^\P{Cc}\n]/u : /\p{Cc}/u).test(value) || !value.isWellFormed()) return 'text';

@@ -1,7 +1,7 @@
 // Reads and writes a user as one record of an import or export. No refusal repeats a value: some values are secrets.
 import { z } from 'zod';
 import { text } from '../../oauth/text.ts';
-import { claimRules, email, groupName, importedName } from './administration.ts';
+import { claimRules, email, groupName, importedName, isStorable } from './administration.ts';
 import { loginKey, looksLikeSub } from './login-key.ts';
 import { storableClaims } from '../../oauth/claim-names.ts';
 import { type ImportReason, isImportReason } from './import-reasons.ts';
@@ -31,7 +31,11 @@ export const userColumns: readonly string[] = [
 export const identityColumns: readonly string[] = ['connection', 'subject'];
 
 const connection = z.string().regex(/^[a-z][a-z0-9-]{1,39}$/);
-const subject = z.string().min(1).max(255);
+const subject = z.string().refine((value) => {
+  // the database counts bytes
+  const bytes = Buffer.byteLength(value);
+  return bytes >= 1 && bytes <= 255 && isStorable(value);
+});
 /** What a line of JSON adds to a new user. */
 const additions = {
   totp: z

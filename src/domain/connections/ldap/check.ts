@@ -8,7 +8,7 @@ import {
 } from '../../../outbound/directory-address.ts';
 import type { Directories } from '../../../outbound/directories.ts';
 import type { Connection } from '../../../entities/connections.ts';
-import { addressIn, findEntry, searchOf, subjectOf } from './entries.ts';
+import { addressIn, findEntry, type ReadConnection, searchOf, subjectOf } from './entries.ts';
 import { groupsOf, seesGroups } from './groups.ts';
 import { type LdapSettings, settingsOf } from './settings.ts';
 
@@ -16,18 +16,18 @@ import { type LdapSettings, settingsOf } from './settings.ts';
 export const checkProblems = {
   secret: 'the service account has no password: set the secret',
   'not-allowed': 'the directory is not in CONNECTIONS_ALLOW: an operator must name its host and port there',
-  unreachable: 'the directory cannot be reached: nothing answers at this host and port',
+  unreachable: 'the directory cannot be reached: there is no answer from this host and port',
   certificate:
-    'the certificate of the directory is not accepted: it has another name, has expired, or is of an authority that the setting ca does not name; or StartTLS was refused',
+    'the certificate of the directory is not accepted: it has another name, has expired, or is from an authority that the setting ca does not contain; or StartTLS was refused',
   credentials: 'the directory refuses the service account: its name or its password is wrong',
-  base: 'the base was not found, or the service account cannot see it',
-  'no-users': 'no entry below the base matches the filter for users',
-  'no-id': 'the entries of users have no attribute that names them for ever, or the service account cannot see it',
-  'no-login': 'the entries of users have none of the attributes that users type as their name',
-  'group-base': 'the base of the groups was not found, or the service account cannot see it',
-  'no-groups': 'no entry below the base of the groups matches the filter for groups',
+  base: 'the base DN was not found, or the service account cannot read it',
+  'no-users': 'no entry below the base DN matches the user filter',
+  'no-id': 'the user entries have no permanent ID attribute, or the service account cannot read it',
+  'no-login': 'the user entries have none of the login_attributes',
+  'group-base': 'the base DN for groups was not found, or the service account cannot read it',
+  'no-groups': 'no entry below the base DN for groups matches the group filter',
   'no-members':
-    'no group has the attribute that names its members: member_attribute and group_filter do not match, or the service account cannot see the attribute',
+    'no group has the attribute that names its members: member_attribute and group_filter do not match, or the service account cannot read the attribute',
   'no-user': 'no user, or more than one user, has this name',
 } as const;
 export type CheckProblem = keyof typeof checkProblems;
@@ -68,10 +68,20 @@ export async function checkDirectory(
   { directories, secretBox }: { directories: Directories; secretBox: SecretBox },
   name?: string,
 ): Promise<CheckResult> {
-  const settings = settingsOf(connection);
   const { id, secretEncrypted } = connection;
   if (!secretEncrypted) return { problem: 'secret', users: 0 };
   const password = secretBox.open(secretEncrypted, associatedDataOf('connections.secret_encrypted', id)).toString();
+  return checkSettings(connection, password, directories, name);
+}
+
+/** Tests settings with a password that need not be stored. */
+export async function checkSettings(
+  connection: ReadConnection,
+  password: string,
+  directories: Directories,
+  name?: string,
+): Promise<CheckResult> {
+  const settings = settingsOf(connection);
   try {
     return await directories.use(addressIn(settings, password), async (directory) => {
       const users = await look(directory, connection);
@@ -88,7 +98,7 @@ export async function checkDirectory(
   }
 }
 
-async function look(directory: DirectoryConnection, connection: Connection): Promise<number> {
+async function look(directory: DirectoryConnection, connection: ReadConnection): Promise<number> {
   const settings = settingsOf(connection);
   await requireEntry(directory, settings.base, 'base');
   const search = searchOf(connection, { text: settings.user_filter });

@@ -36,11 +36,14 @@ const disabledBit = 2;
 /** The object classes of entries that point to another entry. */
 const pointers = ['alias', 'referral'];
 
+/** What reading an entry asks of a connection. */
+export type ReadConnection = Pick<Connection, 'settings' | 'claimRules' | 'usernameFrom'>;
+
 const isAttribute = (name: string) => /^[a-z][a-z0-9-]{0,62}$/i.test(name);
 
 /** The search for users with its filter and attributes. @param more further attributes */
 export function searchOf(
-  connection: Connection,
+  connection: ReadConnection,
   filter: DirectoryFilter,
   more: readonly string[] = [],
 ): DirectorySearch {
@@ -64,12 +67,12 @@ export const isByUid = (memberAttribute: string): boolean => memberAttribute.toL
 export const isOfUser = (memberAttribute: string): boolean => memberAttribute.toLowerCase() === 'memberof';
 
 /** The filter for users with the typed name. The directory compares the value, which is never pasted into the text of a filter (federation FR31). */
-const filterOf = (connection: Connection, attribute: string, value: string): DirectoryFilter => ({
+const filterOf = (connection: ReadConnection, attribute: string, value: string): DirectoryFilter => ({
   all: [{ text: settingsOf(connection).user_filter }, { attribute, value }],
 });
 
 /** The permanent id of the user in the directory. Undefined if the entry has none, or only points to another entry (federation F52). */
-export function subjectOf(connection: Connection, entry: DirectoryEntry): string | undefined {
+export function subjectOf(connection: ReadConnection, entry: DirectoryEntry): string | undefined {
   const id = settingsOf(connection).id_attribute.toLowerCase();
   const classes = (entry.attributes.get('objectclass') ?? []).map((one) => one.toLowerCase());
   if (pointers.some((pointer) => classes.includes(pointer))) return undefined;
@@ -143,7 +146,7 @@ function claimsOf(connection: Connection, entry: DirectoryEntry, groups: Directo
  */
 export async function findEntry(
   directory: DirectoryConnection,
-  connection: Connection,
+  connection: ReadConnection,
   name: string,
 ): Promise<{ entry: DirectoryEntry | undefined; ambiguous: boolean }> {
   const { login_attributes: logins } = settingsOf(connection);
@@ -157,7 +160,7 @@ export async function findEntry(
 /** The only entry that matches; `many` if there are several. */
 async function findOne(
   directory: DirectoryConnection,
-  connection: Connection,
+  connection: ReadConnection,
   filter: DirectoryFilter,
 ): Promise<DirectoryEntry | 'many' | undefined> {
   // two entries show that there are several; a directory with more reports that its limit is exceeded

@@ -72,7 +72,7 @@ const minutes: Typing = {
 };
 
 export const directorySettings = {
-  preset: member('What fills in the settings that are not given.', z.enum(directoryPresets), {
+  preset: member('The kind of directory, which sets the defaults of the other settings.', z.enum(directoryPresets), {
     start: 'openldap',
     when: isNew,
     form: 'radio',
@@ -85,10 +85,12 @@ export const directorySettings = {
   starttls: member('Whether the connection is encrypted by StartTLS.', z.boolean(), {
     start: false,
     trust: true,
+    group: 'protocol',
     form: 'check',
   }),
   ca: member('The certificates (PEM) of the authorities that sign for the directory.', text(65_536), {
     trust: true,
+    group: 'protocol',
     form: { ...listField, lines: 4, typing: certificates },
   }),
   bind_dn: member('The service account that searches. Its password is the secret.', needed(1000), {
@@ -104,37 +106,42 @@ export const directorySettings = {
   user_filter: member('Which entries are users.', needed(2000), {
     trust: true,
     when: isChange,
+    group: 'who',
     form: 'text',
   }),
-  login_attributes: member('What users type as their name.', z.array(attribute).min(1).max(5), {
+  login_attributes: member('The attributes with the names that users type.', z.array(attribute).min(1).max(5), {
     trust: true,
     when: isChange,
+    group: 'who',
     form: listField,
   }),
-  id_attribute: member('The attribute that names a user for ever.', z.enum(idAttributes), { trust: true }),
+  id_attribute: member('The attribute with the permanent id of a user.', z.enum(idAttributes), { trust: true }),
   group_base: member('The entry below which groups are. Without it no groups are read.', text(1000), {
     trust: true,
+    group: 'groups',
     form: 'text',
   }),
   group_filter: member('Which entries are groups.', needed(2000), {
     trust: true,
     when: isChange,
+    group: 'groups',
     form: 'text',
   }),
   member_attribute: member(
     'The attribute of a group that names its members; memberOf for that of a user that names the groups.',
     attribute,
-    { trust: true, when: isChange, form: { kind: 'text', most: 63 } },
+    { trust: true, when: isChange, group: 'groups', form: { kind: 'text', most: 63 } },
   ),
-  nested: member('Whether the members of a group in a group count.', z.boolean(), {
+  nested: member('Whether members of nested groups are included.', z.boolean(), {
     trust: true,
     when: isChange,
+    group: 'groups',
     form: 'check',
   }),
   import: member(
     'off, or the minutes between two imports of changed users.',
     z.union([z.literal('off'), z.int().min(5).max(10_080)]),
-    { start: 'off', form: { kind: 'text', most: 5, typing: minutes } },
+    { start: 'off', group: 'accounts', form: { kind: 'text', most: 5, typing: minutes } },
   ),
   page_size: member('Entries in one page of an import.', z.int().min(10).max(5000), { start: 500 }),
   limit: member('Wrong passwords of a user in 15 minutes that reach the directory.', z.int().min(1).max(100), {

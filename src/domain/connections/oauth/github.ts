@@ -21,13 +21,14 @@ export function githubPreset(allowed: readonly string[]): ConnectionVariant<OAut
     organizations: member('The organizations whose teams are groups.', listOf(organization, 50), {
       start: [],
       trust: true,
+      group: 'groups',
       form: listField,
     }),
     scope: scopeSetting('read:user user:email'),
     base: member(
-      'The address: an Enterprise Server has its own.',
+      'The URL of GitHub, or of an Enterprise Server.',
       text(500).refine((base) => isOrigin(base) && isOutwardAddress(base, allowed), { error: 'https.start' }),
-      { start: site, trust: true, form: 'text' },
+      { start: site, trust: true, group: 'protocol', form: 'text' },
     ),
   };
   return variantOf(settings, {

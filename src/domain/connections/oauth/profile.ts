@@ -40,22 +40,28 @@ export function anyService(allowed: readonly string[]): ConnectionVariant<OAuthP
   const address = (says: string) => member(says, outward(allowed), { required: true, trust: true, form: 'text' });
   const settings = {
     authorization_endpoint: address('Where the browser goes.'),
-    token_endpoint: address('Where this service gets the access token.'),
-    userinfo_endpoint: address('Where the service tells as JSON who the user is.'),
+    token_endpoint: address('The URL from which this service gets the access token.'),
+    userinfo_endpoint: address('The URL that returns the user as JSON.'),
     client_id: clientId,
-    scope: member('The scopes to ask for.', text(500), { start: '', form: 'text' }),
-    subject_claim: member('The path of the value that never changes.', pathRule, {
+    scope: member('The scopes to ask for.', text(500), { start: '', group: 'protocol', form: 'text' }),
+    subject_claim: member('The path of the permanent id of the user.', pathRule, {
       start: 'sub',
       trust: true,
+      group: 'accounts',
       form: 'text',
     }),
-    email_claim: member('The path of the address.', pathRule, { start: 'email', trust: true, form: 'text' }),
+    email_claim: member('The path of the address.', pathRule, {
+      start: 'email',
+      trust: true,
+      group: 'accounts',
+      form: 'text',
+    }),
     email_verified_from: member(
       'The path of a value that is true only if the service has verified the address.',
       pathRule,
-      { trust: true, form: 'text' },
+      { trust: true, group: 'accounts', form: 'text' },
     ),
-    groups_claim: member('The path of the groups.', pathRule, { start: 'groups', form: 'text' }),
+    groups_claim: member('The path of the groups.', pathRule, { start: 'groups', group: 'groups', form: 'text' }),
     token_endpoint_auth_method: authMethod,
     response_mode: responseMode,
   };

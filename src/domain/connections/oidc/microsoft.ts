@@ -36,7 +36,7 @@ export function microsoftPreset(allowed: readonly string[]): ConnectionVariant<O
     graph_groups: member(
       'Whether Microsoft Graph is asked for the groups of a user who has more than a token names.',
       z.boolean(),
-      { start: false, trust: true, form: 'check' },
+      { start: false, trust: true, group: 'groups', form: 'check' },
     ),
     authority: originOf(clouds, allowed),
   };

@@ -16,10 +16,12 @@ export const oidcSettings = {
   client_id: clientId,
   scope: member('The scopes to ask for; openid is always among them.', text(500), {
     start: 'openid profile email',
+    group: 'protocol',
     form: 'text',
   }),
   groups_claim: member('The path of the claim that has the groups.', text(200), {
     start: 'groups',
+    group: 'groups',
     form: 'text',
   }),
   token_endpoint_auth_method: authMethod,
