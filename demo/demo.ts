@@ -18,6 +18,7 @@ import { admittedGroup, startApplicationServer } from './application-server.ts';
 import { startBank } from './bank.ts';
 import { startDevice } from './device.ts';
 import { startMcpServer } from './mcp-server.ts';
+import { startProtectedSite } from './protected-site.ts';
 import { startRelyingParty } from './relying-party.ts';
 
 /** The started programs, in the order of their start; ended in reverse order. */
@@ -30,8 +31,13 @@ process.on('SIGINT', () => void end(0));
 process.on('SIGTERM', () => void end(0));
 
 try {
-  const { LOG_LEVEL, DEVICE_GRANT, ...environment } = process.env;
-  const config = loadConfig({ ...environment, LOG_LEVEL: LOG_LEVEL || 'warn', DEVICE_GRANT: DEVICE_GRANT || 'on' });
+  const { LOG_LEVEL, DEVICE_GRANT, START_PAGE, ...environment } = process.env;
+  const config = loadConfig({
+    ...environment,
+    LOG_LEVEL: LOG_LEVEL || 'warn',
+    DEVICE_GRANT: DEVICE_GRANT || 'on',
+    START_PAGE: START_PAGE || 'on',
+  });
   portSettings.set(config.port, 'PORT');
   const demoPort = portSetting('DEMO_PORT', 3001);
   const applicationPort = portSetting('DEMO_APPLICATION_PORT', 3002);
@@ -98,6 +104,15 @@ try {
   });
   started.push(bank);
   keep({ bankRegistration: bank.registration });
+  const site = await startProtectedSite({
+    issuer: config.issuer,
+    environment: process.env,
+    registration: notes.siteRegistration,
+  });
+  if (site) {
+    started.push(site);
+    keep({ siteRegistration: site.registration });
+  }
   for (const user of [sampleUser, otherUser]) {
     const { username } = user;
     const password = await ensureUser(config, user, notes.passwords?.[username]);
@@ -121,6 +136,9 @@ try {
           : `    The television is missing, because the service that runs already has DEVICE_GRANT=off: start that service with DEVICE_GRANT=on, and then this demonstration again`,
         `    ${mcp.resource}  an MCP server: add this address to an MCP client, and approve the client at ${config.issuer}/admin`,
         `    ${bank.url}  a bank, whose stolen tokens would be worth nothing (FAPI 2.0)`,
+        site
+          ? `    ${site.url}  a wiki without a sign-in of its own, behind a proxy (the browser warns of its certificate)`
+          : '    The protected site is missing, because it needs the port 443: run the demonstration as a user who may listen there',
         '  and sign in as',
         ...users,
         `  Gatehouse ${running ? 'ran already' : 'runs'} at ${config.issuer}. Ctrl-C ends the demonstration.`,

@@ -14,20 +14,28 @@ import {
   protocolDocuments,
   protocolEndpoints,
   protocolPages,
+  siteEndpoints,
 } from './protocol/protocol.ts';
 import { createServer } from './server/create-server.ts';
 import { crossOrigin } from './server/cross-origin.ts';
 import { jsonErrors } from './server/errors.ts';
 import { alsoHead } from './server/head.ts';
 import { healthEndpoint } from './server/health.ts';
+import type { Tracing } from './outbound/tracing.ts';
 import { buildServices, type ServiceOptions } from './services.ts';
 
 export interface AppOptions extends ServiceOptions {
   /** True until the first administrator exists: the service is not ready before. */
   isStarting?: (() => boolean) | undefined;
+  /** Records traces of requests, if they are switched on. */
+  tracing?: Tracing | undefined;
 }
 
-export async function buildApp({ isStarting = () => false, ...options }: AppOptions): Promise<FastifyInstance> {
+export async function buildApp({
+  isStarting = () => false,
+  tracing,
+  ...options
+}: AppOptions): Promise<FastifyInstance> {
   const { config, logger } = options;
   const { basePath } = config;
   const services = await buildServices(options);
@@ -37,15 +45,19 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
   const app = createServer({
     logger,
     metrics: services.metrics,
+    tracing,
     trustProxy: config.trustProxy,
     maxConnections: config.limits.sockets,
     https: config.secureCookies,
     crossOriginPaths: crossOriginAddresses,
     prefixHeaders: { prefix: `${basePath}/admin/api/`, headers: adminVersionHeader },
+    refuseArrival: services.refuseArrival,
     errors: (error, request, reply) => pages.errors(error, request, reply),
   });
   // the hooks run from the last to the first: requests and jobs have ended before this one
   app.addHook('onClose', stopHeartbeat);
+  if (config.auditStream.url !== undefined) services.metrics.measureAuditStream(services.store.auditStream.state);
+  if (tracing) services.metrics.measureTraces(tracing.counts);
   let closing = false;
   app.addHook('preClose', async () => {
     closing = true;
@@ -78,6 +90,8 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
     { prefix: basePath },
   );
   if (basePath !== '') await app.register(originDocuments, documents);
+  // at the hosts of protected sites, which know no path of the issuer
+  await app.register(siteEndpoints, services);
 
   app.setNotFoundHandler((request, reply) => {
     const error = notFound('there is nothing at this URL: see the discovery document for the endpoints');

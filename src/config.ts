@@ -1,11 +1,16 @@
 // Reads the settings from the environment, once, into one frozen Config; a wrong setting becomes one sentence that names it.
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
+import { ratio, traceEndpoint, traceHeaders, traceProtocol, traceSampler } from './config/trace-types.ts';
+import { authorityFile, collectorToken, collectorUrl } from './config/audit-stream-types.ts';
 import { accentColorType, imageFileType, productNameType, supportUrlType } from './config/appearance-types.ts';
+import { certificateUrl, certificateWarning, headerName } from './config/mtls-types.ts';
 import { type DataDir, installationData, usualDataDir } from './config/data-dir.ts';
+import { type OwnSecrets, ownSecrets } from './config/own-secrets.ts';
 import { adoptSettings, settingsForCommands } from './config/service-settings.ts';
 import { rulesOf, setting, type Settings, valuesOf, type ValuesOf } from './config/setting.ts';
-import { shownSettings } from './config/shown-settings.ts';
+import { readSecretFiles } from './config/secret-files.ts';
+import { secretSettings, shownSettings } from './config/shown-settings.ts';
 import {
   baseUrl,
   breachCheck,
@@ -61,13 +66,38 @@ const declared = {
   adminPassword: setting('ADMIN_PASSWORD', passwordText(128, 12).optional()),
   logLevel: setting('LOG_LEVEL', choice('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').default('info')),
   trustProxy: setting('TRUST_PROXY', cidrList),
+  /** The proxies that may ask about protected sites without a site's secret. */
+  forwardAuthTrust: setting('FORWARD_AUTH_TRUST', cidrList),
   outboundAllow: setting('OUTBOUND_ALLOW', hostPortList),
+  /** The collector that gets the audit trail. */
+  auditStream: {
+    url: setting('AUDIT_STREAM', collectorUrl.optional()),
+    token: setting('AUDIT_STREAM_TOKEN', collectorToken.optional()),
+    ca: setting('AUDIT_STREAM_CA', authorityFile.optional()),
+  },
+  /** The collector of traces, and which traces it gets; the names are those of OpenTelemetry. */
+  traces: {
+    endpoint: setting('OTEL_EXPORTER_OTLP_ENDPOINT', traceEndpoint.optional()),
+    headers: setting('OTEL_EXPORTER_OTLP_HEADERS', traceHeaders.optional()),
+    protocol: setting('OTEL_EXPORTER_OTLP_PROTOCOL', traceProtocol.default('http/protobuf')),
+    /** Milliseconds. */
+    timeout: setting(
+      'OTEL_EXPORTER_OTLP_TIMEOUT',
+      wholeNumber(100, 60_000, 'a whole number of milliseconds').default(10_000),
+    ),
+    ca: setting('OTEL_EXPORTER_OTLP_CERTIFICATE', authorityFile.optional()),
+    serviceName: setting('OTEL_SERVICE_NAME', text(255).default('gatehouse')),
+    sampler: setting('OTEL_TRACES_SAMPLER', traceSampler.default('parentbased_always_on')),
+    ratio: setting('OTEL_TRACES_SAMPLER_ARG', ratio.default(1)),
+  },
   /** host:port of the directories that connections may use. */
   connectionsAllow: setting('CONNECTIONS_ALLOW', hostPortList),
   /** The mail server; without one, mails go into a folder. */
   smtpUrl: setting('SMTP_URL', smtpUrl.optional()),
   /** Without it mails come from the product's name, and no-reply at the host of the issuer. */
   mailFrom: setting('MAIL_FROM', sender.optional()),
+  /** Whether users may sign in by a code that is sent to their address. */
+  emailSignIn: setting('EMAIL_SIGN_IN', onOrOff('off')),
   signUp: setting('SIGN_UP', onOrOff('off')),
   /** As A-labels; an empty list admits every domain. */
   signUpDomains: setting('SIGN_UP_DOMAINS', domainList),
@@ -86,6 +116,8 @@ const declared = {
   clientDocuments: setting('CLIENT_ID_METADATA', choice('off', 'approval', 'hosts', 'automatic').default('off')),
   /** The hosts whose documents need no approval with 'hosts'. */
   clientDocumentHosts: setting('CLIENT_ID_METADATA_HOSTS', hostList),
+  /** Domains whose users sign in here, for clients that look for their issuer. */
+  webfingerDomains: setting('WEBFINGER_DOMAINS', domainList),
   errorDelivery: setting('ERROR_DELIVERY', choice('authenticate_first', 'standard').default('authenticate_first')),
   introspectionMalformed: setting('INTROSPECTION_MALFORMED', choice('error', 'inactive').default('error')),
   userinfoPost: setting('USERINFO_POST', flag(false)),
@@ -98,6 +130,19 @@ const declared = {
   rotateConfidential: setting('REFRESH_TOKEN_ROTATION', whether('all', 'public', 'all')),
   /** Whether devices without a browser may ask for tokens (RFC 8628). */
   deviceGrant: setting('DEVICE_GRANT', onOrOff('off')),
+  /** Certificates of clients; without baseUrl the service takes none (RFC 8705). */
+  mtls: {
+    baseUrl: setting('MTLS_BASE_URL', certificateUrl.optional()),
+    port: setting('MTLS_PORT', wholeNumber(1, 65_535, 'a port number').optional()),
+    certFile: setting('TLS_CERT_FILE', text(4096).optional()),
+    keyFile: setting('TLS_KEY_FILE', text(4096).optional()),
+    caFile: setting('MTLS_CA_FILE', text(4096).optional()),
+    header: setting('CLIENT_CERT_HEADER', headerName.optional()),
+    format: setting('CLIENT_CERT_FORMAT', choice('rfc9440', 'pem', 'xfcc').default('rfc9440')),
+    verifyHeader: setting('CLIENT_CERT_VERIFY_HEADER', headerName.optional()),
+  },
+  /** Whether ID-JAGs of trusted issuers get tokens (draft-ietf-oauth-identity-assertion-authz-grant-05). */
+  idJag: setting('ID_JAG', onOrOff('off')),
   /** The profile that every client must follow. */
   fapi2: setting(
     'FAPI2',
@@ -120,6 +165,7 @@ const declared = {
     idToken: setting('ID_TOKEN_LIFETIME', seconds(600)),
     sessionIdle: setting('SESSION_IDLE_LIFETIME', seconds(8 * 3600)),
     session: setting('SESSION_LIFETIME', seconds(86_400)),
+    rememberedSession: setting('REMEMBERED_SESSION_LIFETIME', seconds(30 * 86_400, 30 * 86_400)),
     form: setting('FORM_LIFETIME', seconds(600, 86_400)),
     knownBrowser: setting('KNOWN_BROWSER_LIFETIME', seconds(90 * 86_400)),
     passwordReset: setting('PASSWORD_RESET_LIFETIME', seconds(1800, 86_400)),
@@ -133,9 +179,13 @@ const declared = {
     /** 0: keys rotate only on request. */
     keyRotationInterval: setting('KEY_ROTATION_INTERVAL', secondsOrNever(90 * 86_400, 3660 * 86_400, 3600)),
     backchannelLogoutRetention: setting('BACKCHANNEL_LOGOUT_RETENTION', seconds(86_400, 30 * 86_400)),
+    /** 0: an event keeps its network address for as long as it is kept itself. */
+    auditAddressRetention: setting('AUDIT_ADDRESS_RETENTION', secondsOrNever(0, 3660 * 86_400, 86_400)),
     /** 0: the audit trail is kept for ever. */
     auditRetention: setting('AUDIT_RETENTION', secondsOrNever(0, 3660 * 86_400, 86_400)),
   },
+  /** Whether users may choose to stay signed in. */
+  rememberMe: setting('REMEMBER_ME', onOrOff('on')),
   sessionCookie: setting('SESSION_COOKIE', cookieName.default('JSESSIONOPENID')),
   passwordMinLength: setting('PASSWORD_MIN_LENGTH', count(12, 128)),
   /** "off", "list", or the address of a range service. */
@@ -145,8 +195,12 @@ const declared = {
     of: setting('REQUIRE_SECOND_FACTOR', choice('off', 'administrators', 'everyone').default('off')),
     groups: setting('REQUIRE_SECOND_FACTOR_GROUPS', nameList),
   },
+  /** For how many days a browser may spare its user the second factor; 0 for none. */
+  rememberSecondFactor: setting('REMEMBER_SECOND_FACTOR', count(0, 90)),
   /** The claims that users may change themselves. */
   profileEditable: setting('PROFILE_EDITABLE', claimList),
+  /** Whether users may upload a picture of themselves. */
+  profilePictures: setting('PROFILE_PICTURES', onOrOff('on')),
   /** Whether users may delete their own account. */
   accountDeletion: setting('ACCOUNT_DELETION', onOrOff('off')),
   /** Whether users land on the start page after a sign-in without an application. */
@@ -172,6 +226,7 @@ const declared = {
     pushedRequests: setting('LIMIT_PUSHED_REQUESTS', count(1000)),
     connectionBegins: setting('LIMIT_CONNECTION_BEGINS', count(60)),
     connectionAnswers: setting('LIMIT_CONNECTION_ANSWERS', count(60)),
+    scim: setting('LIMIT_SCIM', count(3000)),
     mailedLinks: setting('LIMIT_MAILED_LINKS', count(5)),
     mailedLinksPerNetwork: setting('LIMIT_MAILED_LINKS_PER_NETWORK', count(50)),
     sockets: setting('LIMIT_SOCKETS', count(10_000)),
@@ -196,7 +251,7 @@ function derived(values: Values) {
   const { folder: dataDir, notice } = dataDirOf(values);
   return {
     /** Lines for the operator about settings that may surprise. */
-    notices: Object.freeze(notice === undefined ? [] : [notice]),
+    notices: Object.freeze([notice, certificateWarning(values)].filter((text) => text !== undefined)),
     /** The issuer identifier, `{base_url}` of the specification: no trailing slash. Every address begins with it (security R98). */
     issuer,
     /** The path of the issuer without a trailing slash: "" or "/idp". */
@@ -217,11 +272,11 @@ export type Config = Values &
   };
 
 /**
- * Reads the settings from an environment; an empty value counts as unset.
+ * Reads the settings from an environment; an empty value counts as unset. A secret may be in a file.
  * @throws ConfigError with one sentence that names the first wrong setting
  */
 export function loadConfig(variables: Record<string, string | undefined> = process.env): Config {
-  const given: Record<string, string> = {};
+  const given = readSecretFiles(secretSettings, variables, refuse);
   for (const name of [...Object.keys(rules), ...Object.keys(renamed)]) {
     // a final newline comes from the program that wrote the value
     const value = variables[name]?.replace(/\r?\n$/, '');
@@ -245,6 +300,9 @@ const variablesOf = new WeakMap<Config, Readonly<Record<string, string | undefin
 export const foreignVariable = (config: Config, name: string): string | undefined =>
   Object.hasOwn(rules, name) ? undefined : variablesOf.get(config)?.[name];
 export const isSettingName = (name: string): boolean => Object.hasOwn(rules, name);
+/** What holds settings or data of the service, so that no configuration file hands it on: see own-secrets.ts. */
+export const ownSecretsOf = (config: Config): OwnSecrets =>
+  ownSecrets(secretsIn(config), variablesOf.get(config) ?? {}, { dataDir: config.dataDir, isSettingName });
 
 /** The settings with their secrets, which no page and no log of a Config shows. */
 const givenTo = new WeakMap<Config, Record<string, string>>();
@@ -265,11 +323,13 @@ export function atService(
   return { config: loadConfig(given), overruled, hasMailServer };
 }
 
+/** @throws ConfigError */
+function refuse(name: string, message: string): never {
+  throw new ConfigError(`The setting ${name} ${message}.`);
+}
+
 /** Refuses settings that are valid one by one, and not together. @throws ConfigError */
 function refuseConflicts(values: Values): void {
-  const refuse = (name: string, message: string): never => {
-    throw new ConfigError(`The setting ${name} ${message}.`);
-  };
   if (values.databaseUrl && !values.secretKeys)
     refuse('SECRET_KEY', `is missing: it is required with DATABASE_URL (${keyWords})`);
   const { conflict } = dataDirOf(values);
@@ -278,15 +338,18 @@ function refuseConflicts(values: Values): void {
     refuse('DATABASE_DIRECT_URL', 'requires DATABASE_URL, the address of the pooler');
   if (values.clientDocuments === 'hosts' && values.clientDocumentHosts.length === 0)
     refuse('CLIENT_ID_METADATA_HOSTS', 'is missing: CLIENT_ID_METADATA=hosts requires the hosts that you trust');
+  const { url: collector, token } = values.auditStream;
+  for (const [name, value] of [
+    ['AUDIT_STREAM_TOKEN', token],
+    ['AUDIT_STREAM_CA', values.auditStream.ca],
+  ] as const)
+    if (value !== undefined && collector === undefined)
+      refuse(name, 'requires AUDIT_STREAM, the address of the collector');
+  if (token !== undefined && collector?.startsWith('syslog'))
+    refuse('AUDIT_STREAM_TOKEN', 'cannot be sent by syslog: it is for https and otlp+https');
   // one secret, one purpose (security R111): a secret that leaks or is guessed must not open anything else
-  const secrets = [
-    ...(values.secretKeys ?? []).map((key) => ['SECRET_KEY', key] as const),
-    ['ADMIN_PASSWORD', values.adminPassword ?? ''] as const,
-    ['DATABASE_URL', passwordOf(values.databaseUrl)] as const,
-    ['SMTP_URL', passwordOf(values.smtpUrl)] as const,
-  ];
   const owners = new Map<string, string>();
-  for (const [name, value] of secrets) {
+  for (const [name, value] of secretsIn(values)) {
     const secret = value.replace(/=$/, '');
     const owner = owners.get(secret);
     if (owner !== undefined) refuse(name, `has the same value as ${owner}: create another one`);
@@ -299,6 +362,15 @@ function refuseConflicts(values: Values): void {
       `must be less than UV_THREADPOOL_SIZE (${threads}), because the other threads sign tokens`,
     );
 }
+
+const secretsIn = (values: Values): (readonly [string, string])[] => [
+  ...(values.secretKeys ?? []).map((key) => ['SECRET_KEY', key] as const),
+  ['ADMIN_PASSWORD', values.adminPassword ?? ''],
+  ['DATABASE_URL', passwordOf(values.databaseUrl)],
+  ['SMTP_URL', passwordOf(values.smtpUrl)],
+  ['AUDIT_STREAM_TOKEN', values.auditStream.token ?? ''],
+  ['OTEL_EXPORTER_OTLP_HEADERS', Object.values(values.traces.headers ?? {}).join(',')],
+];
 
 /** With DATABASE_URL the folder holds mails only, so what is in it does not matter. */
 function dataDirOf({ givenDataDir, databaseUrl }: Pick<Values, 'givenDataDir' | 'databaseUrl'>): DataDir {

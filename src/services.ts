@@ -1,6 +1,7 @@
 // Builds the services that the feature areas declare as their dependencies.
+import { createEmailCodes } from './authenticators/email-code/email-codes.ts';
 import type { Logger } from 'pino';
-import { type Config, ConfigError } from './config.ts';
+import type { Config } from './config.ts';
 import type { PasswordWork } from './crypto/password-hashing.ts';
 import { digest } from './crypto/secrets.ts';
 import type { Database } from './database/database.ts';
@@ -8,7 +9,9 @@ import { createPublicResources } from './domain/resources/public-resources.ts';
 import { createClientDocuments } from './domain/client-documents/client-documents.ts';
 import { createAppearance } from './domain/appearance/appearance.ts';
 import { openEncryption } from './domain/keys/encryption-at-rest.ts';
+import { createSamlKeys } from './domain/keys/saml-keys.ts';
 import { createConnectionKinds } from './domain/connections/kinds.ts';
+import { createSamlServices } from './domain/connections/saml/services.ts';
 import { createDirectoryImports } from './domain/connections/ldap/import.ts';
 import { createDirectorySignIn } from './domain/connections/ldap/sign-in.ts';
 import { createLinkIdentity } from './domain/connections/link-identity.ts';
@@ -23,6 +26,7 @@ import { createInteractionFlow } from './interaction/flow.ts';
 import { createAuthorizationBeginning } from './protocol/authorization/begin.ts';
 import { relyingParties } from './protocol/relying-parties.ts';
 import { createAuditTrail } from './server/audit.ts';
+import { openClientCertificates } from './server/client-certificate.ts';
 import { createBrowserSessions } from './browser/session.ts';
 import { createClientAuthentication } from './client-authentication/client-authentication.ts';
 import { createDeviceCookies } from './browser/device-cookie.ts';
@@ -30,8 +34,8 @@ import { createFormOutcomes } from './browser/form-outcomes.ts';
 import { createLanguageChoice } from './browser/language-choice.ts';
 import { createMetrics, type Siblings } from './server/metrics.ts';
 import { createPageResponses } from './pages/page-response.ts';
-import { checkTemplates } from './pages/check-templates.ts';
-import { createPages, type PageRenderer } from './pages/renderer.ts';
+import { openPages } from './pages/open-pages.ts';
+import type { PageRenderer } from './pages/renderer.ts';
 import { createPasskeys } from './authenticators/passkey/passkeys.ts';
 import { createPasswordCheck } from './authenticators/password/check.ts';
 import { createPasswordPolicy } from './domain/passwords/password-policy.ts';
@@ -62,8 +66,9 @@ import { logEvent } from './repositories/audit/audit-events.ts';
 import { createConnectionDirectory } from './repositories/connections/connection-directory.ts';
 import { createClientCache } from './repositories/clients/client-cache.ts';
 import { createStore } from './repositories/store.ts';
+import { createNotedUses } from './repositories/uses/noted-uses.ts';
 import { createDpop } from './sender-constraint/dpop.ts';
-import { createClientKeys } from './tokens/client-keys.ts';
+import { createClientKeys, ofProviders } from './tokens/client-keys.ts';
 import { type makeKeyPair, openKeyRing } from './tokens/key-ring.ts';
 import { createRequestObjects } from './tokens/request-object.ts';
 import { createTokenService } from './tokens/token-service.ts';
@@ -81,19 +86,8 @@ export interface ServiceOptions {
   newKeyPair?: typeof makeKeyPair | undefined;
   /** The other processes behind the same port. */
   siblings?: Siblings | undefined;
-}
-
-/** @throws ConfigError with one sentence that names the operator's file with a mistake */
-async function openPages(config: Config, given: PageRenderer | undefined): Promise<PageRenderer> {
-  if (config.templatesDir === undefined) return given ?? createPages(config);
-  try {
-    const renderer = given ?? createPages(config);
-    await checkTemplates(renderer);
-    return renderer;
-  } catch (error) {
-    const reason = (error as Error).message.replace(/\s+/g, ' ');
-    throw new ConfigError(`The setting TEMPLATES_DIR is wrong: ${reason}`, { cause: error });
-  }
+  /** Counts what differs from CONFIG_FILE. */
+  configDrift?: (() => Promise<number>) | undefined;
 }
 
 /** One object for every feature area: each declares what it takes of it. */
@@ -106,6 +100,7 @@ export async function buildServices({
   renderer: given,
   newKeyPair,
   siblings,
+  configDrift,
 }: ServiceOptions) {
   const renderer = await openPages(config, given);
   const passwords = createPasswordQueue({
@@ -123,10 +118,10 @@ export async function buildServices({
   const { secretBox, keys } = await openEncryption(store, secretKeys);
   const stopHeartbeat = await startHeartbeat(store, keys[0].id, logger);
   const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken, newKeyPair });
-  const noteOmission = createOmissionNotes(store, logger);
   const { issuer, basePath, lifetimes } = config;
   const fetchDocument = createGuardedFetch(config.outboundAllow);
   const clientKeys = createClientKeys(fetchDocument);
+  const issuerKeys = createClientKeys(fetchDocument, ofProviders);
   const tokens = createTokenService({
     issuer,
     keyRing,
@@ -136,16 +131,11 @@ export async function buildServices({
     lifetimes,
     rotateConfidential: config.rotateConfidential,
     rolesOf: store.clientRoles.ofUser,
-    groupsOmitted: noteOmission,
+    groupsOmitted: createOmissionNotes(store, logger),
   });
   const limits = createLimits(store, config.limits);
   const audit = createAuditTrail(store);
-  const languageChoice = createLanguageChoice({
-    available: renderer.availableLocales,
-    issuer,
-    basePath,
-    secure: config.secureCookies,
-  });
+  const languageChoice = createLanguageChoice(config, basePath, renderer.availableLocales);
   const appearance = createAppearance(store, config.appearance);
   await appearance.refresh();
   const publicResources = createPublicResources(store);
@@ -156,6 +146,7 @@ export async function buildServices({
     languageChoice,
     () => appearance.current().brand,
     createKeepRefusal(store, limits),
+    secretBox,
   );
   const deviceCookies = createDeviceCookies({
     store,
@@ -173,6 +164,7 @@ export async function buildServices({
     sessionCookie: config.sessionCookie,
     idleLifetime: lifetimes.sessionIdle,
     lifetime: lifetimes.session,
+    rememberedLifetime: config.rememberMe ? lifetimes.rememberedSession : undefined,
     perUser: config.limits.sessionsPerUser,
   });
   const secondStep = createSecondStep({ store, secretBox, sessions, issuer, basePath, secure: config.secureCookies });
@@ -182,6 +174,7 @@ export async function buildServices({
     secretBox,
     fetchDocument,
     allowed: config.outboundAllow,
+    issuer,
     now: tokens.now,
     exchange: createGuardedExchange(config.outboundAllow),
     directories,
@@ -202,6 +195,7 @@ export async function buildServices({
   const connectionRouting = createConnectionRouting({ store, connections, connectionKinds });
   const freeFailures = config.limits.signInPerAccount;
   const { now } = tokens;
+  const arrivals = openClientCertificates(config, now, metrics.certificateHeaderDropped);
   const countTry = createCountTry({ store, deviceCookies, limits, freeFailures });
   const passkeys = createPasskeys({ store, secretBox, sessions, countTry, issuer, now });
   const checkPassword = createPasswordCheck({
@@ -235,6 +229,9 @@ export async function buildServices({
           connectionSteps,
           routing: connectionRouting,
         });
+  const emailCodes = config.emailSignIn
+    ? createEmailCodes({ store, secretBox, sessions, limits, countTry, config, basePath })
+    : undefined;
   const attemptCode = createCodeAttempts({ store, audit, deviceCookies, freeFailures });
   const secondFactorEnrolment = createSecondFactorEnrolment({ store, audit });
   const totpEnrolment = createTotpEnrolment({ store, secretBox, secondFactorEnrolment, issuer });
@@ -245,15 +242,19 @@ export async function buildServices({
     audit,
     secondStep,
     policy: config.secondFactor,
+    sparedDays: config.rememberSecondFactor,
     startPage: config.startPage,
     routing: connectionRouting,
   });
+  const uses = createNotedUses(store, (error) => logger.warn({ err: error }, 'the times of uses could not be stored'));
   const services = {
     config,
+    configDrift,
     store,
     clients,
     tokens,
     keyRing,
+    samlKeys: createSamlKeys({ store, secretBox, issuer }),
     secretBox,
     pages,
     appearance,
@@ -266,6 +267,7 @@ export async function buildServices({
     sessions,
     formOutcomes: createFormOutcomes({ store, secretBox, sessions }),
     passkeys,
+    emailCodes,
     authenticators: authenticators.map((create) =>
       create({
         store,
@@ -276,6 +278,7 @@ export async function buildServices({
         checkPassword,
         checkDirectories,
         passkeys,
+        emailCodes,
         totpEnrolment,
         connections,
         connectionKinds,
@@ -295,6 +298,7 @@ export async function buildServices({
       upstreamTokens,
       issuer,
     }),
+    ...createSamlServices({ store, secretBox, fetchDocument, issuer, now, logger }),
     elsewhere: createElsewhere({ store, kinds: connectionKinds, steps: connectionSteps, limits, issuer }),
     linkIdentity,
     directoryImports: createDirectoryImports({
@@ -310,19 +314,24 @@ export async function buildServices({
     secondStep,
     signIn,
     rememberedRequests: createRememberedRequests({ config, store, clients, sessions, signIn }),
+    uses,
     ...createClientAuthentication({
+      uses,
       clients,
       store,
       tokens,
       limits,
       failures: config.limits.clientAuthFailures,
       clientKeys,
+      ...arrivals,
       issuer,
       fapi2: config.fapi2,
       // RFC 7523 3, RFC 9126 2, RFC 8628 3.1
       audiencePaths: ['/token', '/par', '/device_authorization'],
     }),
+    ...arrivals,
     dpop: createDpop({
+      ...arrivals,
       issuer,
       lifetime: config.dpop.proofLifetime,
       nonceRequired: config.dpop.nonceRequired,
@@ -338,6 +347,7 @@ export async function buildServices({
       (error) => logger.warn({ err: error }, 'grants could not be counted'),
     ),
     clientKeys,
+    issuerKeys,
     clientDocuments: createClientDocuments({
       config,
       store,
@@ -349,6 +359,7 @@ export async function buildServices({
       readForeignDocument: createGuardedRead([]),
     }),
     checkSector: createSectorCheck(fetchDocument),
+    fetchDocument,
     checkUnapprovedSector: createUnapprovedSectorCheck(createGuardedFetch([])),
     requestObjects: createRequestObjects({
       issuer,

@@ -39,8 +39,10 @@ export function cameBackInVain(session: Pick<Session, 'now' | 'authTime' | 'upst
 }
 
 /** Whether a user has a role, or is in a group that gives power. */
-export const hasPower = ({ admin, groups }: Session['user'], guarded: readonly string[]): boolean =>
-  admin || groups.some((group) => guarded.includes(group));
+export const hasPower = (
+  { admin, groups }: Pick<Session['user'], 'admin' | 'groups'>,
+  guarded: readonly string[],
+): boolean => admin || groups.some((group) => guarded.includes(group));
 
 /**
  * Whether a session whose sign-in is not known to be recent may add the first factor of its user, who could never show a recent one otherwise: the

@@ -33,6 +33,8 @@ export interface BrowserSessionOptions {
   /** In seconds. */
   idleLifetime: number;
   lifetime: number;
+  /** Of a session whose user stays signed in; undefined if none may. */
+  rememberedLifetime: number | undefined;
   /** How many sessions a user may have; 0 for no limit. */
   perUser: number;
 }
@@ -48,8 +50,10 @@ export interface FormBinding {
 }
 
 /** A user whose factors were verified. */
-type Verified = Pick<NewSession, 'sub' | 'passwordHash' | 'amr' | 'authTime'> & {
+type Verified = Pick<NewSession, 'sub' | 'passwordHash' | 'amr' | 'authTime' | 'sparing'> & {
   upstream?: (UpstreamSession & { lifetime?: number | undefined }) | undefined;
+  /** Whether the user chose to stay signed in. */
+  remember?: boolean | undefined;
 };
 
 export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
@@ -121,17 +125,18 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       previous: Session | undefined,
       stored: Pick<NewSignIn, 'browser' | 'notice' | 'event' | 'resetsFailures'>,
     ): Promise<boolean> {
-      const { token, session: shown } = newSession(request, user);
+      const { token, maxAge, session: shown } = newSession(request, user, previous);
       // a sign-in here replaces one by a connection
       const session = { ...shown, upstream: shown.upstream ?? null };
       const signIn: NewSignIn = { ...stored, session, renews: undefined, perUser: options.perUser };
-      if (!previous) return setSessionCookie(reply, token, await store.signIns.insert(signIn, request.log));
+      if (!previous) return setSessionCookie(reply, token, await store.signIns.insert(signIn, request.log), maxAge);
       // the same user: the session keeps the tokens of its clients under a new cookie
       if (previous.user.sub === user.sub)
         return setSessionCookie(
           reply,
           token,
           await store.signIns.insert({ ...signIn, renews: previous.id }, request.log),
+          maxAge,
         );
       const made = await store.transaction(async (repositories) => {
         if (await repositories.sessions.end(previous.id)) {
@@ -144,12 +149,12 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
         }
         return repositories.signIns.insert(signIn, request.log);
       });
-      return setSessionCookie(reply, token, made);
+      return setSessionCookie(reply, token, made, maxAge);
     },
     /** Gives a session that a user has strengthened a new cookie; false as for signIn(). */
     async renew(request: FastifyRequest, reply: FastifyReply, user: Verified, present: Session): Promise<boolean> {
-      const { token, session } = newSession(request, user);
-      return setSessionCookie(reply, token, await store.sessions.renew(present.id, session));
+      const { token, maxAge, session } = newSession(request, user, present);
+      return setSessionCookie(reply, token, await store.sessions.renew(present.id, session), maxAge);
     },
     /** The digest of the form that was sent, by its token, for this browser; undefined without one. @param decided what the form decided */
     formHash,
@@ -169,14 +174,15 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
         if (looks > 0) await setTimeout(look.every);
         made = await store.sessions.repeat(form, hash);
       }
-      return setSessionCookie(reply, token, made);
+      return setSessionCookie(reply, token, made !== undefined, made?.remaining);
     },
     /** The live session to which the same form has just given another cookie; it gets one more. */
     async findRepeated(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
       const form = formHash(request);
       if (!form) return undefined;
       const { token, hash } = newOpaqueToken('session');
-      if (!setSessionCookie(reply, token, await store.sessions.repeat(form, hash))) return undefined;
+      const made = await store.sessions.repeat(form, hash);
+      if (!setSessionCookie(reply, token, made !== undefined, made?.remaining)) return undefined;
       return store.sessions.find(hash, options.idleLifetime);
     },
     /** Expires both cookies of the browser, and changes the state that relying parties' pages poll. */
@@ -209,11 +215,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
      * @throws OAuthError if another site sent it: then nothing of this browser changes, its cookies included
      */
     isOwnForm(request: FastifyRequest, token: string | undefined, binding: FormBinding): boolean {
-      const site = request.headers['sec-fetch-site'];
-      if (site !== undefined && site !== 'same-origin') throw foreignForm();
-      // under no-referrer a browser hides the origin, but says that it is the same (Fetch, "append a request Origin header")
-      const sent = request.headers.origin === 'null' && site === 'same-origin' ? undefined : request.headers.origin;
-      if (sent !== undefined && sent !== origin) throw foreignForm();
+      onlyOwnSite(request, origin);
       return isToken(request, token?.split('.')[0], binding);
     },
     /**
@@ -233,29 +235,40 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       : digest('used form', JSON.stringify([id, csrf, decided]));
   }
 
+  /** `maxAge` is that of the cookie, in seconds; undefined for a cookie that ends with the browser. @param present the session of the browser */
   function newSession(
     request: FastifyRequest,
-    { upstream, ...user }: Verified,
-  ): { token: string; session: NewSession } {
+    { upstream, remember = false, ...user }: Verified,
+    present: Session | undefined,
+  ): { token: string; maxAge: number | undefined; session: NewSession } {
     const { token, hash } = newOpaqueToken('session');
-    const { lifetime = options.lifetime, ...at } = upstream ?? {};
+    // a user who signs in again in the same session stays signed in without choosing it again
+    const until = present?.user.sub === user.sub ? present.rememberedUntil : undefined;
+    const { rememberedLifetime } = options;
+    const remembered = rememberedLifetime !== undefined && (remember || until !== undefined);
+    const { lifetime: shorter = Infinity, ...at } = upstream ?? {};
+    const lifetime = Math.min(remembered ? rememberedLifetime : options.lifetime, shorter);
     const session = {
       ...user,
       upstream: upstream && (at as UpstreamSession),
       tokenHash: hash,
       formHash: formHash(request),
       sid: randomSecret(),
-      idleLifetime: options.idleLifetime,
-      lifetime: Math.min(options.lifetime, lifetime),
+      idleLifetime: remembered ? lifetime : options.idleLifetime,
+      lifetime,
+      remembered,
       userAgent: request.headers['user-agent']?.slice(0, maxUserAgent),
       address: clientAddress(request),
     };
-    return { token, session };
+    // factors that were shown earlier do not extend the session
+    const end = user.authTime && present && until ? (until.getTime() - present.now.getTime()) / 1000 : Infinity;
+    return { token, maxAge: remembered ? Math.min(lifetime, end) : undefined, session };
   }
 
   /** Sets the cookie of a session that was stored. */
-  function setSessionCookie(reply: FastifyReply, token: string, made: boolean): boolean {
-    if (made) reply.setCookie(sessionCookie, tag + token, cookie);
+  function setSessionCookie(reply: FastifyReply, token: string, made: boolean, maxAge: number | undefined): boolean {
+    const kept = maxAge === undefined ? cookie : { ...cookie, maxAge: Math.ceil(maxAge) };
+    if (made) reply.setCookie(sessionCookie, tag + token, kept);
     return made;
   }
 
@@ -337,6 +350,15 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
 
 function foreignForm(): OAuthError {
   return new OAuthError('access_denied', 'the form was sent from another site', 403);
+}
+
+/** @throws OAuthError if another site sent the form */
+export function onlyOwnSite(request: FastifyRequest, origin: string): void {
+  const site = request.headers['sec-fetch-site'];
+  if (site !== undefined && site !== 'same-origin') throw foreignForm();
+  // under no-referrer a browser hides the origin, but says that it is the same (Fetch, "append a request Origin header")
+  const sent = request.headers.origin === 'null' && site === 'same-origin' ? undefined : request.headers.origin;
+  if (sent !== undefined && sent !== origin) throw foreignForm();
 }
 
 /**

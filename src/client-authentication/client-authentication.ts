@@ -3,8 +3,10 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../crypto/secrets.ts';
+import type { NotedUses } from '../repositories/uses/noted-uses.ts';
 import { createInstanceLimit, type Limits } from '../domain/rate-limits/rate-limits.ts';
 import { maxClientId } from '../oauth/client-document.ts';
+import { clientKindRules } from '../rules/clients/kinds.ts';
 import { consoleClientId } from '../rules/clients/console-client.ts';
 import {
   clientDisabled,
@@ -22,11 +24,13 @@ import { clientAddress, networkOf } from '../server/network.ts';
 import { readParameters, singleValued } from '../server/parameters.ts';
 import { text } from '../oauth/text.ts';
 import { clientSecretBasic, readBasic, verifySecret } from './client-secret.ts';
-import type { ClientAuthenticationMethod, Credentials, MethodDependencies } from './method.ts';
+import { createSeenCertificates } from './seen-certificates.ts';
+import type { ClientAuthenticationMethod, CredentialSource, MethodDependencies } from './method.ts';
 import { authenticationMethods } from './methods.ts';
 
 export interface ClientAuthenticationOptions extends Omit<MethodDependencies, 'audiences'> {
-  store: Pick<Store, 'clients' | 'auditEvents'>;
+  store: Pick<Store, 'clients' | 'auditEvents' | 'transaction'>;
+  uses: NotedUses;
   limits: Limits;
   /** Failures a minute of one client in one network. */
   failures: number;
@@ -62,28 +66,27 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
   authenticateRegistrant: AuthenticateRegistrant;
 } {
   const { limits, issuer } = options;
+  const noteCertificate = createSeenCertificates(options.store);
   const countLocally = createInstanceLimit(options.failures);
-  const audiences = [issuer, ...options.audiencePaths.map((path) => issuer + path)];
+  const bases = [issuer, ...(options.certificates ? [options.certificates.baseUrl] : [])];
+  const audiences = [issuer, ...bases.flatMap((base) => options.audiencePaths.map((path) => base + path))];
   const methods = authenticationMethods.map((method) => method({ ...options, audiences }));
   const publicMethods = methods.filter(({ name }) => methodOf(name).proves === 'nothing');
+  const certificateMethods = methods.filter(({ carrier }) => carrier.connection);
 
   return {
     authenticateClient(request, rules) {
       readParameters(parameters, request.body);
-      const source = { headers: request.headers, parameters: singleValued(request.body) };
-      const used = methods.filter(({ carrier: { header, parameters: names } }) => {
-        const inHeader = header !== undefined && source.headers[header] !== undefined;
-        return inHeader || names?.some((name) => source.parameters[name] !== undefined);
-      });
-      if (used.some(({ carrier }) => carrier !== used[0]!.carrier))
-        throw invalidRequest('use only one client authentication method');
+      const certificate = options.certificates?.of(request);
+      const source = { headers: request.headers, parameters: singleValued(request.body), certificate };
+      const used = methods.filter(({ carrier }) => carries(source, carrier));
+      if (used.length > 1 && used.some(({ carrier }) => carrier !== used[0]!.carrier)) throw oneMethodOnly();
       const method = used.find(({ isMeant }) => isMeant?.(source) ?? true) ?? publicMethods[0]!;
-      return authenticate(request, method, method.read(source), rules);
+      return authenticate(request, method, source, rules);
     },
     /** For addresses without a form: only the header is read. */
     authenticateBasic(request, rules) {
-      const credentials = clientSecretBasic.read({ headers: request.headers, parameters: {} });
-      return authenticate(request, clientSecretBasic, credentials, rules);
+      return authenticate(request, clientSecretBasic, { headers: request.headers, parameters: {} }, rules);
     },
     /** For a repeated registration: the secret is enough, whatever the client's status and registered method. */
     authenticateRegistrant(request) {
@@ -97,17 +100,28 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
 
   function authenticate(
     request: FastifyRequest,
-    method: ClientAuthenticationMethod,
-    credentials: Credentials,
+    sent: ClientAuthenticationMethod,
+    source: CredentialSource,
     { allowPublic = false, disabledStatus = 400 }: Rules = {},
   ): Promise<Client> {
-    return limited(request, credentials.clientId, credentials.isCostly, async () => {
+    const credentials = sent.read(source);
+    const { clientId } = credentials;
+    // only a client that is registered for that authenticates by the certificate of its connection
+    const ofConnection = source.certificate
+      ? ({ metadata }: Client) => certificateMethods.find(({ accepts }) => accepts(metadata.token_endpoint_auth_method))
+      : undefined;
+    return limited(request, clientId, credentials.isCostly || ofConnection !== undefined, async () => {
       const client = await options.clients.find(
-        credentials.clientId,
-        (cached) => cached.status === 'enabled' && credentials.suits(cached),
+        clientId,
+        (cached) => cached.status === 'enabled' && (credentials.suits(cached) || ofConnection?.(cached) !== undefined),
       );
-      if (!client) throw invalidClient('unknown client');
-      await credentials.verify(client);
+      if (!client || !clientKindRules[client.kind].authenticates) throw invalidClient('unknown client');
+      const byCertificate = ofConnection?.(client);
+      const method = byCertificate ?? sent;
+      const parameters = { client_id: clientId };
+      await (byCertificate?.read({ ...source, parameters }) ?? credentials).verify(client);
+      // RFC 6749 2.3; only a client with the right certificate learns that it counts
+      if (byCertificate && !publicMethods.includes(sent)) throw oneMethodOnly();
       const registered = client.metadata.token_endpoint_auth_method;
       // only a client with the right credentials learns what is wrong (security R37, R39)
       if (!method.accepts(registered)) throw wrongMethod(registered);
@@ -118,6 +132,11 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       const { fapi2 } = options;
       if (fapi2 !== undefined && client.clientId !== consoleClientId && !follows(client.metadata, fapi2))
         throw unauthorizedClient(profileMissing, disabledStatus);
+      options.uses.note('clients', client.clientId);
+      if (byCertificate && source.certificate)
+        await noteCertificate(clientId, source.certificate.certificate, (event, { auditEvents }) =>
+          auditEvents.insert({ ...event, address: clientAddress(request) }, request.log),
+        );
       return client;
     });
   }
@@ -164,6 +183,15 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
     }
   }
 }
+
+/** Whether a request carries credentials there. */
+function carries({ headers, parameters }: CredentialSource, carrier: ClientAuthenticationMethod['carrier']): boolean {
+  const { header, parameters: names } = carrier;
+  if (header !== undefined && headers[header] !== undefined) return true;
+  return names?.some((name) => parameters[name] !== undefined) ?? false;
+}
+
+const oneMethodOnly = () => invalidRequest('use only one client authentication method');
 
 /** Failures are counted for each client and network, so that they do not keep the client out in other networks. */
 function limitKeys(request: FastifyRequest, clientId: string): { network: string; key: string } {

@@ -1,6 +1,7 @@
 // Lists the client authentication methods.
 import { invalidClient } from '../oauth/errors.ts';
 import { clientSecretJwt, privateKeyJwt } from './client-assertion.ts';
+import { selfSignedTlsClientAuth, tlsClientAuth } from './client-certificate.ts';
 import { clientSecretBasic, clientSecretPost } from './client-secret.ts';
 import type { ClientAuthenticationMethod, MethodDependencies } from './method.ts';
 
@@ -29,5 +30,7 @@ export const authenticationMethods: ((dependencies: MethodDependencies) => Clien
   () => clientSecretPost,
   clientSecretJwt,
   privateKeyJwt,
+  tlsClientAuth,
+  selfSignedTlsClientAuth,
   () => none,
 ];

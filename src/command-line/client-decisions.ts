@@ -1,9 +1,12 @@
 // Defines the commands that approve and refuse pending registrations and changes, each at the version that the command reads.
+import { approveClient } from '../admin/operations/client-decisions.ts';
 import { findClient } from '../admin/operations/clients.ts';
+import { refuseKept } from '../admin/operations/config/kept.ts';
 import { facts, table } from '../admin/operations/text-table.ts';
 import { clientView } from '../domain/administration/administrator-views.ts';
 import type { Config } from '../config.ts';
 import type { Client } from '../repositories/clients/clients.ts';
+import { contextOf } from './operation-command.ts';
 import { by, type Command, type Output, parse, type Terminal, UsageError, withDatabase } from './command.ts';
 
 export const clientDecisionCommands: Record<string, Command> = {
@@ -32,9 +35,13 @@ function decide(
   clientIds: readonly string[],
   reason: string | undefined,
 ): Promise<Output> {
-  return withDatabase(config, terminal, async ({ store, administration }) => {
+  return withDatabase(config, terminal, async (context) => {
+    const { store, administration } = context;
     const seen: Client[] = [];
     for (const clientId of clientIds) seen.push(await findClient(store, clientId));
+    if (reason === undefined)
+      for (const { clientId } of seen)
+        await refuseKept(approveClient, contextOf(context, terminal), { params: { id: clientId }, input: {} });
     const [only] = seen;
     if (only && seen.length === 1) {
       const { clientId, version } = only;

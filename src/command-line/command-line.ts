@@ -9,9 +9,7 @@ import { registrableFields } from '../oauth/client-metadata.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import { type Command, OutputClosed, outputClosedCode, type Terminal, UsageError } from './command.ts';
 import { nearestOf } from '../rules/files/near-names.ts';
-import { commands } from './index.ts';
-
-type Commands = Record<string, Command>;
+import { type Commands, commands, madeOf } from './index.ts';
 
 /**
  * Runs the command that the words name, with the input and output of `terminal`; returns the exit code.
@@ -26,7 +24,7 @@ export async function runCommandLine(
   const rest = words.filter((word) => word !== '--json');
   const all = commands();
   try {
-    const help = helpFor(rest, all);
+    const help = await helpFor(rest, all);
     if (help !== undefined) {
       terminal.stdout.write(help);
       return 0;
@@ -34,7 +32,7 @@ export async function runCommandLine(
     const [name, args] = find(rest, all);
     const config = loadConfig(environment);
     for (const notice of config.notices) terminal.stderr.write(`${harmless(notice)}\n`);
-    const result = await all[name]!.run(config, args, terminal);
+    const result = await (await all[name]!()).run(config, args, terminal);
     if (json || result.text !== '')
       terminal.stdout.write(json ? `${harmlessJson(result.json)}\n` : `${result.text.trimEnd()}\n`);
     return result.code ?? 0;
@@ -54,7 +52,7 @@ const harmlessJson = (value: unknown): string | undefined =>
   );
 
 /** The requested help: of all commands, of a group of commands, or of one command; undefined if the words call a command. */
-function helpFor(words: readonly string[], all: Commands): string | undefined {
+async function helpFor(words: readonly string[], all: Commands): Promise<string | undefined> {
   if (words[0] === '--version') return `gatehouse ${installedVersion()}\n`;
   const asked = words.includes('--help') || words[0] === 'help';
   const named = words.filter((word) => word !== '--help' && word !== 'help');
@@ -64,11 +62,11 @@ function helpFor(words: readonly string[], all: Commands): string | undefined {
   if (members.length > 0 && verb === undefined) return helpOf(Object.fromEntries(members), `${group} COMMAND`);
   if (!asked) return undefined;
   const [name] = find(named, all);
-  return helpOfOne(name, all[name]!);
+  return helpOfOne(name, await all[name]!());
 }
 
-function helpOf(some: Commands, what: string): string {
-  const lines = Object.entries(some).map(
+async function helpOf(some: Commands, what: string): Promise<string> {
+  const lines = (await madeOf(some)).map(
     ([name, command]) => `  ${`${name} ${command.usage}`.trim()}\n      ${command.summary}`,
   );
   return `Usage: gatehouse ${what} [OPTIONS] [--json]\n\n${lines.join('\n')}\n\nHelp for one command: gatehouse ${what} --help\n`;

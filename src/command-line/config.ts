@@ -2,10 +2,10 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { applyConfig, type Applied, type MadeSecret } from '../admin/operations/config/apply.ts';
-import { apiVersion, type FileText, readConfigFile } from '../admin/operations/config/config-file.ts';
+import type { FileText } from '../admin/operations/config/config-file.ts';
 import { exportConfig } from '../admin/operations/config/export.ts';
 import { planText } from '../admin/operations/config/plan-text.ts';
-import { type Plan, type PlanOptions, readPlan, stepsOf, withEffects } from '../admin/operations/config/plan.ts';
+import { makePlan, type Plan, type PlanOptions, readPlan } from '../admin/operations/config/plan.ts';
 import { configSchema } from '../admin/operations/config/schema.ts';
 import { secretReader } from '../admin/operations/config/secret-sources.ts';
 import type { OperationContext } from '../admin/operations/operation.ts';
@@ -49,7 +49,7 @@ function planIn(path: string): Plan | undefined {
   try {
     return readPlan(JSON.parse(textOf(path)));
   } catch (error) {
-    throw error instanceof SyntaxError ? new UsageError(`The file ${path} is no plan: it is not JSON.`) : error;
+    throw error instanceof SyntaxError ? new UsageError(`The file ${path} is not a plan: it is not JSON.`) : error;
   }
 }
 
@@ -61,12 +61,8 @@ const withContext = <T>(
 
 /** Plans a file, with the variables of this shell. */
 async function planOf(context: OperationContext, shell: Config, path: string, options: PlanOptions): Promise<Plan> {
-  const files = configTexts(path);
-  const file = await readConfigFile(context, files);
-  const found = await stepsOf(context, file, secretReader(path, shell), options);
-  const folder = statSync(path).isDirectory() ? resolve(path) : dirname(resolve(path));
-  const changes = await withEffects(context, found);
-  return { apiVersion, name: file.name, ...options, changes, notes: found.notes, files, folder };
+  const plan = await makePlan(context, configTexts(path), secretReader(path, shell), options);
+  return { ...plan, folder: statSync(path).isDirectory() ? resolve(path) : dirname(resolve(path)) };
 }
 
 /** Writes the secrets that were made to new files that only their owner can read. @returns those that are to be shown, since no other copy is left */
@@ -119,7 +115,7 @@ export const configCommands: Record<string, Command> = {
   'config export': {
     usage: '[FILE] [--name NAME] [--all]',
     summary:
-      'Writes what administrators made as a configuration file, with variables in place of secrets. The file is new, and only its owner can read it; by default it is printed.',
+      'Writes the objects that administrators created to a new configuration file, with variables in place of secrets. Only its owner can read the file. Without a file, the command prints it.',
     options: [
       ['--name NAME', 'The name of the set of files; gatehouse by default.'],
       ['--all', 'Also writes clients that registered themselves, and their resources.'],
@@ -156,7 +152,7 @@ export const configCommands: Record<string, Command> = {
   'config plan': {
     usage: 'FILE [--out PLAN] [--prune] [--enable]',
     summary:
-      'Shows what applying a file or a folder of files would change, and what that ends. It ends with 0 if there is nothing to do, with 2 if there is, and with 1 after an error.',
+      'Shows the changes that a file or a folder of files would make, and their effects. The exit code is 0 without changes, 2 with changes, and 1 after an error.',
     options: [
       [
         '--out PLAN',
@@ -187,7 +183,7 @@ export const configCommands: Record<string, Command> = {
   'config drift': {
     usage: 'FILE',
     summary:
-      'Shows what differs from a file, also what was disabled and what the file no longer has. It ends with 0 if nothing differs, with 2 if something does, and with 1 after an error.',
+      'Shows every difference from a file, including disabled objects and objects that the file no longer contains. The exit code is 0 without differences, 2 with differences, and 1 after an error.',
     async run(shell, args, terminal) {
       const { positionals } = parse(args, {}, ['FILE']);
       const everything = { prune: true, enable: true };
@@ -199,13 +195,13 @@ export const configCommands: Record<string, Command> = {
   'config apply': {
     usage: 'FILE|PLAN [--prune] [--enable] [--secrets-out DIR]',
     summary:
-      'Makes what exists equal to a file, a folder of files, or a plan that config plan wrote, in one transaction or not at all. Secrets that the service makes are shown once.',
+      'Applies a file, a folder of files, or a plan that config plan wrote, in one transaction or not at all. Secrets that the service creates are shown once.',
     options: [
       pruneHelp,
       enableHelp,
       [
         '--secrets-out DIR',
-        'Writes secrets that the service makes to new files in this folder, which only their owner can read.',
+        'Writes secrets that the service creates to new files in this folder, which only their owner can read.',
       ],
     ],
     async run(shell, args, terminal) {

@@ -6,13 +6,14 @@ import {
   type OperationCall,
   type OperationCommand,
   type OperationContext,
-  run,
   type TextAnswer,
 } from '../admin/operations/operation.ts';
+import { run } from '../admin/operations/run.ts';
 import type { Config } from '../config.ts';
 import { createPasswordHashing } from '../crypto/password-hashing.ts';
 import { createAppearance } from '../domain/appearance/appearance.ts';
 import { createPasswordPolicy } from '../domain/passwords/password-policy.ts';
+import { createSamlKeys } from '../domain/keys/saml-keys.ts';
 import { createConnectionKinds } from '../domain/connections/kinds.ts';
 import { createLimits } from '../domain/rate-limits/rate-limits.ts';
 import { createSectorCheck } from '../domain/client-documents/sector-check.ts';
@@ -40,12 +41,12 @@ import { emptiable, emptyValues, unsetHelp } from './unset.ts';
 /** The number of items of a list, if neither the command nor the administrator sets it. */
 const defaultLimit = 1000;
 
-export function renderCommand(operation: Operation, command: OperationCommand): Command {
+export async function renderCommand(operation: Operation, command: OperationCommand): Promise<Command> {
   const fields = fieldsOf(operation, command);
   const options = fields.filter(({ option }) => option !== undefined);
   const inPath = [...operation.path.matchAll(/:(\w+)/g)].map((match) => match[1]!);
   const isFile = operation.media !== undefined;
-  const canEmpty = emptiable(operation, fields);
+  const canEmpty = await emptiable(operation, fields);
   const unset = canEmpty.length > 0 ? [unsetHelp(canEmpty)] : [];
   const mustHave = (field: Field) => field.required && !canEmpty.includes(field);
   const names = [
@@ -124,11 +125,14 @@ export function contextOf(context: Context, { stderr }: Pick<Terminal, 'stderr'>
     passwords: createPasswordHashing(),
     passwordPolicy: createPasswordPolicy(config.passwordBreachCheck, fetchDocument, log),
     checkSector: createSectorCheck(fetchDocument),
+    fetchDocument,
+    samlKeys: createSamlKeys({ store, secretBox, issuer: config.issuer }),
     connectionKinds: createConnectionKinds({
       store,
       secretBox,
       fetchDocument,
       allowed: config.outboundAllow,
+      issuer: config.issuer,
       now: () => new Date(),
       exchange: createGuardedExchange(config.outboundAllow),
       directories,

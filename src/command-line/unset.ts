@@ -1,14 +1,18 @@
 // Lets a command that changes something empty its members: --unset NAME, for each of them that may be without a value.
 import type { z } from 'zod';
-import { answers } from '../admin/operations/answers.ts';
 import type { Operation } from '../admin/operations/operation.ts';
 import { nearestOf } from '../rules/files/near-names.ts';
 import { UsageError } from './command.ts';
 import { type Field, unsetNameOf } from './options.ts';
 
 /** The fields that a command can empty. */
-export function emptiable({ method, answer, internalInput }: Operation, fields: readonly Field[]): Field[] {
+export async function emptiable(
+  { method, answer, internalInput }: Operation,
+  fields: readonly Field[],
+): Promise<Field[]> {
   if (method !== 'PATCH') return [];
+  // loaded for the commands that change something: no other one needs the schemas
+  const { answers } = await import('../admin/operations/answers.ts');
   const shown = answer === undefined ? {} : (answers[answer] as z.ZodObject).shape;
   return fields.filter(
     ({ name, kind, empty }) =>

@@ -25,8 +25,11 @@ export const appearanceSettings = {
   favicon: 'FAVICON_FILE',
 } as const satisfies Record<keyof Appearance, string>;
 
+/** The most characters of a short name. */
+export const maxShortName = 60;
+
 /** One line of visible characters: control, zero-width and direction characters could pass for other words. */
-export const isProductName = (name: string): boolean =>
+export const isShortName = (name: string): boolean =>
   /^[^\p{C}\p{Zl}\p{Zp}]{1,60}$/u.test(name) && /[\p{L}\p{N}]/u.test(name) && name === name.trim();
 
 /** An https address without user information, or a mail address as mailto:. */
@@ -42,7 +45,7 @@ export const isReadable = (accent: string): boolean => contrastOf(accent) >= min
 
 export const productNameType = z
   .string()
-  .refine(isProductName, 'must be a name of 1 to 60 characters, without control or direction characters');
+  .refine(isShortName, 'must be a name of 1 to 60 characters, without control or direction characters');
 
 export const supportUrlType = z.string().refine(isSupportUrl, 'must be an https URL, or mailto: with an email address');
 

@@ -21,8 +21,10 @@ export const secondsOrNever = (fallback: number, max: number, min: number) =>
     `must be 0, or a whole number of seconds from ${min} to ${max}`,
   );
 
+const alternatives = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+
 export const choice = <const Word extends string>(...words: [Word, ...Word[]]) =>
-  z.enum(words, { error: `must be ${new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(words)}` });
+  z.enum(words, { error: `must be ${alternatives.format(words)}` });
 
 export const flag = (fallback: boolean) =>
   choice('true', 'false')

@@ -1,8 +1,11 @@
 // Prepares the settings of the environment for people to read: without secrets, and without the credentials of addresses.
 
-const secrets = ['SECRET_KEY', 'ADMIN_PASSWORD'];
+const secrets = ['SECRET_KEY', 'ADMIN_PASSWORD', 'AUDIT_STREAM_TOKEN', 'OTEL_EXPORTER_OTLP_HEADERS'];
 /** Addresses that may hold credentials, also in their query. */
-const addresses = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'SMTP_URL', 'PASSWORD_BREACH_CHECK'];
+const addresses = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'SMTP_URL', 'PASSWORD_BREACH_CHECK', 'AUDIT_STREAM'];
+
+/** The settings that hold a secret: each may be in a file, which NAME_FILE names. */
+export const secretSettings = [...secrets, ...addresses];
 
 /** The value of a setting that is there and stays secret. */
 export const hidden = '';
@@ -24,5 +27,5 @@ function withoutCredentials(name: string, value: string): string {
   if (/^[a-z]{1,10}$/.test(value)) return value;
   if (!URL.canParse(value)) return hidden;
   const { protocol, host, pathname } = new URL(value);
-  return `${protocol}//${host}${name === 'PASSWORD_BREACH_CHECK' ? '' : pathname}`;
+  return `${protocol}//${host}${name === 'PASSWORD_BREACH_CHECK' || name === 'AUDIT_STREAM' ? '' : pathname}`;
 }

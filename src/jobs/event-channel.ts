@@ -62,5 +62,5 @@ const subscriberOf = ({ name, data }: OutboxRow) =>
 function eventOf({ data }: OutboxRow): RecordedEvent {
   // record_event() wrote the members of its event into the row, and JSON has no type
   const event = data as unknown as EventRow<AuditEventType> & { languages?: string };
-  return { ...toEvent(event), at: new Date(event.at), languages: event.languages };
+  return { ...toEvent(event), id: String(event.id), at: new Date(event.at), languages: event.languages };
 }

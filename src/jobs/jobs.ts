@@ -1,14 +1,19 @@
 // Starts the jobs of an instance: the channels of what goes out, and the refresh of its keys and caches.
 import type { ConnectionRouting } from '../authenticators/connection/routing.ts';
 import type { Logger } from 'pino';
+import type { SecretBox } from '../crypto/secret-box.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import type { ClientDocuments } from '../domain/client-documents/client-documents.ts';
 import type { DirectoryImports } from '../domain/connections/ldap/import.ts';
+import type { SamlMetadataWatch } from '../domain/connections/saml/metadata-watch.ts';
 import type { HourlyGrants } from '../domain/audit/hourly-grants.ts';
+import type { NotedUses } from '../repositories/uses/noted-uses.ts';
 import type { AppearanceService } from '../domain/appearance/appearance.ts';
 import type { PublicResourcesService } from '../domain/resources/public-resources.ts';
 import type { MailTransport } from '../outbound/mail-transport.ts';
+import { createAuditSink } from '../outbound/audit-sink.ts';
+import { createGuardedExchange, createGuardedSend } from '../outbound/guarded-fetch.ts';
 import type { PageRenderer } from '../pages/renderer.ts';
 import type { ClientCache } from '../repositories/clients/client-cache.ts';
 import type { Limits } from '../domain/rate-limits/rate-limits.ts';
@@ -16,13 +21,18 @@ import type { Store } from '../repositories/store.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import type { TokenService } from '../tokens/token-service.ts';
 import { accessChannel } from './access-channel.ts';
+import { startAuditStream } from './audit-stream.ts';
 import { startDirectoryImports } from './directory-import.ts';
 import { startDocumentRefetch } from './document-refetch.ts';
 import { eventChannel } from './event-channel.ts';
 import { createMailComposition } from './mail-composition.ts';
 import { type LogoutChannelOptions, logoutChannel } from './logout-channel.ts';
 import { mailChannel } from './mail-channel.ts';
+import { startSamlMetadata } from './saml-metadata.ts';
 import { type Channel, startChannel } from './channel.ts';
+import { provisioningChannel } from './provisioning-channel.ts';
+import { targetChannel } from './target-channel.ts';
+import { webhookChannel } from './webhook-channel.ts';
 
 interface JobDependencies {
   config: Config;
@@ -32,10 +42,13 @@ interface JobDependencies {
   clients: ClientCache;
   tokens: TokenService;
   keyRing: KeyRing;
+  secretBox: SecretBox;
   limits: Limits;
   hourlyGrants: HourlyGrants;
+  uses: NotedUses;
   clientDocuments: ClientDocuments;
   directoryImports: DirectoryImports;
+  samlMetadata: SamlMetadataWatch;
   renderer: PageRenderer;
   appearance: AppearanceService;
   connectionRouting: ConnectionRouting;
@@ -50,7 +63,11 @@ const keyInterval = 30_000; // milliseconds
 export function startJobs(dependencies: JobDependencies): { stop(): Promise<void> } {
   const { config, database, logger, store, clients, tokens, keyRing, appearance, publicResources, post } = dependencies;
   const { lifetimes } = config;
+  const { secretBox } = dependencies;
   let stopping = false;
+  const stopped = new AbortController();
+  const send = createGuardedSend(config.outboundAllow);
+  const exchange = createGuardedExchange(config.outboundAllow);
   const transport = dependencies.mailTransport;
   if (transport.kind === 'smtp') logger.info({ server: transport.place }, 'mail is sent through the mail server');
   else logger.info({ folder: transport.place }, 'SMTP_URL is not set: mail is not sent, but written to a folder');
@@ -62,9 +79,21 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
     start(eventChannel(store)),
     start(mailChannel({ store, composition, transport, logger })),
     start(logoutChannel({ store, tokens, post, retention, logger })),
+    start(webhookChannel({ store, secretBox, send, logger, stopped: stopped.signal })),
+    start(provisioningChannel(store)),
+    start(targetChannel({ store, secretBox, exchange, logger, stopped: stopped.signal })),
   ];
 
   const documents = config.clientDocuments === 'off' ? [] : [startDocumentRefetch(dependencies)];
+
+  const samlMetadata = startSamlMetadata(dependencies);
+
+  const streams: { stop(): Promise<void> }[] = [];
+  if (config.auditStream.url !== undefined) {
+    const { url, token, ca } = config.auditStream;
+    const sink = createAuditSink({ url, token, ca, allowed: config.outboundAllow }, send);
+    streams.push(startAuditStream({ store, sink, logger }));
+  }
 
   const directories = config.connectionsAllow.length === 0 ? undefined : startDirectoryImports(dependencies);
 
@@ -98,7 +127,8 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
     if (kind === undefined || kind === 'keys') void refreshKeys();
     if (kind === undefined || kind === 'appearance') void refreshAppearance();
     // the resource of a disabled client is not shown
-    if (kind === undefined || kind === 'resources' || kind === 'client') void refreshPublicResources();
+    if (kind === undefined || ['resources', 'client', 'exchange_policies', 'trusted_issuers'].includes(kind))
+      void refreshPublicResources();
     if (kind === undefined || kind === 'import') directories?.wake();
     for (const channel of channels) if (kind === undefined || kind === channel.name) channel.wake();
   });
@@ -106,11 +136,18 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
   return {
     async stop() {
       stopping = true;
+      stopped.abort();
       clearInterval(timer);
       await Promise.all(
-        [...channels, ...documents, ...(directories ? [directories] : []), dependencies.hourlyGrants].map((each) =>
-          each.stop(),
-        ),
+        [
+          ...channels,
+          ...documents,
+          samlMetadata,
+          ...streams,
+          ...(directories ? [directories] : []),
+          dependencies.hourlyGrants,
+          dependencies.uses,
+        ].map((each) => each.stop()),
       );
     },
   };

@@ -16,11 +16,11 @@ export interface MailChannelOptions {
 
 export function mailChannel({ store, composition, transport, logger }: MailChannelOptions): Channel<OutboxRow> {
   async function deliver(row: OutboxRow): Promise<Omit<Failure<OutboxRow>, 'row'> | undefined> {
-    const fanOut = composition.fanOutOf(row);
-    if (fanOut) {
+    const successors = await composition.fanOut(row);
+    if (successors) {
       await store.transaction(async (repositories) => {
         // the deletion comes first, so that an identical row waits for this transaction and is not lost
-        if (await repositories.outbox.delete(row.id)) await fanOut(repositories, row);
+        if (await repositories.outbox.delete(row.id)) await successors(repositories);
       });
       return undefined;
     }

@@ -1,6 +1,9 @@
 // Composes mails from the rows of the outbox: finds the recipients and the language, and makes the link.
 import type { ConnectionRouting } from '../authenticators/connection/routing.ts';
+import { hasPower } from '../browser/recent-sign-in.ts';
 import type { Config } from '../config.ts';
+import type { SecretBox } from '../crypto/secret-box.ts';
+import { guardedGroups } from '../domain/administration/guarded-groups.ts';
 import { nameInMail, usernameInMail } from '../pages/markup.ts';
 import type { PageRenderer } from '../pages/renderer.ts';
 import type { MailContent, MailName } from '../pages/views/index.ts';
@@ -13,11 +16,14 @@ import type { Limits } from '../domain/rate-limits/rate-limits.ts';
 import type { LinkPurpose, NewLink } from '../repositories/mailed-links/mailed-links.ts';
 import type { OutboxRow } from '../repositories/outbox/outbox.ts';
 import type { User } from '../repositories/users/users.ts';
+import { codeLifetime } from '../repositories/sign-in-codes/sign-in-codes.ts';
 import { newOpaqueToken } from '../tokens/opaque-token.ts';
+import { newVerificationCode, signInCodeHashes } from '../tokens/verification-code.ts';
 
 export interface MailCompositionOptions {
   config: Config;
   store: Store;
+  secretBox: SecretBox;
   renderer: Pick<PageRenderer, 'mail' | 'chooseLocale'>;
   limits: Limits;
   appearance: Pick<AppearanceService, 'current'>;
@@ -30,8 +36,13 @@ export interface Composed {
   purpose: LinkPurpose | undefined;
 }
 
-/** Replaces a row by one for each recipient. */
-type FanOut = (repositories: Repositories, row: OutboxRow) => Promise<void>;
+/**
+ * Finds what replaces a row: one for each recipient. What it reads of the store, it reads before the transaction: with as many mails at a time
+ * as there are connections, each would wait for one that the others hold.
+ * @returns what the transaction stores
+ */
+type FanOut = (row: OutboxRow) => Promise<(repositories: Repositories) => Promise<void>>;
+const nothing = async (): Promise<void> => undefined;
 
 /** Seconds after which the service gives up a mail that it could not send. */
 export const mailDeadline = 86_400;
@@ -44,6 +55,7 @@ const requestableByAnyone: readonly MailName[] = [
   'sign-up-known',
   'address-held',
   'sign-in-elsewhere',
+  'sign-in-code',
 ];
 const maxNames = 10;
 
@@ -73,12 +85,14 @@ const buttonPaths: Partial<Record<MailName, string>> = {
   'sign-up-known': '/login',
   'sign-in-elsewhere': '/login',
   'registration-waiting': '/admin',
+  'webhook-disabled': '/admin/webhooks',
 };
 
 export type MailComposition = ReturnType<typeof createMailComposition>;
 
 export function createMailComposition(options: MailCompositionOptions) {
-  const { config, store, renderer, limits, appearance, connectionRouting } = options;
+  const { config, store, secretBox, renderer, limits, appearance, connectionRouting } = options;
+  const guarded = guardedGroups(config);
   const { issuer, lifetimes } = config;
   const lifetimeOf: Record<LinkPurpose, number> = {
     verify_address: lifetimes.emailVerification,
@@ -90,56 +104,77 @@ export function createMailComposition(options: MailCompositionOptions) {
     invitation: lifetimes.invitation,
   };
 
+  // of a pair from before one text named one user, the mail goes to the user whose address it is (security R153)
+  const userNamed = async (login: unknown): Promise<User | undefined> =>
+    typeof login === 'string'
+      ? ((await store.users.findByEmail(login)) ?? (await store.users.findByLogin(login)))
+      : undefined;
+
   const fanOuts: Record<string, FanOut> = {
     // the user is looked up here and not during the request, whose duration must not reveal whether the user exists
-    async 'forgotten-password'({ users, mails }, { data, locale }) {
-      const login = data['login'];
-      // of a pair from before one text named one user, the mail goes to the user whose address it is (security R153)
-      const user =
-        typeof login === 'string' ? ((await users.findByEmail(login)) ?? (await users.findByLogin(login))) : undefined;
-      if (user?.status !== 'enabled') return;
+    async 'forgotten-password'({ data, locale }) {
+      const user = await userNamed(data['login']);
+      if (user?.status !== 'enabled') return nothing;
       // a user of an enforced domain learns where to sign in, and gets no link (federation 4)
       const required = await connectionRouting.requiredOf(user);
-      await mails.notify(
-        required
-          ? { name: 'sign-in-elsewhere', sub: user.sub, locale, data: { connection: required.displayName } }
-          : { name: 'reset-password', sub: user.sub, locale },
-      );
+      return ({ mails }) =>
+        mails.notify(
+          required
+            ? { name: 'sign-in-elsewhere', sub: user.sub, locale, data: { connection: required.displayName } }
+            : { name: 'reset-password', sub: user.sub, locale },
+        );
     },
-    async 'sign-up-wanted'({ users, mails }, { recipient, locale }) {
-      if (recipient === undefined) return;
-      const user = await users.findByEmail(recipient);
+    // a code that is wanted for no account, or for one that signs in elsewhere, is never made: nothing typed is right then
+    async 'sign-in-code-wanted'({ data: { login, ...data }, locale }) {
+      const user = await userNamed(login);
+      if (user?.status !== 'enabled') return nothing;
+      const { sub } = user;
+      const required = await connectionRouting.requiredOf(user);
+      if (required) {
+        const elsewhere = { name: 'sign-in-elsewhere', data: { connection: required.displayName } };
+        return ({ mails }) => mails.notify({ ...elsewhere, sub, locale });
+      }
+      // it must not be all that protects power
+      if (hasPower(user, guarded) && !(await store.secondFactors.mfaStatus(sub))?.enrolled) return nothing;
+      return ({ mails }) => mails.notify({ name: 'sign-in-code', sub, locale, data });
+    },
+    async 'sign-up-wanted'({ recipient, locale, data }) {
+      if (recipient === undefined) return nothing;
+      const user = await store.users.findByEmail(recipient);
       if (!user) {
         // the new account could sign in by the connection only, which makes accounts itself
         const enforced = await connectionRouting.enforcing(recipient);
         const elsewhere = enforced && { name: 'sign-in-elsewhere', data: { connection: enforced.displayName } };
-        return mails.insert({ name: 'sign-up', recipient, locale, ...elsewhere });
+        return ({ mails }) => mails.insert({ name: 'sign-up', recipient, locale, data, ...elsewhere });
       }
-      await mails.insert(
-        user.status === 'enabled' && user.emailVerified
-          ? { name: 'sign-up-known', sub: user.sub, locale }
-          : { name: 'address-held', recipient, locale },
-      );
+      return ({ mails }) =>
+        mails.insert(
+          user.status === 'enabled' && user.emailVerified
+            ? { name: 'sign-up-known', sub: user.sub, locale }
+            : { name: 'address-held', recipient, locale },
+        );
     },
-    async registrations({ clients, mails }, { data }) {
-      const since = typeof data['since'] === 'string' ? new Date(data['since']) : undefined;
-      const waiting = await clients.list({ status: undefined, waiting: true }, { limit: maxNames, after: undefined });
-      const news = waiting.filter((client) => since === undefined || client.updatedAt > since);
-      if (news.length === 0) return;
-      const names = news.map((client) => displayName(client.clientId, client.pendingMetadata ?? client.metadata));
-      await mails.insertForAdministrators({ name: 'registration-waiting', data: { names } });
-      const newest = Math.max(...news.map((client) => client.updatedAt.getTime()));
-      await mails.insertForLater(
-        { name: 'registrations', data: { since: new Date(newest).toISOString() } },
-        decisionPause,
-      );
-    },
+    registrations:
+      async ({ data }) =>
+      async ({ clients, mails }) => {
+        const since = typeof data['since'] === 'string' ? new Date(data['since']) : undefined;
+        const waiting = await clients.list({ status: undefined, waiting: true }, { limit: maxNames, after: undefined });
+        const news = waiting.filter((client) => since === undefined || client.updatedAt > since);
+        if (news.length === 0) return;
+        const names = news.map((client) => displayName(client.clientId, client.pendingMetadata ?? client.metadata));
+        await mails.insertForAdministrators({ name: 'registration-waiting', data: { names } });
+        const newest = Math.max(...news.map((client) => client.updatedAt.getTime()));
+        await mails.insertForLater(
+          { name: 'registrations', data: { since: new Date(newest).toISOString() } },
+          decisionPause,
+        );
+      },
   };
 
   return {
-    /** The fan-out of a row that is not yet one mail; run it in one transaction with the deletion of the row. */
-    fanOutOf: (row: OutboxRow): FanOut | undefined =>
-      Object.hasOwn(fanOuts, row.name) ? fanOuts[row.name] : undefined,
+    /** What replaces a row that is not yet one mail, to be stored in one transaction with the deletion of the row. */
+    fanOut: async (row: OutboxRow): Promise<Awaited<ReturnType<FanOut>> | undefined> =>
+      Object.hasOwn(fanOuts, row.name) ? fanOuts[row.name]!(row) : undefined,
     /** Whether this version can send a row: during an upgrade a later version may have stored it. */
     knows: ({ name }: OutboxRow): boolean => mailNames.some((known) => known === name),
     /** The mail of a row; undefined when it has no recipient any more. */
@@ -168,8 +203,15 @@ export function createMailComposition(options: MailCompositionOptions) {
       if (purpose) {
         if (purpose !== 'stop_change') content.lifetime = lifetimeOf[purpose];
         const { sessionId } = row;
-        content.link = await makeLink(row, purpose, { sub: user?.sub, email: to, replaces: user?.email, sessionId });
+        const { sign_up_link: by } = row.data;
+        const signUpLink = typeof by === 'string' ? by : undefined;
+        const wanted = { sub: user?.sub, email: to, replaces: user?.email, sessionId, signUpLink };
+        content.link = await makeLink(row, purpose, wanted);
         if (content.link === undefined) return undefined;
+      } else if (name === 'sign-in-code') {
+        content.code = await makeCode(row, user!, to);
+        content.lifetime = codeLifetime;
+        if (content.code === undefined) return undefined;
       } else if (buttonPath !== undefined) content.link = issuer + buttonPath;
       const chosen = user?.claims['locale'];
       const locale = renderer.chooseLocale(typeof chosen === 'string' ? chosen : undefined, row.locale);
@@ -203,9 +245,20 @@ export function createMailComposition(options: MailCompositionOptions) {
     }
     const connection = text('connection');
     if (connection !== undefined) values['connection'] = nameInMail(connection) || '…';
+    const webhook = text('webhook');
+    if (webhook !== undefined) values['webhook'] = nameInMail(webhook) || '…';
     if (row.clientId !== undefined)
       values['client'] = (client && nameInMail(displayName(client.clientId, client.metadata))) || row.clientId;
     return { values, facts };
+  }
+
+  /** Makes a new code at each attempt, since nothing stored contains it. Undefined if the browser has asked for another one, or too long ago. */
+  async function makeCode({ data }: OutboxRow, { sub }: User, email: string): Promise<string | undefined> {
+    const { attempt } = data;
+    if (typeof attempt !== 'string') return undefined;
+    const code = newVerificationCode();
+    const [codeHash] = signInCodeHashes(secretBox, attempt, code);
+    return (await store.signInCodes.give(attempt, { sub, email, codeHash: codeHash! })) ? code : undefined;
   }
 
   /**
@@ -215,7 +268,7 @@ export function createMailComposition(options: MailCompositionOptions) {
   async function makeLink(
     row: OutboxRow,
     purpose: LinkPurpose,
-    link: Pick<NewLink, 'sub' | 'email' | 'replaces' | 'sessionId'>,
+    link: Pick<NewLink, 'sub' | 'email' | 'replaces' | 'sessionId' | 'signUpLink'>,
   ): Promise<string | undefined> {
     const { token, hash } = newOpaqueToken('mailed_link');
     const made = await store.transaction(async ({ users, outbox, mailedLinks }) => {
@@ -224,6 +277,7 @@ export function createMailComposition(options: MailCompositionOptions) {
       const lifetime = lifetimeOf[purpose];
       return (await mailedLinks.insert({ ...link, purpose, tokenHash: hash, lifetime })) !== undefined;
     });
-    return made ? `${issuer}${paths[purpose]}?token=${token}` : undefined;
+    const path = link.signUpLink === undefined ? paths[purpose] : '/sign-up/link/complete';
+    return made ? `${issuer}${path}?token=${token}` : undefined;
   }
 }

@@ -2,6 +2,7 @@
 // repositories/retention/expired.ts lists the tables, and how long each keeps its rows.
 import type { Logger } from 'pino';
 import { declareSubscribers } from '../domain/events/subscribers.ts';
+import { deleteGoneUsers } from '../domain/scim/gone-users.ts';
 import { limitNames } from '../domain/rate-limits/limit-definitions.ts';
 import type { Repositories, Store } from '../repositories/store.ts';
 
@@ -32,6 +33,14 @@ export async function deleteOldAuditEvents(store: Store, kept: number): Promise<
   });
 }
 
+/** Removes the network addresses from one batch of events older than `kept` seconds; true when there may be more. */
+export async function removeOldAddresses(store: Store, kept: number): Promise<boolean> {
+  return store.transaction(async ({ expired }) => {
+    if (!(await expired.claim())) return false;
+    return (await expired.removeAddresses(kept)) >= expired.auditBatch;
+  });
+}
+
 /** Counts the next minutes of the audit trail for the console's charts; true when more is left to count. */
 export async function countEvents(store: Store): Promise<boolean> {
   return store.transaction(async ({ expired, hourlyCounts }) =>
@@ -44,12 +53,14 @@ export interface CleanUpOptions {
   registrationWaiting: number;
   /** Seconds for which the audit trail is kept; 0 keeps it for ever. */
   auditRetention: number;
+  /** Seconds for which an event of it keeps its network address; 0 keeps it as long as the event. */
+  auditAddressRetention?: number;
 }
 
 /** Starts the job; stop() waits for the running batch. */
 export function cleanUp(
   store: Store,
-  { registrationWaiting, auditRetention }: CleanUpOptions,
+  { registrationWaiting, auditRetention, auditAddressRetention = 0 }: CleanUpOptions,
   logger: Logger,
 ): { stop(): Promise<void> } {
   let stopped = false;
@@ -76,7 +87,9 @@ export function cleanUp(
     for (let kind = 0; kind < store.expired.kinds; kind++) await deleteAll((expired) => expired.deleteBatch(kind));
     for (const name of limitNames) await deleteAll((expired) => expired.deleteSurplusOfLimit(name));
     await deleteUncompleted(store, registrationWaiting);
+    await deleteGoneUsers(store);
     if (auditRetention > 0) await all(() => deleteOldAuditEvents(store, auditRetention));
+    if (auditAddressRetention > 0) await all(() => removeOldAddresses(store, auditAddressRetention));
     if (!stopped) await store.hourlyCounts.finish();
     await all(async () => (await store.groups.settle()) >= store.groups.batch);
   }

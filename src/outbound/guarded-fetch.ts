@@ -4,6 +4,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { BlockList, isIPv6, type LookupFunction } from 'node:net';
 import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
+import { endWith, outgoingSpan } from './traced-request.ts';
 
 /** The request was refused or got no usable answer. The message is for the log. */
 export class FetchRefused extends Error {
@@ -44,12 +45,47 @@ export interface ExchangeAnswer {
   /** The media type, without parameters. */
   type: string | undefined;
   body: string;
+  headers: http.IncomingHttpHeaders;
 }
-/** Sends a form, or a GET without one, and reads the answer. Throws FetchRefused without an answer, and for one that is too long. */
+/**
+ * Sends a form or a body, or a GET without one, and reads the answer. Throws FetchRefused without an answer, and for one that is too long.
+ * @param options.method POST with a form or a body, and GET without, unless given
+ */
 export type GuardedExchange = (
   url: string,
-  options?: { form?: Record<string, string>; headers?: Record<string, string>; maxBytes?: number },
+  options?: {
+    method?: string;
+    form?: Record<string, string>;
+    body?: string;
+    headers?: Record<string, string>;
+    maxBytes?: number;
+    timeout?: number;
+    signal?: AbortSignal;
+  },
 ) => Promise<ExchangeAnswer>;
+
+/** The answer to a message: only the first bytes of its body are read. */
+export interface SendAnswer {
+  status: number;
+  /** Milliseconds until the answer began. */
+  time: number;
+  start: string;
+}
+/** Posts a body and reads the beginning of the answer, whatever its status. Throws FetchRefused without an answer. */
+export type GuardedSend = (
+  url: string,
+  message: {
+    body: string | Uint8Array;
+    headers: Record<string, string>;
+    timeout: number;
+    signal?: AbortSignal;
+    ca?: string;
+  },
+) => Promise<SendAnswer>;
+
+/** The bytes of an answer to a message that are read, and the milliseconds for them: the status has already said all. */
+const maxStart = 256;
+const startTimeout = 1_000;
 
 const defaultTimeout = 5_000; // milliseconds, for the whole request
 const defaultMaxBytes = 64 * 1024;
@@ -140,18 +176,20 @@ export function createGuardedPost(allowed: readonly string[]): GuardedPost {
 /** The same for a conversation with another service: it reads the body of any answer, and follows no redirect. */
 export function createGuardedExchange(allowed: readonly string[]): GuardedExchange {
   const open = createRequester(allowed);
-  return (address, { form, headers: more = {}, maxBytes = defaultMaxBytes } = {}) =>
+  return (
+    address,
+    { method, form, body: given, headers: more = {}, maxBytes = defaultMaxBytes, timeout, signal } = {},
+  ) =>
     new Promise((resolve, reject) => {
-      const body = form && new URLSearchParams(form).toString();
+      const body = form ? new URLSearchParams(form).toString() : given;
       const headers = {
         accept: 'application/json',
-        ...(body !== undefined && {
-          'content-type': 'application/x-www-form-urlencoded',
-          'content-length': String(Buffer.byteLength(body)),
-        }),
+        ...(form && { 'content-type': 'application/x-www-form-urlencoded' }),
+        ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }),
         ...more,
       };
-      const request = open(address, { method: body === undefined ? 'GET' : 'POST', headers }, (response) => {
+      const options = { method: method ?? (body === undefined ? 'GET' : 'POST'), headers, timeout, signal };
+      const request = open(address, options, (response) => {
         const chunks: Buffer[] = [];
         let size = 0;
         response.on('data', (chunk: Buffer) => {
@@ -166,11 +204,42 @@ export function createGuardedExchange(allowed: readonly string[]): GuardedExchan
             status: response.statusCode!,
             type: response.headers['content-type']?.split(';')[0]!.trim().toLowerCase(),
             body: Buffer.concat(chunks).toString('utf8'),
+            headers: response.headers,
           }),
         );
         response.on('error', (error) => reject(refusal(address, 'broke off', error)));
       });
       request.on('error', (error) => reject(refusal(address, 'cannot be reached', error)));
+      request.end(body);
+    });
+}
+
+/** The same for messages to any receiver: it reads no more of an answer than its beginning, however long or slow it is. */
+export function createGuardedSend(allowed: readonly string[]): GuardedSend {
+  const open = createRequester(allowed);
+  return (address, { body, headers: given, timeout, signal, ca }) =>
+    new Promise((resolve, reject) => {
+      const headers = { ...given, 'content-length': String(Buffer.byteLength(body)) };
+      const begun = performance.now();
+      const request = open(address, { method: 'POST', headers, timeout, signal, ca }, (response) => {
+        const time = Math.round(performance.now() - begun);
+        const chunks: Buffer[] = [];
+        let size = 0;
+        const enough = setTimeout(() => response.destroy(), startTimeout);
+        response.on('data', (chunk: Buffer) => {
+          chunks.push(chunk);
+          size += chunk.length;
+          if (size >= maxStart) response.destroy();
+        });
+        // an answer that breaks off has said its status
+        response.on('error', () => undefined);
+        response.on('close', () => {
+          clearTimeout(enough);
+          const start = Buffer.concat(chunks).subarray(0, maxStart).toString('utf8');
+          resolve({ status: response.statusCode!, time, start });
+        });
+      });
+      request.on('error', (error) => reject(refusal(address, 'cannot be reached', { cause: error })));
       request.end(body);
     });
 }
@@ -183,8 +252,16 @@ function createRequester(allowed: readonly string[]) {
     {
       headers,
       timeout = defaultTimeout,
+      signal,
+      ca,
       ...more
-    }: { method?: string; headers: Record<string, string>; timeout?: number | undefined },
+    }: {
+      method?: string;
+      headers: Record<string, string>;
+      timeout?: number | undefined;
+      signal?: AbortSignal | undefined;
+      ca?: string | undefined;
+    },
     onResponse: (response: http.IncomingMessage) => void,
   ): http.ClientRequest => {
     if (!URL.canParse(address)) throw refusal(address, 'not a URL');
@@ -195,7 +272,8 @@ function createRequester(allowed: readonly string[]) {
       throw refusal(address, 'only https addresses are asked');
     const options: https.RequestOptions = {
       ...more,
-      signal: AbortSignal.timeout(timeout),
+      ...(ca !== undefined && { ca }),
+      signal: signal ? AbortSignal.any([signal, AbortSignal.timeout(timeout)]) : AbortSignal.timeout(timeout),
       headers: { ...headers, 'user-agent': 'gatehouse' },
     };
     if (!exempt) {
@@ -206,7 +284,11 @@ function createRequester(allowed: readonly string[]) {
       options.agent = guarded;
       options.lookup = lookup;
     }
-    return (url.protocol === 'https:' ? https : http).request(url, options, onResponse);
+    const span = outgoingSpan(more.method ?? 'GET', { hostname: url.hostname, port });
+    // a foreign service could compare the traces of several users, so only hosts that the operator names learn them
+    if (span && exempt) options.headers = { ...options.headers, traceparent: span.traceparent };
+    const request = (url.protocol === 'https:' ? https : http).request(url, options, onResponse);
+    return span ? endWith(request, span) : request;
   };
 }
 

@@ -1,5 +1,6 @@
 // Decides by its text alone whether an address may be stored to be asked later: the guarded fetcher still checks each connection (security R47).
-import { BlockList, isIP } from 'node:net';
+import dns from 'node:dns';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
 
 const inward = new BlockList();
 const ranges4 =
@@ -14,6 +15,16 @@ for (const [type, ranges] of [
     inward.addSubnet(network!, Number(length), type);
   }
 
+const isInward = (address: string): boolean => inward.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+
+/** Finds the addresses of a name for a connection that is no request: one of them inside of the service's network ends it (security R47). */
+export const guardedLookup: LookupFunction = (hostname, options, callback) =>
+  dns.lookup(hostname, options, (error, found, family) => {
+    const addresses = Array.isArray(found) ? found.map(({ address }) => address) : [found];
+    if (!error && addresses.some(isInward)) callback(new Error('the address is not public'), found, family);
+    else callback(error, found, family);
+  });
+
 /** @param allowed host:port of services of a test bed, as in OUTBOUND_ALLOW */
 export function isOutwardAddress(address: string, allowed: readonly string[]): boolean {
   if (!URL.canParse(address)) return false;
@@ -26,6 +37,6 @@ export function isOutwardAddress(address: string, allowed: readonly string[]): b
   if (protocol !== 'https:') return false;
   const host = hostname.replace(/^\[|\]$/g, '');
   const version = isIP(host);
-  if (version !== 0) return !inward.check(host, version === 4 ? 'ipv4' : 'ipv6');
+  if (version !== 0) return !isInward(host);
   return host !== 'localhost' && !host.endsWith('.localhost');
 }

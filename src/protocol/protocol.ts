@@ -19,6 +19,7 @@ import {
 } from '../oauth/registrable-values.ts';
 import { registrableScopes } from '../oauth/scope.ts';
 import { subjectTypes } from '../oauth/subject-type.ts';
+import { certificateAliases } from '../server/client-certificate.ts';
 import { crossOrigin } from '../server/cross-origin.ts';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import { authenticationEndpoint } from './authentication/routes.ts';
@@ -33,6 +34,7 @@ import {
   originMetadataPath,
 } from './discovery/routes.ts';
 import { endSessionEndpoint } from './end-session/routes.ts';
+import { globalRevocationEndpoint } from './global-revocation/routes.ts';
 import { introspectionEndpoint } from './introspection/routes.ts';
 import { jwksEndpoint } from './jwks/routes.ts';
 import { logoutEndpoint } from './logout/routes.ts';
@@ -41,8 +43,16 @@ import { registrationEndpoint } from './registration/routes.ts';
 import { protectedResourceEndpoint, protectedResourcePaths } from './protected-resource/routes.ts';
 import { revocationEndpoint } from './revocation/routes.ts';
 import { type GrantDependencies, grantTypes } from './token/grants/grant-types.ts';
+import { samlLogoutEndpoint } from './saml/logout-routes.ts';
+import { samlMetadataEndpoint } from './saml/metadata-routes.ts';
+import { samlSignOnEndpoint } from './saml/routes.ts';
+import { scimEndpoint } from './scim/routes.ts';
+import { forwardAuthEndpoint } from './forward-auth/routes.ts';
+import { sitePages } from './forward-auth/page-routes.ts';
+import { siteEndpoints } from './forward-auth/site-routes.ts';
 import { tokenEndpoint } from './token/routes.ts';
 import { userDataEndpoint } from './user-data/routes.ts';
+import { webfingerEndpoint } from './webfinger/routes.ts';
 import { userinfoEndpoint } from './userinfo/routes.ts';
 import { promptValues } from '../oauth/prompt.ts';
 
@@ -73,6 +83,7 @@ export const ownEndpoints = {
 export const crossOriginPaths = [
   '/.well-known/openid-configuration',
   '/.well-known/oauth-authorization-server',
+  '/.well-known/webfinger',
   '/jwks',
   '/par',
   '/device_authorization',
@@ -89,10 +100,22 @@ const clientEndpoints = [
   deviceAuthorizationEndpoint,
   userinfoEndpoint,
   revocationEndpoint,
+  globalRevocationEndpoint,
   introspectionEndpoint,
   userDataEndpoint,
+  scimEndpoint,
+  forwardAuthEndpoint,
 ];
-export const browserEndpoints = [authorizationEndpoint, authenticationEndpoint, logoutEndpoint, endSessionEndpoint];
+export const browserEndpoints = [
+  authorizationEndpoint,
+  authenticationEndpoint,
+  logoutEndpoint,
+  endSessionEndpoint,
+  sitePages,
+  samlMetadataEndpoint,
+  samlSignOnEndpoint,
+  samlLogoutEndpoint,
+];
 
 type Documents = Omit<
   DependenciesOf<[typeof discoveryEndpoint, typeof jwksEndpoint, typeof protectedResourceEndpoint]>,
@@ -109,6 +132,7 @@ export async function protocolDocuments(
     capabilities: capabilitiesOf(dependencies.config, locales),
   });
   await app.register(jwksEndpoint, dependencies);
+  await app.register(webfingerEndpoint, dependencies);
 }
 
 /** The addresses at the root of the origin, which contain the path of the issuer after the well-known part. */
@@ -129,6 +153,8 @@ export async function originDocuments(
   }
   await app.register(protectedResourceEndpoint, dependencies);
 }
+
+export { siteEndpoints };
 
 /** Registers the endpoints that programs call. */
 export async function protocolEndpoints(
@@ -159,8 +185,10 @@ function capabilitiesOf(config: Config, locales: readonly string[]): Capabilitie
   const offered = registrableGrantTypes.filter((grantType) => isOffered(config, grantType));
   const others = registrableGrantTypes.filter((grantType) => !offered.includes(grantType));
   const off = others.flatMap(({ endpoints = [] }) => endpoints);
+  const endpoints = Object.fromEntries(Object.entries(standardEndpoints).filter(([name]) => !off.includes(name)));
   return {
-    endpoints: Object.fromEntries(Object.entries(standardEndpoints).filter(([name]) => !off.includes(name))),
+    endpoints,
+    certificateEndpoints: certificateEndpointsOf(config, endpoints),
     ownEndpoints,
     responseTypes,
     responseModes,
@@ -169,7 +197,7 @@ function capabilitiesOf(config: Config, locales: readonly string[]): Capabilitie
     // roles mean something to the clients that have some, and to no other (federation 7)
     scopes: registrableScopes().filter((scope) => scope !== 'roles'),
     claims: supportedClaims.filter((claim) => claim !== 'roles'),
-    clientAuthenticationMethods,
+    clientAuthenticationMethods: clientAuthenticationMethods.filter((method) => isOffered(config, method)),
     assertionAlgorithms: assertionSigningAlgorithms,
     signingAlgorithms: idTokenSigningAlgorithms,
     requestObjectAlgorithms: requestObjectSigningAlgorithms.filter(
@@ -182,4 +210,14 @@ function capabilitiesOf(config: Config, locales: readonly string[]): Capabilitie
     locales,
     registrationModes,
   };
+}
+
+/** The endpoints that clients with certificates reach at the setting MTLS_BASE_URL, with the addresses there. */
+function certificateEndpointsOf(
+  { mtls: { baseUrl } }: Config,
+  endpoints: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> | undefined {
+  if (baseUrl === undefined) return undefined;
+  const aliases = Object.entries(endpoints).filter(([, path]) => certificateAliases.includes(path));
+  return Object.fromEntries(aliases.map(([name, path]) => [name, baseUrl + path]));
 }

@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../repositories/audit/audit-events.ts';
 import type { Repositories } from '../repositories/store.ts';
+import { newReference } from './errors.ts';
 import { clientAddress } from './network.ts';
 
 /**
@@ -16,4 +17,15 @@ export type AuditTrail = (
 export function createAuditTrail(store: Pick<Repositories, 'auditEvents'>): AuditTrail {
   return (request, event, repositories = store) =>
     repositories.auditEvents.insert({ ...event, address: clientAddress(request) }, request.log);
+}
+
+/** Records a failed sign-in. @returns the reference for its page, by which an administrator finds the event */
+export async function auditFailedSignIn(
+  audit: AuditTrail,
+  request: FastifyRequest,
+  { detail, ...of }: Pick<AuditEvent, 'sub' | 'clientId' | 'detail'>,
+): Promise<string> {
+  const reference = newReference();
+  await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', ...of, detail: { ...detail, reference } });
+  return reference;
 }

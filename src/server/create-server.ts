@@ -2,6 +2,7 @@
 import type { Server } from 'node:http';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from 'pino';
+import type { Tracing } from '../outbound/tracing.ts';
 import { crossOriginHeaders } from './cross-origin.ts';
 import { loggedError } from './logged-addresses.ts';
 import { addPipeline, type PipelineOptions } from './pipeline.ts';
@@ -10,9 +11,10 @@ import { requestLog } from './request-log.ts';
 import { securityHeaders } from './security-headers.ts';
 import { refuseExpectation, refuseUnreadable, rememberAnswers } from './unreadable-requests.ts';
 
-interface ServerDependencies extends Omit<PipelineOptions, 'headers'> {
+interface ServerDependencies extends Omit<PipelineOptions, 'headers' | 'traces'> {
   logger: Logger;
   trustProxy: string[];
+  tracing?: Pick<Tracing, 'begin'> | undefined;
   maxConnections: number;
   /** True where clients reach the service by HTTPS. */
   https: boolean;
@@ -24,7 +26,7 @@ interface ServerDependencies extends Omit<PipelineOptions, 'headers'> {
 const maxParameter = 3 * 512;
 
 export function createServer(dependencies: ServerDependencies): FastifyInstance {
-  const { trustProxy, https, prefixHeaders, errors } = dependencies;
+  const { trustProxy, tracing, https, prefixHeaders, errors } = dependencies;
   const ofAddress = crossOriginHeaders(dependencies.crossOriginPaths);
   const logger = dependencies.logger.child({}, { serializers: { err: loggedError } }) as FastifyBaseLogger;
   const headers = securityHeaders(https);
@@ -67,7 +69,7 @@ export function createServer(dependencies: ServerDependencies): FastifyInstance 
   limitConnections(app.server, dependencies.maxConnections, dependencies.logger);
   rememberAnswers(app.server);
   app.server.on('checkExpectation', refuseExpectation(logger, unroutedHeaders));
-  addPipeline(app, { ...dependencies, headers });
+  addPipeline(app, { ...dependencies, headers, traces: tracing && { tracing, trustProxy } });
   // before any route: a route takes the error handler that exists when it is registered
   app.setErrorHandler(errors);
   return app;

@@ -90,12 +90,15 @@ export function bearerErrors(error: unknown, request: FastifyRequest, reply: Fas
 /** The error handler of protected resources: the challenge of the scheme that the request used comes first, with the error. */
 export function resourceErrors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = toOAuthError(error);
-  if (isChallenged(refusal)) {
-    const usesDpop = /^DPoP /i.test(request.headers.authorization ?? '');
-    const [used, other] = usesDpop ? [dpopChallenge, bearerChallenge] : [bearerChallenge, dpopChallenge];
-    reply.header('www-authenticate', `${used}${challengeParameters(refusal)}, ${other}`);
-  }
+  if (isChallenged(refusal)) reply.header('www-authenticate', resourceChallengeOf(refusal, request));
   return jsonErrors(refusal, request, reply);
+}
+
+/** The challenge of a protected resource with an error. */
+export function resourceChallengeOf(refusal: OAuthError, { headers }: FastifyRequest): string {
+  const usesDpop = /^DPoP /i.test(headers.authorization ?? '');
+  const [used, other] = usesDpop ? [dpopChallenge, bearerChallenge] : [bearerChallenge, dpopChallenge];
+  return `${used}${challengeParameters(refusal)}, ${other}`;
 }
 
 const isChallenged = ({ code, status }: OAuthError): boolean => challengedCodes.includes(code) && status < 500;
@@ -105,9 +108,12 @@ const challengeParameters = ({ code, description, parameters, challenge }: OAuth
     .map(([name, value]) => `, ${name}="${value}"`)
     .join('');
 
+/** The reference of a refusal, which its page shows and the log or the audit trail has. */
+export const newReference = (): string => randomUUID().slice(0, 8);
+
 /** Logs a refusal with the details that only the operator may see, and returns the reference for the answer (security R100). */
 export function logRefusal(refusal: OAuthError, request: FastifyRequest): string {
-  const reference = randomUUID().slice(0, 8);
+  const reference = newReference();
   const line = {
     reference,
     code: refusal.code,

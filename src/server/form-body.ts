@@ -4,15 +4,20 @@ import formbody from '@fastify/formbody';
 import type { FastifyInstance } from 'fastify';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';
 import { type JsonLimits, parseJson } from '../oauth/json-text.ts';
+import { sendsFile } from './file-upload.ts';
 import { isPercentEncoded } from './parameters.ts';
 
-/** Only application/x-www-form-urlencoded (RFC 6749 3.2, security R106). */
+/** Only application/x-www-form-urlencoded (RFC 6749 3.2, security R106), and forms with a file at addresses that take one. */
 export async function onlyForms(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
   await addFormParser(app);
   app.addHook('preValidation', (request, _reply, done) => {
     const type = request.headers['content-type'];
-    if (request.method !== 'POST' || (type !== undefined && /^application\/x-www-form-urlencoded *(;.*)?$/i.test(type)))
+    if (
+      request.method !== 'POST' ||
+      (type !== undefined && /^application\/x-www-form-urlencoded *(;.*)?$/i.test(type)) ||
+      sendsFile(request)
+    )
       return done();
     done(new OAuthError('invalid_request', 'the body must be application/x-www-form-urlencoded', 415));
   });

@@ -1,8 +1,10 @@
 // Measures the service for Prometheus: requests, grants, events, connections to the database, password hashes.
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, type Metric, Registry } from 'prom-client';
 import type { PasswordQueue } from '../domain/rate-limits/password-queue.ts';
+import type { SpanCounts } from '../outbound/span-queue.ts';
 import type { Database } from '../database/database.ts';
 import type { AuditEvent } from '../repositories/audit/audit-events.ts';
+import { mostCounted, type StreamState } from '../repositories/audit/audit-stream.ts';
 import { createDurations, type Series } from './duration-histogram.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -16,6 +18,9 @@ export interface Siblings {
   answerWith(values: () => Promise<MetricValues>): void;
   ask(): Promise<MetricValues[]>;
 }
+
+/** Milliseconds. */
+const driftInterval = 60_000;
 
 /** Labels are names that the code defines, such as route patterns, event types and grant types, never a value of a request (security R99). */
 export function createMetrics(parts: {
@@ -59,6 +64,12 @@ export function createMetrics(parts: {
     },
   });
 
+  const droppedHeaders = new Counter({
+    name: 'gatehouse_client_certificate_headers_dropped_total',
+    help: 'Requests whose header for a client certificate did not come from a proxy of TRUST_PROXY to the mTLS address',
+    registers,
+  });
+
   let granted = 0;
   const { siblings } = parts;
   siblings?.answerWith(() => registry.getMetricsAsJSON());
@@ -66,6 +77,67 @@ export function createMetrics(parts: {
   const byRoute = new Map<string, Map<string, Map<number, Series>>>();
 
   return {
+    /** Measures what differs from configuration files: counted when the metrics are asked for, and at most once a minute. */
+    measureDrift(count: () => Promise<number>): void {
+      let counted = -Infinity;
+      new Gauge({
+        name: 'gatehouse_config_drift',
+        help: 'Objects that differ from the configuration files that manage them',
+        registers,
+        // each process counts the same objects
+        aggregator: 'max',
+        async collect() {
+          if (performance.now() - counted < driftInterval) return;
+          counted = performance.now();
+          const differ = await count().catch(() => undefined);
+          if (differ !== undefined) this.set(differ);
+        },
+      });
+    },
+    /** Measures how far the collector of the audit stream is behind. */
+    measureAuditStream(state: () => Promise<StreamState | undefined>): void {
+      let asked: Promise<StreamState | undefined> | undefined;
+      // the two gauges of one scrape share a look
+      const look = () =>
+        (asked ??= state()
+          .catch(() => undefined)
+          .finally(() => (asked = undefined)));
+      const gauge = (name: string, help: string, valueOf: (found: StreamState) => number) =>
+        new Gauge({
+          name,
+          help,
+          registers,
+          // each process sees the same stream
+          aggregator: 'max',
+          async collect() {
+            const found = await look();
+            if (found) this.set(valueOf(found));
+          },
+        });
+      gauge(
+        'gatehouse_audit_stream_waiting_events',
+        `Events that the collector of the audit stream does not have yet, counted up to ${mostCounted}`,
+        ({ waiting }) => waiting,
+      );
+      gauge(
+        'gatehouse_audit_stream_behind_seconds',
+        'The age of the oldest event that the collector of the audit stream does not have yet',
+        ({ since }) => (since ? Math.max(0, (Date.now() - since.getTime()) / 1000) : 0),
+      );
+    },
+    /** Counts the spans of traces. */
+    measureTraces(counts: () => SpanCounts): void {
+      new Counter({
+        name: 'gatehouse_trace_spans_total',
+        help: 'Spans of traces that the collector took, that it did not take, and that found no place while they waited for it',
+        labelNames: ['result'],
+        registers,
+        collect() {
+          this.reset();
+          for (const [result, count] of Object.entries(counts())) this.inc({ result }, count);
+        },
+      });
+    },
     /** Counts an answer. @param route its pattern, or "none" */
     observe(route: string, method: string, status: number, seconds: number): void {
       let byMethod = byRoute.get(route);
@@ -84,6 +156,7 @@ export function createMetrics(parts: {
     get grants(): number {
       return granted;
     },
+    certificateHeaderDropped: () => droppedHeaders.inc(),
     event: ({ type, outcome }: Pick<AuditEvent, 'type' | 'outcome'>) => events.inc({ type, outcome }),
     contentType: registry.contentType,
     /** Returns all metrics in Prometheus' text format, summed over the processes behind one port, since a request reaches any of them. */

@@ -8,9 +8,13 @@ import type { FastifyRequest } from 'fastify';
  */
 export function clientAddress(request: FastifyRequest): string | undefined {
   // Fastify's type is wrong: the socket of a client that has disconnected has no address
-  const forwarded = (request.ip as string | undefined)?.replace(/%.*$/, '') ?? '';
-  const address = isIP(forwarded) ? forwarded : request.socket.remoteAddress?.replace(/%.*$/, '');
-  return address !== undefined && isIP(address) ? address : undefined;
+  return plain(request.ip as string | undefined) ?? plain(request.socket.remoteAddress);
+}
+
+/** The address without its zone; undefined if it is none. */
+function plain(address: string | undefined): string | undefined {
+  const withoutZone = address?.includes('%') ? address.replace(/%.*$/, '') : address;
+  return withoutZone !== undefined && isIP(withoutZone) ? withoutZone : undefined;
 }
 
 /** An IPv4 /24 or an IPv6 /64. */

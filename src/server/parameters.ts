@@ -15,9 +15,12 @@ export const textFields = (fields: Readonly<Record<string, number>>): z.ZodType<
  * @throws OAuthError invalid_request
  */
 export function readParameters<S extends z.ZodType>(schema: S, input: unknown): z.infer<S> {
-  const parsed = schema.safeParse(singleValued(input), { reportInput: true });
+  const values = singleValued(input);
+  const parsed = schema.safeParse(values);
   if (parsed.success) return parsed.data;
-  throw invalidRequest(`the parameter ${sentenceOf(firstRefusal(parsed.error, 'given'))}`);
+  // only a refusal needs the input beside its reasons
+  const { error } = schema.safeParse(values, { reportInput: true });
+  throw invalidRequest(`the parameter ${sentenceOf(firstRefusal(error ?? parsed.error, 'given'))}`);
 }
 
 /** Whether the parameters name one, with a value. */
@@ -35,6 +38,13 @@ export function isPercentEncoded(encoded: string): boolean {
 }
 
 const maxParameters = 64; // (security R103)
+const maxOfLongForms = 128;
+const longForms = new WeakSet<object>();
+
+/** Lets a form have more parameters than other requests: that of a client has a field for each member. */
+export function allowLongForm(body: unknown): void {
+  if (typeof body === 'object' && body !== null) longForms.add(body);
+}
 
 /**
  * Returns the parameters as a plain record of strings, without empty ones. Only `resource` may be repeated (RFC 8707 2): its values are
@@ -52,13 +62,23 @@ export function singleValued(input: unknown): Readonly<Record<string, string>> {
   return read;
 }
 
+/** One value of a query, for what a page of an error shows, too: it refuses nothing, and takes no value that is repeated. */
+export function valueIn(query: unknown, name: string): string | undefined {
+  const value =
+    typeof query === 'object' && query !== null
+      ? (Object.entries(query).find(([key]) => key === name)?.[1] as unknown)
+      : undefined;
+  return typeof value === 'string' ? value : undefined;
+}
+
 const readAs = Symbol('read as');
 type Read = { [readAs]?: { of: object; read: Record<string, string> } };
 
 function readOnce(input: object): Record<string, string> {
   const values: Record<string, string> = {};
   const names = Object.keys(input);
-  if (names.length > maxParameters) throw invalidRequest(`more than ${maxParameters} parameters`);
+  const most = longForms.has(input) ? maxOfLongForms : maxParameters;
+  if (names.length > most) throw invalidRequest(`more than ${most} parameters`);
   for (const name of names) {
     const value = (input as Record<string, unknown>)[name];
     if (Array.isArray(value) && name === 'resource') values[name] = value.join(' ');

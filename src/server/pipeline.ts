@@ -1,12 +1,13 @@
 // Handles every request before its route and after its answer, whatever its address is.
 import { Readable } from 'node:stream';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { newDeadline, withDeadline } from '../database/deadline.ts';
-import { invalidRequest } from '../oauth/errors.ts';
+import { invalidRequest, type OAuthError } from '../oauth/errors.ts';
 import { crossOriginHeaders } from './cross-origin.ts';
 import { jsonErrors } from './errors.ts';
 import { trackHandlers } from './handler-deadline.ts';
 import type { Metrics } from './metrics.ts';
+import { type TracedRequestsOptions, traceRequests } from './traced-requests.ts';
 import { authorizationRefusal, createMethodCheck, isRepeated, syntaxRefusal } from './request-checks.ts';
 
 export interface PipelineOptions {
@@ -17,6 +18,10 @@ export interface PipelineOptions {
   prefixHeaders: { prefix: string; headers: Record<string, string> };
   /** The addresses, as routes name them, that answer a preflight themselves. */
   crossOriginPaths: readonly string[];
+  /** Records traces of requests, if they are switched on. */
+  traces?: TracedRequestsOptions | undefined;
+  /** Refuses a request before its method and address are looked at, and without a page; undefined where the service takes no certificates. */
+  refuseArrival?: ((request: FastifyRequest) => OAuthError | undefined) | undefined;
 }
 
 /** Milliseconds in which a handler has to answer, and between two checks of that. */
@@ -24,7 +29,8 @@ export const handlerLimits = { handler: 19_000, interval: 1_000 };
 
 /** Registers the pipeline. Call it before the first route is registered, since the check of methods has to see every route. */
 export function addPipeline(app: FastifyInstance, options: PipelineOptions): void {
-  const { metrics, headers, prefixHeaders } = options;
+  const { metrics, headers, prefixHeaders, traces, refuseArrival } = options;
+  if (traces) traceRequests(app, traces);
   const handlers = trackHandlers(app, handlerLimits);
   const methodRefusal = createMethodCheck(app, options.crossOriginPaths);
   const ofAddress = crossOriginHeaders(options.crossOriginPaths);
@@ -37,7 +43,10 @@ export function addPipeline(app: FastifyInstance, options: PipelineOptions): voi
     // refused without a page, whose links could name either host (security R98)
     if (isRepeated(request.raw.rawHeaders, 'host'))
       return void jsonErrors(invalidRequest('the header Host is repeated'), request, reply);
-    const refusal = syntaxRefusal(request) ?? methodRefusal(request) ?? authorizationRefusal(request);
+    const malformed = syntaxRefusal(request);
+    const unserved = malformed ? undefined : refuseArrival?.(request);
+    if (unserved) return void jsonErrors(unserved, request, reply);
+    const refusal = malformed ?? methodRefusal(request) ?? authorizationRefusal(request);
     if (refusal || request.is404) reply.headers(ofAddress(request));
     if (refusal) return done(refusal);
     // all statements of a request share one deadline (security R108); Fastify enters this context again once it has read the body

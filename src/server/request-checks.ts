@@ -76,6 +76,8 @@ export function createMethodCheck(app: FastifyInstance, crossOriginPaths: readon
     const url = routes.find((route) => matches(route.url, path) && !isSwitchedOff(route))?.url;
     if (url === undefined) return undefined;
     const known = routes.filter((route) => route.url === url).flatMap(({ method }) => method);
+    // of the few addresses that answer OPTIONS themselves
+    if (known.includes(request.method)) return undefined;
     const headers = { allow: [...new Set(known)].join(', ') };
     return new OAuthError('invalid_request', 'this URL does not support this method', 405, { headers });
   };

@@ -7,6 +7,9 @@ type Options = Parameters<FastifyBaseLogger['child']>[1];
 type Line = [unknown, string?, ...unknown[]];
 type Level = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
 
+const quotesQuery = (part: unknown): boolean => typeof part === 'string' && part.includes('?');
+const shown = (part: unknown): unknown => (typeof part === 'string' ? withoutQueries(part) : part);
+
 class RequestLog {
   readonly #parent: FastifyBaseLogger;
   readonly #bindings: Bindings;
@@ -52,7 +55,7 @@ class RequestLog {
 
   /** Puts the request's id before the members of the line, as a child logger does. */
   #write(level: Level, line: Line): void {
-    const [members, ...rest] = line.map((part) => (typeof part === 'string' ? withoutQueries(part) : part)) as Line;
+    const [members, ...rest] = line.some(quotesQuery) ? (line.map(shown) as Line) : line;
     if (typeof members === 'object' && members !== null && !(members instanceof Error))
       this.#parent[level]({ ...this.#bindings, ...members }, ...rest);
     else this.#parent.child(this.#bindings)[level](members, ...rest);

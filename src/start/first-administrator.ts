@@ -37,7 +37,7 @@ export async function createFirstAdministrator(config: Config, store: Store): Pr
           outcome: 'success',
           actor: 'service',
           sub: user.sub,
-          detail: { username: user.username, admin: true },
+          detail: { admin: true },
         });
       }
       return user;

@@ -27,6 +27,8 @@ process.on('SIGTERM', stop);
 process.on('SIGINT', cluster.isWorker ? () => undefined : stop);
 try {
   const config = loadConfig();
+  // an operator renews the files; without MTLS_PORT the signal ends the process as before
+  if (config.mtls.port !== undefined) process.on('SIGHUP', () => service?.reload?.());
   log = createLogger(config);
   logTo(log);
   const workers = cluster.isWorker ? joinWorkers() : undefined;

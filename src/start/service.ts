@@ -10,15 +10,18 @@ import { installedVersion } from '../config/version.ts';
 import { letPoolThreadsGiveWay } from '../crypto/thread-priority.ts';
 import { migrateOnceReachable, openServiceDatabase } from '../database/service-database.ts';
 import { appliedText } from '../database/migrations.ts';
+import { tracedDatabase } from '../database/traced-database.ts';
 import { openJsonLog, standardError } from '../server/json-log.ts';
 import { listenAt } from '../server/listen.ts';
 import type { Siblings } from '../server/metrics.ts';
+import { openTraces } from './traces.ts';
 import { logEvent } from '../repositories/audit/audit-events.ts';
 import { createStore, type Store } from '../repositories/store.ts';
 import { unstoredTexts } from '../repositories/users/unstored-addresses.ts';
 import { sharedTexts } from '../repositories/users/users.ts';
 import { carryOverAddresses } from '../jobs/address-carry-over.ts';
 import { cleanUp } from '../jobs/retention.ts';
+import { openCertificatePort, reloadCertificates } from './certificate-port.ts';
 import { configureAtStart } from './configuration.ts';
 import { createFirstAdministrator } from './first-administrator.ts';
 import { openTerminalLog } from './terminal-log.ts';
@@ -31,6 +34,8 @@ export interface Service {
   greeting: string;
   /** The first administrator's, if this start generated it. */
   firstPassword: string | undefined;
+  /** Reads the files of the TLS certificate and the authorities again, where the service ends TLS itself. */
+  reload?(): void;
   /** Answers the requests under way, then stops everything that the start began. */
   stop(): Promise<void>;
 }
@@ -57,8 +62,9 @@ export async function startService(
   logger: Logger = createLogger(config),
 ): Promise<Service> {
   for (const notice of config.notices) logger.warn(notice);
+  const tracing = await openTraces(config, logger);
   const connection = await openServiceDatabase(config, logger, { stopped });
-  const { database } = connection;
+  const database = tracing ? tracedDatabase(connection.database) : connection.database;
   let closeApp: (() => Promise<void>) | undefined;
   try {
     const migrations = await migrateOnceReachable(connection, config, logger, stopped);
@@ -66,10 +72,11 @@ export async function startService(
     const store = createStore(database, (event) => logEvent(logger, event));
     await store.serviceSettings.write({ settings: storedForCommands(config), version: installedVersion() });
     await warnOfFormerRules(store, logger);
-    await configureAtStart({ config, connection, store, logger });
+    const configDrift = await configureAtStart({ config, connection, store, logger });
     let starting = true;
     const isStarting = () => starting;
-    const app = await buildApp({ config, database, secretKeys: connection.secretKeys, logger, siblings, isStarting });
+    const { secretKeys } = connection;
+    const app = await buildApp({ config, database, secretKeys, logger, siblings, configDrift, isStarting, tracing });
     closeApp = () => app.close();
     // an administrator with a password from the settings exists before the first request
     if (config.adminPassword !== undefined) await createFirstAdministrator(config, store);
@@ -77,16 +84,14 @@ export async function startService(
       throw listenError(config, error);
     });
     closeApp = close;
+    const certificates = await openCertificatePort(app, config);
+    closeApp = async () => void (await Promise.all([close(), certificates?.close()]));
     letPoolThreadsGiveWay();
     // a generated password is printed once, so it is generated only when nothing of the start can fail any more
     const firstPassword =
       config.adminPassword === undefined ? await createFirstAdministrator(config, store) : undefined;
     starting = false;
-    const cleaner = cleanUp(
-      store,
-      { registrationWaiting: config.lifetimes.registrationWaiting, auditRetention: config.lifetimes.auditRetention },
-      logger,
-    );
+    const cleaner = cleanUp(store, config.lifetimes, logger);
     const addresses = carryOverAddresses(store, logger);
     const { port } = app.server.address() as AddressInfo;
     logger.info({ issuer: config.issuer, port, database: connection.kind }, 'Gatehouse is ready');
@@ -95,17 +100,19 @@ export async function startService(
       port,
       greeting: greeting(config, firstPassword, connection.kind),
       firstPassword,
+      ...(certificates && { reload: () => reloadCertificates(certificates, logger) }),
       async stop() {
-        const closed = close();
+        const closed = Promise.all([close(), certificates?.close()]);
         // clients would keep open the connections that become idle after their answer
         const idle = setInterval(() => app.server.closeIdleConnections(), idleInterval);
         await Promise.race([closed, delay(drainTimeout, undefined, { ref: false })]).finally(() => clearInterval(idle));
-        await Promise.all([cleaner.stop(), addresses.stop()]);
+        await Promise.all([cleaner.stop(), addresses.stop(), tracing?.stop()]);
         await connection.close();
       },
     };
   } catch (error) {
     await closeApp?.();
+    await tracing?.stop();
     await connection.close();
     throw error;
   }

@@ -81,7 +81,10 @@ export async function startWorkers(
     refusal.catch(() => undefined);
     aborted.catch(() => undefined);
     for (let count = 1; count < config.workers; count++) void keepRunning();
-    return { logger, port, greeting, firstPassword, stop };
+    const reload = () => {
+      for (const worker of Object.values(cluster.workers!)) worker!.process.kill('SIGHUP');
+    };
+    return { logger, port, greeting, firstPassword, reload, stop };
   } catch (error) {
     await stop().catch(() => undefined);
     throw error;

@@ -40,15 +40,31 @@ export function newCredentials(
   };
 }
 
+/** Credentials by their names in answers. A protected site shows the secret of its proxy, and clients of other kinds than OAuth have no others. */
+export const namedCredentials = (
+  { kind }: Pick<Client, 'kind'>,
+  { clientSecret, sharedSecret, registrationAccessToken }: Partial<ShownCredentials>,
+) =>
+  kind === 'oauth'
+    ? {
+        client_secret: clientSecret,
+        shared_secret: sharedSecret,
+        registration_access_token: registrationAccessToken,
+      }
+    : { [kind === 'proxy' ? 'proxy_secret' : 'client_secret']: clientSecret };
+
 /** The secrets of a client, by their names on the wire. */
 export const clientSecrets = ['client_secret', 'shared_secret', 'registration_access_token'] as const;
 export type ClientSecret = (typeof clientSecrets)[number];
 
 /** The secrets that a client has. It has none before it collected its credentials. */
-export function secretsOf(client: Pick<Client, 'metadata' | 'uncollected' | 'origin'>): ClientSecret[] {
+export function secretsOf(client: Pick<Client, 'kind' | 'metadata' | 'uncollected' | 'origin'>): ClientSecret[] {
   // a client that is known by its document has none either
   if (client.uncollected || client.origin === 'document') return [];
-  return clientSecrets.filter((secret) => secret !== 'client_secret' || needsSecret(client.metadata));
+  return clientSecrets.filter((secret) =>
+    // the others are for the endpoints of OAuth
+    secret === 'client_secret' ? needsSecret(client.metadata) : client.kind === 'oauth',
+  );
 }
 
 /**

@@ -125,7 +125,7 @@ export interface IdTokenStatement {
   issuedAt: Date;
   expiresAt: Date;
   /** Claims that only the service's own signature proves; undefined where the client could have signed as well (security R122). */
-  vouched: { authTime: Date; nonce: string | undefined } | undefined;
+  vouched: { authTime: Date; nonce: string | undefined; acr: string | undefined } | undefined;
 }
 
 /**
@@ -154,7 +154,9 @@ export async function verifyIdToken(
     sid,
     issuedAt: time(iat),
     expiresAt: time(exp),
-    vouched: byClient ? undefined : { authTime: time(payload['auth_time'] ?? 0), nonce: textOf(payload['nonce']) },
+    vouched: byClient
+      ? undefined
+      : { authTime: time(payload['auth_time'] ?? 0), nonce: textOf(payload['nonce']), acr: textOf(payload['acr']) },
   };
 }
 

@@ -2,6 +2,7 @@
 import { authTimeClaim } from '../oauth/acr.ts';
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
 import { OAuthError } from '../oauth/errors.ts';
+import type { ActingParty } from '../oauth/token-exchange.ts';
 import type { Confirmation } from '../repositories/confirmation.ts';
 import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from './key-ring.ts';
 import { signJwt } from './id-token.ts';
@@ -19,6 +20,8 @@ export interface JwtAccessToken {
   sub: string;
   clientId: string;
   scope: string | undefined;
+  /** The client that acts for the user (RFC 8693 4.1). */
+  act?: ActingParty | undefined;
   /** The key that the token is bound to. */
   cnf: Confirmation | undefined;
   /** The digest under which the token is stored: its `jti`, by which it is found again. */
@@ -44,6 +47,7 @@ export async function mintAccessToken(ring: KeyRing, alg: KeyAlgorithm, content:
     client_id: content.clientId,
     scope: content.scope,
     cnf: content.cnf,
+    act: content.act,
     jti: content.hash.toString('base64url'),
     iat: issuedAt,
     exp: issuedAt + content.lifetime,

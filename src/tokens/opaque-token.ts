@@ -16,6 +16,9 @@ export const tokenPrefixes = {
   pushed_authorization_request: 'ghpr_',
   known_browser: 'ghkb_',
   mailed_link: 'ghml_',
+  scim_token: 'ghsc_',
+  sign_up_link: 'ghsl_',
+  site_session: 'ghss_',
 } as const;
 export type OpaqueTokenKind = keyof typeof tokenPrefixes;
 
@@ -29,6 +32,7 @@ const timed: ReadonlySet<OpaqueTokenKind> = new Set([
   'refresh_token',
   'client_session_handle',
   'session',
+  'site_session',
   'known_browser',
 ]);
 
@@ -39,7 +43,7 @@ export interface OpaqueToken {
   hash: Buffer;
 }
 
-const form = /^gh(?:ac|dc|at|ch|rt|ra|ia|rc|se|pr|kb|ml)_(?:[A-Za-z0-9_-]{8})?[A-Za-z0-9_-]{49}$/;
+const form = /^gh(?:ac|dc|at|ch|rt|ra|ia|rc|se|pr|kb|ml|sc|sl|ss)_(?:[A-Za-z0-9_-]{8})?[A-Za-z0-9_-]{49}$/;
 const prefixLength = 5;
 const timeLength = 8;
 const randomLength = 43;

@@ -6,12 +6,12 @@ import { idTokenClaims, namedClaims, needsRoles, type Subject } from '../rules/c
 import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
 import { claimsOfScopes, splitScope } from '../oauth/scope.ts';
 import type { Client } from '../repositories/clients/clients.ts';
-import type { Authorization } from '../repositories/tokens/authorization-codes.ts';
+import type { Authorization, JwtFormat } from '../repositories/tokens/authorization-codes.ts';
 import { encryptFor, findRecipient, type Recipient } from './client-encryption.ts';
 import type { ClientKeys } from './client-keys.ts';
 import { mintIdToken, type ResponseKey } from './id-token.ts';
 import { mintAccessToken } from './jwt-access-token.ts';
-import type { KeyAlgorithm, KeyRing } from './key-ring.ts';
+import type { KeyRing } from './key-ring.ts';
 import { newOpaqueToken, type OpaqueToken } from './opaque-token.ts';
 
 /** In seconds. */
@@ -78,7 +78,7 @@ export interface IssuedTokens {
     nonce: string | undefined;
   };
   /** Of an access token that is a JWT for a resource; `sub` is the user as the resource knows the user, or the client. */
-  jwt?: { alg: KeyAlgorithm; audience: string; sub: string; claims: readonly string[] } | undefined;
+  jwt?: (Pick<JwtFormat, 'alg' | 'audience' | 'claims' | 'act'> & { sub: string }) | undefined;
   /** The refresh token that the client uses next. */
   refreshToken?: string | undefined;
   /** Whether the token endpoint returns the response to the client itself: else it passes a browser. */
@@ -146,72 +146,126 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
 
   /**
    * Makes the tokens of a response. The caller calls it before it redeems or stores anything, since the client's encryption key may be
-   * unreachable.
+   * unreachable; only a search for that key needs a promise.
    * @param binding the key that the tokens are bound to
    * @param kinds what the request allows: a refresh token and a handle are made for the clients that are registered for them
    * @throws OAuthError temporarily_unavailable or invalid_request
    */
-  async function prepare(
+  function prepare(
     client: Client,
     binding: Binding,
     kinds: readonly ['access_token', ...TokenKind[]],
-  ): Promise<PreparedAccess>;
-  async function prepare(client: Client, binding: Binding, kinds: readonly TokenKind[]): Promise<PreparedTokens>;
-  async function prepare(client: Client, binding: Binding, kinds: readonly TokenKind[]): Promise<PreparedTokens> {
+  ): PreparedAccess | Promise<PreparedAccess>;
+  function prepare(
+    client: Client,
+    binding: Binding,
+    kinds: readonly TokenKind[],
+  ): PreparedTokens | Promise<PreparedTokens>;
+  function prepare(
+    client: Client,
+    binding: Binding,
+    kinds: readonly TokenKind[],
+  ): PreparedTokens | Promise<PreparedTokens> {
+    const hasIdToken = kinds.includes('id_token');
+    if (!hasIdToken || client.metadata.id_token_encrypted_response_alg === undefined)
+      return made(client, binding, kinds, hasIdToken ? { recipient: undefined } : undefined);
+    return findRecipient(clientKeys, client.metadata, 'id_token').then((recipient) =>
+      made(client, binding, kinds, { recipient }),
+    );
+  }
+
+  function made(
+    client: Client,
+    binding: Binding,
+    kinds: readonly TokenKind[],
+    idToken: PreparedTokens['idToken'],
+  ): PreparedTokens {
     const { metadata } = client;
-    const wants = (kind: TokenKind) => kinds.includes(kind);
     return {
-      code: wants('code') ? newOpaqueToken('authorization_code') : undefined,
-      accessToken: wants('access_token') ? newOpaqueToken('access_token') : undefined,
+      code: kinds.includes('code') ? newOpaqueToken('authorization_code') : undefined,
+      accessToken: kinds.includes('access_token') ? newOpaqueToken('access_token') : undefined,
       refreshToken:
-        wants('refresh_token') && metadata.grant_types.includes('refresh_token')
+        kinds.includes('refresh_token') && metadata.grant_types.includes('refresh_token')
           ? newOpaqueToken('refresh_token')
           : undefined,
       handle:
-        wants('client_session_handle') && metadata.uma_profile ? newOpaqueToken('client_session_handle') : undefined,
-      idToken: wants('id_token') ? { recipient: await idTokenRecipient(client) } : undefined,
+        kinds.includes('client_session_handle') && metadata.uma_profile
+          ? newOpaqueToken('client_session_handle')
+          : undefined,
+      idToken,
       lifetimes: lifetimes(client),
       bindings: {
         binding,
-        // a confidential client authenticates at each refresh, and may change its key (RFC 9449 5)
+        // a confidential client authenticates at each refresh, and may change its key (RFC 9449 5, RFC 8705 7.1)
         refreshTokenBinding: client.rules.isPublic ? binding : 'none',
-        handleBinding: metadata.dpop_bound_access_tokens === true ? binding : 'none',
+        handleBinding:
+          metadata.dpop_bound_access_tokens === true || metadata.tls_client_certificate_bound_access_tokens === true
+            ? binding
+            : 'none',
       },
     };
   }
 
-  /** Writes the response. An ID Token is part of it if the scope has `openid`. */
-  async function respond(client: Client, prepared: PreparedTokens, issued: IssuedTokens): Promise<TokenResponse> {
-    const { code, handle, idToken } = prepared;
-    const { scope, authorization, refreshToken } = issued;
-    const accessToken = prepared.accessToken && (await withFormat(client, prepared, issued));
+  /** Writes the response. An ID Token is part of it if the scope has `openid`. Only a signature needs a promise. */
+  function respond(
+    client: Client,
+    prepared: PreparedTokens,
+    issued: IssuedTokens,
+  ): TokenResponse | Promise<TokenResponse> {
+    const { authorization, jwt } = issued;
+    const hasIdToken = prepared.idToken && authorization && splitScope(authorization.scope).includes('openid');
+    return jwt || hasIdToken
+      ? signedResponse(client, prepared, issued, hasIdToken ? authorization : undefined)
+      : responseOf(prepared, issued, prepared.accessToken);
+  }
+
+  /** @param identified the facts of the ID Token; undefined if the response has none */
+  async function signedResponse(
+    client: Client,
+    prepared: PreparedTokens,
+    issued: IssuedTokens,
+    identified: IssuedTokens['authorization'],
+  ): Promise<TokenResponse> {
+    // most resources take an opaque one
+    const accessToken =
+      issued.jwt && prepared.accessToken
+        ? await signedAccessToken(client, prepared, prepared.accessToken.hash, { ...issued, jwt: issued.jwt })
+        : prepared.accessToken;
+    const response = responseOf(prepared, issued, accessToken);
+    const { idToken } = prepared;
+    if (!idToken || !identified) return response;
+    const signed = await signedIdToken(client, { ...prepared, accessToken }, identified, issued.direct);
+    response.id_token = idToken.recipient ? await encryptFor(idToken.recipient, signed, 'jwt') : signed;
+    return response;
+  }
+
+  /** The members of the response that need no signature, and the access token. */
+  function responseOf(
+    { code, handle, bindings: { binding }, lifetimes: { accessToken: lifetime } }: PreparedTokens,
+    { scope, refreshToken }: IssuedTokens,
+    accessToken: OpaqueToken | undefined,
+  ): TokenResponse {
     const response: TokenResponse = {};
     if (code) response.code = code.token;
     if (accessToken) {
       response.access_token = accessToken.token;
-      const { binding } = prepared.bindings;
       response.token_type = binding === 'none' ? 'Bearer' : tokenTypeOf(binding);
-      response.expires_in = prepared.lifetimes.accessToken;
+      response.expires_in = lifetime;
       if (scope !== undefined) response.scope = scope;
     }
     if (refreshToken !== undefined) response.refresh_token = refreshToken;
     if (handle) response.client_session_handle = handle.token;
-    if (idToken && authorization && splitScope(authorization.scope).includes('openid')) {
-      const signed = await signedIdToken(client, { ...prepared, accessToken }, authorization, issued.direct);
-      response.id_token = idToken.recipient ? await encryptFor(idToken.recipient, signed, 'jwt') : signed;
-    }
     return response;
   }
 
-  /** The access token in the form that its resource takes: opaque, or a JWT. */
-  async function withFormat(
+  /** The access token as the JWT that its resource takes. */
+  async function signedAccessToken(
     { clientId }: Client,
-    { accessToken, lifetimes: { accessToken: lifetime }, bindings: { binding } }: PreparedTokens,
-    { jwt, scope, authorization }: IssuedTokens,
+    { lifetimes: { accessToken: lifetime }, bindings: { binding } }: PreparedTokens,
+    hash: Buffer,
+    { jwt, scope, authorization }: IssuedTokens & { jwt: NonNullable<IssuedTokens['jwt']> },
   ): Promise<OpaqueToken> {
-    const { hash } = accessToken!;
-    if (!jwt) return accessToken!;
-    const { alg, audience, sub } = jwt;
+    const { alg, audience, sub, act } = jwt;
     // a client reads its token: it learns nothing that its scope does not release (security R12)
     const released = claimsOfScopes(splitScope(scope ?? ''));
     const claims = authorization
@@ -231,6 +285,7 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
       sub,
       clientId,
       scope,
+      act,
       cnf: confirmationOf(binding),
       hash,
       lifetime,
@@ -283,12 +338,6 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
       lifetime,
       claims,
     });
-  }
-
-  /** Finds the key that the client's ID Tokens are encrypted to; undefined where they are not encrypted. */
-  async function idTokenRecipient({ metadata }: Client): Promise<Recipient | undefined> {
-    if (metadata.id_token_encrypted_response_alg === undefined) return undefined;
-    return findRecipient(clientKeys, metadata, 'id_token');
   }
 
   return { lifetimes, rotates, responseKey, prepare, respond };

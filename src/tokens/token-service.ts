@@ -1,13 +1,16 @@
 // Signs and encrypts for clients with their own algorithms and keys, and verifies the ID Tokens that clients send back.
+import type { JWTPayload } from 'jose';
+import { idJagType } from '../oauth/token-exchange.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import { associatedDataOf } from '../repositories/keys/sealed-values.ts';
 import { mintAuthorizationResponse } from './authorization-response.ts';
 import { encryptFor, findRecipient } from './client-encryption.ts';
 import { mintIntrospectionResponse } from './introspection-response.ts';
-import { isOwnJwt, mintUserinfo, readIdTokenHint, verifyIdToken } from './id-token.ts';
+import { isOwnJwt, mintUserinfo, readIdTokenHint, signJwt, verifyIdToken } from './id-token.ts';
 import { accessTokenHash } from './jwt-access-token.ts';
 import { mintLogoutToken } from './logout-token.ts';
+import { mintSiteAssertion, type SiteAssertionContent } from './site-assertion.ts';
 import { prepareSignedMetadata } from './signed-metadata.ts';
 import { createTokenIssuer, type TokenIssuerOptions } from './token-issuer.ts';
 
@@ -99,6 +102,9 @@ export function createTokenService(options: TokenServiceOptions) {
       const key = responseKey(client, metadata.id_token_signed_response_alg);
       return mintLogoutToken(keyRing, key, { issuer, clientId, sub: ended.subject, sid: ended.sid, issuedAt: at });
     },
+    /** Mints the assertion about the user of a protected site. */
+    siteAssertion: (content: Omit<SiteAssertionContent, 'issuer'>): Promise<string> =>
+      mintSiteAssertion(keyRing, { ...content, issuer }),
     /** Prepares metadata as a JWT (RFC 8414 2.1, RFC 9728 2.2). @param document returns the same object until the document changes */
     signedMetadata: (document: () => Readonly<Record<string, unknown>>) =>
       prepareSignedMetadata(keyRing, issuer, document),
@@ -108,6 +114,8 @@ export function createTokenService(options: TokenServiceOptions) {
     verifyIdToken: (token: string) => verifyIdToken(keyRing, issuer, token, secretOf, idTokenLifetimeOf),
     /** The time that every signed token is checked against: the database's. */
     now: () => keyRing.now(),
+    /** Signs an ID-JAG (draft-ietf-oauth-identity-assertion-authz-grant). */
+    signIdJag: (claims: JWTPayload): Promise<string> => signJwt(keyRing, { alg: 'RS256' }, idJagType, claims),
     /** The digest of a JWT access token of this service (RFC 9068); undefined for any other text. It may have expired. */
     accessTokenHash: (token: string) => accessTokenHash(keyRing, issuer, token),
     /** Whether a text is a JWT that names this issuer. Nothing is verified yet. */

@@ -1,4 +1,4 @@
-// Makes and reads verification codes and user codes: eight letters that a user reads on one screen and types on another (RFC 8628 6.1).
+// Makes and reads verification codes, user codes and the codes of a sign-in by email: eight letters that a user reads on one screen and types on another (RFC 8628 6.1).
 import { randomInt } from 'node:crypto';
 import type { SecretBox } from '../crypto/secret-box.ts';
 
@@ -31,6 +31,11 @@ export function verificationCodeHash(secretBox: SecretBox, purpose: CodePurpose,
 /** The values that may be stored for a typed code: one for each key. */
 export function verificationCodeHashes(secretBox: SecretBox, purpose: CodePurpose, code: string): Buffer[] {
   return secretBox.macs(purpose, code).map((mac) => Buffer.from(mac, 'base64url'));
+}
+
+/** The values that may be stored for the code of a sign-in by email: one for each key, that of the first key first. @param id of the stored code */
+export function signInCodeHashes(secretBox: SecretBox, id: string, code: string): Buffer[] {
+  return secretBox.macs('sign-in code', id, code).map((mac) => Buffer.from(mac, 'base64url'));
 }
 
 function written(letters: string): string {

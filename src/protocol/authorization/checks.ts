@@ -109,7 +109,7 @@ async function checkScope(
   // a browser gets one token, and cannot name a resource for each
   if (parts(responseType).token && targets.length > 1) oneResource(targets.map(({ audience: [uri] }) => uri).join(' '));
   if (parts(responseType).token && targets.some(({ api }) => api && api.binding !== 'none'))
-    refuse('invalid_target', 'the resource takes only tokens that are bound to a key: use response_type code');
+    refuse('invalid_target', 'the resource accepts only tokens that are bound to a key: use response_type code');
   const apiScope = targets.flatMap((target) => target.scope);
   // a request for scopes of APIs is plain OAuth 2.0 without it
   if (apiScope.length === 0 || parts(responseType).idToken) {

@@ -1,15 +1,14 @@
 // Issues an authorization response: stores its tokens if session, client and limits allow it, else refuses.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BrowserSessions } from '../../browser/session.ts';
+import { createRefusedResponse, type RefusedResponseDependencies } from '../../interaction/refused-response.ts';
 import type { Config } from '../../config.ts';
 import { preferredAcr } from '../../oauth/acr.ts';
-import type { ResponseRefusal } from '../../oauth/authorization-response.ts';
 import type { Binding } from '../../oauth/binding.ts';
 import { requestedClaims } from '../../oauth/claims-request.ts';
-import { AuthorizationError, OAuthError } from '../../oauth/errors.ts';
+import { AuthorizationError, type ErrorCode, OAuthError } from '../../oauth/errors.ts';
 import { parts } from '../../oauth/response-type.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
-import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Store } from '../../repositories/store.ts';
 import { clientAddress } from '../../server/network.ts';
@@ -21,15 +20,16 @@ import type { TrustedRequest } from './trusted-request.ts';
 /** How many unredeemed codes one session and client may have (security R19). */
 const codesPerClientSession = 5;
 
-export interface IssueDependencies {
+export interface IssueDependencies extends RefusedResponseDependencies {
   config: Config;
   store: Pick<Store, 'authorizationCodes' | 'clients' | 'pairwiseSubjects'>;
-  clients: ClientCache;
   tokens: TokenService;
   sessions: BrowserSessions;
 }
 
-export function createIssue({ config, store, clients, tokens, sessions }: IssueDependencies) {
+export function createIssue(options: IssueDependencies) {
+  const { config, store, tokens, sessions } = options;
+  const refusedResponse = createRefusedResponse(options);
   /** Makes the tokens of a response. @throws AuthorizationError if the client publishes no key for its ID Token */
   async function prepare(
     request: FastifyRequest,
@@ -49,33 +49,6 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
       request.log.info({ client_id: client.clientId, err: error.cause }, error.description);
       throw new AuthorizationError(target, error.code, error.description);
     }
-  }
-
-  /** The error that says why nothing was issued; undefined if the session is over and the user has to sign in. */
-  async function errorOf(
-    refusal: ResponseRefusal,
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { client, prompts, target }: TrustedRequest,
-    session: Session,
-  ): Promise<Error | undefined> {
-    const silent = prompts.includes('none');
-    if (refusal === 'limit') {
-      const wait = Math.max(1, await store.authorizationCodes.findWait(session.id, config.limits.codesPerSession));
-      const description = `too many sign-ins to applications in this browser: wait ${wait} seconds`;
-      // the user sees a page and can load the request again
-      const headers = { 'retry-after': String(wait) };
-      return silent
-        ? new AuthorizationError(target, 'temporarily_unavailable', description)
-        : new OAuthError('temporarily_unavailable', description, 429, { headers });
-    }
-    if (!(await sessions.find(request, reply)))
-      return silent
-        ? new AuthorizationError(target, 'login_required', 'the session is over: the user has to sign in')
-        : undefined;
-    // another tab answered the request, or the client, session or grant changed within the last second
-    clients.forget(client.clientId);
-    return new OAuthError('conflict', 'the request was already answered, or something changed in the meantime', 409);
   }
 
   /**
@@ -131,7 +104,8 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
       address: clientAddress(request),
     });
     if ('refusal' in issued) {
-      const refused = await errorOf(issued.refusal, request, reply, authorization, session);
+      const errorOf = (code: ErrorCode, description: string) => new AuthorizationError(target, code, description);
+      const refused = await refusedResponse(issued.refusal, request, reply, authorization, session, errorOf);
       if (refused) throw refused;
       return undefined;
     }

@@ -12,7 +12,7 @@ import { promptValues } from '../../oauth/prompt.ts';
 export interface VerificationContext {
   findClient: ClientCache['find'];
   /** @throws OAuthError invalid_target, invalid_scope */
-  findTargets: (request: TargetRequest) => Promise<Target[]>;
+  findTargets: (request: TargetRequest) => Target[] | Promise<Target[]>;
   clientSecret: (client: Client) => Buffer | undefined;
   requestObjects: RequestObjects;
   requirePkce: boolean;

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
 import { dpopAlgorithms } from '../../oauth/dpop-proof.ts';
-import { type AuthenticationMethod, namesOf } from '../../oauth/registrable-values.ts';
+import { type AuthenticationMethod, grantTypeOf, namesOf } from '../../oauth/registrable-values.ts';
 import type { PublicResources } from '../../domain/resources/public-resources.ts';
 import { jsonErrors } from '../../server/errors.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
@@ -29,6 +29,8 @@ export interface Capabilities {
   subjectTypes: readonly string[];
   acrValues: readonly string[];
   locales: readonly string[];
+  /** The addresses for clients with certificates, by the names of the endpoints; undefined where the service takes none (RFC 8705 5). */
+  certificateEndpoints: Readonly<Record<string, string>> | undefined;
   /** The registration modes (draft-dellaert-oauth-approval-based-dcr); in the OAuth server metadata only. */
   registrationModes: readonly string[];
 }
@@ -108,7 +110,7 @@ function oauthConfiguration(
 
 function openidConfiguration(
   { config: { issuer, requirePushedRequests, fapi2, clientDocuments }, capabilities }: DiscoveryDependencies,
-  { resources, scopes, keepsTokens }: PublicResources,
+  { resources, scopes, keepsTokens, offering }: PublicResources,
 ): Readonly<Record<string, unknown>> {
   const methods = namesOf(capabilities.clientAuthenticationMethods);
   return {
@@ -119,7 +121,10 @@ function openidConfiguration(
     ...(resources.length > 0 && { protected_resources: resources }),
     response_types_supported: capabilities.responseTypes,
     response_modes_supported: capabilities.responseModes,
-    grant_types_supported: capabilities.grantTypes,
+    grant_types_supported: capabilities.grantTypes.filter((name) => {
+      const { offeredBy } = grantTypeOf(name);
+      return offeredBy === undefined || offering.includes(offeredBy);
+    }),
     acr_values_supported: capabilities.acrValues,
     subject_types_supported: capabilities.subjectTypes,
     id_token_signing_alg_values_supported: capabilities.signingAlgorithms,
@@ -154,6 +159,11 @@ function openidConfiguration(
     code_challenge_methods_supported: ['S256'],
     // RFC 9449 5.1
     dpop_signing_alg_values_supported: dpopAlgorithms,
+    // RFC 8705 3.3, 5
+    ...(capabilities.certificateEndpoints && {
+      tls_client_certificate_bound_access_tokens: true,
+      mtls_endpoint_aliases: capabilities.certificateEndpoints,
+    }),
     authorization_response_iss_parameter_supported: true,
     // draft-ietf-oauth-client-id-metadata-document 7
     ...(clientDocuments !== 'off' && { client_id_metadata_document_supported: true }),

@@ -17,6 +17,7 @@ import {
 } from '../../rules/claims/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { OAuthError } from '../../oauth/errors.ts';
+import type { ActingParty } from '../../oauth/token-exchange.ts';
 import { isServiceScope, splitScope } from '../../oauth/scope.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
@@ -25,6 +26,7 @@ import { isAccessToken } from '../../tokens/jwt-access-token.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
+import type { NotedUses } from '../../repositories/uses/noted-uses.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 
@@ -49,6 +51,8 @@ interface Known {
   /** The key whose holder may use it. */
   binding: Binding;
   requested?: RequestedClaims | undefined;
+  /** The client that acts for the user. */
+  act?: ActingParty | undefined;
   /** Whether its client has rules for claims; undefined if that is not known. */
   hasClaimRules?: boolean;
   /** Whether its own client could have made it, such as an ID Token signed by HS256: then it proves nothing to other clients. */
@@ -74,10 +78,11 @@ interface IntrospectionDependencies {
   store: Pick<Store, 'clientRoles' | 'accessTokens' | 'clientSessionHandles' | 'clientSessions' | 'pairwiseSubjects'>;
   tokens: TokenService;
   authenticateClient: AuthenticateClient;
+  uses: NotedUses;
 }
 
 export async function introspectionEndpoint(app: FastifyInstance, options: IntrospectionDependencies): Promise<void> {
-  const { config, store, clients, tokens, authenticateClient } = options;
+  const { config, store, clients, tokens, authenticateClient, uses } = options;
   // a client must not try tokens without limit (security R80)
   const countCall = createInstanceLimit(config.limits.introspections);
   await onlyForms(app);
@@ -98,6 +103,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
     if (found === 'malformed' && !isLenient) return jsonRefusal(malformed, request, reply);
     noStore(reply);
     const isShown = found !== undefined && found !== 'malformed' && mayKnow(caller, found);
+    if (isShown && found.kind === 'access_token') noteUses(found);
     const response = isShown
       ? describe(found, await subjectFor(caller, found), await claimsFor(caller, found))
       : inactive;
@@ -125,6 +131,11 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
       default:
         return undefined;
     }
+  }
+
+  /** The audience of a token for a resource has its URI, and the client of its server. */
+  function noteUses({ audience, clientId }: Known): void {
+    for (const name of audience) if (name !== clientId && name.includes(':')) uses.note('resources', name);
   }
 
   async function findAccessToken(hash: Buffer | undefined): Promise<Known | undefined> {
@@ -204,6 +215,8 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
       token_type: token.binding === 'none' ? 'Bearer' : tokenTypeOf(token.binding),
       // RFC 9449 6.2, RFC 8705 3.2
       cnf: confirmationOf(token.binding),
+      // RFC 8693 4.1
+      act: token.act,
       // RFC 9470 6.2
       ...authentication,
       extension_field: token.kind,

@@ -132,8 +132,10 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     }
     if (decision === 'stay') return showEnd(request, reply, verified, { stayed: true });
     // ending the session stores the back-channel logouts
-    const frames = await store.transaction(async (repositories) => {
+    const { frames, stillOpen } = await store.transaction(async (repositories) => {
       const uris = await logoutFrames(repositories, config.issuer, session);
+      // they get no logout request (federation 9)
+      const names = await repositories.samlSessions.namesIn(session.id);
       await repositories.sessions.end(session.id);
       await audit(
         request,
@@ -146,14 +148,14 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
         },
         repositories,
       );
-      return uris;
+      return { frames: uris, stillOpen: names };
     });
     sessions.forget(reply);
     // the session here is over, whatever the connection does (federation F33)
     const upstream = await upstreamLogout.begin(request, reply, session, verified.redirectTo);
-    if (upstream === undefined && frames.length === 0) return leave(request, reply, verified, parameters);
+    if (upstream === undefined && frames.length === 0) return leave(request, reply, verified, parameters, stillOpen);
     const continueUri = upstream ?? verified.redirectTo;
-    return showEnd(request, reply, verified, { frames, ...(continueUri !== undefined && { continueUri }) });
+    return showEnd(request, reply, verified, { frames, stillOpen, ...(continueUri !== undefined && { continueUri }) });
   }
 
   async function verify(parameters: Record<string, string>): Promise<Verified> {
@@ -197,9 +199,10 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     reply: FastifyReply,
     verified: Verified,
     parameters: Record<string, string>,
+    stillOpen: string[] = [],
   ): FastifyReply {
     const { client, redirectTo } = verified;
-    if (client === undefined || redirectTo === undefined) return showEnd(request, reply, verified);
+    if (client === undefined || redirectTo === undefined) return showEnd(request, reply, verified, { stillOpen });
     const address = addressOf(endPath, { ...parameters, client_id: client.clientId }, ['id_token_hint']);
     return address.length < maxAddress
       ? pages.redirect(reply, address)
@@ -247,7 +250,7 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     request: FastifyRequest,
     reply: FastifyReply,
     verified: Verified,
-    end: Partial<Pick<Pages['signed-out'], 'stayed' | 'frames' | 'continueUri' | 'leaveUri'>> = {},
+    end: Partial<Pick<Pages['signed-out'], 'stayed' | 'frames' | 'stillOpen' | 'continueUri' | 'leaveUri'>> = {},
   ): FastifyReply {
     const data: Pages['signed-out'] = { stayed: false, accountUri: `/account`, ...end };
     if (verified.client) data.client = clientView(verified.client);

@@ -1,5 +1,6 @@
 // Defines a grant type: its parameters, and how it authorizes the request of an authenticated client.
 import type { z } from 'zod';
+import type { Binding } from '../../oauth/binding.ts';
 import { type OAuthError, proofMissing, proofReused } from '../../oauth/errors.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
@@ -14,15 +15,19 @@ export interface GrantContext {
   /** The one resource that the request names (RFC 8707 section 2). */
   resource: string | undefined;
   /** Where the client acts, which must be in a network of the client; undefined if it is unknown. */
-  address: string | undefined;
+  address: () => string | undefined;
+  /** The key that the request proves to hold, by a proof or by its certificate. */
+  held: Binding;
   /** The proof of the key that the tokens are bound to, which the grant uses in the same database call. */
   proof: DpopProof | undefined;
   /**
    * Makes tokens whose hashes the grant stores in the same database call that decides.
    * @param kinds the tokens that the grant may issue beside an access token; the client gets those for which it is registered
    */
-  prepare(kinds: readonly TokenKind[]): Promise<PreparedAccess>;
+  prepare(kinds: readonly TokenKind[]): PreparedAccess | Promise<PreparedAccess>;
 }
+
+type GrantEvent = Pick<AuditEvent, 'type' | 'clientId' | 'sub' | 'detail'>;
 
 interface Response {
   /** Members of the token response that only this grant type has. */
@@ -40,6 +45,8 @@ export interface UserTokens extends Response {
   refreshToken: string | undefined;
   /** Of an access token that is a JWT for a resource. */
   jwt?: JwtFormat | undefined;
+  /** An event of the audit log beside the issue of the tokens. */
+  event?: GrantEvent | undefined;
 }
 
 /** The refusals that the binding of tokens causes, by the failure of a stored function. */
@@ -56,11 +63,22 @@ export interface ClientToken extends Response {
   isScopeNamed: boolean;
 }
 
+/** A token that the service stores nowhere, as the response has it. The grant's database call has decided. */
+export interface Minted {
+  minted: Readonly<Record<string, unknown>>;
+  sub: string;
+  event: GrantEvent;
+}
+
 /** No tokens; the event goes into the audit log. */
 export interface Refusal {
   refusal: OAuthError;
-  event?: Pick<AuditEvent, 'type' | 'clientId' | 'sub' | 'detail'>;
+  /** Whether the tokens would have to be bound to a key, and nothing was used up: the endpoint tries the certificate of the request. */
+  isUnbound?: boolean;
+  event?: GrantEvent;
 }
+
+type Authorized = UserTokens | ClientToken | Minted | Refusal;
 
 /** A grant never sees the HTTP request. The endpoint authenticates the client, applies the rules that all grants share, and answers. */
 export interface GrantType<Parameters = unknown> {
@@ -73,5 +91,5 @@ export interface GrantType<Parameters = unknown> {
   readonly asksNetwork: boolean;
   /** Its own parameters of the token request. */
   readonly parameters: z.ZodType<Parameters>;
-  authorize(parameters: Parameters, context: GrantContext): Promise<UserTokens | ClientToken | Refusal>;
+  authorize(parameters: Parameters, context: GrantContext): Authorized | Promise<Authorized>;
 }

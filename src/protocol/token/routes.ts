@@ -16,8 +16,11 @@ import {
 } from '../../oauth/errors.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Store } from '../../repositories/store.ts';
+import type { NotedUses } from '../../repositories/uses/noted-uses.ts';
 import { findTargets, formatOf, oneResource, scopeFor, subjectAt } from '../../sender-constraint/audience.ts';
+import { type Keys, keysOf } from '../../sender-constraint/certificate.ts';
 import type { Dpop } from '../../sender-constraint/dpop.ts';
+import type { ClientCertificates } from '../../server/client-certificate.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { jsonErrors, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
@@ -37,20 +40,41 @@ const resourceParameter = z.object({ resource: text(2000) });
 /** Whose groups the grant's database call asks about. */
 const anyUser = { groups: [] };
 
+const isInNetwork = (client: Client, request: FastifyRequest): boolean =>
+  client.networks.length === 0 ||
+  mayUse(anyUser, { ...client, access: 'everyone' }, { from: { address: clientAddress(request) } }) !== 'network';
+
 interface TokenDependencies {
   grantTypes: readonly GrantType[];
   authenticateClient: AuthenticateClient;
   dpop: Dpop;
+  /** Undefined where the service takes no certificates. */
+  certificates: ClientCertificates | undefined;
   config: Pick<Config, 'issuer'>;
   store: Pick<Store, 'accessTokens' | 'clients' | 'pairwiseSubjects' | 'resources' | 'users'>;
   tokens: TokenService;
   audit: AuditTrail;
   metrics: Metrics;
+  uses: NotedUses;
 }
+
+/** Of a request without a proof or a certificate, by a client that needs neither. */
+const noKeys: Keys = { binding: 'none', held: 'none' };
 
 export async function tokenEndpoint(
   app: FastifyInstance,
-  { authenticateClient, dpop, config, store, tokens, audit, metrics, ...options }: TokenDependencies,
+  {
+    authenticateClient,
+    dpop,
+    certificates,
+    config,
+    store,
+    tokens,
+    audit,
+    metrics,
+    uses,
+    ...options
+  }: TokenDependencies,
 ): Promise<void> {
   const grantTypes = new Map(options.grantTypes.map((grantType) => [grantType.name, grantType]));
   const forPublic = new Set(namesOf(options.grantTypes.filter(({ name }) => grantTypeOf(name).allowsPublic)));
@@ -67,8 +91,9 @@ export async function tokenEndpoint(
       request.headers['dpop'] !== undefined
         ? await dpop.read(request, { asksNonce: client.metadata.dpop_nonce ?? false })
         : undefined;
-    if (!proof && client.rules.needsBoundTokens) throw proofMissing('client');
-    const binding: Binding = proof ? proof.binding : 'none';
+    const presented = certificates?.of(request);
+    const needsKeys = proof !== undefined || presented !== undefined || client.rules.neededBinding !== 'none';
+    const { binding, held } = needsKeys ? keysOf(client, proof, presented) : noKeys;
     // find the grant
     if (!grantType) throw unsupportedGrantType(`this grant_type is not supported${repeated(name)}`);
     if (!client.metadata.grant_types.some((registered) => registered === name)) {
@@ -78,32 +103,44 @@ export async function tokenEndpoint(
     const { resource } = isNamed(request.body, 'resource')
       ? readParameters(resourceParameter, request.body)
       : { resource: undefined };
-    const address = clientAddress(request);
     // the refresh token and the device code stay as they are: the client may come again from its network
-    if (
-      grantType.asksNetwork &&
-      mayUse(anyUser, { ...client, access: 'everyone' }, { from: { address } }) === 'network'
-    )
+    if (grantType.asksNetwork && !isInNetwork(client, request))
       throw new OAuthError('access_denied', 'the client may not act from this network');
     // let it authorize
-    const context: GrantContext = {
+    const contextFor = (key: Binding): GrantContext => ({
       client,
-      address,
+      // a function: for its own tokens no client is asked where it acts
+      address: () => clientAddress(request),
       resource: resource === undefined ? undefined : oneResource(resource),
+      held,
       proof,
-      prepare: (kinds) => tokens.prepare(client, binding, ['access_token', ...kinds]),
-    };
-    const authorized = await grantType.authorize(parameters, context);
+      prepare: (kinds) => tokens.prepare(client, key, ['access_token', ...kinds]),
+    });
+    const first = await grantType.authorize(parameters, contextFor(binding));
+    // only the stored grant says which resource it is for, and so whether the certificate must bind its tokens
+    const isTriedAgain = 'refusal' in first && first.isUnbound && binding === 'none' && held !== 'none';
+    const authorized = isTriedAgain ? await grantType.authorize(parameters, contextFor(held)) : first;
     if ('refusal' in authorized) {
       const { refusal, event } = authorized;
       if (event) await audit(request, { ...event, outcome: 'failure', actor: client.clientId });
       throw refusal;
     }
+    if ('minted' in authorized) {
+      const { minted, sub, event } = authorized;
+      await audit(request, { ...event, outcome: 'success', actor: client.clientId });
+      request.log.info({ client_id: client.clientId, sub, grant_type: name }, 'tokens issued');
+      metrics.granted(name);
+      if (proof) dpop.renewNonce(proof, reply);
+      noStore(reply);
+      return minted;
+    }
     // apply resource and scope policy, issue
     const isOfUser = 'authorization' in authorized;
+    if (isOfUser && authorized.event)
+      await audit(request, { ...authorized.event, outcome: 'success', actor: client.clientId });
     const response = isOfUser
       ? await userResponse(client, authorized)
-      : await clientResponse(request, context, authorized);
+      : await clientResponse(request, contextFor(binding), { ...authorized, binding, held });
     // answer
     const sub = isOfUser ? authorized.authorization.user.sub : undefined;
     request.log.info({ client_id: client.clientId, sub, grant_type: name }, 'tokens issued');
@@ -117,20 +154,23 @@ export async function tokenEndpoint(
   const userResponse = async (
     client: Client,
     { tokens: prepared, authorization, issuedAt, nonce, refreshToken, jwt }: UserTokens,
-  ): Promise<TokenResponse> =>
-    tokens.respond(client, prepared, {
+  ): Promise<TokenResponse> => {
+    // other tokens are known to their resource once it introspects them
+    if (jwt) uses.note('resources', jwt.audience);
+    return tokens.respond(client, prepared, {
       jwt: jwt && { ...jwt, sub: await subjectAt(jwt, store, authorization.user.sub) },
       scope: authorization.scope,
       authorization: { ...authorization, issuedAt, nonce },
       refreshToken,
       direct: true,
     });
+  };
 
   /** A token of the client itself, for the resource that the request named. */
   async function clientResponse(
     request: FastifyRequest,
-    { client, resource, proof, prepare }: GrantContext,
-    { scope, isScopeNamed }: ClientToken,
+    { client, resource, proof }: GrantContext,
+    { scope, isScopeNamed, binding, held }: ClientToken & Keys,
   ): Promise<TokenResponse> {
     const targets = await findTargets(store, config.issuer, { client, resource, scope });
     const [target, ...others] = targets;
@@ -139,9 +179,11 @@ export async function tokenEndpoint(
     const permitted = scope.filter((value) => isOfService(value) || target?.scope.includes(value));
     if (isScopeNamed && permitted.length < scope.length) throw invalidScope(beyondClient);
     const granted = scopeFor(targets, permitted, isScopeNamed).join(' ');
-    if (target?.api && !isBoundFor(target.api.binding, proof?.binding ?? 'none')) throw proofMissing('resource');
+    const demanded = target?.api?.binding ?? 'none';
+    const key = isBoundFor(demanded, binding) ? binding : held;
+    if (!isBoundFor(demanded, key)) throw proofMissing('resource');
     const format = formatOf(target, client);
-    const prepared = withLifetimeOf(format, await prepare([]));
+    const prepared = withLifetimeOf(format, await tokens.prepare(client, key, ['access_token']));
     // a resource must not take a client for a user: no JWT where a user has the id of the client as subject (RFC 9068 5)
     const isUser = format.jwt && (await store.users.find(client.clientId));
     const stored = await store.accessTokens.insertForClient({
@@ -159,6 +201,7 @@ export async function tokenEndpoint(
       await audit(request, { type: 'dpop.replayed', outcome: 'failure', actor: clientId, clientId });
       throw proofReused();
     }
+    if (target?.api) uses.note('resources', target.api.resource);
     const jwt = format.jwt && !isUser ? { ...format.jwt, sub: client.clientId } : undefined;
     return tokens.respond(client, prepared, { jwt, scope: granted === '' ? undefined : granted, direct: true });
   }

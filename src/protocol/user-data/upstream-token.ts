@@ -37,7 +37,7 @@ export function upstreamTokenRoute(
         cause: error,
       });
     });
-    if (!found) throw notFound('there is no token that is valid: the user must sign in by this connection again');
+    if (!found) throw notFound('there is no valid token: the user must sign in with this connection again');
     await audit(request, {
       type: 'upstream_token.read',
       outcome: 'success',

@@ -84,7 +84,7 @@ export function authorizationCodeGrant({
             ? invalidTarget(`${descriptions.resource}${repeated(resource ?? '')}`)
             : invalidGrant(descriptions[failure]);
       const type = burned ? 'code.burned' : events[failure];
-      if (!type) return { refusal };
+      if (!type) return { refusal, isUnbound: failure === 'unbound' };
       return { refusal, event: { type, clientId, sub, detail: { failure: burned ? failure : undefined } } };
     },
   };

@@ -12,7 +12,7 @@ export function clientCredentialsGrant(): GrantType<z.infer<typeof parameters>> 
     name: 'client_credentials',
     asksNetwork: false,
     parameters,
-    async authorize({ scope }, { client }) {
+    authorize({ scope }, { client }) {
       if (scope !== undefined && !isScope(scope))
         return { refusal: invalidScope('scope must be a list of scope values') };
       // the scopes that a client can register itself are about a user, and this grant has no user
@@ -20,7 +20,8 @@ export function clientCredentialsGrant(): GrantType<z.infer<typeof parameters>> 
         (value) => !isRegistrableScope(value) && !Object.hasOwn(client.ownScopes, value),
       );
       const asked = scope === undefined ? registered : splitScope(scope);
-      if (asked.some((value) => isServiceScopeOf(client)(value) && !registered.includes(value)))
+      const isOfService = isServiceScopeOf(client);
+      if (asked.some((value) => isOfService(value) && !registered.includes(value)))
         return { refusal: invalidScope(beyondClient) };
       return { scope: asked, isScopeNamed: scope !== undefined };
     },

@@ -66,7 +66,7 @@ export function deviceCodeGrant({
           handleHash: tokens.handle?.hash,
           ...tokens.bindings,
           proof,
-          address,
+          address: address(),
           resource,
           retrySeconds: client.rules.retrySeconds,
           accessTokenLifetime: tokens.lifetimes.accessToken,
@@ -83,7 +83,7 @@ export function deviceCodeGrant({
         failure === 'resource'
           ? invalidTarget(`the authorization is not for this resource${repeated(resource ?? '')}`)
           : refusalOf(failure);
-      return type ? { refusal, event: { type, clientId, sub } } : { refusal };
+      return type ? { refusal, event: { type, clientId, sub } } : { refusal, isUnbound: failure === 'unbound' };
     },
   };
 }

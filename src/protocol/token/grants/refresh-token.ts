@@ -17,7 +17,7 @@ const parameters = z.object({ refresh_token: text(512), scope: text(1024).option
 const descriptions: Record<Exclude<RefreshFailure, keyof typeof bindingRefusals>, string> = {
   unknown: 'the refresh token is unknown',
   client: 'the refresh token was issued to another client',
-  key: 'the refresh token is bound to a key: send a DPoP proof that is signed with this key',
+  key: 'the refresh token is bound to a key: send a DPoP proof that is signed with this key, or come with this certificate',
   ended: 'the authorization is no longer valid',
   expired: 'the refresh token has expired',
   scope: 'scope exceeds what was granted',
@@ -66,7 +66,7 @@ export function refreshTokenGrant({
         binding: tokens.bindings.binding,
         binds: client.rules.isPublic,
         proof,
-        address,
+        address: address(),
         accessTokenLifetime: tokens.lifetimes.accessToken,
         refreshTokenLifetime: tokens.lifetimes.refreshToken,
         refreshTokenAbsoluteLifetime: tokens.lifetimes.refreshTokenAbsolute,
@@ -85,7 +85,9 @@ export function refreshTokenGrant({
             ? invalidTarget(`${descriptions.resource}${repeated(resource ?? '')}`)
             : (failure === 'scope' ? invalidScope : invalidGrant)(descriptions[failure]);
       const type = events[failure];
-      return type ? { refusal, event: { type, clientId, sub } } : { refusal };
+      // nothing is used up by either
+      const isUnbound = failure === 'unbound' || failure === 'key';
+      return type ? { refusal, event: { type, clientId, sub } } : { refusal, isUnbound };
     },
   };
 }
