@@ -1,4 +1,4 @@
-// Adds what HTML cannot do: a button that shows the password, and the redirect once the front-channel logout is done.
+// Adds what HTML cannot do: a button that shows the password, one choice for several forms, and the redirect once the front-channel logout is done.
 // It uses old syntax, and may fail: the pages are complete without it.
 (function () {
   var button = document.getElementById('show-password');
@@ -21,6 +21,29 @@
     });
     button.hidden = false;
   }
+  // A choice holds for each form of the page.
+  var choice = document.getElementById('remember');
+  if (choice) {
+    var copies = [];
+    var forms = document.querySelectorAll('.card form');
+    for (var i = 0; i < forms.length; i++) {
+      if (forms[i] === choice.form) continue;
+      var copy = choice.cloneNode();
+      copy.id = '';
+      copy.hidden = true;
+      copies.push(forms[i].appendChild(copy));
+    }
+    var follow = function () {
+      copies.forEach(function (copy) {
+        copy.checked = choice.checked;
+      });
+    };
+    choice.addEventListener('change', follow);
+    // The browser may restore the choice after this script has run.
+    window.addEventListener('pageshow', follow);
+    follow();
+    choice.parentNode.hidden = false;
+  }
   var onward = document.querySelector('[data-go-on]');
   if (onward) {
     var gone = false;
@@ -28,7 +51,7 @@
       if (!gone) location.replace(onward.href);
       gone = true;
     };
-    // `load` waits for the frames; a frame that never answers must not hold up the user.
+    // The event waits for the frames; a frame that never answers must not hold up the user.
     window.addEventListener('load', go);
     setTimeout(go, 4000);
   }

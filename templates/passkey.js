@@ -3,6 +3,8 @@
 (function () {
   var form = document.getElementById('passkey');
   var known = window.PublicKeyCredential;
+  var offered = document.querySelector('[data-with-passkey]');
+  if (offered && known) offered.hidden = false;
   if (!form || !known || !navigator.credentials || !window.AbortController) return;
   var fault = document.getElementById('passkey-fault');
   var make = form.hasAttribute('data-make');
@@ -42,6 +44,10 @@
       type: credential.type,
       response: response,
     });
+    for (var i = 0; i < form.elements.length; i++) {
+      var other = document.getElementById(form.elements[i].getAttribute('data-from') || '');
+      if (other) form.elements[i].value = other.value;
+    }
     form.submit();
   };
 

@@ -10,6 +10,7 @@ import { accountEmailEndpoint } from './email/routes.ts';
 import { accountEndpoint } from './overview/routes.ts';
 import { accountPasskeysEndpoint } from './passkeys/routes.ts';
 import { accountPasswordEndpoint } from './password/routes.ts';
+import { accountPictureEndpoint } from './picture/routes.ts';
 import { accountProfileEndpoint } from './profile/routes.ts';
 import { accountSecondFactorsEndpoint } from './second-factors/routes.ts';
 import { accountStartEndpoint } from './start/routes.ts';
@@ -18,6 +19,7 @@ import { accountSessionsEndpoint } from './sessions/routes.ts';
 const endpoints = [
   accountEndpoint,
   accountProfileEndpoint,
+  accountPictureEndpoint,
   accountPasswordEndpoint,
   accountEmailEndpoint,
   accountPasskeysEndpoint,

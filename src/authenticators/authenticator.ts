@@ -7,6 +7,7 @@ import type { AuditEvent } from '../repositories/audit/audit-events.ts';
 import type { SecondFactor as EnrolledFactor } from '../repositories/second-factors/second-factors.ts';
 import type { UpstreamSession } from '../repositories/sessions/sessions.ts';
 import type { User } from '../repositories/users/users.ts';
+import type { MarkView } from '../pages/connection-mark.ts';
 
 export interface Authenticator {
   /** Names the kind in the admin API, the audit trail and the catalogues: that of its table, in the singular. */
@@ -30,7 +31,7 @@ export interface StepContext {
 
 export interface FirstStepContext extends StepContext {
   /** Where the sign-in continues when it is complete. */
-  continuation: { transaction?: string | undefined; destination?: string | undefined };
+  continuation: { transaction?: string | undefined; destination?: string | undefined; remember?: boolean | undefined };
 }
 
 /** The first step of a sign-in. The template part-first-factor-{id} is its form, which names the user. */
@@ -81,7 +82,7 @@ export interface Elsewhere {
   ways(context: StepContext): Promise<ElsewhereWay[]>;
 }
 
-export interface ElsewhereWay {
+export interface ElsewhereWay extends Partial<MarkView> {
   id: string;
   /** The name on its button. */
   name: string;
@@ -114,6 +115,8 @@ export interface SecondStepContext extends StepContext {
 export interface SecondFactor {
   /** The field that holds the answer, and the most characters it takes. */
   field: { name: string; max: number };
+  /** `replacement` if it only stands in for a second factor that the user lacks. */
+  proves?: 'replacement';
   /** Whether a text that was typed into any field is one of its codes. */
   reads?: (typed: string) => boolean;
   /** What the page of the second step shows of it; undefined if the user has none. @param enrolled all second factors of the user */

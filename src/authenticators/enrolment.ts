@@ -26,14 +26,18 @@ export function createSecondFactorEnrolment({ store, audit }: { store: Store; au
       request: FastifyRequest,
       repositories: Repositories,
       sub: string,
-      { id, ...detail }: { id: string; kind: string; name: string },
+      { id, kind }: { id: string; kind: string },
     ): Promise<string[]> {
       // a factor that no sign-in asks for protects nothing (security R127)
-      if (
-        !(await repositories.secondFactors.list(sub)).some((factor) => factor.id === id && factor.kind === detail.kind)
-      )
-        throw new Error(`a second factor of the kind ${detail.kind} is not among those that a sign-in asks for`);
-      const event = { type: 'user.second_factor_added', outcome: 'success', actor: sub, sub, detail } as const;
+      if (!(await repositories.secondFactors.list(sub)).some((factor) => factor.id === id && factor.kind === kind))
+        throw new Error(`a second factor of the kind ${kind} is not among those that a sign-in asks for`);
+      const event = {
+        type: 'user.second_factor_added',
+        outcome: 'success',
+        actor: sub,
+        sub,
+        detail: { kind },
+      } as const;
       await audit(request, { ...event, languages: languagesOf(request) }, repositories);
       if ((await repositories.recoveryCodes.count(sub)) > 0) return [];
       // a change of address that was ordered with the password alone

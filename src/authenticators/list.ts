@@ -1,5 +1,6 @@
 // Lists the authenticators, in the order in which the pages of the sign-in offer them.
 import type { Authenticator } from './authenticator.ts';
+import { createEmailCodeAuthenticator, type EmailCodeAuthenticatorOptions } from './email-code/email-code.ts';
 import { type ConnectionAuthenticatorOptions, createConnectionAuthenticator } from './connection/connection.ts';
 import { createPasskeyAuthenticator, type PasskeyAuthenticatorOptions } from './passkey/passkey.ts';
 import { createPasswordAuthenticator, type PasswordAuthenticatorOptions } from './password/password.ts';
@@ -11,6 +12,7 @@ import { createTotpAuthenticator, type TotpOptions } from './totp/totp.ts';
 export type AuthenticatorOptions = PasswordAuthenticatorOptions &
   PasskeyAuthenticatorOptions &
   TotpOptions &
+  EmailCodeAuthenticatorOptions &
   ConnectionAuthenticatorOptions &
   RecoveryCodeOptions & { countTry: CountTry };
 
@@ -18,6 +20,7 @@ export type AuthenticatorOptions = PasswordAuthenticatorOptions &
 export const authenticators: ((options: AuthenticatorOptions) => Authenticator)[] = [
   createPasswordAuthenticator,
   createPasskeyAuthenticator,
+  createEmailCodeAuthenticator,
   createTotpAuthenticator,
   createRecoveryCodeAuthenticator,
   createConnectionAuthenticator,

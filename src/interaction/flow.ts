@@ -18,6 +18,7 @@ import type { Store } from '../repositories/store.ts';
 import { consoleClientId } from '../rules/clients/console-client.ts';
 import { jsonErrors } from '../server/errors.ts';
 import { clientAddress } from '../server/network.ts';
+import { denialReference } from './denial-reference.ts';
 import { askedBy, createDecision, type DecisionDependencies, mayLearnErrors } from './facts.ts';
 import type { NextStep } from './next-step.ts';
 import { shownRequest } from './pending-request-view.ts';
@@ -82,7 +83,7 @@ export function createInteractionFlow(options: InteractionDependencies): Interac
       return 'login';
     }
     const next = await decideNext(verified, context, transaction, clientAddress(request));
-    if (next.step === 'error') throw party.errorOf(verified, next.code, next.description);
+    if (next.step === 'error') throw party.errorOf(verified, next.code, described(next, transaction));
     if (next.step !== 'issue' || !session || !confirmed) return next.step;
     if (next.recordGrant)
       await store.grants.add(session.user.sub, client.clientId, askedBy(verified), verified.registeredUri);
@@ -253,3 +254,13 @@ const questionOf = (verified: VerifiedRequest): ConsentQuestion => {
 /** The error of a request with prompt=none that needs a page. */
 const needsPage = (party: RelyingParty, verified: VerifiedRequest): ResponseError =>
   party.errorOf(verified, 'interaction_required', 'a page has to be shown, and none is in a frame');
+
+/** Names to the client the reference of what the user denied, by which an administrator finds it. */
+function described(
+  { code, description }: Extract<NextStep, { step: 'error' }>,
+  transaction: Transaction | undefined,
+): string {
+  const decision = transaction?.decision;
+  if (!transaction || decision?.allowed !== false || code !== 'access_denied') return description;
+  return `${description} (reference ${denialReference(transaction, decision.sub)})`;
+}

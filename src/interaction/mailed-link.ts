@@ -54,9 +54,13 @@ export const linkGone = (
   reply: FastifyReply,
   kind: MailPages['link-gone']['kind'],
 ): FastifyReply => {
-  const uri = { password: '/password/forgotten', address: '/account', 'sign-up': '/sign-up', invitation: '/login' }[
-    kind
-  ];
+  const uri = {
+    password: '/password/forgotten',
+    address: '/account',
+    'sign-up': '/sign-up',
+    'sign-up-link': '/login',
+    invitation: '/login',
+  }[kind];
   return pages.send(request, reply, 'link-gone', { kind, uri }, { status: 410 });
 };
 

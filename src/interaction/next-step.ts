@@ -1,15 +1,12 @@
 // Decides the next step of an authorization request: sign-in, second factor, consent, response or error. Pure functions over facts.
-import { recentlyAuthenticated, vainTrip } from '../browser/recent-sign-in.ts';
-import type { Config } from '../config.ts';
-import { isKnownAuthTime, multiFactor, needsPasskey, preferredAcr } from '../oauth/acr.ts';
+import { hasPower, recentlyAuthenticated, vainTrip } from '../browser/recent-sign-in.ts';
+import { isKnownAuthTime, needsPasskey, preferredAcr } from '../oauth/acr.ts';
 import type { AccessRefusal } from '../rules/access/access.ts';
+import { grantCovers, missingDemand, type SecondFactorPolicy } from '../rules/access/demands.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
-import { covers, type Granted } from '../oauth/granted.ts';
+import type { Granted } from '../oauth/granted.ts';
 import type { GrantParts } from '../repositories/clients/grants.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
-
-/** The settings REQUIRE_SECOND_FACTOR and REQUIRE_SECOND_FACTOR_GROUPS. */
-export type SecondFactorPolicy = Config['secondFactor'];
 
 type Member = Pick<Session['user'], 'admin' | 'groups'>;
 
@@ -35,6 +32,8 @@ export interface Facts {
     | (Pick<Session, 'authTime' | 'now' | 'amr' | 'enrolled'> & {
         user: Member & { sub: string };
         upstream?: Session['upstream'];
+        /** Whether the browser spared the second factor at the sign-in. */
+        spared?: boolean;
       })
     | undefined;
   /** Whether the user can sign in here for the client, without a connection. It is read only if cameForNothing() says so. */
@@ -68,22 +67,6 @@ export type NextStep =
   | { step: 'issue'; recordGrant: boolean }
   | { step: 'error'; code: ErrorCode; description: string };
 
-/** Whether the service itself demands a second factor of a user, whatever the client asks for. */
-export function demandsSecondFactor({ of, groups }: SecondFactorPolicy, user: Member): boolean {
-  if (of === 'everyone' || (of === 'administrators' && user.admin)) return true;
-  return user.groups.some((group) => groups.includes(group));
-}
-
-/** Whether a sign-in continues with the second step: always for a user who has a second factor of any kind (security R127). */
-export function needsSecondFactor(policy: SecondFactorPolicy, user: Member & { enrolled: boolean }): boolean {
-  return user.enrolled || demandsSecondFactor(policy, user);
-}
-
-/** Whether the service may demand a second factor of a user who has none. */
-export function mayNeedSecondFactor({ of, groups }: SecondFactorPolicy): boolean {
-  return of !== 'off' || groups.length > 0;
-}
-
 /** Decides the next step of an authorization request. */
 export function decide(facts: Facts, request: Asked): NextStep {
   const { session, transaction } = facts;
@@ -110,7 +93,7 @@ export function decide(facts: Facts, request: Asked): NextStep {
       : { step: 'access-denied', reason: facts.access };
   if (decided && !decided.allowed) return error('access_denied', 'the End-User did not allow it');
   const { firstParty } = facts.client;
-  const covered = grantCovers(facts, request);
+  const covered = grantCovers(facts.grant, facts.client, request);
   if (!firstParty && !decided && (!covered || prompts.includes('consent')))
     return silent ? error('consent_required', 'the End-User has to give consent') : { step: 'consent' };
   // the user allowed the request, but has withdrawn the grant since: the consent page asks again
@@ -196,17 +179,15 @@ function missingLevel(
   session: NonNullable<Facts['session']>,
   { acr, resourceAcrs }: Asked,
 ): { values: readonly string[]; demanded: boolean } | undefined {
-  const reaches = (wanted: readonly string[]) => preferredAcr(wanted, session.amr) !== undefined;
-  const demanded = client.requiredAcr === undefined ? resourceAcrs : [client.requiredAcr, ...resourceAcrs];
-  const missing = demanded.find((level) => !reaches([level]));
-  if (missing !== undefined) return { values: [missing], demanded: true };
-  if (demandsSecondFactor(secondFactor, session.user) && !reaches([multiFactor]))
-    return { values: [multiFactor], demanded: true };
-  if (acr.values.length === 0 || reaches(acr.values)) return undefined;
+  const policy = isSpared(session, secondFactor) ? nothingDemanded : secondFactor;
+  const missing = missingDemand(client, resourceAcrs, policy, session.user, session.amr);
+  if (missing) return { values: [missing.level], demanded: true };
+  if (acr.values.length === 0 || preferredAcr(acr.values, session.amr) !== undefined) return undefined;
   return { values: acr.values, demanded: acr.essential };
 }
 
-function grantCovers({ grant, client }: Facts, asked: Asked): boolean {
-  if (!grant || !covers(grant, asked)) return false;
-  return !client.selfRegistered || grant.redirectUris.includes(asked.redirectUri);
-}
+const nothingDemanded: SecondFactorPolicy = { of: 'off', groups: [] };
+
+/** Whether the browser has spared a second factor that the service itself demands; a client, a resource or a request that demands one asks for it. */
+const isSpared = ({ spared, enrolled, user }: NonNullable<Facts['session']>, { groups }: SecondFactorPolicy): boolean =>
+  spared === true && enrolled && !hasPower(user, groups);

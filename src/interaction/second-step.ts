@@ -23,6 +23,8 @@ export interface FirstStep {
   shownAt: Date;
   /** The session at the connection by which the first step was shown. */
   upstream?: VerifiedUser['upstream'];
+  /** Whether the user chose to stay signed in. */
+  remember?: boolean | undefined;
   /** True if the first step was the sign-in of a session, which the second one strengthens. */
   stepUp: boolean;
 }
@@ -33,6 +35,7 @@ interface Content {
   /** The digest of the password's hash, or null without a password: a new password ends the step. */
   password: string | null;
   upstream?: VerifiedUser['upstream'];
+  remember?: boolean | undefined;
   /** When the first factor was shown, in milliseconds of the database's clock. */
   at: number;
   until: number;
@@ -65,11 +68,11 @@ export function createSecondStep(options: {
     open(
       request: FastifyRequest,
       reply: FastifyReply,
-      first: Pick<VerifiedUser, 'sub' | 'passwordHash' | 'amr' | 'upstream'> & { shownAt: Date },
+      first: Pick<VerifiedUser, 'sub' | 'passwordHash' | 'amr' | 'upstream'> & Pick<FirstStep, 'shownAt' | 'remember'>,
     ): void {
-      const { sub, amr, passwordHash, upstream } = first;
+      const { sub, amr, passwordHash, upstream, remember } = first;
       const [at, until] = [first.shownAt.getTime(), Date.now() + lifetime * 1000];
-      const content: Content = { sub, amr, password: digestOf(passwordHash), upstream, at, until };
+      const content: Content = { sub, amr, password: digestOf(passwordHash), upstream, remember, at, until };
       const sealed = secretBox.seal(JSON.stringify(content), dataOf(sessions.ensureBrowserHash(request, reply)));
       reply.setCookie(secondStepCookie, sealed.toString('base64url'), { ...cookie, maxAge: lifetime });
     },
@@ -99,7 +102,8 @@ export function createSecondStep(options: {
           stepUp: !session.enrolled,
         };
       if (!signedInRecently(session)) return undefined;
-      if (!(amr.includes('pwd') || amr.includes('fed')) || amr.includes('mfa')) return undefined;
+      // the first factor alone was shown: a password, a connection, or a code from an email
+      if (!amr.some((method) => ['pwd', 'fed', 'otp'].includes(method)) || amr.includes('mfa')) return undefined;
       const { upstream } = session;
       // a sign-in elsewhere is no proof of the password
       const passwordHash = amr.includes('pwd') ? user.passwordHash : undefined;
@@ -127,7 +131,7 @@ export function createSecondStep(options: {
     if (user?.status !== 'enabled') return undefined;
     const passwordHash = content.password === null ? undefined : user.passwordHash;
     if (digestOf(passwordHash) !== content.password) return undefined;
-    const { amr, upstream, at } = content;
-    return { user, passwordHash, amr, upstream, shownAt: new Date(at), stepUp: false };
+    const { amr, upstream, remember, at } = content;
+    return { user, passwordHash, amr, upstream, remember, shownAt: new Date(at), stepUp: false };
   }
 }

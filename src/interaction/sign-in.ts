@@ -2,8 +2,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { VerifiedUser } from '../authenticators/authenticator.ts';
 import type { ConnectionRouting } from '../authenticators/connection/routing.ts';
+import type { MfaStatus } from '../repositories/second-factors/second-factors.ts';
 import type { Repositories } from '../repositories/store.ts';
-import type { Session } from '../repositories/sessions/sessions.ts';
+import type { NewSession, Session } from '../repositories/sessions/sessions.ts';
+import { hasPower } from '../browser/recent-sign-in.ts';
 import { securityNotification } from '../browser/security-notification.ts';
 import type { AuditEvent } from '../repositories/audit/audit-events.ts';
 import type { AuditTrail } from '../server/audit.ts';
@@ -11,7 +13,7 @@ import type { BrowserSessions } from '../browser/session.ts';
 import type { ReturnTo } from '../pages/return-to.ts';
 import type { DeviceCookies } from '../browser/device-cookie.ts';
 import { clientAddress } from '../server/network.ts';
-import { mayNeedSecondFactor, needsSecondFactor, type SecondFactorPolicy } from './next-step.ts';
+import { mayNeedSecondFactor, needsSecondFactor, type SecondFactorPolicy } from '../rules/access/demands.ts';
 import type { SecondStep } from './second-step.ts';
 
 /** Where a sign-in continues. */
@@ -23,15 +25,21 @@ export interface Continuation {
   clientId?: string | undefined;
   /** The page to return to without a request; the account page by default. */
   returnTo?: ReturnTo | undefined;
+  /** Whether the user chose to stay signed in. */
+  remember?: boolean | undefined;
+  /** Whether the user chose that this browser spares the next second factors. */
+  spareNext?: boolean | undefined;
 }
 
 export interface SignInOptions {
-  store: Pick<Repositories, 'secondFactors' | 'signInFailures'>;
+  store: Pick<Repositories, 'secondFactors' | 'signInFailures' | 'knownBrowsers'>;
   sessions: BrowserSessions;
   deviceCookies: DeviceCookies;
   audit: AuditTrail;
   secondStep: SecondStep;
   policy: SecondFactorPolicy;
+  /** For how many days a browser spares a second factor; 0 for none. */
+  sparedDays: number;
   /** Whether users land on the start page. */
   startPage: boolean;
   /** Finds the connection that a user has to use. */
@@ -41,22 +49,21 @@ export interface SignInOptions {
 export type SignIn = ReturnType<typeof createSignIn>;
 
 export function createSignIn(options: SignInOptions) {
-  const { store, sessions, deviceCookies, audit, secondStep, policy, startPage, routing } = options;
+  const { store, sessions, deviceCookies, audit, secondStep, policy, sparedDays, startPage, routing } = options;
   /** Makes the session, remembers the browser and records the sign-in, all or nothing. Parameters and result as for proceed(). */
   async function complete(
     request: FastifyRequest,
     reply: FastifyReply,
-    user: VerifiedUser,
+    user: VerifiedUser & Pick<NewSession, 'sparing'>,
     continuation: Continuation,
   ): Promise<string | undefined> {
     const { sub, amr, resetsFailures = false } = user;
-    const { clientId } = continuation;
+    const { clientId, previous, remember, spareNext } = continuation;
     secondStep.close(request, reply);
-    const isPasskey = !amr.includes('pwd') && !amr.includes('fed');
-    const device = deviceCookies.renew(request, isPasskey ? 'passkey' : undefined);
+    const device = deviceCookies.renew(request, firstFactorOf(amr));
     const address = clientAddress(request);
-    const made = await sessions.signIn(request, reply, user, continuation.previous, {
-      browser: device.stored,
+    const made = await sessions.signIn(request, reply, { ...user, remember }, previous, {
+      browser: { ...device.stored, ...(spareNext && sparedDays > 0 && { spares: sparedDays * 86_400 }) },
       notice: securityNotification('new-sign-in', request, sub),
       event: { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId, address, detail: detailOf(user) },
       resetsFailures: resetsFailures,
@@ -86,23 +93,42 @@ export function createSignIn(options: SignInOptions) {
     return requiredPath(required.id, continuation);
   }
 
-  /** Begins the second step of a user who needs one. @returns its path; undefined if the policy needs none */
+  /** The browser that may spare the user the second factor. One with power is never spared it, and the stored function asks again. */
+  async function sparingBrowser(request: FastifyRequest, { sub, amr }: VerifiedUser, status: MfaStatus) {
+    // a code from an email is never all that is asked for
+    const isSpared = sparedDays > 0 && status.enrolled && firstFactorOf(amr) === undefined;
+    const browser = !isSpared ? undefined : deviceCookies.hash(request);
+    if (!browser || hasPower(status, policy.groups) || !(await store.knownBrowsers.spares(browser, sub)))
+      return undefined;
+    return { browser, guarded: policy.groups };
+  }
+
+  /**
+   * Begins the second step of a user who needs one, unless the browser spares it.
+   * @param previous as in Continuation; null where the step may not be spared
+   * @returns its path; undefined if the policy needs none
+   */
   async function beginSecondStep(
     request: FastifyRequest,
     reply: FastifyReply,
     user: VerifiedUser,
-    continuation: Omit<Continuation, 'previous'>,
+    { previous, ...continuation }: Omit<Continuation, 'previous'> & { previous: Session | undefined | null },
   ): Promise<string | undefined> {
     const { sub, amr } = user;
     const status = amr.includes('mfa') ? undefined : await store.secondFactors.mfaStatus(sub);
     if (!status || !needsSecondFactor(policy, status)) return undefined;
+    const sparing = previous === null ? undefined : await sparingBrowser(request, user, status);
+    const spared =
+      sparing &&
+      (await complete(request, reply, { ...user, sparing }, { ...continuation, previous: previous ?? undefined }));
+    if (spared !== undefined) return spared;
     if (user.resetsFailures) await store.signInFailures.forget({ sub, name: '' });
     // the event shows administrators a sign-in that stops here: another person may know the password (security R101)
     const event = { type: 'user.first_factor_shown', outcome: 'success', sub } as const;
     await audit(request, { ...event, clientId: continuation.clientId, detail: detailOf(user) });
     // a sign-in elsewhere has the time that its answer asserts (federation FR10)
     const shownAt = user.upstream ? (user.authTime ?? status.now) : status.now;
-    secondStep.open(request, reply, { ...user, shownAt });
+    secondStep.open(request, reply, { ...user, shownAt, remember: continuation.remember });
     return signInPath('/login/second-factor', continuation);
   }
 
@@ -142,7 +168,7 @@ export function createSignIn(options: SignInOptions) {
       const led =
         user &&
         ((await findRequired(request, user, continuation)) ??
-          (await beginSecondStep(request, reply, user, continuation)));
+          (await beginSecondStep(request, reply, user, { ...continuation, previous: null })));
       if (led !== undefined) return led;
       return (await sessions.repeat(request, reply, user?.passwordHash)) ? landingPath(continuation) : undefined;
     },
@@ -159,8 +185,15 @@ export function createSignIn(options: SignInOptions) {
   };
 }
 
-const detailOf = ({ amr, upstream }: VerifiedUser): AuditEvent['detail'] => ({
+/** The first factor of a sign-in, if that was neither a password nor a connection: an authenticator of src/authenticators/list.ts. */
+function firstFactorOf(amr: readonly string[]): string | undefined {
+  if (amr.includes('pwd') || amr.includes('fed')) return undefined;
+  return amr.includes('otp') ? 'email-code' : 'passkey';
+}
+
+const detailOf = ({ amr, upstream, sparing }: VerifiedUser & Pick<NewSession, 'sparing'>): AuditEvent['detail'] => ({
   amr,
+  ...(sparing && { second_factor: 'spared' }),
   ...(upstream && { connection: upstream.connectionId }),
 });
 

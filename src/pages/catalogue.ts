@@ -1,5 +1,6 @@
-// Reads message catalogues: JSON objects of messages by key, one file or several for each language.
-import { readFileSync } from 'node:fs';
+// Reads message catalogues: JSON objects of messages by key, in one folder for each language.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 /** The plural categories of CLDR; each language uses some of them, and every language uses `other`. */
 export const pluralCategories = ['zero', 'one', 'two', 'few', 'many', 'other'] as const;
@@ -18,10 +19,10 @@ function isMessage(value: unknown): value is Message {
 }
 
 /** @throws Error whose message is one sentence that names the file */
-export function readCatalogue(file: string): Catalogue {
+function readCatalogue(file: string, bytes: Buffer): Catalogue {
   let value: unknown;
   try {
-    value = JSON.parse(readFileSync(file, 'utf8'));
+    value = JSON.parse(bytes.toString());
   } catch (error) {
     const [reason] = (error as Error).message.split('\n');
     throw new Error(`The message catalogue ${file} is not JSON: ${reason}.`, { cause: error });
@@ -36,3 +37,45 @@ export function readCatalogue(file: string): Catalogue {
   }
   return value as Catalogue;
 }
+
+/** The messages of one file, and the name of its language. */
+export class CatalogueFile {
+  readonly language: string;
+  readonly file: string;
+  /** As it was at the start, whatever becomes of the file. */
+  #bytes: Buffer | undefined;
+  #catalogue: Catalogue | undefined;
+
+  constructor(language: string, file: string) {
+    this.language = language;
+    this.file = file;
+    this.#bytes = readFileSync(file);
+  }
+
+  /** Parsed on first use: most processes show few of the languages, and the objects take much more memory than the bytes. */
+  get catalogue(): Catalogue {
+    if (this.#bytes) this.#catalogue = readCatalogue(this.file, this.#bytes);
+    this.#bytes = undefined;
+    return this.#catalogue!;
+  }
+}
+
+/**
+ * Reads every catalogue below the folder `messages`: those of users in `LANGUAGE/`, and those of the console in `LANGUAGE/console/`. The former
+ * names `LANGUAGE.json` and `LANGUAGE.PART.json` are still read, for the folder of an operator.
+ */
+export function readCatalogues(messages: string): CatalogueFile[] {
+  const read = (language: string, path: string): CatalogueFile[] =>
+    path.endsWith('.json') ? [new CatalogueFile(language, join(messages, path))] : [];
+  return foldersAndFiles(messages).flatMap((entry) => {
+    if (!entry.isDirectory()) return read(entry.name.split('.')[0]!, entry.name);
+    const folders = [entry.name, join(entry.name, 'console')];
+    return folders.flatMap((folder) =>
+      foldersAndFiles(join(messages, folder))
+        .filter((one) => !one.isDirectory())
+        .flatMap(({ name }) => read(entry.name, join(folder, name))),
+    );
+  });
+}
+
+const foldersAndFiles = (folder: string) => (existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : []);

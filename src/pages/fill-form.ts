@@ -15,9 +15,12 @@ export const mapForms = (html: string, change: (form: string, action: string) =>
 export const takesText = (form: string): boolean =>
   /<textarea\b/.test(form) || /<input\b(?![^>]*\stype="(?:hidden|submit|checkbox|radio|file|button)")[^>]*>/.test(form);
 
-/** Whether users decide anything in the form, beside its buttons. */
-const hasControls = (form: string): boolean =>
+/** Whether users decide anything in the form, beside its buttons and files. */
+export const hasControls = (form: string): boolean =>
   takesText(form) || /<select\b|<input\b[^>]*\stype="(?:checkbox|radio)"/.test(form);
+
+/** Whether users choose a file in the form. */
+export const takesFile = (form: string): boolean => /<input\b[^>]*\stype="file"/.test(form);
 
 /** Writes a sentence at the beginning of a form. */
 export const withNotice = (form: string, text: string): string =>
@@ -27,10 +30,10 @@ export const withNotice = (form: string, text: string): string =>
 export const withProblem = (html: string, text: string): string =>
   html.replace(/<main\b[^>]*>/, (tag) => `${tag}\n<p class="notice problem" role="alert">${escape(text)}</p>`);
 
-/** Fills the form of an address, but not the controls of secrets. @param notice written at its beginning */
+/** Fills the form of an address, but not the controls of secrets. @param notice is written at its beginning */
 export function fillForm(
   html: string,
-  filling: { action: string; typed: Typed; isSecret: (name: string) => boolean; notice: string },
+  filling: { action: string; typed: Typed; isSecret: (name: string) => boolean; notice: (form: string) => string },
 ): string {
   const { action, typed, isSecret, notice } = filling;
   const valueOf = (tag: string): string | undefined => {
@@ -38,7 +41,7 @@ export function fillForm(
     return name === undefined || isSecret(name) ? undefined : typed[name];
   };
   return mapForms(html, (form, its) => {
-    if (its !== action || !hasControls(form)) return form;
+    if (its !== action || !(hasControls(form) || takesFile(form))) return form;
     const filled = form
       .replace(/<input\b[^>]*>/g, (tag) => fillInput(tag, valueOf(tag)))
       .replace(/(<textarea\b[^>]*>)[^]*?<\/textarea>/g, (all, tag: string) =>
@@ -53,7 +56,7 @@ export function fillForm(
         );
         return `${tag}${chosen}</select>`;
       });
-    return withNotice(filled, notice);
+    return withNotice(filled, notice(form));
   });
 }
 

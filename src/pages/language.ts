@@ -1,5 +1,6 @@
 // Chooses the language of a page, and writes its messages, names, numbers, dates and lists.
 import type { Message } from './catalogue.ts';
+import { initialsOf } from './faces.ts';
 import { clean, cleanName, escape, Html } from './markup.ts';
 import type { AccountView, FaultView, RefusedView } from './views/index.ts';
 
@@ -18,7 +19,7 @@ function acceptedLanguages(header: string): string[] {
     .map(({ tag }) => tag);
 }
 
-/** RFC 4647 section 3.4: the tag itself, then shorter and shorter ones, then any relative in the same language. */
+/** RFC 4647 section 3.4: the tag itself, then shorter and shorter ones, then any relative in the same language and script. */
 function lookup(available: readonly string[], tag: string): string | undefined {
   const wanted = tag.toLowerCase().split('-');
   for (let length = wanted.length; length > 0; length--) {
@@ -26,7 +27,18 @@ function lookup(available: readonly string[], tag: string): string | undefined {
     const match = available.find((locale) => locale.toLowerCase() === range);
     if (match !== undefined) return match;
   }
-  return wanted[0] === '' ? undefined : available.find((locale) => locale.toLowerCase().startsWith(`${wanted[0]}-`));
+  const relatives = available.filter((locale) => locale.toLowerCase().startsWith(`${wanted[0]}-`));
+  // a reader of traditional Chinese does not read the simplified one
+  return relatives.find((locale) => scriptOf(locale) === scriptOf(tag));
+}
+
+/** The script that a language is written in, such as "Hans"; undefined for a malformed tag. */
+function scriptOf(tag: string): string | undefined {
+  try {
+    return new Intl.Locale(tag).maximize().script;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The best available locale for OpenID Connect's `ui_locales`, else for the browser's Accept-Language, if any matches. */
@@ -49,7 +61,7 @@ export function preferredLocale(
 const rightToLeftScripts = new Set(['Arab', 'Hebr', 'Thaa', 'Syrc', 'Nkoo', 'Adlm', 'Rohg']);
 
 function direction(locale: string): 'ltr' | 'rtl' {
-  return rightToLeftScripts.has(new Intl.Locale(locale).maximize().script ?? '') ? 'rtl' : 'ltr';
+  return rightToLeftScripts.has(scriptOf(locale) ?? '') ? 'rtl' : 'ltr';
 }
 
 /** The name of a language in that language. */
@@ -61,7 +73,7 @@ export function languageName(tag: string): string {
   }
 }
 
-/** The first letter of a name, for the tile that replaces a missing logo. */
+/** The first letter of a name. */
 function initial(name: string, locale: string, graphemes: () => Intl.Segmenter): string {
   // Intl handles other letters than ASCII, and letters that the next character may join
   const plain = /^([A-Za-z0-9])(?:[\x20-\x7e]|$)/.exec(name)?.[1];
@@ -79,6 +91,12 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
   ['hour', 3_600],
   ['minute', 60],
 ];
+
+/** The name of a language as a menu shows it: with a capital letter, and of Chinese by its script, as its readers say it. */
+export function menuName(tag: string): string {
+  const name = languageName(tag.startsWith('zh-') ? `zh-${scriptOf(tag)}` : tag);
+  return name.replace(/^\p{L}/u, (letter) => letter.toLocaleUpperCase(tag));
+}
 
 /** What fills the braces of a message. The first number selects the plural form. */
 type Params = Record<string, string | number | Html>;
@@ -174,7 +192,8 @@ export function languageTools(locale: string, messages: ReadonlyMap<string, Mess
       const shown = cleanName(name ?? '');
       return shown === '' ? cleanName(username) : t('account.label', { name: shown, username: cleanName(username) });
     },
-    initial: (name: string): string => initial(name, locale, graphemes),
+    /** The letters of the tile of a user or a client. */
+    initials: (name: string): string => initialsOf(name, (text) => initial(text, locale, graphemes)),
     date: (value: Date): string => dates().format(value),
     time: (value: Date): string => times().format(value),
     /** A date with a time to the minute; the text around it has to name UTC. */

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DatabaseUnavailable } from '../database/database.ts';
 import type { Brand } from '../domain/appearance/appearance.ts';
+import type { SecretBox } from '../crypto/secret-box.ts';
 import type { KeepRefusal } from '../domain/refusals/kept-refusals.ts';
 import { documentName, hasOnlyLoopback } from '../oauth/client-document.ts';
 import { displayName, redirectHost } from '../oauth/client-metadata.ts';
@@ -11,17 +12,21 @@ import type { Client } from '../repositories/clients/clients.ts';
 import type { User } from '../repositories/users/users.ts';
 import { jsonErrors, logRefusal, noStore, toOAuthError } from '../server/errors.ts';
 import { onlyForms } from '../server/form-body.ts';
+import { logoOf, ownImage } from '../rules/images/address.ts';
 import { clientAddress, networkOf } from '../server/network.ts';
 import { linkTarget } from './markup.ts';
 import type { PageRenderer } from './renderer.ts';
+import { createShownPages } from './shown-again.ts';
 import type { AccountView, ClientView, PageName, Pages } from './views/index.ts';
 
 export interface PageOptions {
   status?: number;
   /** ui_locales of the request. */
   uiLocales?: string | undefined;
-  /** The page's own address below the base path: the page then offers the other languages. */
+  /** The page's own address below the base path, by which it offers the other languages; if missing, that of a GET request. */
   here?: string;
+  /** The language that the user has just chosen for the page. */
+  locale?: string;
   /** Changes the finished page. @param text gives a sentence of the catalogue in the page's language */
   finish?: ((html: string, text: (key: string) => string) => string) | undefined;
 }
@@ -32,6 +37,8 @@ export interface LanguageChoice {
   stored(request: FastifyRequest): string | undefined;
   /** The one that the address names as a page's menu does; it is remembered. */
   take(request: FastifyRequest, reply: FastifyReply): string | undefined;
+  /** Remembers one, if it is known. @returns the same */
+  keep(reply: FastifyReply, tag: string | undefined): string | undefined;
 }
 
 const requestExpired = new OAuthError(
@@ -45,16 +52,28 @@ const ofForm: ReadonlySet<number> = new Set([404, 405, 408, 413, 414, 415, 417, 
 /** The mark that the template of a growing page has twice. */
 const stepMark = '<!--step-->';
 
+/** They lead on by themselves. */
+const momentary: ReadonlySet<PageName> = new Set<PageName>(['form-post', 'leave', 'login-leave', 'continue']);
+
+/** A second request for one of these shows another page. */
+const shownOnce: ReadonlySet<PageName> = new Set<PageName>(['connection-problem', 'form-post', 'leave']);
+
+/** Where the language menu of a page is sent that no link opens again. */
+export const languagePath = '/language';
+
 export type PageResponses = ReturnType<typeof createPageResponses>;
 
-/** @param brand returns the look that is in force */
+/** @param brand returns the look that is in force @param secretBox seals what a page shows again */
 export function createPageResponses(
   pages: PageRenderer,
   basePath: string,
   languageChoice: LanguageChoice,
   brand: () => Brand,
   keepRefusal: KeepRefusal,
+  secretBox: Pick<SecretBox, 'seal' | 'open'>,
 ) {
+  const shownPages = createShownPages(secretBox);
+
   /** Sets the headers of an answer with a page. @returns the page's language */
   function begin<N extends PageName>(
     request: FastifyRequest,
@@ -62,10 +81,13 @@ export function createPageResponses(
     name: N,
     data: Pages[N],
     options: PageOptions,
+    here: string | undefined,
   ): string {
-    const taken = options.here === undefined ? undefined : languageChoice.take(request, reply);
-    const wishes = [taken ?? languageChoice.stored(request), options.uiLocales].filter((wish) => wish !== undefined);
-    const locale = pages.chooseLocale(wishes.join(' '), request.headers['accept-language']);
+    const taken = here === undefined ? undefined : languageChoice.take(request, reply);
+    const wishes = [options.locale ?? taken ?? languageChoice.stored(request), options.uiLocales].filter(
+      (wish) => wish !== undefined,
+    );
+    const locale = pages.chooseLocale(wishes.join(' '), request.headers['accept-language'], name);
     const logo = linkTarget('client' in data ? (data.client as ClientView | undefined)?.logoUri : undefined);
     const frames = 'frames' in data ? (data.frames ?? []).map((frame) => new URL(frame).origin) : [];
     noStore(reply)
@@ -81,6 +103,8 @@ export function createPageResponses(
           // browsers check each redirect of a form (webappsec-csp issue 8), so that a form of ours leads to a page of ours only (`leave`). A
           // posted response goes to the client, which may send it on to any address: that page has no other form
           ...(name === 'form-post' ? [] : [`form-action 'self'`]),
+          // the console's own scripts ask it for names, and for the result of a test
+          ...(name.startsWith('console-') ? [`connect-src 'self'`] : []),
           `base-uri 'none'`,
           ...(frames.length > 0 ? [`frame-src ${[...new Set(frames)].join(' ')}`] : []),
           `object-src 'none'`,
@@ -98,11 +122,35 @@ export function createPageResponses(
     data: Pages[N],
     options: PageOptions = {},
   ): FastifyReply {
-    const locale = begin(request, reply, name, data, options);
-    const { here } = options;
-    const shown = here === undefined ? data : { ...data, languages: pages.languages(here) };
+    const here = options.here ?? (shownOnce.has(name) ? undefined : addressOf(request));
+    const locale = begin(request, reply, name, data, options, here);
+    const shown =
+      here === undefined ? withForm(request, name, data, options) : { ...data, languages: pages.languages(name, here) };
     const html = pages.render(name, shown, { locale, brand: brand() });
     return reply.send(options.finish ? options.finish(html, (key) => pages.text(key, locale)) : html);
+  }
+
+  /** Gives a page of users that no link opens again a menu that sends what it shows, sealed: nothing of it is lost. */
+  function withForm<N extends PageName>(
+    request: FastifyRequest,
+    name: N,
+    data: Pages[N],
+    options: PageOptions,
+  ): Pages[N] {
+    if (request.is404 || momentary.has(name) || name.startsWith('console-')) return data;
+    // the frames that tell clients of a sign-out have done so
+    const shown = shownPages.seal({ name, data: { ...data, frames: undefined }, status: options.status ?? 200 });
+    if (shown === undefined) return data;
+    return { ...data, languages: pages.languages(name, ''), languageForm: { action: languagePath, hidden: { shown } } };
+  }
+
+  /** Shows a page again in the language that the user chose in its menu. @throws OAuthError for a page that is too old, or none of this service */
+  function sendAgain(request: FastifyRequest, reply: FastifyReply, sealed: string, tag: string): FastifyReply {
+    const page = shownPages.open(sealed);
+    const locale = page && languageChoice.keep(reply, tag);
+    if (locale === undefined) throw requestExpired;
+    // it was sealed as the data of the page with this name
+    return send(request, reply, page!.name, page!.data as Pages[PageName], { status: page!.status, locale });
   }
 
   /**
@@ -118,7 +166,7 @@ export function createPageResponses(
     steps: AsyncGenerator<Pages[N], Pages[N]>,
     options: PageOptions = {},
   ): FastifyReply {
-    const locale = begin(request, reply, name, first, options);
+    const locale = begin(request, reply, name, first, options, options.here);
     const look = brand();
     const partsOf = (data: Pages[N]) => pages.render(name, data, { locale, brand: look }).split(stepMark);
     async function* growing(): AsyncGenerator<string> {
@@ -134,6 +182,21 @@ export function createPageResponses(
     }
     // a proxy that buffers answers would show nothing before the end
     return reply.header('x-accel-buffering', 'no').send(Readable.from(growing()));
+  }
+
+  /**
+   * The address below the base path of a page that a link opened. Undefined if it is no address of a page, or if it has a value that other sites could
+   * make the page repeat (federation FR13).
+   */
+  function addressOf({ method, url, is404 }: FastifyRequest): string | undefined {
+    const isLocal = /^\/(?![/\\])/;
+    if (is404 || method !== 'GET' || !isLocal.test(url) || !url.startsWith(`${basePath}/`)) return undefined;
+    const { pathname, searchParams } = new URL(url, 'http://localhost');
+    searchParams.delete('locale');
+    const path = pathname.slice(basePath.length);
+    const isWord = /^[\w-]{1,64}$/;
+    if (!isLocal.test(path) || ![...searchParams].flat().every((text) => isWord.test(text))) return undefined;
+    return searchParams.size > 0 ? `${path}?${searchParams.toString()}` : path;
   }
 
   /** Logs what is behind a refusal that stays on a page, and keeps it; returns the reference for the page. */
@@ -161,6 +224,7 @@ export function createPageResponses(
 
   return {
     send,
+    sendAgain,
     sendSteps,
     explain,
     errors,
@@ -203,7 +267,9 @@ export function clientView(client: Client, redirectUri = client.metadata.redirec
     if (client.metadata.client_name !== undefined) view.document.claimedName = client.metadata.client_name;
   }
   if (client_uri !== undefined) view.homeUri = client_uri;
-  if (logo_uri !== undefined) view.logoUri = logo_uri;
+  const logo = logoOf(client);
+  if (logo !== undefined) view.logo = logo;
+  else if (logo_uri !== undefined) view.logoUri = logo_uri;
   if (policy_uri !== undefined) view.policyUri = policy_uri;
   if (tos_uri !== undefined) view.tosUri = tos_uri;
   return view;
@@ -211,8 +277,11 @@ export function clientView(client: Client, redirectUri = client.metadata.redirec
 
 export function accountView(user: User): AccountView {
   const name = user.claims['name'];
+  const picture = ownImage(user.claims['picture']);
   return {
+    sub: user.sub,
     username: user.username,
+    ...(picture !== undefined && { picture }),
     ...(typeof name === 'string' && name !== '' && { name }),
     ...(user.passwordHash === undefined && { passwordless: true }),
   };

@@ -5,9 +5,12 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Eta, type TemplateFunction } from 'eta/core';
 import type { Brand } from '../domain/appearance/appearance.ts';
-import { type Catalogue, readCatalogue } from './catalogue.ts';
-import { languageName, languageTools, preferredLocale } from './language.ts';
+import type { Catalogue } from './catalogue.ts';
+import { tileOf } from './faces.ts';
+import { preferredLocale } from './language.ts';
 import { clean, cleanLines, cleanName, escape, Html, linkTarget, postTarget, redirectTarget } from './markup.ts';
+import { createMessages, defaultLocale, isForAdministrators } from './messages.ts';
+import { TemplateError } from './template-error.ts';
 import type {
   AccountView,
   ClientView,
@@ -28,7 +31,7 @@ export interface Asset {
 }
 
 export interface RenderOptions {
-  /** One of `availableLocales`; anything else is shown in English. */
+  /** One of `availableLocales`; a page that lacks the language is shown in English. */
   locale: string;
   /** The nonce of inline scripts, for a policy that names one; the hash alone is enough. */
   nonce?: string;
@@ -49,14 +52,17 @@ export interface PageRenderer {
   assets: ReadonlyMap<string, Asset>;
   /** The source expression that lets the form_post page's inline script run, quotes included: `'sha256-…'`. */
   formPostScriptHash: string;
-  /** BCP 47 tags of the catalogues, English first. */
+  /** BCP 47 tags of the languages of the pages for users, English first. */
   availableLocales: readonly string[];
-  /** The best catalogue for OpenID Connect's `ui_locales`, else for the browser's Accept-Language, else English. */
-  chooseLocale(uiLocales: string | undefined, acceptLanguage: string | undefined): string;
+  /**
+   * The best language for OpenID Connect's `ui_locales`, else for the browser's Accept-Language, else English.
+   * @param page the page that needs it: those for administrators have fewer languages
+   */
+  chooseLocale(uiLocales: string | undefined, acceptLanguage: string | undefined, page?: PageName): string;
   /** A sentence of the catalogue. */
   text(key: string, locale: string): string;
-  /** The links of the language menu of the page at an address below the base path. */
-  languages(here: string): LanguageLink[];
+  /** The links of the language menu of a page at an address below the base path. */
+  languages(page: PageName, here: string): LanguageLink[];
 }
 
 export interface PagesOptions {
@@ -70,18 +76,18 @@ export interface PagesOptions {
 /** The folder of the templates that come with the service. */
 export const builtInTemplates = fileURLToPath(new URL('../../templates/', import.meta.url));
 
-const defaultLocale = 'en';
 /** Scripts that browsers do not load as files: a page contains them, or they have a route of their own. */
 const inline = new Set(['form-post.js', 'check-session.js']);
 
-/** Removes comments, indentation, the last semicolon of a block, and the space after a colon. */
+/** Removes comments, indentation, the last semicolon of a block, and the spaces beside colons, semicolons and braces. */
 function shrinkCss(css: string): string {
   return css
     .replace(
-      /("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|\/\*[^]*?\*\/|;?\s*(?=\})|(?<=:) /g,
+      /("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|\/\*[^]*?\*\/|;?\s*(?=\})|(?<=[:;{]) | (?=\{)/g,
       (_all, quoted?: string) => quoted ?? '',
     )
     .replace(/\s*\n\s*/g, '\n')
+    .replace(/(?<=[{};])\n/g, '')
     .trim();
 }
 
@@ -112,11 +118,8 @@ function firstLine(error: unknown): string {
   return lines.find((line) => line !== '' && line !== 'Bad template syntax') ?? 'unknown mistake';
 }
 
-/** A mistake in a template. Its message names the innermost file, so that the templates around it add nothing. */
-class TemplateError extends Error {}
-
 /**
- * Compiles all templates and reads all catalogues, once. Throws an error whose message is one sentence naming the file
+ * Compiles all templates and reads the catalogues of the operator, once. Throws an error whose message is one sentence naming the file
  * if one of them is broken. A template may still fail with certain data: checkTemplates() renders an operator's own ones.
  */
 export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOptions): PageRenderer {
@@ -146,56 +149,11 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
   if (/<\/script/i.test(submitScript))
     throw new TemplateError(`${locate('form-post.js')} must not end its own element.`);
 
-  const messages = new Map<string, Catalogue[]>();
-  const addCatalogue = (name: string, catalogue: Catalogue, source: string): void => {
-    let locale: string | undefined;
-    try {
-      locale = Intl.getCanonicalLocales(name)[0];
-    } catch {
-      // reported below, with the file name that the operator has to correct
-    }
-    if (locale === undefined) throw new TemplateError(`The name of ${source} is not a language tag such as "de".`);
-    messages.set(locale, [...(messages.get(locale) ?? []), catalogue]);
-  };
-  for (const folder of folders) {
-    for (const name of list(join(folder, 'messages'), '.json')) {
-      const file = join(folder, 'messages', name);
-      // "de.json", or a part of it such as "de.console.json"
-      addCatalogue(name.split('.')[0]!, readCatalogue(file), file);
-    }
-  }
-  for (const [locale, catalogue] of Object.entries(catalogues))
-    addCatalogue(locale, catalogue, `catalogue "${locale}"`);
-  const availableLocales = [...messages.keys()].sort((a, b) =>
-    a === defaultLocale ? -1 : b === defaultLocale ? 1 : a < b ? -1 : 1,
+  const messages = createMessages(
+    folders.map((folder) => join(folder, 'messages')),
+    catalogues,
   );
-  let named: Omit<LanguageLink, 'uri'>[] | undefined;
-  const toolsUnder = (product: string | undefined) =>
-    new Map(
-      availableLocales.map((locale) => {
-        // Sentence by sentence: de-AT, then de, then English.
-        const parts = locale.split('-');
-        const chain = [defaultLocale, ...parts.map((_part, index) => parts.slice(0, index + 1).join('-'))];
-        const merged = new Map(chain.flatMap((tag) => messages.get(tag) ?? []).flatMap((one) => Object.entries(one)));
-        if (product !== undefined) merged.set('product', product);
-        const passwordless = new Map(
-          [...merged].map(([key, text]) => [key, merged.get(`${key}.passwordless`) ?? text]),
-        );
-        return [locale, { usual: languageTools(locale, merged), passwordless: languageTools(locale, passwordless) }];
-      }),
-    );
-  const tools = toolsUnder(undefined);
-  /** The tools of each product name that a brand has. */
-  const branded = new WeakMap<Brand, typeof tools>();
-  const toolsOf = (locale: string, brand: Brand | undefined, account?: AccountView) => {
-    let all = tools;
-    if (brand?.productName !== undefined) {
-      all = branded.get(brand) ?? toolsUnder(brand.productName);
-      branded.set(brand, all);
-    }
-    const found = all.get(locale) ?? all.get(defaultLocale)!;
-    return account?.passwordless ? found.passwordless : found.usual;
-  };
+  const { toolsOf } = messages;
 
   const eta = new Eta({ escapeFunction: escape, rmWhitespace: true });
   for (const file of files('.eta')) {
@@ -274,6 +232,24 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     redirectTarget,
     postTarget,
     localOrLink: (uri: string | undefined): string | undefined => (uri?.startsWith('/') ? local(uri) : linkTarget(uri)),
+    /** The number of the colour of a tile. */
+    tile: tileOf,
+    /** An address as markup that breaks after a separator before it breaks inside a word. */
+    breakable: (address: string): Html =>
+      new Html(
+        clean(address)
+          .split(/(?<=[/.@?&=_])(?=[\p{L}\p{N}])/u)
+          .map(escape)
+          .join('<wbr>'),
+      ),
+    /** A text as markup in which the name of each setting leads to it in the console. */
+    settingLinks: (text: string): Html =>
+      new Html(
+        escape(text).replace(
+          /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g,
+          (name) => `<a href="${basePath}/admin/settings?q=${name}">${name}</a>`,
+        ),
+      ),
     /** The address of a stylesheet or a script. */
     asset: (name: string): string => {
       const found = assets.get(name);
@@ -289,12 +265,14 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     },
   };
 
+  const localesOf = (page: PageName | undefined): readonly string[] =>
+    page !== undefined && isForAdministrators(page) ? messages.consoleLocales : messages.availableLocales;
   const render = <N extends PageName>(name: N, data: Pages[N], { locale, nonce, brand }: RenderOptions): string => {
     const { client, account } = data as { client?: ClientView; account?: AccountView };
     const html = eta.render(name, {
       ...data,
       ...fixed,
-      ...toolsOf(locale, brand, account),
+      ...toolsOf(localesOf(name).includes(locale) ? locale : defaultLocale, brand, account),
       brand,
       nonce,
       client: client && { ...client, name: cleanName(client.name) || cleanName(client.clientId) },
@@ -306,16 +284,14 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     mail,
     assets,
     formPostScriptHash: `'sha256-${createHash('sha256').update(submitScript).digest('base64')}'`,
-    availableLocales,
-    chooseLocale(uiLocales, acceptLanguage) {
-      return preferredLocale(availableLocales, uiLocales, acceptLanguage) ?? defaultLocale;
+    availableLocales: messages.availableLocales,
+    chooseLocale(uiLocales, acceptLanguage, page) {
+      return preferredLocale(localesOf(page), uiLocales, acceptLanguage) ?? defaultLocale;
     },
     text: (key, locale) => toolsOf(locale, undefined).t(key),
-    languages(here) {
+    languages(page, here) {
       const query = here.includes('?') ? '&' : '?';
-      // made on first use, since the names take memory
-      named ??= availableLocales.map((tag) => ({ tag, name: languageName(tag) }));
-      return named.map((language) => ({ ...language, uri: `${here}${query}locale=${language.tag}` }));
+      return localesOf(page).map((tag) => ({ tag, name: messages.nameOf(tag), uri: `${here}${query}locale=${tag}` }));
     },
   };
 }

@@ -1,7 +1,7 @@
 // Gives example data of the account pages.
 import type { AccountPages } from '../../src/pages/views/account.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
-import { account, form, languages } from './parts.ts';
+import { account, form, image, languages } from './parts.ts';
 
 const noUser = { account: { username: '' }, accountUri: '/account' };
 const ada = { account, accountUri: '/account' };
@@ -22,14 +22,20 @@ const choices = [
 
 export const accountExamples: Examples<AccountPages> = {
   'account-start': [
-    { ...noUser, q: '', tiles: [], any: false },
+    { ...noUser, q: '', tiles: [], any: false, lacking: [] },
     {
       ...ada,
       q: 'har',
       any: true,
+      lacking: [{ id: 'pier', name: 'Pier', editUri: '/admin/clients/pier/edit' }],
       tiles: [
-        { name: 'Harbour', startUri: 'https://harbour.example/', host: 'harbour.example' },
-        { name: 'Donaudampfschifffahrtsgesellschaft', startUri: 'https://ship.example/start', host: 'ship.example' },
+        { id: 'harbour', name: 'Harbour', image, startUri: 'https://harbour.example/', host: 'harbour.example' },
+        {
+          id: 'ship',
+          name: 'Donaudampfschifffahrtsgesellschaft',
+          startUri: 'https://ship.example/start',
+          host: 'ship.example',
+        },
       ],
     },
   ],
@@ -64,6 +70,17 @@ export const accountExamples: Examples<AccountPages> = {
       moreApplications: 4,
     },
   ],
+  'account-picture': [
+    { ...noUser, form: form('/account/profile/picture'), profileUri: '/account/profile', present: false },
+    {
+      ...ada,
+      account: { ...account, picture: image },
+      form: form('/account/profile/picture'),
+      profileUri: '/account/profile',
+      present: true,
+      fault: 'picture-size',
+    },
+  ],
   'account-profile': [
     { ...noUser, profile: [] },
     {
@@ -78,6 +95,7 @@ export const accountExamples: Examples<AccountPages> = {
         { claim: 'updated_at', value: '2026-03-14', day: new Date('2026-03-14T09:26:53Z'), seenBy: ['Harbour'] },
       ],
       editUri: '/account/profile/edit',
+      pictureUri: '/account/profile/picture',
       done: 'profile-saved',
     },
   ],
@@ -148,16 +166,22 @@ export const accountExamples: Examples<AccountPages> = {
       sessions: [
         {
           sid: 'session-1',
+          name: 'Work laptop',
           browser: 'Firefox',
           system: 'Linux',
+          ordinal: 2,
+          address: '203.0.113.7',
+          since: new Date('2026-03-13T18:00:00Z'),
           signedInAt: new Date('2026-03-14T09:26:53Z'),
           usedAt: new Date('2026-03-14T10:01:00Z'),
+          until: new Date('2026-04-13T09:26:53Z'),
           applications: ['Harbour', 'Lighthouse'],
           current: true,
         },
         {
           sid: 'session-2',
           system: 'iPhone',
+          since: new Date('2026-03-02T07:30:00Z'),
           signedInAt: new Date('2026-03-02T07:30:00Z'),
           usedAt: new Date('2026-03-13T21:45:00Z'),
           applications: [],
@@ -165,6 +189,7 @@ export const accountExamples: Examples<AccountPages> = {
         },
         {
           sid: 'session-3',
+          since: new Date('2026-02-27T12:00:00Z'),
           signedInAt: new Date('2026-02-27T12:00:00Z'),
           usedAt: new Date('2026-03-01T08:15:00Z'),
           applications: ['Harbour'],

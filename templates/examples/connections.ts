@@ -2,6 +2,7 @@
 import type { ConnectionPages } from '../../src/pages/views/connections.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
 import { consoleFrame } from './console.ts';
+import { rulesOfConnection } from './console-rules.ts';
 import { account as ada, client, form, languages } from './parts.ts';
 
 const account = { account: ada, accountUri: '/account' };
@@ -41,7 +42,6 @@ const common = [
   check('trust_email'),
   lines('domains', 'example.com'),
   lines('authoritative_domains', 'example.com'),
-  lines('group_rules', 'Staff = staff'),
   lines('default_groups', 'guests'),
   check('trust_mfa', 'true'),
   { name: 'position', kind: 'number' as const, value: '1', most: 9, ...more },
@@ -67,15 +67,26 @@ const openId = [
   ),
   choice('response_mode', 'query', 'query', 'form_post'),
 ];
-const types = (['oidc', 'google', 'microsoft', 'github', 'apple', 'oauth'] as const).map((name) => ({
-  name,
-  uri: `/admin/connections/new/${name}`,
-}));
+const types = (['google', 'microsoft', 'github', 'apple', 'oidc', 'oauth', 'saml', 'directory'] as const).map(
+  (name) => ({
+    name,
+    uri: `/admin/connections/new/${name}`,
+  }),
+);
 
 export const connectionExamples: Examples<ConnectionPages> = {
   'connection-problem': [
     { problem: 'expired', signInUri: '/login', reference: '0a1b2c3d' },
-    { problem: 'elsewhere', name: longName, client, signInUri: '/login?transaction=x', leadsTo, reference: '0a1b2c3d' },
+    {
+      problem: 'elsewhere',
+      name: longName,
+      client,
+      signInUri: '/login?transaction=x',
+      leadsTo,
+      reference: '0a1b2c3d',
+      languages: languages(''),
+      languageForm: { action: '/language', hidden: { shown: 'sealed' } },
+    },
   ],
   'login-leave': [
     { name: 'Corporate', uri: 'https://login.example.com/authorize?client_id=gatehouse' },
@@ -113,7 +124,7 @@ export const connectionExamples: Examples<ConnectionPages> = {
         { connection: 'corporate', name: longName, since, usedAt: since },
         { connection: 'github', name: 'GitHub', since },
       ],
-      open: [{ connection: 'partners', name: 'Partners' }],
+      open: [{ connection: 'partners', name: 'Partners', mark: 'organization' }],
       form: form('/account/connections'),
       waiting: { connection: 'partners', name: longName, identity: 'ada.lovelace@partners.example.com' },
       problem: 'only-way',
@@ -125,9 +136,9 @@ export const connectionExamples: Examples<ConnectionPages> = {
     {
       ...frame,
       connections: [
-        { name: longName, id: 'corporate', kind: 'oidc', status: 'enabled', uri },
-        { name: 'Partners', id: 'partners', kind: 'oidc', status: 'link_only', uri },
-        { name: 'Old', id: 'old', kind: 'oidc', status: 'disabled', uri },
+        { name: longName, id: 'corporate', kind: 'oidc', status: 'enabled', mark: 'organization', usedAt: since, uri },
+        { name: 'Partners', id: 'partners', kind: 'oidc', status: 'link_only', mark: 'microsoft', uri },
+        { name: 'Old', id: 'old', kind: 'oidc', status: 'disabled', mark: 'key', uri },
       ],
       ...news,
     },
@@ -157,6 +168,7 @@ export const connectionExamples: Examples<ConnectionPages> = {
         createdAt: since,
       },
       redirectUri,
+      rules: rulesOfConnection('console.connection', false),
       editUri: `${uri}/edit`,
       deleteUri: `${uri}/delete`,
       logoutUris: {
@@ -190,6 +202,7 @@ export const connectionExamples: Examples<ConnectionPages> = {
       },
       keyUri: 'https://id.example.com/connections/corporate/jwks',
       redirectUri,
+      rules: rulesOfConnection('console.connection', true),
       editUri: `${uri}/edit`,
       deleteUri: `${uri}/delete`,
     },

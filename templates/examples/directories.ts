@@ -2,6 +2,7 @@
 import type { DirectoryPages } from '../../src/pages/views/directories.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
 import { consoleFrame } from './console.ts';
+import { rulesOfConnection } from './console-rules.ts';
 import { form } from './parts.ts';
 
 const frame = { ...consoleFrame, section: 'connections' as const };
@@ -27,7 +28,7 @@ const uris = { editUri: `${uri}/edit`, deleteUri: '/admin/connections/company/de
 
 export const directoryExamples: Examples<DirectoryPages> = {
   'console-directory': [
-    { ...frame, directory, ...uris },
+    { ...frame, directory, rules: rulesOfConnection('console.directory', false), ...uris },
     {
       ...frame,
       directory: {
@@ -43,6 +44,7 @@ export const directoryExamples: Examples<DirectoryPages> = {
         secretSince: since,
         authoritativeDomains: ['example.com', 'example.org'],
       },
+      rules: rulesOfConnection('console.directory', true),
       ...uris,
       check: { login: 'ada', groups: ['Staff', longName] },
       imports: {

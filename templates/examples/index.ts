@@ -5,13 +5,19 @@ import { accountExamples } from './account.ts';
 import { applicationExamples } from './applications.ts';
 import { connectionExamples } from './connections.ts';
 import { directoryExamples } from './directories.ts';
+import { consoleAccessExamples } from './console-access.ts';
 import { consoleClientCreateExamples } from './console-client-create.ts';
 import { consoleClientExamples } from './console-clients.ts';
 import { consoleClaimsExamples } from './console-claims.ts';
 import { consoleEntitiesExamples } from './console-entities.ts';
 import { consoleGroupsExamples } from './console-groups.ts';
+import { consoleImageExamples } from './console-images.ts';
 import { consoleResourcesExamples } from './console-resources.ts';
+import { consoleProvisioningExamples } from './console-provisioning.ts';
+import { consoleWebhooksExamples } from './console-webhooks.ts';
 import { operationsExamples } from './console-operations.ts';
+import { consoleScimExamples } from './console-scim.ts';
+import { consoleRulesExamples } from './console-rules.ts';
 import { consoleSearchExamples } from './console-search.ts';
 import { consoleSettingsExamples } from './console-settings.ts';
 import { consoleUsersExamples } from './console-users.ts';
@@ -30,13 +36,19 @@ export const examples: Examples<Pages> = {
   ...applicationExamples,
   ...connectionExamples,
   ...directoryExamples,
+  ...consoleAccessExamples,
   ...consoleClientExamples,
   ...consoleClientCreateExamples,
   ...consoleClaimsExamples,
   ...consoleEntitiesExamples,
   ...consoleGroupsExamples,
+  ...consoleImageExamples,
   ...consoleResourcesExamples,
+  ...consoleProvisioningExamples,
+  ...consoleWebhooksExamples,
+  ...consoleRulesExamples,
   ...operationsExamples,
+  ...consoleScimExamples,
   ...consoleSearchExamples,
   ...consoleSettingsExamples,
   ...consoleUsersExamples,

@@ -51,7 +51,15 @@ export const mailPageExamples: Examples<MailPages> = {
     },
   ],
   'sign-up-complete': [
-    { address: '', form: form('/sign-up/complete'), maxNameLength: 64, least: 12, most: 128 },
+    {
+      address: '',
+      form: form('/sign-up/complete'),
+      maxNameLength: 64,
+      least: 12,
+      most: 128,
+      asksName: false,
+      offersPasskey: false,
+    },
     {
       client,
       address: 'ada@example.org',
@@ -60,7 +68,24 @@ export const mailPageExamples: Examples<MailPages> = {
       maxNameLength: 64,
       least: 12,
       most: 128,
-      faults: { username: 'taken', password: 'common' },
+      name: 'Ada Lovelace',
+      asksName: true,
+      offersPasskey: true,
+      faults: { username: 'taken', name: 'text', password: 'common' },
+    },
+  ],
+  'sign-up-passkey': [
+    {
+      account: { username: 'ada' },
+      passkey: { form: form('/sign-up/complete'), options: '{"challenge":"AAAA"}' },
+      passwordUri: '/sign-up/complete?token=x',
+    },
+    {
+      client,
+      account,
+      passkey: { form: form('/sign-up/complete'), options: '{"challenge":"AAAA"}' },
+      passwordUri: '/sign-up/complete?token=x',
+      problem: 'passkey',
     },
   ],
   invitation: [
@@ -72,6 +97,8 @@ export const mailPageExamples: Examples<MailPages> = {
       languages: languages('/invitation?token=x'),
       form: form('/invitation'),
       passkey: { form: form('/invitation'), options: '{"challenge":"AAAA"}' },
+      name: 'Ada Lovelace',
+      nameFault: 'long',
       least: 12,
       most: 128,
       fault: 'common',

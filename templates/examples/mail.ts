@@ -30,6 +30,15 @@ export const mailExamples: Examples<Record<MailName, MailContent>> = {
       link,
     },
   ],
+  'sign-in-code': [
+    { code: 'BCDF-GHJK', lifetime: 600 },
+    {
+      values: { username: 'ada' },
+      facts: { browser: 'Firefox', system: 'Linux', at, address: '203.0.113.7' },
+      code: 'BCDF-GHJK',
+      lifetime: 600,
+    },
+  ],
   'sign-up': [{ link }, { link, lifetime: 86_400 }],
   invitation: [{ link }, { link, values: { username: 'ada', issuer: 'https://id.example' }, lifetime: 604_800 }],
   'sign-in-elsewhere': [{ link }, { values: { connection: 'Corporate' }, link }],
@@ -44,5 +53,6 @@ export const mailExamples: Examples<Record<MailName, MailContent>> = {
     {},
     { values: { client: 'Harbour' }, facts: { reason: 'Nobody here knows this application.' } },
   ],
+  'webhook-disabled': [{ link }, { values: { webhook: 'Directory sync' }, link }],
   test: [{}, {}],
 };

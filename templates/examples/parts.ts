@@ -12,7 +12,9 @@ export const client: ClientView = {
   selfRegistered: true,
 };
 export const bareClient: ClientView = { clientId: 'c-1', name: '', host: '', selfRegistered: false };
-export const account: AccountView = { username: 'ada', name: 'Ada Lovelace' };
+/** The path of an uploaded image. */
+export const image = '/assets/images/AbCdEfGhIjKlMnOpQrStUv.png';
+export const account: AccountView = { sub: '5f2c', username: 'ada', name: 'Ada Lovelace' };
 export const form = (action: string): FormView => ({ action, hidden: { csrf: 'token', transaction: 'request' } });
 export const languages = (here: string): LanguageLink[] =>
   [

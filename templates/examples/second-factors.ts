@@ -28,7 +28,9 @@ export const secondFactorExamples: Examples<SecondFactorPages> = {
         { id: 'recovery-code', input: 'recovery', fallback: true },
       ],
       problem: { id: 'authenticator', input: 'code' },
+      reference: '3f9c01ab',
       restartUri: '/login?transaction=request',
+      spare: { days: 14, chosen: true },
     },
   ],
   'account-second-factors': [

@@ -1,7 +1,7 @@
 // Gives example data of the sign-in pages.
 import type { SignInPages } from '../../src/pages/views/sign-in.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
-import { client, bareClient, account, form, languages } from './parts.ts';
+import { client, bareClient, account, form, image, languages } from './parts.ts';
 
 export const signInExamples: Examples<SignInPages> = {
   login: [
@@ -11,22 +11,50 @@ export const signInExamples: Examples<SignInPages> = {
       methods: [
         { id: 'password', form: form('/login') },
         { id: 'passkey', form: form('/login/passkey'), script: 'passkey.js', options: '{"challenge":"AAAA"}' },
+        { id: 'email-code', form: form('/login/email') },
       ],
-      elsewhere: ['Corporate', 'Partners & Friends', 'GitHub', 'Apple', 'Google', 'Microsoft'].map((name, index) => ({
+      elsewhere: (
+        [
+          ['Corporate', 'organization'],
+          ['Partners & Friends', 'key'],
+          ['GitHub', 'github'],
+          ['Apple', 'apple'],
+          ['Google', 'google'],
+          ['Microsoft', 'microsoft'],
+        ] as const
+      ).map(([name, mark], index) => ({
         id: `c${index}`,
         name,
+        mark,
+        ...(mark === 'key' && { logo: image }),
         form: form(`/connections/c${index}`),
       })),
       cancel: form('/login/cancel'),
       username: 'ada',
       problem: 'credentials',
-      fields: ['username', 'password'],
+      fields: ['password'],
       reauthentication: account,
       accountsUri: '/login/accounts',
       forgottenPasswordUri: '/password/forgotten',
       signUpUri: '/sign-up',
+      remember: true,
       reference: '7F3K-9QXD',
       languages: languages('/login'),
+    },
+  ],
+  'login-email': [
+    { form: form('/login/email'), backUri: '/login' },
+    { client, form: form('/login/email'), login: 'ada', problem: 'missing', remember: true, backUri: '/login' },
+  ],
+  'login-email-code': [
+    { form: form('/login/email/code'), againUri: '/login/email', backUri: '/login' },
+    {
+      client,
+      form: form('/login/email/code'),
+      problem: 'code',
+      reference: '3f9c01ab',
+      againUri: '/login/email',
+      backUri: '/login',
     },
   ],
   'login-accounts': [
@@ -113,9 +141,14 @@ export const signInExamples: Examples<SignInPages> = {
       problem: 'redirect',
       accountUri: '/account',
       applications: [{ name: 'Lighthouse', uri: 'https://lighthouse.example/' }],
+      stillOpen: ['Beacon', 'Lighthouse'],
       frames: ['https://lighthouse.example/logout?sid=1'],
       continueUri: 'https://harbour.example/bye?state=1',
     },
+  ],
+  'site-signed-out': [
+    { signOutUri: '/logout' },
+    { client, signOutUri: '/logout', againUri: 'https://wiki.example.com/' },
   ],
   error: [
     { kind: 'server', reference: '' },

@@ -1,6 +1,7 @@
 // Prepares what the applications page shows of each client with access.
 import type { Pages } from '../../pages/views/index.ts';
 import { apiView } from '../../pages/api-view.ts';
+import { logoOf } from '../../rules/images/address.ts';
 import type { ListedGrant } from '../../repositories/clients/grants.ts';
 import type { SettingOutline } from '../../repositories/users/user-settings.ts';
 
@@ -11,6 +12,7 @@ export function grantsView(
   return grants.map((grant) => ({
     clientId: grant.clientId,
     name: grant.clientName,
+    logo: logoOf(grant),
     scopes: grant.scope,
     apis: grant.apis.map(({ scope, ...api }) => apiView(api, scope)),
     claims: grant.claims,

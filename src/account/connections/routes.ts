@@ -11,6 +11,7 @@ import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
 import type { LinkIdentity } from '../../domain/connections/link-identity.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { text } from '../../oauth/text.ts';
+import { markOf } from '../../pages/connection-mark.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 import { ownConnections } from '../../pages/return-to.ts';
 import type { Pages } from '../../pages/views/index.ts';
@@ -120,7 +121,8 @@ export async function accountConnectionsEndpoint(
       store.connections.list(),
       problem === undefined ? steps.waiting(request, 'link') : undefined,
     ]);
-    const nameOf = (id: string) => all.find((one) => one.id === id)?.displayName ?? id;
+    const find = (id: string) => all.find((one) => one.id === id);
+    const nameOf = (id: string) => find(id)?.displayName ?? id;
     const open = all.filter(
       ({ id, kind, status: state }) =>
         state !== 'disabled' &&
@@ -135,10 +137,11 @@ export async function accountConnectionsEndpoint(
         links: links.map(({ connectionId, createdAt, lastUsedAt }) => ({
           connection: connectionId,
           name: nameOf(connectionId),
+          ...(find(connectionId) && markOf(find(connectionId)!)),
           since: createdAt,
           ...(lastUsedAt && { usedAt: lastUsedAt }),
         })),
-        open: open.map(({ id, displayName }) => ({ connection: id, name: displayName })),
+        open: open.map((one) => ({ connection: one.id, name: one.displayName, ...markOf(one) })),
         form: own_ ? { ...form, hidden: { ...form.hidden, identity: nameOfStep(own_) } } : form,
         ...(own_ && {
           waiting: {

@@ -12,7 +12,7 @@ import type { Repositories } from '../../repositories/store.ts';
 import type { ClientSettings } from '../../repositories/users/user-settings.ts';
 import type { User } from '../../repositories/users/users.ts';
 
-type Readable = Pick<Repositories, 'sessions' | 'grants' | 'secondFactors' | 'passkeys' | 'userSettings' | 'auditView'>;
+type Readable = Pick<Repositories, 'images' | 'sessions' | 'grants' | 'secondFactors' | 'passkeys' | 'userSettings' | 'auditView'>;
 
 const limit = 200;
 const settingsLimit = 10; // each up to 64 KiB
@@ -22,6 +22,9 @@ export async function* ownData(store: Readable, issuer: string, user: User): Asy
   const { sub } = user;
   const head = { issuer, downloaded_at: new Date().toISOString(), profile: userView(user) };
   yield JSON.stringify(head).slice(0, -1);
+  const picture = await store.images.findOfUser(sub);
+  if (picture)
+    yield `,\n"picture":{"type":"image/${picture.type}","content":"${picture.content.toString('base64')}"}`;
   yield* list('sessions', sessionView, limit, (last) =>
     store.sessions.list({ sub }, { limit, after: last && { at: last.createdAt, id: last.id } }),
   );

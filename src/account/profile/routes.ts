@@ -70,6 +70,7 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
     return own.send('account-profile', {
       profile: profileView(user, grants, attributes, owned),
       ...(isEditable && { editUri: editPath }),
+      ...(config.profilePictures && owned['picture'] === undefined && { pictureUri: `${path}/picture` }),
     });
   });
 

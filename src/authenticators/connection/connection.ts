@@ -1,6 +1,7 @@
 // Signs users in by a connection: the sign-in page has a button for each one, which leads to the provider.
 import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
 import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
+import { markOf } from '../../pages/connection-mark.ts';
 import type { Authenticator } from '../authenticator.ts';
 
 export interface ConnectionAuthenticatorOptions {
@@ -22,11 +23,12 @@ export function createConnectionAuthenticator({
         const open = (await connections.list()).filter(
           ({ kind, status }) => status === 'enabled' && connectionKinds.get(kind)?.begin !== undefined,
         );
-        return open.map(({ id, displayName, hidden }) => ({
-          id,
-          name: displayName,
-          path: connectionPath(id),
-          hidden,
+        return open.map((connection) => ({
+          id: connection.id,
+          name: connection.displayName,
+          path: connectionPath(connection.id),
+          hidden: connection.hidden,
+          ...markOf(connection),
         }));
       },
     },

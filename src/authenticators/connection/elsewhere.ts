@@ -122,10 +122,32 @@ export function createElsewhere(options: {
       await count('connectionAnswers', `state ${answer['state']}`, mostPosts);
       return steps.keepAnswer(id, answer);
     },
+    /**
+     * Keeps an answer to no request, if the connection accepts those.
+     * @returns its secret @throws OAuthError if the network sends too many
+     */
+    async keepUnsolicited(request: FastifyRequest, id: string, answer: PostedAnswer): Promise<string | undefined> {
+      const connection = await this.find(id, 'sign-in');
+      if (!connection || profileOfConnection(kinds, connection)?.acceptsUnsolicited !== true) return undefined;
+      await count('connectionAnswers', network(request));
+      // a state of another program names no request of ours
+      const own = Object.fromEntries(Object.entries(answer).filter(([name]) => name !== 'state'));
+      return steps.keepAnswer(id, own);
+    },
     /** Verifies a posted answer. @throws OAuthError if the network sends too many */
     async answerKept(request: FastifyRequest, id: string, secret: string | undefined): Promise<Answered | undefined> {
       const answer = await steps.takeAnswer(request, id, secret);
-      return answer && this.answer(request, id, answer);
+      if (!answer) return undefined;
+      return answer['state'] === undefined ? this.verifyUnsolicited(id, answer) : this.answer(request, id, answer);
+    },
+    /** Verifies an answer to no request: it signs in, and links nothing. */
+    async verifyUnsolicited(id: string, answer: PostedAnswer): Promise<Answered | undefined> {
+      const connection = await this.find(id, 'sign-in');
+      const finish = connection && kinds.get(connection.kind)?.finishUnsolicited;
+      // an administrator may have switched it off meanwhile
+      if (!finish || profileOfConnection(kinds, connection)?.acceptsUnsolicited !== true) return undefined;
+      const step: RequestStep = { purpose: 'sign-in', anew: false, nonce: '', verifier: '' };
+      return { connection, step, identity: await identityOr(finish(connection, answer)) };
     },
     async verify(
       request: FastifyRequest,
@@ -138,15 +160,19 @@ export function createElsewhere(options: {
       if (!step || !connection) return undefined;
       const { nonce, verifier } = step;
       const attempt = { redirectUri: redirectUriOf(id), state: state!, nonce, verifier };
-      const identity = await kinds.get(connection.kind)!.finish!(connection, attempt, answer).then(
-        (verified) =>
-          isTooDeep(verified.claims) ? new ConnectionFailure('answer', 'the claims are nested too deeply') : verified,
-        (error: unknown) => {
-          if (!(error instanceof ConnectionFailure)) throw error;
-          return error;
-        },
-      );
+      const identity = await identityOr(kinds.get(connection.kind)!.finish!(connection, attempt, answer));
       return { connection, step, identity };
     },
   };
 }
+
+/** The identity, or the failure. */
+const identityOr = (verifying: Promise<VerifiedIdentity>): Promise<VerifiedIdentity | ConnectionFailure> =>
+  verifying.then(
+    (verified) =>
+      isTooDeep(verified.claims) ? new ConnectionFailure('answer', 'the claims are nested too deeply') : verified,
+    (error: unknown) => {
+      if (!(error instanceof ConnectionFailure)) throw error;
+      return error;
+    },
+  );

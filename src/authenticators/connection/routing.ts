@@ -1,7 +1,7 @@
 // Finds the connection for a name, and the connection that a user of an enforced domain must use (federation 4). Without such a connection it only
 // searches the list that the sign-in page has read already.
 import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
-import { routeOf, routeOfDomain } from '../../rules/connections/connection-route.ts';
+import { requiredOf, routeOf, routeOfDomain } from '../../rules/connections/connection-route.ts';
 import type { Connection } from '../../entities/connections.ts';
 import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
 import type { Store } from '../../repositories/store.ts';
@@ -54,8 +54,7 @@ export function createConnectionRouting({
     async requiredOf(user: Pick<User, 'sub' | 'username' | 'email'>): Promise<Connection | undefined> {
       const all = await enforcing();
       if (all.length === 0) return undefined;
-      const connection =
-        (user.email === undefined ? undefined : routeOf(user.email, all)) ?? routeOf(user.username, all);
+      const connection = requiredOf(user, all);
       return connection && !(await store.breakGlass.has(user.sub)) ? connection : undefined;
     },
     /** Whether the user has a password, and may sign in with it here. */

@@ -15,6 +15,8 @@ import { clientAddress, networkOf } from '../../server/network.ts';
 export interface StepContinuation {
   transaction?: string | undefined;
   destination?: string | undefined;
+  /** Whether the user chose to stay signed in. */
+  remember?: boolean | undefined;
 }
 
 /** The request to which an answer must belong. */
@@ -174,19 +176,19 @@ export function createConnectionSteps(options: {
       );
       return secret;
     },
-    /** Returns and deletes the posted answer, if it belongs to a request of this browser. */
+    /** Returns and deletes the posted answer, if it belongs to a request of this browser, or to no request. */
     async takeAnswer(
       request: FastifyRequest,
       connectionId: string,
       secret: string | undefined,
     ): Promise<PostedAnswer | undefined> {
-      const browserHash = sessions.browserHash(request);
-      if (secret === undefined || !browserHash || !secretShape.test(secret)) return undefined;
+      if (secret === undefined || !secretShape.test(secret)) return undefined;
       const id = idOf(secret);
       const found = await store.connectionSteps.find(id, 'answer', connectionId, answerHash(secret));
-      const state = found && open<'answer'>(id, found.sealed)['state'];
-      if (state === undefined || !(await store.connectionSteps.find(idOf(state), 'request', connectionId, browserHash)))
-        return undefined;
+      const content = found && open<'answer'>(id, found.sealed);
+      if (!content) return undefined;
+      const { state } = content;
+      if (state !== undefined && !(await this.waits(request, connectionId, state))) return undefined;
       const taken = await store.connectionSteps.take(id, 'answer', connectionId, answerHash(secret));
       return taken && open<'answer'>(id, taken.sealed);
     },

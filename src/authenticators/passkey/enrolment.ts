@@ -21,5 +21,5 @@ export async function storePasskey(
 ): Promise<string[] | undefined> {
   const [id, name] = [randomId(), authenticatorName(credential.aaguid, request.headers['user-agent'])];
   if (!(await repositories.passkeys.insert({ id, ...credential, sub, name }, maxPasskeys))) return undefined;
-  return enrolment.added(request, repositories, sub, { id, kind: passkeyKind, name });
+  return enrolment.added(request, repositories, sub, { id, kind: passkeyKind });
 }

@@ -45,6 +45,9 @@ export type PasskeyAnswer =
   /** Too many from this network; `wait` in seconds. */
   | { outcome: 'throttled'; wait: number };
 
+/** By which an authenticator knows the user (Web Authentication 5.4.3). */
+export const newUserHandle = (): Buffer => randomBytes(64);
+
 export type MadeAnswer = { outcome: 'made'; credential: MadeCredential } | { outcome: 'wrong' | 'expired' };
 
 export interface PasskeysOptions {
@@ -106,19 +109,27 @@ export function createPasskeys(options: PasskeysOptions) {
      * @throws Error if not available
      */
     async creationOptions(request: FastifyRequest, reply: FastifyReply, user: User, of: string): Promise<string> {
-      const browserHash = sessions.ensureBrowserHash(request, reply);
       const [handle, present] = await Promise.all([
-        store.passkeys.userHandle(user.sub, randomBytes(64)),
+        store.passkeys.userHandle(user.sub, newUserHandle()),
         store.passkeys.list(user.sub),
       ]);
-      const displayName = user.claims['name'];
+      const name = user.claims['name'];
+      const named = { username: user.username, name: typeof name === 'string' ? name : '', handle };
+      return this.optionsFor(request, reply, named, of, present);
+    },
+
+    /** The same for a user who is made with the passkey, and then gets the handle. @throws Error if not available */
+    optionsFor(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      user: { username: string; name: string; handle: Buffer },
+      of: string,
+      present: readonly Passkey[] = [],
+    ): string {
+      const browserHash = sessions.ensureBrowserHash(request, reply);
       return JSON.stringify({
         rp: { id: relyingParty!.id, name: relyingParty!.id },
-        user: {
-          id: handle.toString('base64url'),
-          name: user.username,
-          displayName: typeof displayName === 'string' && displayName !== '' ? displayName : user.username,
-        },
+        user: { id: user.handle.toString('base64url'), name: user.username, displayName: user.name || user.username },
         challenge: newChallenge(browserHash, { purpose: 'add', of }),
         pubKeyCredParams: signatureAlgorithms.map((alg) => ({ type: 'public-key', alg })),
         timeout: challengeLifetime * 1000,

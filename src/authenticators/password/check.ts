@@ -18,11 +18,14 @@ import { createKeyedMutex } from '../../domain/rate-limits/keyed-mutex.ts';
 export type PasswordAnswer =
   /** `resetsFailures` if the sign-in that follows resets the count of wrong passwords. */
   | { outcome: 'right'; user: { sub: string; passwordHash: string }; resetsFailures: boolean }
-  /** Unknown, wrong, disabled, or tried too often: the answer does not tell. */
-  | { outcome: 'wrong'; sub: string | undefined; failure?: CountedFailure }
+  /** Unknown, wrong, disabled, or tried too often: the answer does not tell, only the audit trail. */
+  | { outcome: 'wrong'; sub: string | undefined; reason: PasswordReason; failure?: CountedFailure }
   /** Too many tries from this network, or for the whole service; `wait` in seconds. */
   | { outcome: 'throttled'; wait: number }
   | { outcome: 'busy'; wait: number };
+
+/** Why a password was refused, for administrators. */
+export type PasswordReason = 'unknown_user' | 'sign_in_paused' | 'user_disabled' | 'no_password' | 'wrong_password';
 
 /** A wrong password that was counted; absent where nothing was counted because the account has to wait. */
 export interface CountedFailure {
@@ -124,7 +127,8 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
         forget: () => refund(account, known, false),
         takeBack: () => takeBack(account, known, failures),
       };
-      return { outcome: 'wrong', sub: user?.sub, ...(reserved && { failure }) };
+      const reason = reasonOf(user, reserved, stored !== undefined);
+      return { outcome: 'wrong', sub: user?.sub, reason, ...(reserved && { failure }) };
     }
     // only a first failure waits for the sign-in: with more of them under way the count must not add up
     const resetsFailures = signingIn && !known && failures === 1;
@@ -136,7 +140,8 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
       return { outcome: 'right', user: { sub, passwordHash: stronger }, resetsFailures };
     // another sign-in has rehashed the password, or it was changed
     const present = (await store.users.find(sub))?.passwordHash;
-    if (present === undefined || !(await slot.verify(present, password))) return { outcome: 'wrong', sub };
+    if (present === undefined || !(await slot.verify(present, password)))
+      return { outcome: 'wrong', sub, reason: 'wrong_password' };
     return { outcome: 'right', user: { sub, passwordHash: present }, resetsFailures };
   }
 
@@ -180,4 +185,11 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     request.log.warn({ sub }, 'a stored password hash is too costly to verify: set a new password');
     return undefined;
   }
+}
+
+function reasonOf(user: Pick<User, 'status'> | undefined, counted: boolean, hasPassword: boolean): PasswordReason {
+  if (!user) return 'unknown_user';
+  if (!counted) return 'sign_in_paused';
+  if (user.status !== 'enabled') return 'user_disabled';
+  return hasPassword ? 'wrong_password' : 'no_password';
 }

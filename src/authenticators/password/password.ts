@@ -1,7 +1,7 @@
 // Verifies a username and a password as the first factor of a sign-in.
 import type { Authenticator, FirstFactorRefused } from '../authenticator.ts';
 import type { CheckDirectories } from '../directory/directory-passwords.ts';
-import type { CheckPassword } from './check.ts';
+import type { CheckPassword, PasswordReason } from './check.ts';
 
 export interface PasswordAuthenticatorOptions {
   checkPassword: CheckPassword;
@@ -9,11 +9,12 @@ export interface PasswordAuthenticatorOptions {
   checkDirectories: CheckDirectories | undefined;
 }
 
-const refused = (sub: string | undefined): FirstFactorRefused => ({
+const refused = (sub: string | undefined, reason?: PasswordReason): FirstFactorRefused => ({
   outcome: 'refused',
   problem: 'credentials',
-  fields: ['username', 'password'],
-  event: { sub },
+  // the answer does not tell which one is wrong, and the password is typed again
+  fields: ['password'],
+  event: { sub, ...(reason && { detail: { reason } }) },
 });
 
 export const createPasswordAuthenticator = ({
@@ -38,10 +39,10 @@ export const createPasswordAuthenticator = ({
       }
       const answer = await checkPassword(context.request, username, password, { signingIn: true });
       if (answer.outcome === 'wrong') {
-        const { sub, failure } = answer;
+        const { sub, reason, failure } = answer;
         const elsewhere =
           failure && checkDirectories && (await checkDirectories(context, { username, password }, failure));
-        return elsewhere ?? refused(sub);
+        return elsewhere ?? refused(sub, reason);
       }
       if (answer.outcome !== 'right') return { outcome: 'refused', problem: answer.outcome, wait: answer.wait };
       const { user, resetsFailures } = answer;

@@ -27,6 +27,7 @@ export function createRecoveryCodeAuthenticator({ store, audit, attemptCode }: R
     factors: 1,
     second: {
       field: { name: 'recovery_code', max: 100 },
+      proves: 'replacement',
       reads: (typed) => readRecoveryCode(typed) !== undefined,
       async begin({ user }) {
         const left = await store.recoveryCodes.count(user.sub);

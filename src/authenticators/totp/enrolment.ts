@@ -85,7 +85,7 @@ export function createTotpEnrolment(options: {
         const secretEncrypted = secretBox.seal(secret, secretOf(id));
         if (!(await repositories.totpAuthenticators.insert({ id, sub, name, secretEncrypted, lastStep })))
           throw conflict('this authenticator app is already set up');
-        return secondFactorEnrolment.added(request, repositories, sub, { id, kind: totpKind, name });
+        return secondFactorEnrolment.added(request, repositories, sub, { id, kind: totpKind });
       });
       return { outcome: 'added', amr: ['otp', 'mfa'], recoveryCodes };
     },

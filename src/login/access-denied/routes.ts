@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import { digest } from '../../crypto/secrets.ts';
+import { denialReference } from '../../interaction/denial-reference.ts';
 import type { InteractionFlow, ConsentQuestion } from '../../interaction/relying-party.ts';
 import { continueOrExpire } from '../../interaction/repeated-form.ts';
 import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
@@ -69,7 +70,8 @@ export async function accessDeniedEndpoint(app: FastifyInstance, options: Access
       if (!stored || stored.decision?.sub === sub) return;
       await authorizationRequests.decide(idHash, { allowed: false, sub }, sessions.formHash(request));
       const event = { type: 'access.refused', outcome: 'failure', actor: sub, sub, clientId } as const;
-      await auditEvents.insert({ ...event, address: clientAddress(request) }, request.log);
+      const detail = { reference: denialReference(pending, sub) };
+      await auditEvents.insert({ ...event, address: clientAddress(request), detail }, request.log);
     });
     return pages.redirect(reply, continuationPath({ transaction }));
   });
@@ -82,7 +84,8 @@ export async function accessDeniedEndpoint(app: FastifyInstance, options: Access
     session: Session,
     problem?: 'tampered' | 'earlier',
   ): Promise<FastifyReply> {
-    const access = mayUse(session.user, client, { from: { address: clientAddress(request) }, by: wayOf(session) });
+    const situation = { from: { address: clientAddress(request) }, by: wayOf(session) };
+    const access = mayUse(session.user, client, situation);
     const csrf = sessions.formToken(request, reply, { action, transaction, session, shown: client.clientId });
     const data: Pages['access-denied'] = {
       by: 'service',
@@ -96,7 +99,7 @@ export async function accessDeniedEndpoint(app: FastifyInstance, options: Access
         access === 'connection_not_allowed'
           ? `${signInPath('/login', { transaction })}&account=other`
           : signInPath('/login/accounts', { transaction }),
-      reference: await pages.explain(request, notAdmitted(access, client, session.user.sub)),
+      reference: await pages.explain(request, notAdmitted(access, client, session.user.sub, situation)),
     };
     if (problem === 'tampered') data.problem = problem;
     const status = problem ? 400 : 403;

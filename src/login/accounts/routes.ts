@@ -13,6 +13,7 @@ import type { AuthorizationRequestRow } from '../../repositories/authorization-r
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Store } from '../../repositories/store.ts';
+import { ownImage } from '../../rules/images/address.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
 
@@ -102,7 +103,10 @@ export async function accountChooserEndpoint(app: FastifyInstance, options: Acco
     const data: Pages['login-accounts'] = {
       accounts: known
         .filter(({ sub }) => sub !== session?.user.sub)
-        .map((account) => ({ ...account, uri: signInAs(encodeURIComponent(account.sub)) })),
+        .map(({ picture, ...account }) => {
+          const own = ownImage(picture);
+          return { ...account, ...(own && { picture: own }), uri: signInAs(encodeURIComponent(account.sub)) };
+        }),
       form: {
         action: path,
         hidden: {

@@ -16,7 +16,7 @@ import { readParameters, singleValued, textFields } from '../../server/parameter
 import { idOf, type LoginConnectionsDependencies } from './login-connections.ts';
 import type { ConnectionProblems } from './problem.ts';
 
-const startForm = textFields({ csrf: 100, transaction: 100, destination: 100 });
+const startForm = textFields({ csrf: 100, transaction: 100, destination: 100, remember: 2 });
 
 export function beginRoutes(
   app: FastifyInstance,
@@ -25,7 +25,7 @@ export function beginRoutes(
 ): void {
   app.post('/connections/:id', async (request, reply) => {
     const id = idOf(request);
-    const { csrf, transaction, destination } = readParameters(startForm, request.body);
+    const { csrf, transaction, destination, remember } = readParameters(startForm, request.body);
     const { session, pending } = await sessions.findContext(request, reply, { transaction });
     const form = { action: connectionPath(id), transaction, session, shown: returnToOf(request)?.value };
     const refused = sessions.isOwnForm(request, csrf, form) ? undefined : faultOf(request);
@@ -36,7 +36,7 @@ export function beginRoutes(
       request,
       reply,
       id,
-      { transaction, destination },
+      { transaction, destination, remember: remember !== undefined },
       wishesOf(pending?.parameters, session),
       session !== undefined,
     );

@@ -11,7 +11,8 @@ export function keyRoutes(app: FastifyInstance, { store }: Pick<LoginConnections
   app.get('/connections/:id/jwks', { errorHandler: jsonErrors }, async (request, reply) => {
     const id = idOf(request);
     const found = /^[a-z][a-z0-9-]{1,39}$/.test(id) ? await store.connections.find(id) : undefined;
-    if (!found?.keyPublic) throw notFound('there is no such key');
+    // that of a connection by SAML is in its metadata, as a certificate
+    if (!found?.keyPublic || found.kind === 'saml') throw notFound('there is no such key');
     return reply
       .header('cache-control', `public, max-age=${maxAge}`)
       .type('application/json; charset=utf-8')

@@ -8,6 +8,7 @@ import type { FormOutcomes } from '../../browser/form-outcomes.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { VerifiedIdentity } from '../../domain/connections/kind.ts';
 import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
+import type { SamlService } from '../../domain/connections/saml/service.ts';
 import type { UpstreamTokens } from '../../domain/connections/upstream-tokens.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import type { AuditTrail } from '../../server/audit.ts';
@@ -19,6 +20,7 @@ import type { PageResponses } from '../../pages/page-response.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Store } from '../../repositories/store.ts';
+import type { NotedUses } from '../../repositories/uses/noted-uses.ts';
 import { languagesOf } from '../../server/accept-language.ts';
 import { clientAddress } from '../../server/network.ts';
 import { readParameters, text } from '../../server/parameters.ts';
@@ -35,10 +37,12 @@ export interface LoginConnectionsDependencies {
   connectionSteps: ConnectionSteps;
   linkIdentity: LinkIdentity;
   connectionKinds: ConnectionKinds;
+  saml: SamlService;
   upstreamTokens: UpstreamTokens;
   upstreamLogout: UpstreamLogout;
   limits: Limits;
   audit: AuditTrail;
+  uses: NotedUses;
 }
 
 /** The addresses of the pages to which an answer can lead. */
@@ -61,9 +65,10 @@ export async function contextOf(
   return { session, pending: await findPendingRequest(options, request, transaction) };
 }
 
-export const continuationIn = ({ transaction, destination }: StepContinuation): StepContinuation => ({
+export const continuationIn = ({ transaction, destination, remember }: StepContinuation): StepContinuation => ({
   transaction,
   destination,
+  remember,
 });
 
 /** The identity and the account that the page shows. The form sends them back, so that it confirms exactly these (federation FR9). */

@@ -20,7 +20,7 @@ export interface StepOutcome {
 }
 
 export function createDecide(options: LoginConnectionsDependencies, { problem }: ConnectionProblems) {
-  const { store, sessions, signIn, pages, connectionSteps: steps, upstreamTokens } = options;
+  const { store, sessions, signIn, pages, connectionSteps: steps, upstreamTokens, uses } = options;
   return { decide, repeat };
 
   async function decide(
@@ -61,6 +61,7 @@ export function createDecide(options: LoginConnectionsDependencies, { problem }:
     const { user, continuation, isExpired } = await verified(request, reply, connection, id, content, sub);
     const next = await signIn.proceed(request, reply, user, continuation);
     if (next === undefined) return problem(request, reply, connection, 'closed', continuationIn(content));
+    uses.note('connections', id);
     return pages.redirect(reply, isExpired ? signInPath('/login', continuationIn(content)) : next);
   }
 
@@ -84,7 +85,7 @@ export function createDecide(options: LoginConnectionsDependencies, { problem }:
     reply: FastifyReply,
     connection: Connection | undefined,
     id: string,
-    { identity, anew, transaction, destination }: IdentityStep,
+    { identity, anew, transaction, destination, remember }: IdentityStep,
     sub: string,
   ) {
     const { session, pending } = await sessions.findContext(request, reply, { transaction });
@@ -96,6 +97,7 @@ export function createDecide(options: LoginConnectionsDependencies, { problem }:
       transaction: pending && transaction,
       clientId: pending?.clientId,
       returnTo: readReturnTo(destination),
+      remember,
     };
     return { user, continuation, isExpired: transaction !== undefined && !pending };
   }

@@ -5,6 +5,7 @@ import type { StepContinuation } from '../../authenticators/connection/steps.ts'
 import type { ConnectionFailure } from '../../domain/connections/kind.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
 import { OAuthError } from '../../oauth/errors.ts';
+import { markOf } from '../../pages/connection-mark.ts';
 import { readReturnTo } from '../../pages/return-to.ts';
 import type { ConnectionProblem } from '../../pages/views/connections.ts';
 import type { Connection } from '../../entities/connections.ts';
@@ -38,14 +39,18 @@ export function createConnectionProblems(options: LoginConnectionsDependencies) 
     detail?: string,
   ): Promise<FastifyReply> {
     const status = reason === 'unreachable' ? 503 : 400;
+    const { session, pending } = await contextOf(options, request, reply, transaction);
     // strangers can cause failures, so the log has a sentence and no stack trace (security R161)
     const sentence = [`a sign-in by a connection ended: ${reason}`, detail]
       .filter((part) => part !== undefined)
       .join(', ');
     const refusal = new OAuthError('access_denied', sentence, status, {
-      ...(connection && { facts: { connection: connection.id } }),
+      facts: {
+        problem: reason,
+        ...(connection && { connection: connection.id }),
+        ...(pending?.client && { client_id: pending.client.clientId, client_name: pending.client.name }),
+      },
     });
-    const { session, pending } = await contextOf(options, request, reply, transaction);
     const returnTo = readReturnTo(destination);
     const other = leadsTo === undefined ? undefined : await elsewhere.find(leadsTo, 'sign-in');
     const action = other && connectionPath(other.id);
@@ -66,7 +71,9 @@ export function createConnectionProblems(options: LoginConnectionsDependencies) 
         ...(connection && { name: connection.displayName }),
         ...(pending?.client && { client: pending.client }),
         signInUri: signInPath('/login', { transaction: pending && transaction, returnTo }),
-        ...(other && { leadsTo: { id: other.id, name: other.displayName, form: { action: action!, hidden } } }),
+        ...(other && {
+          leadsTo: { id: other.id, name: other.displayName, ...markOf(other), form: { action: action!, hidden } },
+        }),
         reference: await pages.explain(request, refusal),
       },
       { status, uiLocales: pending?.uiLocales },

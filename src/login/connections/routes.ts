@@ -11,6 +11,7 @@ import { createDecide } from './outcome.ts';
 import { createConnectionProblems } from './problem.ts';
 import { providerLogoutRoutes } from './provider-logout.ts';
 import { proveAccountRoutes } from './prove-account.ts';
+import { samlRoutes } from './saml.ts';
 
 export async function loginConnectionsEndpoint(
   app: FastifyInstance,
@@ -26,6 +27,7 @@ export async function loginConnectionsEndpoint(
   callbackRoutes(app, options, problems, decide);
   directoryRoutes(app, options, problems, decide);
   providerLogoutRoutes(app, options);
+  samlRoutes(app, options, problems);
   proveAccountRoutes(app, options, problems, decide);
   chooseNameRoutes(app, options, problems, outcomes);
 }

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';
 import type { InteractionFlow, ConsentQuestion } from '../../interaction/relying-party.ts';
+import { denialReference } from '../../interaction/denial-reference.ts';
 import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { apiView } from '../../pages/api-view.ts';
@@ -72,6 +73,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
         decision: { allowed: decision === 'allow', sub: session.user.sub },
         question,
         address: clientAddress(request),
+        reference: denialReference(pending, session.user.sub),
         formHash: sessions.formHash(request),
       },
       request.log,

@@ -11,6 +11,8 @@ interface Consent {
   /** What the page showed. */
   question: Pick<ConsentQuestion, 'client' | 'registeredUri' | 'asked' | 'apis'>;
   address: string | undefined;
+  /** Of a denial, for administrators. */
+  reference: string;
   /** The digest of the form that decides. */
   formHash: Buffer | undefined;
 }
@@ -30,7 +32,7 @@ export function decideConsent(
 /** @param log the log for the event's line */
 export function storeConsent(
   store: Pick<Store, 'transaction'>,
-  { idHash, decision, question, address, formHash }: Consent,
+  { idHash, decision, question, address, reference, formHash }: Consent,
   log: AuditLog,
 ): Promise<void> {
   const { sub } = decision;
@@ -46,6 +48,7 @@ export function storeConsent(
       scope: [...scope],
       ...(claims.length > 0 && { claims: [...claims] }),
       ...(named.length > 0 && { resources: named }),
+      ...(outcome === 'deny' && { reference }),
     };
     await Promise.all([
       authorizationRequests.decide(idHash, decision, formHash),

@@ -196,6 +196,7 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
   ): Promise<FastifyReply> {
     const { client, code } = waiting;
     const returnTo = devicePage(code);
+    const situation = { from: { address: clientAddress(request) }, by: wayOf(session) };
     const data: Pages['access-denied'] = {
       by: 'service',
       reason: refusedReason(reason),
@@ -203,7 +204,7 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
       account: accountView(session.user),
       contacts: client.metadata.contacts ?? [],
       switchAccountUri: signInPath('/login/accounts', { returnTo }),
-      reference: await pages.explain(request, notAdmitted(reason, client, session.user.sub)),
+      reference: await pages.explain(request, notAdmitted(reason, client, session.user.sub, situation)),
     };
     return pages.send(request, reply, 'access-denied', data, { status: 403, here: returnTo.path });
   }

@@ -12,8 +12,11 @@ import { createPasswordChoice } from '../../domain/passwords/password-choice.ts'
 import type { PasswordPolicy } from '../../domain/passwords/password-policy.ts';
 import type { PasswordQueue } from '../../domain/rate-limits/password-queue.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
-import { countLinkRequest, findLink, linkGone, linkPath, type OpenLink } from '../../interaction/mailed-link.ts';
+import { createLinkAnswers, type MadeCodes } from '../../interaction/link-answers.ts';
+import { countLinkRequest, findLink, linkPath, type OpenLink } from '../../interaction/mailed-link.ts';
 import type { RememberedRequests } from '../../interaction/remembered-request.ts';
+import { withoutNulls } from '../../domain/users/attributes.ts';
+import { fieldValue, readOwnProfile } from '../../rules/users/own-profile.ts';
 import { maxPasswordLength } from '../../rules/users/administration.ts';
 import { conflict } from '../../oauth/errors.ts';
 import { text } from '../../oauth/text.ts';
@@ -31,6 +34,7 @@ const purposes: LinkPurpose[] = ['invitation'];
 
 const choice = z.object({
   csrf: text(100).optional(),
+  name: text(4096).optional(),
   new_password: text(4096).optional(),
   credential: text(maxCredentialLength).optional(),
 });
@@ -56,26 +60,29 @@ interface Invited {
 }
 
 export async function invitationEndpoint(app: FastifyInstance, options: InvitationDependencies): Promise<void> {
-  const { config, store, passkeys, secondFactorEnrolment, sessions, formOutcomes, rememberedRequests } = options;
+  const { config, store, passkeys, secondFactorEnrolment, sessions, rememberedRequests } = options;
   const { pages, audit, limits } = options;
+  const { gone, repeated, showCodes } = createLinkAnswers(options, 'invitation');
   const passwords = createPasswordChoice(options);
+  const asksName = config.profileEditable.includes('name');
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
     onlyNavigation(request);
     const invited = await find(request);
-    return invited ? show(request, reply, invited, {}, 200) : linkGone(pages, request, reply, 'invitation');
+    return invited ? show(request, reply, invited, {}, 200) : gone(request, reply);
   });
 
   app.post(path, async (request, reply) => {
-    const { csrf, new_password: chosen, credential } = readParameters(choice, request.body);
-    if (credential !== undefined) return showCodes(request, reply, csrf, credential);
+    const { csrf, name, new_password: chosen, credential } = readParameters(choice, request.body);
     const invited = await find(request);
-    if (!invited) return gone(request, reply);
+    if (credential !== undefined)
+      return showCodes(request, reply, invited !== undefined, () => addPasskey(request, reply, csrf, credential, name));
+    if (!invited) return repeated(request, reply);
     return isOwn(request, csrf, invited)
-      ? setPassword(request, reply, invited, chosen)
-      : show(request, reply, invited, { problem: 'tampered' }, 400);
+      ? setPassword(request, reply, invited, chosen, name)
+      : show(request, reply, invited, { problem: 'tampered', ...shownName(name) }, 400);
   });
 
   const isOwn = (request: FastifyRequest, csrf: string | undefined, { link }: Invited) =>
@@ -86,40 +93,28 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
     reply: FastifyReply,
     invited: Invited,
     chosen: string | undefined,
+    name: string | undefined,
   ): Promise<FastifyReply> {
     const { sub } = invited.user;
+    const typed = shownName(name);
+    const named = namesIn(invited, name);
     const fault = await passwords.faultOf(chosen, invited.user);
-    if (fault) return show(request, reply, invited, { fault }, 400);
+    if (fault || named.nameFault)
+      return show(request, reply, invited, { ...typed, ...named, ...(fault && { fault }) }, 400);
     // a link must not allow unlimited hashing (security R62, R102)
     const wait = await countLinkRequest(limits, request);
     const passwordHash = wait > 0 ? undefined : await passwords.hash(chosen!);
     if (passwordHash === undefined) {
       reply.header('retry-after', String(wait || 5));
-      return show(request, reply, invited, { problem: 'busy' }, wait > 0 ? 429 : 503);
+      return show(request, reply, invited, { ...typed, problem: 'busy' }, wait > 0 ? 429 : 503);
     }
-    const used = await use(request, invited, 'password', async ({ users, usedForms }) => {
+    const used = await use(request, invited, 'password', name, async ({ users, usedForms }) => {
       await usedForms.keep(sessions.formHash(request, passwordHash));
       return users.setPassword(sub, passwordHash);
     });
-    if (!used) return gone(request, reply);
+    if (!used) return repeated(request, reply);
     const proven = { sub, passwordHash, amr: ['pwd'] };
     return pages.redirect(reply, await rememberedRequests.signIn(request, reply, proven, 'welcome'));
-  }
-
-  /** Creates the passkey, and shows the recovery codes: to each request of a double click, since the browser shows the last answer. */
-  async function showCodes(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    csrf: string | undefined,
-    credential: string,
-  ): Promise<FastifyReply> {
-    const mayAct = (await find(request)) !== undefined;
-    const result = await formOutcomes.once(request, () => addPasskey(request, reply, csrf, credential), mayAct);
-    if ('refused' in result) return result.refused();
-    const { made, again } = result;
-    if (again && (await rememberedRequests.repeat(request, reply, 'welcome')) === undefined)
-      return linkGone(pages, request, reply, 'invitation');
-    return pages.send(request, reply, 'account-recovery-codes', { ...made, issuer: config.issuer });
   }
 
   async function addPasskey(
@@ -127,28 +122,31 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
     reply: FastifyReply,
     csrf: string | undefined,
     credential: string,
-  ): Promise<Refused | Pick<Pages['account-recovery-codes'], 'account' | 'codes' | 'continueUri'>> {
+    name: string | undefined,
+  ): Promise<Refused | MadeCodes> {
     const invited = await find(request);
-    if (!invited) return { refused: () => gone(request, reply) };
+    if (!invited) return { refused: () => repeated(request, reply) };
     const refused = (problem: Pages['invitation']['problem']): Refused => ({
-      refused: () => show(request, reply, invited, { problem }, 400),
+      refused: () => show(request, reply, invited, { ...shownName(name), ...(problem && { problem }) }, 400),
     });
     if (!isOwn(request, csrf, invited)) return refused('tampered');
+    const { nameFault } = namesIn(invited, name);
+    if (nameFault) return { refused: () => show(request, reply, invited, { ...shownName(name), nameFault }, 400) };
     const { user, link } = invited;
     const { sub } = user;
     const answer = await passkeys.checkMade(request, credential, bindingOf(link));
     if (answer.outcome !== 'made') return refused(answer.outcome === 'expired' ? 'expired' : 'passkey');
-    const codes = await use(request, invited, 'passkey', async (repositories) => {
+    const codes = await use(request, invited, 'passkey', name, async (repositories) => {
       const stored = await storePasskey(secondFactorEnrolment, request, repositories, sub, answer.credential);
       if (!stored) throw conflict('this passkey belongs to another account');
       return stored;
     });
-    if (!codes) return { refused: () => gone(request, reply) };
+    if (!codes) return { refused: () => repeated(request, reply) };
     // as on the account pages: the authenticator says that it verified the user, and without attestation the key itself counts from the next
     // sign-in on
     const proven = { sub, passwordHash: undefined, amr: ['user', 'mfa'] };
     const continueUri = await rememberedRequests.signIn(request, reply, proven, 'welcome');
-    return { account: accountView(user), codes, continueUri };
+    return { account: accountView((await store.users.find(sub)) ?? user), codes, continueUri };
   }
 
   /** Uses the invitation up and stores what the user chose, all or nothing. Of several requests at once, one succeeds; undefined for the others. */
@@ -156,6 +154,7 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
     request: FastifyRequest,
     { link, user: { sub } }: Invited,
     method: 'password' | 'passkey',
+    name: string | undefined,
     keep: (repositories: Repositories) => Promise<T>,
   ): Promise<T | undefined> {
     const by = { outcome: 'success', actor: sub, sub } as const;
@@ -173,15 +172,21 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
         await users.update(sub, { confirmedBy: 'mail' });
         await audit(request, { ...by, type: 'user.email_verified' }, repositories);
       }
+      const { change } = readName(user, name);
+      if (Object.keys(change).length > 0)
+        await users.update(sub, { claims: withoutNulls({ ...user.claims, ...change }) });
       return keep(repositories);
     });
   }
 
-  /** Answers a form whose link is used up: by this form itself, if a double click sent it twice. */
-  async function gone(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const next = await rememberedRequests.repeat(request, reply, 'welcome');
-    return next === undefined ? linkGone(pages, request, reply, 'invitation') : pages.redirect(reply, next);
-  }
+  /** The change of the display name; none where users do not change it. */
+  const readName = (user: User, name: string | undefined) =>
+    asksName && name !== undefined ? readOwnProfile({ name }, ['name'], user.claims) : { change: {}, faults: {} };
+  const namesIn = ({ user }: Invited, name: string | undefined): Pick<Pages['invitation'], 'nameFault'> => {
+    // these are the faults that a name can have
+    const nameFault = readName(user, name).faults.name as Pages['invitation']['nameFault'];
+    return nameFault ? { nameFault } : {};
+  };
 
   async function find(request: FastifyRequest): Promise<Invited | undefined> {
     const link = await findLink(store, request, purposes);
@@ -198,7 +203,7 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
     request: FastifyRequest,
     reply: FastifyReply,
     { link, user }: Invited,
-    state: Pick<Pages['invitation'], 'fault' | 'problem'>,
+    state: Pick<Pages['invitation'], 'name' | 'nameFault' | 'fault' | 'problem'>,
     status: number,
   ): Promise<FastifyReply> {
     const { client, uiLocales } = (await rememberedRequests.recall(request))?.pending ?? {};
@@ -215,6 +220,7 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
       ...(client && { client }),
       ...(link.email !== undefined && { address: link.email }),
       ...(options !== undefined && { passkey: { form, options } }),
+      ...(asksName && { name: fieldValue(user.claims, 'name') }),
       ...state,
     };
     return pages.send(request, reply, 'invitation', data, {
@@ -224,6 +230,9 @@ export async function invitationEndpoint(app: FastifyInstance, options: Invitati
     });
   }
 }
+
+/** The name that the form shows again. */
+const shownName = (name: string | undefined): Pick<Pages['invitation'], 'name'> => (name === undefined ? {} : { name });
 
 /** A new passkey is good for this invitation only. */
 const bindingOf = ({ hash }: OpenLink): string => `invitation ${hash.toString('base64url')}`;

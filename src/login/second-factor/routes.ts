@@ -30,7 +30,7 @@ import { returnToOf } from '../../pages/return-to.ts';
 import type { AccountView, Pages } from '../../pages/views/index.ts';
 import type { ConnectionDirectory } from '../../repositories/connections/connection-directory.ts';
 import type { Store } from '../../repositories/store.ts';
-import type { AuditTrail } from '../../server/audit.ts';
+import { auditFailedSignIn, type AuditTrail } from '../../server/audit.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
 
@@ -42,6 +42,10 @@ type Factor = SecondFactor & { id: string };
 interface Step extends FirstStep {
   continuation: Continuation;
   pending: PendingRequest | undefined;
+  /** Whether the user chose that this browser spares the next second factors. */
+  spareNext?: boolean;
+  /** Of the refusal, for administrators. */
+  reference?: string;
 }
 
 type LoginSecondFactorDependencies = FindPendingRequestDependencies & {
@@ -65,7 +69,11 @@ export async function loginSecondFactorEndpoint(
     options;
   const guarded = guardedGroups(config);
   const factors = authenticators.flatMap(({ id, second }) => (second ? [{ ...second, id }] : []));
-  const answers = textFields({ csrf: 100, ...Object.fromEntries(factors.map(({ field }) => [field.name, field.max])) });
+  const answers = textFields({
+    csrf: 100,
+    spare: 2,
+    ...Object.fromEntries(factors.map(({ field }) => [field.name, field.max])),
+  });
   const enrolment = enrolmentOf(authenticators);
   const additions = textFields({ csrf: 100, transaction: 100, destination: 100, ...enrolment.fields });
   await onlyForms(app);
@@ -91,8 +99,9 @@ export async function loginSecondFactorEndpoint(
 
   /** Verifies a second factor, and completes the sign-in. */
   async function verify(request: FastifyRequest, reply: FastifyReply): Promise<{ next: string } | Refused> {
-    const { csrf, ...fields } = readParameters(answers, request.body);
-    const step = await enter(request, reply, true);
+    const { csrf, spare, ...fields } = readParameters(answers, request.body);
+    const entered = await enter(request, reply, true);
+    const step: Step | undefined = entered && { ...entered, spareNext: spare !== undefined && maySpare(entered) };
     if (!step) return { refused: () => reply };
     const refused = (failed: Parameters<typeof ask>[3], status = 400): Refused => ({
       refused: () => ask(request, reply, step, failed, status),
@@ -106,11 +115,13 @@ export async function loginSecondFactorEndpoint(
     // a code in the field of another kind
     const factor = shown.reads?.(sent) === false ? (factors.find(({ reads }) => reads?.(sent)) ?? shown) : shown;
     const answer = await factor.finish({ request, reply, user }, sent);
-    if (answer.outcome === 'verified') return complete(request, reply, step, answer.amr);
+    // a code that replaces a second factor says that the user lacks it
+    const spareNext = step.spareNext && factor.proves !== 'replacement';
+    if (answer.outcome === 'verified') return complete(request, reply, { ...step, spareNext }, answer.amr);
     if (answer.detail) {
       const { clientId } = continuation;
       const detail = { second_factor: true, ...answer.detail };
-      await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub: user.sub, clientId, detail });
+      step.reference = await auditFailedSignIn(audit, request, { sub: user.sub, clientId, detail });
     }
     if (answer.wait !== undefined) reply.header('retry-after', String(answer.wait));
     return refused(shown, answer.wait === undefined ? 400 : 429);
@@ -167,7 +178,8 @@ export async function loginSecondFactorEndpoint(
     step: Step,
     methods: readonly string[],
   ): Promise<{ next: string }> {
-    const { user, passwordHash, upstream, continuation, pending, shownAt, stepUp } = step;
+    const { user, passwordHash, upstream, remember, pending, shownAt, stepUp } = step;
+    const continuation = { ...step.continuation, remember, spareNext: step.spareNext };
     const amr = withMethods(step.amr, ...methods);
     // a sign-in elsewhere freshens nothing by itself, so that the factor shown here is what counts (federation FR10)
     const apart = stepUp || (upstream === undefined && pending !== undefined && shownAt <= pending.createdAt);
@@ -235,6 +247,10 @@ export async function loginSecondFactorEndpoint(
     );
   }
 
+  /** Whether the page offers that this browser spares the next second factors. */
+  const maySpare = ({ user, stepUp }: Step): boolean =>
+    config.rememberSecondFactor > 0 && !stepUp && !hasPower(user, guarded);
+
   const binding = (action: string, { user, shownAt, continuation }: Step) => ({
     action,
     transaction: continuation.transaction,
@@ -280,7 +296,7 @@ export async function loginSecondFactorEndpoint(
     failed: Factor | 'missing' | 'tampered' | undefined,
     status: number,
   ): Promise<FastifyReply> {
-    const { user, continuation, pending } = step;
+    const { user, continuation, pending, reference } = step;
     const enrolled = await store.secondFactors.list(user.sub);
     const offered = factors.map(async ({ id, begin }): Promise<Method[]> => {
       const view = await begin({ request, reply, user }, enrolled);
@@ -295,6 +311,8 @@ export async function loginSecondFactorEndpoint(
       problem: failed === 'tampered' ? failed : failed && problemOf(methods, failed),
     };
     if (pending?.client) data.client = pending.client;
+    if (reference !== undefined) data.reference = reference;
+    if (maySpare(step)) data.spare = { days: config.rememberSecondFactor, chosen: step.spareNext ?? false };
     return pages.send(request, reply, 'login-second-factor', data, pageOptions(path, step, status));
   }
 

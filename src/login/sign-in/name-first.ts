@@ -14,7 +14,7 @@ import { textFields } from '../../server/parameters.ts';
 
 /** Where the form of the name posts. */
 export const namePath = '/login/user';
-export const nameForm = textFields({ csrf: 100, transaction: 100, destination: 100, username: 320 });
+export const nameForm = textFields({ csrf: 100, transaction: 100, destination: 100, username: 320, remember: 2 });
 
 /** `name` asks for the name alone; `local` was asked for by its address; `connection` shows one connection alone. */
 export type SignInPageKind = 'name' | 'all' | 'local' | { connection: string; name: string };
@@ -45,14 +45,19 @@ export function createLeave({ elsewhere, pages }: LeaveDependencies) {
     reply: FastifyReply,
     connection: Connection,
     sign: {
-      page: { transaction: string | undefined; pending: PendingRequest | undefined; session: Session | undefined };
+      page: {
+        transaction: string | undefined;
+        pending: PendingRequest | undefined;
+        session: Session | undefined;
+        remember: boolean;
+      };
       name: string;
       destination: string | undefined;
     },
   ): Promise<boolean> => {
-    const { transaction, pending, session } = sign.page;
+    const { transaction, pending, session, remember } = sign.page;
     try {
-      const step = { purpose: 'sign-in' as const, transaction, destination: sign.destination };
+      const step = { purpose: 'sign-in' as const, transaction, destination: sign.destination, remember };
       const { login, maxAge, uiLocales } = wishesOf(pending?.parameters, session);
       // the domain of the name belongs to the connection
       const uri = await elsewhere.begin(

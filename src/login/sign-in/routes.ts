@@ -22,7 +22,7 @@ import type { ConnectionDirectory } from '../../repositories/connections/connect
 import type { Connection } from '../../entities/connections.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Store } from '../../repositories/store.ts';
-import type { AuditTrail } from '../../server/audit.ts';
+import { auditFailedSignIn, type AuditTrail } from '../../server/audit.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { alsoHead } from '../../server/head.ts';
 import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
@@ -61,7 +61,11 @@ interface SignInPage {
   username?: string | undefined;
   /** The sub of the account that the user chose of those that the browser knows; any other value for another account. */
   account?: string | undefined;
+  /** Whether the user chose to stay signed in. */
+  remember?: boolean;
   kind: SignInPageKind;
+  /** Of the refusal, for administrators. */
+  reference?: string | undefined;
 }
 
 export async function loginEndpoint(app: FastifyInstance, options: LoginDependencies): Promise<void> {
@@ -109,9 +113,10 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
 
   // the domain of the name alone decides: nothing is looked up, so that the answer tells nothing about accounts (federation FR12)
   app.post(namePath, async (request, reply) => {
-    const { csrf, transaction, username = '' } = readParameters(nameForm, request.body);
+    const { csrf, transaction, username = '', ...chosen } = readParameters(nameForm, request.body);
     const { session, pending } = await findContext(request, reply, transaction);
-    const page = { transaction: pending && transaction, pending, session, username };
+    const remember = chosen['remember'] !== undefined;
+    const page = { transaction: pending && transaction, pending, session, username, remember };
     const shown = returnToOf(request);
     const form = { action: namePath, transaction, session, shown: shown?.value };
     if (!sessions.isOwnForm(request, csrf, form)) return refuse(request, reply, { ...page, kind: 'name' }, csrf, form);
@@ -138,7 +143,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
   });
 
   for (const factor of factors) {
-    const form = textFields({ csrf: 100, transaction: 100, local: 1, ...factor.fields });
+    const form = textFields({ csrf: 100, transaction: 100, local: 1, remember: 2, ...factor.fields });
     app.post(factor.path, async (request, reply) => {
       const parsed = form.safeParse(singleValued(request.body));
       if (!parsed.success) throw new OAuthError('invalid_request', 'the form could not be read');
@@ -150,20 +155,25 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     request: FastifyRequest,
     reply: FastifyReply,
     { path, finish }: FirstFactor,
-    { csrf, transaction, local, ...fields }: Record<string, string | undefined>,
+    { csrf, transaction, local, remember: chosen, ...fields }: Record<string, string | undefined>,
   ): Promise<FastifyReply> {
     const { session, pending } = await findContext(request, reply, transaction);
     const kind: SignInPageKind = local === undefined ? 'all' : 'local';
-    const page = { transaction: pending && transaction, pending, session, username: fields['username'], kind };
+    const remember = chosen !== undefined;
+    const username = fields['username'];
+    const page = { transaction: pending && transaction, pending, session, username, remember, kind };
     const shown = returnToOf(request)?.value;
     const binding = { action: path, transaction, session, shown };
     if (!sessions.isOwnForm(request, csrf, binding)) return refuse(request, reply, page, csrf, binding);
     if (transaction !== undefined && !pending) return show(request, reply, page, { problem: 'expired' });
-    const answer = await finish({ request, reply, continuation: { transaction, destination: shown } }, fields);
+    const answer = await finish(
+      { request, reply, continuation: { transaction, destination: shown, remember } },
+      fields,
+    );
     const clientId = pending?.clientId;
     if (answer.outcome === 'continues') return pages.redirect(reply, answer.path);
     if (answer.outcome === 'verified') {
-      const continuation = { previous: session, transaction, clientId, returnTo: returnToOf(request) };
+      const continuation = { previous: session, transaction, clientId, returnTo: returnToOf(request), remember };
       const next = await signIn.proceed(request, reply, answer.user, continuation);
       if (next !== undefined) {
         rememberedRequests.remember(request, reply, undefined);
@@ -173,17 +183,16 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     const refused = answer.outcome === 'verified' ? answer.late : answer;
     // the answer of a passkey is used up by the first request of a double click
     const again =
-      fields['username'] === undefined
+      username === undefined
         ? await signIn.repeat(request, reply, { transaction, returnTo: returnToOf(request) })
         : undefined;
     if (again !== undefined) return pages.redirect(reply, again);
-    if (refused.event)
-      await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', clientId, ...refused.event });
+    const reference = refused.event && (await auditFailedSignIn(audit, request, { clientId, ...refused.event }));
     // a name of an enforced domain gets one answer for every user and every password (federation FR12)
-    const required = await connectionRouting.enforcedOf(fields['username'] ?? '');
+    const required = await connectionRouting.enforcedOf(username ?? '');
     if (required && refused.wait === undefined)
       return pages.redirect(reply, requiredPath(required.id, { transaction, returnTo: returnToOf(request) }));
-    return show(request, reply, page, refused);
+    return show(request, reply, { ...page, reference }, refused);
   }
 
   /** Says how the user gets a factor: no sign-in at the connection proves anything. */
@@ -246,7 +255,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
   async function show(
     request: FastifyRequest,
     reply: FastifyReply,
-    { transaction, pending, session, username: typed, account, kind }: SignInPage,
+    { transaction, pending, session, username: typed, account, remember = false, kind, reference }: SignInPage,
     refused?: Pick<FirstFactorRefused, 'problem' | 'fields' | 'wait' | 'status'>,
   ): Promise<FastifyReply> {
     const returnTo = returnToOf(request);
@@ -286,7 +295,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     const last = deviceCookies.lastFactor(request);
     methods.sort((a, b) => Number(b.id === last) - Number(a.id === last));
     const data: Pages['login'] = { methods, forgottenPasswordUri: signInPath('/password/forgotten', { transaction }) };
-    if (ways.length > 0) data.elsewhere = ways.map(({ id, name, path }) => ({ id, name, form: formOf(path) }));
+    if (ways.length > 0) data.elsewhere = ways.map(({ path, ...way }) => ({ ...way, form: formOf(path) }));
     // a user who confirms an operation of the service's own pages goes on as the same user
     const isConfirmation =
       again !== undefined && (pending ? pending.clientId === consoleClientId : isOwnPage(returnTo));
@@ -301,10 +310,13 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     if (transaction !== undefined) data.cancel = formOf(cancelPath);
     if (username !== undefined) data.username = username;
     if (refused) data.problem = refused.problem;
+    if (reference !== undefined) data.reference = reference;
     if (typeof kind === 'object') data.connection = kind.name;
     if (refused?.wait !== undefined) data.wait = refused.wait;
     if (refused?.fields) data.fields = refused.fields;
     if (again) data.reauthentication = accountView(again.user);
+    // a session that a user confirms stays as it is
+    else if (config.rememberMe) data.remember = remember;
     if (refused?.wait !== undefined) reply.header('retry-after', String(refused.wait));
     return pages.send(request, reply, 'login', data, {
       status: refused ? statusOf(refused) : 200,

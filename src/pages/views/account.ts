@@ -1,7 +1,8 @@
 // Declares what the pages of the user's account show.
+import type { Fault as ImageFault } from '../../rules/images/cut.ts';
 import type { ProfileFault, ProfileField } from '../../rules/users/own-profile.ts';
 import type { AttributeField } from './attribute-field.ts';
-import type { AccountView, ApiView, ClaimText, Footer, FormView } from './parts.ts';
+import type { AccountView, ApiView, ClaimText, FaceView, Footer, FormView } from './parts.ts';
 
 /** What a page of the account reports as done: keys of the catalogue under `account.done.`. */
 export const accountNotices = [
@@ -9,7 +10,10 @@ export const accountNotices = [
   'session-ended',
   'device-ended',
   'others-ended',
+  'browser-named',
   'profile-saved',
+  'picture-saved',
+  'picture-removed',
   'password-changed',
   'welcome',
   'connection-linked',
@@ -74,6 +78,16 @@ export interface AccountPages {
     profile: (ClaimText & { seenBy: string[]; label?: Record<string, string>; by?: string })[];
     /** Absent when users may change nothing themselves. */
     editUri?: string;
+    /** Absent where users may upload no picture. */
+    pictureUri?: string;
+  };
+  /** Posts `picture`, a file, with `act`: "save", or "remove". */
+  'account-picture': AccountFrame & {
+    form: FormView;
+    profileUri: string;
+    /** Whether there is a picture, also one that is elsewhere. */
+    present: boolean;
+    fault?: 'missing' | ImageFault;
   };
   /** Posts each field under its name. */
   'account-profile-edit': AccountFrame & {
@@ -106,16 +120,28 @@ export interface AccountPages {
   'account-sessions': AccountFrame & {
     sessions: (Device & {
       sid: string;
+      /** The name that the user gave the browser. */
+      name?: string;
+      /** From the second browser of the same name on. */
+      ordinal?: number;
+      /** The IP address of the sign-in. */
+      address?: string;
+      /** When the session began; its user may have signed in again since. */
+      since: Date;
       signedInAt: Date;
       usedAt: Date;
+      /** When it ends, if the user chose to stay signed in. */
+      until?: Date;
       /** The names of the applications in the session. */
       applications: string[];
       current: boolean;
     })[];
     /** The devices that the user allowed with a code, newest first. */
     devices: { id: string; clientName: string; signedInAt: Date }[];
-    /** Posts `end` with the sid of the session to end, or `device` with the id of a device. */
+    /** Posts `end` with the sid of the session to end, `device` with the id of a device, or `rename` with a sid and `name`. */
     form: FormView;
+    /** The name that was refused, for the session with this sid. */
+    refused?: { sid: string; name: string; fault: 'text' | 'long' };
     /** Ends all sessions but this one; absent when there is no other. */
     othersForm?: FormView;
     /** Ends all sessions, including this one. */
@@ -124,15 +150,19 @@ export interface AccountPages {
   /** The applications that the user may use, each with the address at which it begins; `q` is what the user typed. */
   'account-start': AccountFrame & {
     q: string;
-    tiles: { name: string; startUri: string; host: string }[];
+    tiles: (FaceView & { startUri: string; host: string })[];
     /** Whether there are applications at all, whatever was typed. */
     any: boolean;
+    /** For administrators: applications without an address to start at, each with the page that sets one. */
+    lacking: (FaceView & { editUri: string })[];
   };
   /** Applications with a remembered grant, and the settings that they store for the user. */
   'account-applications': AccountFrame & {
     grants: {
       clientId: string;
       name: string;
+      /** The path of the uploaded logo. */
+      logo?: string | undefined;
       scopes: readonly string[];
       apis: ApiView[];
       claims?: readonly string[];

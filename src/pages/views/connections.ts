@@ -1,7 +1,11 @@
 // Declares what the pages of sign-in by a connection show.
 import type { AccountFrame } from './account.ts';
 import type { ConsoleFrame } from './console.ts';
+import type { RuleListView } from './console-rules.ts';
+import type { MarkView } from '../connection-mark.ts';
+import type { directoryCheckProblems } from './directories.ts';
 import type { ClientView, FieldView, Footer, FormView, RefusedView } from './parts.ts';
+import type { WayView } from './sign-in.ts';
 
 /** Why a sign-in by a connection ended; each is a key of the catalogue under `connections.problem.`. */
 export const connectionProblems = [
@@ -28,7 +32,16 @@ export const connectionProblems = [
 export type ConnectionProblem = (typeof connectionProblems)[number];
 
 /** What the console's forms create; all but the directory have words under `console.connection-type.`. */
-export type ConnectionTypeName = 'oidc' | 'google' | 'microsoft' | 'github' | 'apple' | 'oauth' | 'directory';
+export type ConnectionTypeName = 'oidc' | 'google' | 'microsoft' | 'github' | 'apple' | 'oauth' | 'saml' | 'directory';
+
+/** The addresses of this service for the identity provider of a connection by SAML. */
+export type SamlAddresses = Record<'metadata' | 'acs' | 'logout', string>;
+
+/** A certificate whose key is pinned, or would be. */
+export interface CertificateView {
+  fingerprint: string;
+  notAfter: Date;
+}
 
 export interface ConnectionPages {
   /** Says in our words why a sign-in ended, and where to go on. */
@@ -40,7 +53,7 @@ export interface ConnectionPages {
     /** The sign-in page, with the request that waits. */
     signInUri: string;
     /** The connection that owns the domain of the address. */
-    leadsTo?: { id: string; name: string; form: FormView };
+    leadsTo?: WayView;
     reference: string;
   };
   /** Leads to a connection by itself, with a link for browsers that do not. */
@@ -69,9 +82,9 @@ export interface ConnectionPages {
   };
   /** Lists the links of the user. Posts `act`: "begin" or "remove" with `connection`, or "confirm" or "leave". */
   'account-connections': AccountFrame & {
-    links: { connection: string; name: string; since: Date; usedAt?: Date }[];
+    links: (Partial<MarkView> & { connection: string; name: string; since: Date; usedAt?: Date })[];
     /** Connections that can be linked. */
-    open: { connection: string; name: string }[];
+    open: (MarkView & { connection: string; name: string })[];
     form: FormView;
     /** An identity that waits to be linked: what it calls itself. */
     waiting?: { connection: string; name: string; identity: string };
@@ -80,13 +93,15 @@ export interface ConnectionPages {
     name?: string;
   };
   'console-connections': ConsoleFrame & {
-    connections: {
+    connections: ({
       name: string;
       id: string;
       kind: string;
       status: 'enabled' | 'disabled' | 'link_only';
+      /** Absent if no user has signed in by it. */
+      usedAt?: Date;
       uri: string;
-    }[];
+    } & MarkView)[];
     newUri: string;
     newDirectoryUri: string;
   };
@@ -116,14 +131,29 @@ export interface ConnectionPages {
       discoveredAt?: Date;
       createdAt: Date;
     };
-    /** To enter at the other side. */
-    redirectUri: string;
+    /** To enter at the other side; absent for SAML. */
+    redirectUri?: string;
+    saml?: {
+      addresses: SamlAddresses;
+      certificates: CertificateView[];
+      ownEnds?: Date;
+      /** Reads the metadata now. Posts nothing else. */ readForm?: FormView;
+    };
+    /** What the identity provider has published since. Posts `digest`, to accept it. */
+    published?: {
+      entityId: string;
+      ssoUri: string;
+      sloUri?: string;
+      certificates: (CertificateView & { isNew: boolean })[];
+      form: FormView;
+    };
     /** Where the provider says that a session there has ended, and where users come back after signing out there. */
     logoutUris?: Record<'backchannel' | 'frontchannel' | 'signed-out', string>;
     /** The address of the connection's key, for the other side. */
     keyUri?: string;
     /** The accounts in its domains whose address was confirmed by a word only. */
     wordConfirmations?: { count: number; uri: string };
+    rules: RuleListView[];
     editUri: string;
     deleteUri: string;
   };
@@ -141,10 +171,14 @@ export interface ConnectionPages {
   'console-connection-form': ConsoleFrame & {
     /** The connection that is changed. */
     of?: { name: string; uri: string };
-    /** Absent for a directory; with the id of the connection if it is known. */
+    /** Absent for a directory and for SAML; with the id of the connection if it is known. */
     redirectUri?: string;
+    samlAddresses?: SamlAddresses;
     type: ConnectionTypeName;
     fields: FieldView[];
+    /** The fields of a new directory that its test needs: they come first, with the button of the test. */
+    tested?: readonly string[];
+    test?: { problem?: (typeof directoryCheckProblems)[number] | undefined; users: number };
     form: FormView;
     refused?: RefusedView;
   };

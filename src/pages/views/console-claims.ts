@@ -1,6 +1,7 @@
 // Declares what the console's page about the claims of a client shows.
 import type { ConsoleFrame } from './console.ts';
-import type { FieldView, FormView, RefusedView } from './parts.ts';
+import type { RuleListView } from './console-rules.ts';
+import type { FormView, RefusedView } from './parts.ts';
 
 export interface ConsoleClaimsPages {
   /** Posts `act`, with the fields of each form; a GET with `user` shows a preview. */
@@ -19,13 +20,7 @@ export interface ConsoleClaimsPages {
     }[];
     /** The scopes of the operator, and whether the client has each. */
     scopes: { name: string; text: Record<string, string>; claims: string[]; given: boolean }[];
-    /** `how` has the further steps as JSON, `key` the whole rule. */
-    rules: { claim: string; from: string; into: readonly string[]; how: string; key: string }[];
-    /** The form of a new rule. */
-    ruleFields: FieldView[];
-    /** The sources that the field offers, beside standard claims. */
-    sources: string[];
-    groups: string[];
+    rules: RuleListView[];
     /** What a refused form shows again. */
     typed: Readonly<Record<string, string>>;
     /** The field is the id of a control: the page has some of each kind. */
@@ -38,6 +33,8 @@ export interface ConsoleClaimsPages {
       idToken?: string;
       userinfo?: string;
       introspection?: string;
+      /** The attributes of a SAML application, which gets nothing else. */
+      saml?: string;
       groupsOmitted?: boolean;
     };
   };

@@ -1,27 +1,8 @@
 // Declares what the console's pages that create a client show.
-import type { Named } from './console-clients.ts';
+import type { Named, SamlValues } from './console-clients.ts';
 import type { ConsoleFrame } from './console.ts';
 import type { FieldGroup, FieldView, FormView } from './parts.ts';
-
-/** A program or a configuration for the new client: a file in templates/snippets, and the values that it contains. */
-export interface SnippetView {
-  name: string;
-  /** The library or the program, the same in every language. */
-  title: string;
-  values: SnippetValues;
-}
-
-export interface SnippetValues {
-  issuer: string;
-  clientId: string;
-  redirectUri: string | undefined;
-  postLogoutRedirectUri: string | undefined;
-  scope: string;
-  /** The URI of the first resource of the client. */
-  resource: string | undefined;
-  /** Whether the client may introspect the tokens of others. */
-  introspects: boolean;
-}
+import type { SnippetView } from './snippet.ts';
 
 export interface ConsoleClientCreatePages {
   /** Asks what kind of client to create. */
@@ -38,10 +19,12 @@ export interface ConsoleClientCreatePages {
       kind: string;
       /** Shown once. */
       credentials: {
-        name: 'client_id' | 'issuer' | 'client_secret' | 'shared_secret' | 'registration_access_token';
+        name: 'client_id' | 'issuer' | 'client_secret' | 'proxy_secret' | 'shared_secret' | 'registration_access_token';
         value: string;
       }[];
       snippets: SnippetView[];
+      /** Of a SAML application. */
+      saml?: SamlValues;
       /** Of a kind that has resources: the pages of those that were created with the client. */
       resources?: { resource: string; uri: string }[];
     };

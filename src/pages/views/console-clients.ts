@@ -2,18 +2,36 @@
 import type { ConsoleFrame, SortView } from './console.ts';
 import type { AuditEventRow, LinkedName } from './console-operations.ts';
 import type { FieldGroup, FormView } from './parts.ts';
+import type { SnippetView } from './snippet.ts';
 
 /** The state of a client: what is pending, or whether it is enabled. */
 export type ClientState = 'enabled' | 'disabled' | 'registration' | 'change' | 'refused' | 'collection';
 
 /** One client of a list. All text here is untrusted. */
+/** What an administrator enters at a SAML application. */
+export interface SamlValues {
+  metadataUri: string;
+  entityId: string;
+  ssoUri: string;
+  sloUri: string;
+  /** Where a sign-in begins without its request, if that is switched on. */
+  startUri?: string;
+  /** In PEM: that of the key that signs is first. */
+  certificates: string[];
+}
+
 export interface ClientRow {
   name: string;
   clientId: string;
   uri: string;
   state: ClientState;
+  /** The name of its kind. */
+  kind: string;
   hosts: string[];
   selfRegistered: boolean;
+  usedAt?: Date;
+  /** The path of the uploaded logo. */
+  logo?: string | undefined;
   createdAt: Date;
 }
 
@@ -89,9 +107,35 @@ export interface ConsoleClientPages {
   'console-client': ConsoleFrame &
     Named & {
       state: ClientState;
+      /** The name of its kind. */
+      kind: string;
       enabled: boolean;
+      /** What its developer enters in the application. `secret` is absent where it has none; it was set before that was noted if `since` is. */
+      connect: {
+        issuer: string;
+        discoveryUri: string;
+        method: string;
+        secret?: { since?: Date };
+        redirectUris: readonly string[];
+        postLogoutRedirectUris: readonly string[];
+        startUri?: string;
+        /** Of a protected site: where it is, and what everyone may open there. */
+        site?: { hosts: readonly string[]; openPaths: readonly string[] };
+        /** The one that was seen last; `state` says whether it ends within 30 days, or has ended. */
+        certificate?: { subject: string; expiresAt: Date; state: 'current' | 'ends' | 'ended' };
+        /** What a SAML application has to know of this service, and what it told of itself. */
+        saml?: SamlValues & { ownEntityId: string; acsUris: readonly string[] };
+      };
+      snippets: SnippetView[];
+      /** The path of the uploaded logo. */
+      logo?: string | undefined;
+      /** Whether users sign in to it. */
+      hasUsers: boolean;
+      scopes: readonly string[];
+      /** To the hour; absent if it never was. */
+      usedAt?: Date;
       refusalReason?: string;
-      facts: Pick<ReviewFacts, 'hosts' | 'lookAlikes' | 'heldResources' | 'document'>;
+      facts: Pick<ReviewFacts, 'lookAlikes' | 'heldResources' | 'document'>;
       review?: ReviewFacts;
       /** Approves or refuses the pending registration or change, or enables a disabled client. */
       decision?: FormView;
@@ -147,10 +191,12 @@ export interface ConsoleClientPages {
     Named & {
       form?: FormView;
       secrets: ('client_secret' | 'shared_secret' | 'registration_access_token')[];
+      /** Whether its secret is that of the proxy of a protected site. */
+      ofSite?: boolean;
       problem?: 'nothing' | 'changed';
       /** Shown once. */
       shown?: {
-        name: 'client_id' | 'issuer' | 'client_secret' | 'shared_secret' | 'registration_access_token';
+        name: 'client_id' | 'issuer' | 'client_secret' | 'proxy_secret' | 'shared_secret' | 'registration_access_token';
         value: string;
       }[];
     };

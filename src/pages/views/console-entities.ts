@@ -1,5 +1,6 @@
 // Declares the console's pages that are the same for every entity: its list, its form, and its deletion.
 import type { ConsoleFrame } from './console.ts';
+import type { RuleListView } from './console-rules.ts';
 import type { FieldView, FormView, RefusedView } from './parts.ts';
 
 /** What these pages are about: the words of the pages are below `console.NOUNS.`, those of the members below `console.NOUN.`. */
@@ -9,19 +10,22 @@ interface OfEntity extends ConsoleFrame {
   listUri: string;
 }
 
-/** A value of a row: a text, a text by language, or properties, which are keys of the catalogue or texts. */
+/** A value of a row: a text, a text by language, a time, or properties, which are keys of the catalogue or texts. */
 export interface Cell {
   member: string;
   text?: string;
   texts?: Record<string, string>;
   tags?: string[];
+  at?: Date;
   ltr?: boolean;
 }
 
 export interface ConsoleEntitiesPages {
   'console-entities': OfEntity & {
     /** The first cell of a row leads to its page. */
-    rows: { uri: string; cells: Cell[] }[];
+    rows: { uri: string; cells: Cell[]; usedAt?: Date }[];
+    /** Whether the list says when each was last used. */
+    showsUse?: boolean;
     /** Whether the list is sorted by the first cell; otherwise the newest is the first. */
     byKey: boolean;
     newUri: string;
@@ -36,6 +40,8 @@ export interface ConsoleEntitiesPages {
     fields: FieldView[];
     form: FormView;
     deleteUri?: string;
+    /** Its lists of rules, if it has any and no page of its own. */
+    rules?: RuleListView[];
     refused?: RefusedView;
   };
   /** Asks for the name in `typed`. */
@@ -48,5 +54,16 @@ export interface ConsoleEntitiesPages {
     typed?: string;
     problem?: 'typed';
     refused?: RefusedView;
+  };
+  /** Asks for the name in `typed`. */
+  'console-take-over': ConsoleFrame & {
+    name: string;
+    /** The set of files that keeps it. */
+    files: string;
+    /** The page from which the administrator comes. */
+    uri: string;
+    form: FormView;
+    typed?: string;
+    problem?: 'typed';
   };
 }

@@ -19,7 +19,7 @@ export interface ConsoleGroupsPages {
   /** Posts `name` and `description` to create a group. */
   'console-groups': ConsoleFrame & {
     q?: string;
-    groups: { name: string; description: string; members: number; uri: string }[];
+    groups: { name: string; description: string; members: number; guarded: boolean; uri: string }[];
     form: FormView;
     fields: FieldView[];
     refused?: RefusedView;

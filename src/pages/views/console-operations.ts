@@ -56,13 +56,23 @@ export interface AuditFilterView {
   until?: string;
 }
 
+/** What a new service needs. `uri` leads to where it is done; the service cannot see backups: an administrator confirms them by the form. */
+export type ChecklistView = {
+  name: 'email' | 'administrator' | 'passkey' | 'client' | 'backup' | 'https';
+  isDone: boolean;
+  uri?: string;
+  form?: FormView;
+}[];
+
 export interface OperationsPages {
   'console-overview': ConsoleFrame & {
+    /** Until all of it is done. */
+    checklist?: ChecklistView;
     /** The newest pending registrations and changes. */
     newest: { name: string; host: string; at: Date; uri: string }[];
     figures: ({ name: 'users' | 'clients' | 'sessions' | 'events'; uri: string } & AmountView)[];
     /** Counts of the chart's period, each with a link to the list of the counted events, if there is one. */
-    recent: { name: 'signed-in' | 'failed' | 'refused' | 'granted'; count: number; uri?: string }[];
+    recent: { name: 'signed-in' | 'failed' | 'refused'; count: number; uri?: string }[];
     chart: ChartView;
     /** Set while past events are still being counted: the time up to which they are. */
     countedUntil?: Date;
@@ -75,6 +85,8 @@ export interface OperationsPages {
       cleanUp: { at?: Date; late: boolean };
       /** Mails that are due; `since` is the time when the oldest became due. */
       mails: { waiting: number; since?: Date; late: boolean };
+      /** How far the collector of the audit stream is behind; absent without one. */
+      stream?: { waiting: number; since?: Date; failure?: string; late: boolean };
     };
   };
   'console-sessions': ConsoleFrame & {
@@ -86,9 +98,13 @@ export interface OperationsPages {
       user: LinkedName;
       /** The name of the browser, if its header has one. */
       browser?: string;
+      /** The name that the user gave the browser: untrusted text. */
+      browserName?: string;
       address?: string;
       signedInAt: Date;
       usedAt: Date;
+      /** When it ends, if the user chose to stay signed in. */
+      until?: Date;
       own: boolean;
       clients: LinkedName[];
     }[];
@@ -123,6 +139,18 @@ export interface OperationsPages {
     /** The time of the next scheduled rotation. */
     next?: Date;
     rotateUri: string;
+    /** Those that sign for SAML applications, if there are any, and what each may do now. */
+    saml?: {
+      keys: {
+        id: string;
+        state: 'waiting' | 'signing' | 'retired';
+        validUntil: Date;
+        acts: ('activate' | 'delete')[];
+      }[];
+      metadataUri: string;
+      form: FormView;
+      canCreate: boolean;
+    };
     /** Keys of SECRET_KEY that encrypted stored values, or with which instances encrypt now. */
     secretKeys: { id: string; isUsed: boolean; instances: number }[];
   };

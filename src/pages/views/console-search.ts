@@ -15,6 +15,8 @@ export interface ConsoleSearchPages {
   'console-search': ConsoleFrame & {
     /** The typed text; empty before the first search. */
     searched: string;
+    /** Whether it looks like the reference of a page that refused. */
+    isReference: boolean;
     /** The kinds with results, a few results of each. */
     kinds: { kind: 'users' | 'clients' | 'groups'; things: FoundThing[]; more: boolean; listUri: string }[];
   };

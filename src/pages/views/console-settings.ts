@@ -38,6 +38,8 @@ export interface SettingView {
   meaning: string;
   /** Its default, where the value is another one. */
   fallback?: string;
+  /** Whether the value is not the default. */
+  differs: boolean;
 }
 
 export interface ConsoleSettingsPages {
@@ -53,9 +55,12 @@ export interface ConsoleSettingsPages {
     /** Shows a preview that is not stored yet. */
     unsaved: boolean;
   };
-  /** Shows every setting, and sends a test mail. */
+  /** Shows every setting, those that differ from their default first, and sends a test mail. Sends `q` in its address. */
   'console-settings': ConsoleFrame & {
-    groups: { title: string; settings: SettingView[] }[];
+    /** The words that every shown setting has. */
+    q: string;
+    /** In English; `key` names the title in the catalogue. */
+    groups: { key: string; title: string; settings: SettingView[] }[];
     mail: {
       form: FormView;
       /** The administrator's address; without it nothing is sent. */

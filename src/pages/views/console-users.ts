@@ -6,6 +6,11 @@ import type { ClaimText, FieldGroup, FormView, RefusedView } from './parts.ts';
 
 /** A user as a line of a list. */
 export interface UserLine {
+  sub: string;
+  /** The path of the uploaded picture. */
+  picture?: string;
+  /** When the user last signed in, or used a session. */
+  usedAt?: Date;
   username: string;
   email?: string;
   name?: string;
@@ -78,12 +83,10 @@ export interface ConsoleUsersPages {
   };
   /** Posts `act`, with `group` or `client_id` for some operations. */
   'console-user': ConsoleFrame & {
-    user: UserLine & { sub: string; emailVerified: boolean; hasPassword: boolean; updatedAt: Date };
+    user: UserLine & { emailVerified: boolean; hasPassword: boolean; updatedAt: Date };
     claims: (ClaimText & { label?: Record<string, string> })[];
     /** `sources` names the connections that put the user there, and `manual` for an administrator. */
     groups: { name: string; uri: string; sources: string[] }[];
-    /** Some groups of which the user is no member. */
-    offered: string[];
     sessions: { count: number; uri: string };
     grants: { clientId: string; clientName: string; createdAt: Date }[];
     factors: { kind: FactorKind; name: string; createdAt: Date; usedAt?: Date; removeUri: string }[];
@@ -103,6 +106,8 @@ export interface ConsoleUsersPages {
     refused?: RefusedView;
     typedGroup?: string;
     editUri: string;
+    /** The page that checks the access to a client. */
+    accessUri: string;
     passwordUri: string;
     /** The page that removes all second factors. */
     removeUri: string;
@@ -148,15 +153,18 @@ export interface ConsoleUsersPages {
   };
   /** Shows once a link that the administrator hands over. */
   'console-user-link': ConsoleFrame & {
+    /** The user, or the name of the sign-up link; then its page. */
     username: string;
     userUri: string;
-    /** A link that sets a password, or an invitation, of a user who may be new. */
-    of: 'password' | 'invitation' | 'new-user';
+    /** A link that sets a password, an invitation, of a user who may be new, or a sign-up link. */
+    of: 'password' | 'invitation' | 'new-user' | 'sign-up-link';
     /** The whole address, with the base address. */
     uri: string;
     /** In seconds. */
     lifetime: number;
     expiresAt: Date;
+    /** How many accounts a sign-up link can create. */
+    uses?: number;
   };
   /** Lists the links of a user. Posts `act`: "remove" or "keep" with `connection`, or "mark" or "unmark" for the exception from an enforced domain. */
   'console-user-connections': ConsoleFrame & {

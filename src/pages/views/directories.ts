@@ -1,5 +1,6 @@
 // Declares what the console's pages about connections to directories show.
 import type { ConsoleFrame } from './console.ts';
+import type { RuleListView } from './console-rules.ts';
 import type { FormView } from './parts.ts';
 
 /** The first thing that a test found wrong: keys under `console.directory.check.`. */
@@ -56,6 +57,7 @@ export interface DirectoryPages {
       secretSince?: Date;
       createdAt: Date;
     };
+    rules: RuleListView[];
     editUri: string;
     deleteUri: string;
     testForm: FormView;

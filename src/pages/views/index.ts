@@ -3,14 +3,20 @@ import type { AccountPages } from './account.ts';
 import type { ApplicationPages } from './applications.ts';
 import type { ConnectionPages } from './connections.ts';
 import type { DirectoryPages } from './directories.ts';
+import type { ConsoleAccessPages } from './console-access.ts';
 import type { ConsoleClientCreatePages } from './console-client-create.ts';
 import type { ConsoleClientPages } from './console-clients.ts';
 import type { ConsoleClaimsPages } from './console-claims.ts';
 import type { ConsoleEntitiesPages } from './console-entities.ts';
 import type { ConsoleGroupsPages } from './console-groups.ts';
+import type { ConsoleImagePages } from './console-images.ts';
+import type { ConsoleProvisioningPages } from './console-provisioning.ts';
 import type { ConsoleResourcesPages } from './console-resources.ts';
+import type { ConsoleScimPages } from './console-scim.ts';
+import type { ConsoleRulesPages } from './console-rules.ts';
 import type { ConsoleSettingsPages } from './console-settings.ts';
 import type { ConsoleSearchPages } from './console-search.ts';
+import type { ConsoleWebhooksPages } from './console-webhooks.ts';
 import type { ConsoleUsersPages } from './console-users.ts';
 import type { OperationsPages } from './console-operations.ts';
 import type { DevicePages } from './device.ts';
@@ -51,12 +57,18 @@ export interface Pages
     OperationsPages,
     MailPages,
     TryItPages,
+    ConsoleAccessPages,
     ConsoleClientPages,
     ConsoleClientCreatePages,
     ConsoleClaimsPages,
     ConsoleEntitiesPages,
+    ConsoleRulesPages,
     ConsoleGroupsPages,
+    ConsoleImagePages,
     ConsoleResourcesPages,
+    ConsoleWebhooksPages,
+    ConsoleScimPages,
+    ConsoleProvisioningPages,
     ConsoleSearchPages,
     ConsoleSettingsPages,
     ConsoleUsersPages {}

@@ -5,6 +5,9 @@ import type { PasskeyView } from './passkeys.ts';
 /** Why no mail was requested: keys of the catalogue under `link.problem.`. */
 export type OrderProblem = 'missing' | 'tampered' | 'throttled';
 
+/** What is wrong with a display name: a key of the catalogue under `name.own.fault.`. */
+type NameFault = 'text' | 'long';
+
 export interface MailPages {
   /** Requests a link that sets a new password. */
   'password-forgotten': Footer & {
@@ -79,7 +82,7 @@ export interface MailPages {
     domains: string[];
     loginUri: string;
   };
-  /** The page of a link that creates an account. Posts `username` and `new_password`. */
+  /** The page of a link that creates an account. Posts `username`, `name` and `new_password`, or `act`: "passkey". */
   'sign-up-complete': Footer & {
     /** The client to which the user continues. */
     client?: ClientView;
@@ -90,10 +93,29 @@ export interface MailPages {
     maxNameLength: number;
     least: number;
     most: number;
-    faults?: { username?: 'missing' | 'invalid' | 'taken'; password?: 'missing' | 'length' | 'common' };
+    /** The typed display name. */
+    name?: string;
+    /** Whether the page asks for a display name. */
+    asksName: boolean;
+    /** Whether the user may choose a passkey instead of a password. */
+    offersPasskey: boolean;
+    faults?: {
+      username?: 'missing' | 'invalid' | 'taken';
+      name?: NameFault;
+      password?: 'missing' | 'length' | 'common';
+    };
     problem?: 'tampered' | 'busy';
   };
-  /** The page of an invitation. Posts `new_password`, or `credential`. */
+  /** Creates a passkey, and with it the account. Posts `credential`. */
+  'sign-up-passkey': Footer & {
+    client?: ClientView;
+    account: AccountView;
+    passkey: PasskeyView;
+    /** The page that asks for a password. */
+    passwordUri: string;
+    problem?: 'expired' | 'passkey';
+  };
+  /** The page of an invitation. Posts `new_password`, or `credential`; with both `name`. */
   invitation: Footer & {
     /** The client to which the user continues. */
     client?: ClientView;
@@ -103,6 +125,9 @@ export interface MailPages {
     form: FormView;
     /** Absent if the service cannot offer passkeys. */
     passkey?: PasskeyView;
+    /** The display name; absent where users do not change it. */
+    name?: string;
+    nameFault?: NameFault;
     least: number;
     most: number;
     fault?: 'missing' | 'length' | 'common';
@@ -110,5 +135,5 @@ export interface MailPages {
     problem?: 'tampered' | 'busy' | 'expired' | 'passkey';
   };
   /** A link that was used or has expired. */
-  'link-gone': { kind: 'password' | 'address' | 'sign-up' | 'invitation'; uri: string };
+  'link-gone': { kind: 'password' | 'address' | 'sign-up' | 'sign-up-link' | 'invitation'; uri: string };
 }

@@ -10,6 +10,7 @@ export const mailNames = [
   'identity-unlinked',
   'new-sign-in',
   'second-step-failed',
+  'sign-in-code',
   'sign-up',
   'sign-up-known',
   'address-held',
@@ -18,6 +19,7 @@ export const mailNames = [
   'registration-waiting',
   'registration-approved',
   'registration-refused',
+  'webhook-disabled',
   'test',
 ] as const;
 export type MailName = (typeof mailNames)[number];

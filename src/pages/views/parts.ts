@@ -11,6 +11,9 @@ export interface ClientView {
   clientId: string;
   /** The client_name, or the client_id when it registered none; the host of its document if it is known by one. */
   name: string;
+  /** The path of the logo that an administrator uploaded. */
+  logo?: string;
+  /** The registered logo_uri, where none was uploaded. */
   logoUri?: string;
   policyUri?: string;
   tosUri?: string;
@@ -47,7 +50,20 @@ export interface ApiView {
   scopes: { scope: string; description: Record<string, string> }[];
 }
 
+/** What stands for a user or a client, with its name. Untrusted text. */
+export interface FaceView {
+  /** Decides the colour where there is no picture. */
+  id: string;
+  name: string;
+  /** The path of the uploaded picture or logo. */
+  image?: string | undefined;
+}
+
 export interface AccountView {
+  /** Absent where the page may not say whose account it is. */
+  sub?: string;
+  /** The path of the uploaded picture. */
+  picture?: string;
   username: string;
   /** The display name, when one is known. */
   name?: string;
@@ -67,6 +83,8 @@ export interface LanguageLink {
 /** Set by the answer, on pages that offer other languages. */
 export interface Footer {
   languages?: LanguageLink[];
+  /** On a page that no link opens again: posts `locale`, and the page is shown again. */
+  languageForm?: FormView;
 }
 
 /** The data of a mail beside its sentences: untrusted text, except the link. */
@@ -76,7 +94,9 @@ export interface MailContent {
   facts?: { browser?: string; system?: string; at?: Date; address?: string; names?: string[]; reason?: string };
   /** The address that its button opens. */
   link?: string;
-  /** The lifetime of the link, in seconds. */
+  /** The code that the user types. */
+  code?: string;
+  /** The lifetime of the link or the code, in seconds. */
   lifetime?: number;
 }
 
@@ -125,7 +145,7 @@ export interface FieldView {
   /** Whether the page only shows the value. */
   fixed?: boolean | undefined;
   /** What exists, for a field that names one: the value, and what administrators call it. Untrusted text. */
-  offered?: readonly (readonly [value: string, called: string])[] | undefined;
+  picks?: string | undefined;
   fault?: FaultView | undefined;
   /** The name whose words it has, and that whose hint, if it is not its own. */
   words?: string;

@@ -24,8 +24,12 @@ export interface SecondFactorPages {
     methods: SecondFactorMethod[];
     /** The method that failed, or `tampered` if the form came from elsewhere. */
     problem?: Pick<SecondFactorMethod, 'id' | 'input'> | 'tampered' | undefined;
+    /** Of the refusal, for administrators. */
+    reference?: string;
     /** Starts the sign-in again, as another user. */
     restartUri: string;
+    /** For how many days this browser can spare the second factor, and whether the user chose it; absent where it cannot. */
+    spare?: { days: number; chosen: boolean };
   };
   /** The second factors of the user; posts `remove` with the id of one. */
   'account-second-factors': Footer & {

@@ -1,4 +1,5 @@
 // Declares what the pages of sign-in, consent and sign-out show.
+import type { MarkView } from '../connection-mark.ts';
 import type { ReturnTo } from '../return-to.ts';
 import type { AccountView, ApiView, ClaimText, ClientView, Footer, FormView } from './parts.ts';
 
@@ -19,6 +20,13 @@ export type LoginProblem =
   | 'connection' // the connection gave no usable answer
   | 'cookies'; // the browser did not send the cookie that binds the request: cookies must be allowed
 
+/** A connection, with the form that leads there. */
+export interface WayView extends Partial<MarkView> {
+  id: string;
+  name: string;
+  form: FormView;
+}
+
 /** A way to begin a sign-in. The template part-first-factor-{id} shows it. */
 export interface FirstFactorMethod {
   id: string;
@@ -37,7 +45,7 @@ export interface SignInPages {
     /** Answers the client that the user does not sign in. */
     cancel?: FormView;
     /** Connections, each with the form that leads there. */
-    elsewhere?: { id: string; name: string; form: FormView }[];
+    elsewhere?: WayView[];
     /** The typed name, or login_hint. */
     username?: string;
     /** A LoginProblem, or a key of the authenticator that refused. */
@@ -46,7 +54,10 @@ export interface SignInPages {
     connection?: string;
     /** With `throttled`: seconds until the next try. */
     wait?: number;
-    /** Fields that the problem is about: each gets its own sentence, `login.field.{field}.{problem}` or `login.field.{field}`. */
+    /**
+     * Fields that the problem is about: each gets its own sentence, `login.field.{field}.{problem}` or `login.field.{field}`. The first one is all that the
+     * page says, if there is one field.
+     */
     fields?: string[];
     /** Set when a signed-in user has to sign in again (prompt=login, max_age). */
     reauthentication?: AccountView;
@@ -60,8 +71,34 @@ export interface SignInPages {
     newApplicationUri?: string;
     /** The page that requests an account; absent where sign-up is off. */
     signUpUri?: string;
+    /** Whether the user chose to stay signed in; absent where the page does not offer it. */
+    remember?: boolean;
     /** A short reference for the operator's log. */
     reference?: string;
+  };
+  /** Asks for the name of the account to whose address a code is sent; posts `login`. */
+  'login-email': Footer & {
+    client?: ClientView;
+    form: FormView;
+    login?: string;
+    problem?: 'missing';
+    /** Whether the user chose to stay signed in; absent where the page does not offer it. */
+    remember?: boolean;
+    /** The sign-in page. */
+    backUri: string;
+  };
+  /** Asks for the code, whether one was sent or not; posts `code`. */
+  'login-email-code': Footer & {
+    client?: ClientView;
+    form: FormView;
+    problem?: 'code' | 'missing' | 'tampered' | 'throttled';
+    /** With `throttled`: seconds until the next try. */
+    wait?: number;
+    /** Of a wrong code, for administrators. */
+    reference?: string;
+    /** The page that sends another code. */
+    againUri: string;
+    backUri: string;
   };
   /** Lists the accounts with which users signed in in this browser; posts `continue` or `remove` with the sub of one. */
   'login-accounts': Footer & {
@@ -100,6 +137,8 @@ export interface SignInPages {
     stayed: boolean;
     problem?: 'hint' | 'redirect';
     accountUri: string;
+    /** The names of applications that were not told: SAML applications end their own sessions. */
+    stillOpen?: string[];
     /** Applications to which the user can return, with the client_uri of each. */
     applications?: { name: string; uri: string }[];
     /** Front-channel logout: addresses to load in hidden frames; the policy's `frame-src` has to name their origins. */
@@ -109,6 +148,8 @@ export interface SignInPages {
     /** The address of this service to which the page leads by itself, and which redirects to the client. */
     leaveUri?: string;
   };
+  /** Confirms the sign-out of one protected site; the session goes on until `signOutUri` ends it. */
+  'site-signed-out': { client?: ClientView; signOutUri: string; againUri?: string };
   /** An error that no form could correct. `kind` is a key under `error.kind.` of the catalogue. */
   error: {
     kind:
