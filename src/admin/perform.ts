@@ -1,7 +1,8 @@
 // Runs an operation for a form of a page, which shows why the operation refuses.
 import { allRefusals, type Refusal } from '../oauth/refusals.ts';
 import { OAuthError } from '../oauth/errors.ts';
-import { checkInput, type Operation, type OperationCall, type OperationContext, run } from './operations/operation.ts';
+import { checkInput, type Operation, type OperationCall, type OperationContext } from './operations/operation.ts';
+import { run } from './operations/run.ts';
 
 /**
  * @param call its input is what the administrator typed; the operation's schema checks it

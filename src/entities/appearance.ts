@@ -1,7 +1,7 @@
 // Declares the parts of the product's appearance, which administrators choose where no setting of the environment does.
 import { z } from 'zod';
 import { contrastOf, contrastText, isColor } from '../config/accent-color.ts';
-import { type Appearance, isProductName, isReadable, isSupportUrl } from '../config/appearance-types.ts';
+import { type Appearance, isShortName, isReadable, isSupportUrl } from '../config/appearance-types.ts';
 import { imageTypeOf, maxImageSize } from '../config/image.ts';
 import { rule } from '../oauth/refusals.ts';
 import { inputsOf, member, type Members, type MembersOf, storedOf } from './entity.ts';
@@ -27,7 +27,7 @@ const text = { answer: z.string().optional() };
 const texts = {
   product_name: member(
     'The name of the product; null for Gatehouse.',
-    z.string(rule('string')).refine(isProductName, rule('product-name')),
+    z.string(rule('string')).refine(isShortName, rule('product-name')),
     { ...text, form: 'text' },
   ),
   accent_color: member('The color of links and buttons, such as #0c4a43; null removes it.', color, {

@@ -17,7 +17,7 @@ export const attributes = entity({
   most: maxAttributes,
   members: {
     name: member(
-      'Lower-case letters, digits and underscores; not the name of a standard or reserved claim.',
+      'Lowercase letters, digits and underscores; not the name of a standard or reserved claim.',
       z.string(rule('string')).refine(isAttributeName, rule('attribute-name')),
       { required: true, fixed: true, form: { kind: 'text', most: 50 }, list: true },
     ),
@@ -27,7 +27,7 @@ export const attributes = entity({
       form: 'select',
       list: 'tag',
     }),
-    label: member('What the attribute is called, by language.', z.record(languageTag, displayText), {
+    label: member('The name that users see, by language.', z.record(languageTag, displayText), {
       start: {},
       form: { kind: 'lines', lines: 4, typing: textByLanguage },
       list: true,
@@ -41,7 +41,7 @@ export const attributes = entity({
       { json: true, option: 'choice', form: { kind: 'lines', lines: 4 } },
     ),
     max: member(
-      'The most characters of a text, entries of a list, or the largest number.',
+      'The maximum number of characters of a text or of entries of a list, or the largest number.',
       z.int(rule('whole-number')).min(1, rule('positive')).max(2_147_483_647, rule('positive')),
       { form: 'number' },
     ),
@@ -50,7 +50,7 @@ export const attributes = entity({
       z.enum(personRights),
       { start: 'none', form: 'select', list: 'tag' },
     ),
-    unique: member('Whether no two users may have the same value, for texts and numbers.', z.boolean(), {
+    unique: member('Whether each user needs a different value, for texts and numbers.', z.boolean(), {
       start: false,
       column: 'is_unique',
       form: 'check',

@@ -6,6 +6,9 @@ import { rule } from '../oauth/refusals.ts';
 import { accessRules } from '../rules/access/access.ts';
 import { isNetwork } from '../rules/access/networks.ts';
 import { type ClaimRule, claimRulesShape } from '../rules/claims/claim-rules.ts';
+import { claimRuleList } from './claim-rules.ts';
+import { siteSettings } from './protected-site.ts';
+import { samlSettings } from './saml-application.ts';
 import { type ChangeOf, inputsOf, member, type Members, type MembersOf } from './entity.ts';
 
 /** More networks than this would slow each sign-in down. */
@@ -60,10 +63,16 @@ const accessSettings = {
   access_groups: member(
     'The groups whose members may use the client.',
     z.array(groupName).max(200, rule('entries', { most: '200' })),
-    { start: [], option: 'group', form: { kind: 'lines', writing: 'auto' }, group: 'access', answer: names },
+    {
+      start: [],
+      option: 'group',
+      form: { kind: 'lines', writing: 'auto', picks: 'groups' },
+      group: 'access',
+      answer: names,
+    },
   ),
   connections: member(
-    'The ids of the connections by which users may sign in to the client; empty for every way to sign in.',
+    'The ids of the connections with which users may sign in to the client; empty for every way to sign in.',
     connectionIds,
     {
       start: [],
@@ -121,16 +130,29 @@ const useSettings = {
     z.enum(['own', 'any']),
     { start: 'own', form: 'select', group: 'rights' },
   ),
+  scim_source: member(
+    'The id of the SCIM source that the client opens by access tokens of its own with the scope scim.',
+    z.string().regex(/^[a-z][a-z0-9-]{1,39}$/, rule('unknown')),
+    {
+      refers: 'scim_sources',
+      released: true,
+      trust: true,
+      form: { kind: 'text', most: 40 },
+      group: 'rights',
+      answer: z.string().optional().describe('The SCIM source that the client opens by access tokens of its own.'),
+    },
+  ),
   required_acr: member('The level of authentication (acr) that users must reach to sign in to the client.', acr, {
     answer: z.string().optional(),
   }),
   ...accessSettings,
   claim_rules: member(
-    'Rules that make claims for the client, at most 50, instead of the present ones.',
+    'Rules that create claims for the client, at most 50; they replace the current ones.',
     claimRulesShape,
     {
       start: [],
       json: true,
+      form: claimRuleList,
       convert: {
         read: (rules: readonly ClaimRule[]) => rules,
         show: (rules: readonly ClaimRule[]) => (rules.length > 0 ? rules : undefined),
@@ -145,11 +167,12 @@ const lifetimeSettings = {
   access_token_lifetime: lifetime('access tokens'),
   refresh_token_lifetime: lifetime('refresh tokens'),
   id_token_lifetime: lifetime('ID Tokens'),
+  ...siteSettings,
 };
 
 /** All settings; their parts have the order of the API's answers, where other members stand between them. */
-export const clientSettings = { ...trustSettings, ...useSettings, ...lifetimeSettings };
-export const settingParts = { trust: trustSettings, use: useSettings, lifetimes: lifetimeSettings };
+export const clientSettings = { ...trustSettings, ...useSettings, ...lifetimeSettings, ...samlSettings };
+export const settingParts = { trust: trustSettings, use: useSettings, lifetimes: lifetimeSettings, saml: samlSettings };
 
 /** The settings as the service uses them. */
 export type ClientSettings = MembersOf<{ members: typeof clientSettings }>;
@@ -181,10 +204,8 @@ export const settingAnswers = <Part extends Members>(part: Part): Record<keyof P
     z.ZodType
   >;
 
-/** The options of the command that sets who may use a client. */
-export const accessOptions: Record<string, string> = Object.fromEntries(
-  Object.entries<Members[string]>(accessSettings).map(([name, { option = name.replaceAll('_', '-') }]) => [
-    option,
-    name,
-  ]),
-);
+const optionsOf = (members: Members): Record<string, string> =>
+  Object.fromEntries(Object.entries(members).map(([name, { option = name.replaceAll('_', '-') }]) => [option, name]));
+/** The options of the command that sets who may use a client, and of the one that changes a protected site. */
+export const accessOptions = optionsOf(accessSettings);
+export const siteOptions = optionsOf(siteSettings);

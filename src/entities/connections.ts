@@ -2,12 +2,12 @@
 import { z } from 'zod';
 import { rule } from '../oauth/refusals.ts';
 import { text } from '../oauth/text.ts';
-import { isAttributeName } from '../rules/claims/attributes.ts';
-import { groupRule, lineOf, ruleOf } from '../rules/connections/group-rules.ts';
+import { groupRule } from '../rules/connections/group-rules.ts';
 import { domainLabel } from '../rules/connections/mail-domain.ts';
-import { claimRules, groupName } from '../rules/users/administration.ts';
+import { groupName } from '../rules/users/administration.ts';
+import { connectionClaimRule, connectionClaimRules, groupRules } from './connection-rules.ts';
 import { column, entity, type EntityOf, type Input, member, type MembersOf } from './entity.ts';
-import { type Field, lines, type Typing } from './field.ts';
+import type { Field, Typing } from './field.ts';
 
 /** Providers that need fewer settings, or more checks, than others of their kind. */
 export const presets = ['google', 'microsoft', 'apple', 'github'] as const;
@@ -18,7 +18,8 @@ export const connectionId = z
   // memberships that administrators add have the source `manual`
   .refine((id) => id !== 'manual');
 
-const domains = z
+/** Domains of addresses. */
+export const domains = z
   .array(z.string().max(255))
   .max(100)
   .transform((given, context) =>
@@ -35,25 +36,11 @@ const domains = z
     }),
   );
 const path = text(200).min(1, rule('empty'));
-const claimRule = z.strictObject({
-  to: z
-    .string(rule('string'))
-    .refine((name) => Object.hasOwn(claimRules, name) || isAttributeName(name), rule('claim-target'))
-    .describe('A standard claim, or an attribute.'),
-  from: path.describe('The path of the value in the answer: names, separated by dots.'),
-  default: text(1000).optional().describe('The value where the answer has none.'),
-});
-/** The claim or attribute that a rule sets, and the path of its value in the answer. */
-export type ClaimRule = z.infer<typeof claimRule>;
 
 const isNew = ({ id }: Input): boolean => id === undefined;
 const list: Field = { kind: 'lines', writing: 'ltr' };
 /** An empty field leaves the value as it is. */
 const unlessEmpty: Typing = { write: String, read: (typed) => typed.trim() || undefined };
-const ruleLines: Typing = {
-  write: (rules: Parameters<typeof lineOf>[0][]) => rules.map(lineOf).join('\n'),
-  read: (typed) => (lines.read(typed) as string[]).map(ruleOf),
-};
 /** An empty field is zero. */
 const wholeNumber: Typing = {
   write: String,
@@ -70,30 +57,31 @@ export const connections = entity({
   sorted: 'position, id LIMIT 1000',
   versioned: true,
   marks: "updated_at = date_trunc('milliseconds', clock_timestamp())",
-  // `settings` stands for those of the kind
+  // `settings` stands for those of the kind; the form shows groups in the order of their first member
   order: [
-    'id',
     'display_name',
+    'id',
     'settings',
     'secret',
     'status',
-    'linking',
     'provisioning',
-    'username_from',
-    'username_local_part',
-    'username_suffix',
     'domains',
-    'authoritative_domains',
-    'trust_email',
-    'group_rules',
-    'default_groups',
-    'trust_mfa',
-    'position',
-    'session_lifetime',
-    'logout',
     'subdomains',
     'enforced',
     'hidden',
+    'position',
+    'linking',
+    'authoritative_domains',
+    'trust_email',
+    'username_from',
+    'username_local_part',
+    'username_suffix',
+    'group_rules',
+    'default_groups',
+    'claim_rules',
+    'session_lifetime',
+    'trust_mfa',
+    'logout',
     'store_tokens',
   ],
   members: {
@@ -104,7 +92,7 @@ export const connections = entity({
       form: { kind: 'text', most: 40 },
     }),
     // only kinds that this version has: a row of another kind can come from another version
-    kind: member('', z.enum(['oidc', 'oauth', 'ldap']), { required: true, fixed: true }),
+    kind: member('', z.enum(['oidc', 'oauth', 'ldap', 'saml']), { required: true, fixed: true }),
     preset: member(
       'A provider with settings of its own: github is of the kind oauth, and the others are of the kind oidc.',
       z.enum(presets),
@@ -115,105 +103,114 @@ export const connections = entity({
       form: { kind: 'text', writing: 'auto' },
     }),
     status: member(
-      'Whether users sign in by it. With link_only, signed-in users link their accounts, and no user signs in by it.',
+      'Whether users can sign in with it. With link_only, signed-in users can link their accounts, and no user can sign in with it.',
       z.enum(['enabled', 'disabled', 'link_only']),
       { start: 'disabled', form: { kind: 'radio', choices: ['disabled', 'enabled', 'link_only'] } },
     ),
     position: member('The order of the buttons.', z.int().min(0).max(10_000), {
       start: 0,
-      group: 'more',
+      group: 'who',
       form: { kind: 'number', most: 9, typing: wholeNumber },
     }),
     hidden: member('Whether the sign-in page shows no button.', z.boolean(), {
       start: false,
-      group: 'more',
+      group: 'who',
       form: 'check',
     }),
-    domains: member('Domains of addresses that lead here.', domains, {
+    domains: member('Domains whose users sign in with this connection.', domains, {
       start: [],
       trust: true,
       option: 'domain',
+      group: 'who',
       form: list,
     }),
     subdomains: member('Whether the domains below these count, too.', z.boolean(), {
       start: false,
       trust: true,
-      group: 'more',
+      group: 'who',
       form: 'check',
     }),
     enforced: member(
-      'Whether users whose address is of these domains sign in by this connection, and by nothing else.',
+      'Whether users with an address in these domains can sign in only with this connection.',
       z.boolean(),
-      { start: false, trust: true, group: 'more', form: 'check' },
+      { start: false, trust: true, group: 'who', form: 'check' },
     ),
     authoritative_domains: member(
-      'Domains whose addresses are confirmed because this connection says them: only those that it owns.',
+      'Domains whose addresses count as verified if the connection sends them; only domains that it owns.',
       domains,
-      { start: [], trust: true, option: 'authoritative-domain', form: list },
+      { start: [], trust: true, option: 'authoritative-domain', group: 'accounts', form: list },
     ),
     linking: member(
-      'How an account with the same confirmed address is linked: ask asks for its own sign-in.',
+      'How an account with the same confirmed address is linked: after a sign-in to it (ask), without asking in the domains that the connection owns (domain), or not at all (never).',
       z.enum(['never', 'ask', 'domain']),
-      { start: 'ask', trust: true, form: { kind: 'radio', choices: ['ask', 'domain', 'never'] } },
+      { start: 'ask', trust: true, group: 'accounts', form: { kind: 'radio', choices: ['ask', 'domain', 'never'] } },
     ),
-    provisioning: member('Whether a user is made for an unknown identity.', z.enum(['off', 'invited', 'on']), {
+    provisioning: member('Whether a user is created for an unknown identity.', z.enum(['off', 'invited', 'on']), {
       start: 'off',
+      group: 'who',
       form: 'radio',
     }),
     username_from: member('The path of the user name of a new user.', path, {
       start: 'preferred_username',
+      group: 'accounts',
       form: { kind: 'text', typing: unlessEmpty },
     }),
     username_local_part: member(
       'Whether the user name of a new user is the part of that value before the @.',
       z.boolean(),
-      { start: false, form: 'check' },
+      { start: false, group: 'accounts', form: 'check' },
     ),
     username_suffix: member(
-      'Whether a new user whose name is taken gets the name with a number, and is not asked for another one.',
+      'Whether a new user whose name is taken gets the name with a number, instead of being asked for another name.',
       z.boolean(),
-      { start: false, form: 'check' },
+      { start: false, group: 'accounts', form: 'check' },
     ),
-    claim_rules: member('The claims that the connection sets.', z.array(claimRule).max(50), { start: [], json: true }),
+    claim_rules: member('The claims that the connection sets.', z.array(connectionClaimRule).max(50), {
+      start: [],
+      json: true,
+      form: connectionClaimRules,
+    }),
     group_rules: member(
-      'The groups that the connection gives; on the command line value = group, prefix* = group, dn:DN = group for one entry of a directory, or * = prefix*.',
+      'The groups that the connection assigns; on the command line value = group, prefix* = group, dn:DN = group for one entry of a directory, or * = prefix*.',
       z.array(groupRule).max(500),
-      { start: [], json: true, option: 'group-rule', form: { ...list, lines: 5, typing: ruleLines } },
+      { start: [], json: true, option: 'group-rule', form: groupRules },
     ),
-    default_groups: member('Groups of everyone who signs in by it.', z.array(groupName).max(50), {
+    default_groups: member('Groups of all users who sign in with it.', z.array(groupName).max(50), {
       start: [],
       option: 'default-group',
-      form: list,
+      group: 'groups',
+      form: { ...list, writing: 'auto', picks: 'groups' },
     }),
-    sync: member('When claims and groups are taken over.', z.enum(['first', 'always', 'never']), { start: 'always' }),
+    sync: member('When claims and groups are updated.', z.enum(['first', 'always', 'never']), { start: 'always' }),
     // security R157
     trust_email: member(
       'Whether an address that the provider calls verified is verified for applications, too.',
       z.boolean(),
-      { start: false, trust: true, form: 'check' },
+      { start: false, trust: true, group: 'accounts', form: 'check' },
     ),
-    trust_mfa: member('Whether its word counts that two factors were shown.', z.boolean(), {
+    trust_mfa: member('Whether the two-factor sign-in of the provider is trusted.', z.boolean(), {
       start: false,
       trust: true,
+      group: 'session',
       form: 'check',
     }),
     mfa_values: member('Values of acr that mean two factors.', z.array(text(200)).max(20), { start: [], trust: true }),
     session_lifetime: member(
-      'The most seconds of a session that came by it; null for that of the service.',
+      'The maximum length of its sessions, in seconds; null for that of the service.',
       z
         .int()
         .min(60)
         .max(366 * 86_400),
-      { group: 'more', form: { kind: 'number', most: 9 } },
+      { group: 'session', form: { kind: 'number', most: 9 } },
     ),
     logout: member('Whether a user who signs out here is signed out there, too.', z.enum(['local', 'propagate']), {
       start: 'local',
-      group: 'more',
+      group: 'session',
       form: 'radio',
     }),
-    store_tokens: member('Whether the tokens that it gives are kept, for clients that may read them.', z.boolean(), {
+    store_tokens: member('Whether its tokens are stored for clients that may read them.', z.boolean(), {
       start: false,
-      group: 'more',
+      group: 'protocol',
       form: 'check',
       noSecret: 'It says whether tokens are kept.',
     }),
@@ -231,6 +228,8 @@ export const connections = entity({
     // the metadata that the provider last published
     discovery: column<Record<string, unknown> | undefined>(z.record(z.string(), z.unknown()).optional()),
     discovered_at: column<Date | undefined>(z.iso.datetime().optional()),
+    // the file name of the logo that an administrator uploaded
+    logo: column<string | undefined>(z.string().optional()),
     updated_at: column<Date>(z.iso.datetime()),
   },
 });

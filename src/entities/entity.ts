@@ -1,6 +1,6 @@
 // Defines an entity: a noun that administrators manage, declared once by its table and its members, and what follows from that.
 import { z } from 'zod';
-import type { Field, FieldKind } from './field.ts';
+import type { Field, FieldKind, RuleList } from './field.ts';
 import type { Permission } from './permission.ts';
 
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
@@ -36,8 +36,8 @@ export interface Member {
   /** The noun of which its value names one, by its key: the one exists, and is not removed, unless the database then empties the member. */
   refers?: string;
   released?: true;
-  /** The field of the form of the console, or its kind; a member without one is not in the form. */
-  form?: FieldKind | Field;
+  /** The field of the form of the console, its kind, or the rules of a list, which have a form each; a member without one is not in the form. */
+  form?: FieldKind | Field | RuleList;
   /** Its group in the form. */
   group?: string;
   /** The values for which the form asks for it. */

@@ -1,6 +1,19 @@
 // Defines the fields of forms: how a form asks for a value, how the value is written as text, and how the typed text is read.
+import type { z } from 'zod';
+
 export type FieldKind =
-  'text' | 'address' | 'email' | 'number' | 'secret' | 'lines' | 'json' | 'check' | 'radio' | 'select' | 'boxes';
+  | 'text'
+  | 'address'
+  | 'email'
+  | 'number'
+  | 'time'
+  | 'secret'
+  | 'lines'
+  | 'json'
+  | 'check'
+  | 'radio'
+  | 'select'
+  | 'boxes';
 
 /** How a value is written as text if not as the kind of its field says. Text that is no such value is left to the rule of the value. */
 export interface Typing {
@@ -18,6 +31,8 @@ export interface Field {
   most?: number;
   /** Lines that a field with several shows. */
   lines?: number;
+  /** The noun that a text, or each line, names: the page offers what exists as it is typed. */
+  picks?: string | undefined;
   /** The id of the list in the page that a text field offers. */
   list?: string;
   /** The writing direction: that of the text itself, or from left to right. */
@@ -35,8 +50,50 @@ export interface FormMember extends Field {
   fixed?: boolean;
   /** The group of the form; those of `more` are folded. */
   group?: string | undefined;
-  /** The noun of which it names one: the page offers what exists. */
-  refers?: string | undefined;
+}
+
+/** A sentence of the catalogue, by the end of its key, and what it names: a text, a count, or several texts in a list. */
+export interface Said {
+  key: string;
+  values: Readonly<Record<string, string | number | readonly string[]>>;
+}
+
+/** A rule of a list as one line: its sentence, what else the rule does, each as a phrase of its own, and keys of its tags. */
+export interface RuleLine extends Said {
+  notes?: readonly Said[];
+  tags?: readonly string[];
+}
+
+/** A field of a rule of a list, with the rule of its value. One that is `rare` is asked for only where it has a value. */
+export interface RuleField extends FormMember {
+  rule: z.ZodType;
+  words?: string;
+  rare?: true;
+}
+
+/** One kind of the rules of a list. Its functions are pure; the names of its fields are those of the members of a rule. */
+export interface RuleKind {
+  name: string;
+  fields: readonly RuleField[];
+  /** Whether one offers it. @param one its members as the API shows them */
+  when?(one: Readonly<Record<string, unknown>>): boolean;
+  is(rule: never): boolean;
+  /** The values of the fields, if they are not the members of the rule. */
+  read?(rule: never): Readonly<Record<string, unknown>>;
+  /** The rule, if it is not what the fields have. */
+  make?(values: Readonly<Record<string, unknown>>): unknown;
+  says(rule: never): RuleLine;
+}
+
+/** A member that is a list of rules: the console shows each as a line, and asks for one by the fields of its kind. */
+export interface RuleList {
+  kinds: readonly RuleKind[];
+  /** The values that the form of a new rule has. */
+  starts?: Readonly<Record<string, unknown>>;
+  /** Whether the order of the rules matters. */
+  ordered?: true;
+  /** The field for what is refused, by its code, or by the member of a rule that has no field of its own. */
+  standIn?: Readonly<Record<string, string>>;
 }
 
 const entriesOf = (text: string, separator: RegExp) =>
@@ -82,6 +139,7 @@ const typings: Record<FieldKind, Typing> = {
   text: plain,
   address: plain,
   email: plain,
+  time: plain,
   radio: plain,
   select: plain,
   lines,

@@ -32,7 +32,8 @@ export const groups = entity({
     ),
     guarded_sources: member(
       'The connections that may change the members of the group although it is guarded.',
-      z.array(z.string().regex(/^[a-z][a-z0-9-]{1,39}$/)).max(50),
+      // a connection, or a SCIM source after scim:
+      z.array(z.string().regex(/^(?:scim:)?[a-z][a-z0-9-]{1,39}$/)).max(50),
       {
         start: [],
         trust: true,

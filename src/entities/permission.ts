@@ -9,9 +9,12 @@ export const sections = [
   'resources',
   'claims', // attributes, and scopes with their claims
   'connections',
+  'scim_sources',
+  'provisioning_targets',
   'sessions',
   'keys',
   'audit',
+  'webhooks',
   'appearance',
   'settings',
 ] as const;

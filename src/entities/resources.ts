@@ -128,9 +128,9 @@ export const resources = entity({
       acr,
     ),
     binding: member(
-      'Whether tokens must be bound to a key of the client: not (none), by any means (any), or by DPoP proofs (dpop).',
+      'Whether tokens must be bound to a key of the client: not (none), by any means (any), by DPoP proofs (dpop), or by the certificate of the connection (mtls).',
       z.enum(resourceBindings),
-      { start: 'none', form: { kind: 'radio', choices: ['none', 'dpop', 'any'] } },
+      { start: 'none', form: { kind: 'radio', choices: ['none', 'dpop', 'mtls', 'any'] } },
     ),
     token_claims: member(
       'The claims of users that JWT access tokens contain. A token has those that its scope releases: groups, for example, with the scope groups.',

@@ -24,7 +24,7 @@ export const scopes = entity({
       form: { kind: 'text', most: 100 },
       list: true,
     }),
-    text: member('What users read on the consent page, by language.', z.record(languageTag, displayText), {
+    text: member('The text that users read on the consent page, by language.', z.record(languageTag, displayText), {
       start: {},
       form: { kind: 'lines', lines: 4, typing: textByLanguage },
       list: true,
@@ -36,7 +36,7 @@ export const scopes = entity({
         .min(1, rule('empty'))
         .max(50, rule('entries', { most: '50' }))
         .refine((all) => new Set(all).size === all.length, rule('scope-twice')),
-      { required: true, option: 'claim', form: { kind: 'lines', lines: 4 }, list: 'tag' },
+      { required: true, option: 'claim', form: { kind: 'lines', lines: 4, picks: 'claims' }, list: 'tag' },
     ),
   },
 });

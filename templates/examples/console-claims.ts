@@ -1,34 +1,25 @@
 // Gives example data of the console's page about the claims of a client.
-import { ruleForm } from '../../src/admin/console/clients/claim-rule-form.ts';
-import { fieldsOf, type Typed } from '../../src/admin/console/form.ts';
 import type { ConsoleClaimsPages } from '../../src/pages/views/console-claims.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
 import { consoleFrame } from './console.ts';
+import { claimRules, claimRulesOf } from './console-rules.ts';
 import { form } from './parts.ts';
 
 const frame = { ...consoleFrame, section: 'clients' as const };
 const client = { name: 'Harbour', clientUri: '/admin/clients/harbour', form: form('/admin/clients/harbour/claims') };
-/** @param typed the values of fields */
-const fields = (typed: Typed) => fieldsOf(ruleForm, typed);
 const none = {
   roles: [],
   scopes: [],
-  rules: [],
-  sources: ['groups', 'roles', 'constant'],
-  groups: [],
-  ruleFields: fields({ into: 'id_token\nuserinfo' }),
   typed: {},
 };
 
 export const consoleClaimsExamples: Examples<ConsoleClaimsPages> = {
   'console-client-claims': [
-    { ...frame, ...client, ...none, own: true },
+    { ...frame, ...client, ...none, rules: [claimRulesOf([])], own: true },
     {
       ...frame,
       ...client,
       own: false,
-      sources: ['groups', 'roles', 'constant', 'department'],
-      groups: ['crew', 'staff'],
       roles: [
         {
           name: 'admin',
@@ -48,19 +39,9 @@ export const consoleClaimsExamples: Examples<ConsoleClaimsPages> = {
         },
         { name: 'shift', text: {}, claims: ['shift'], given: false },
       ],
-      rules: [
-        {
-          claim: 'https://harbour.example/roles',
-          from: 'roles',
-          into: ['id_token', 'userinfo', 'introspection'],
-          how: '{"case":"upper"}',
-          key: '{}',
-        },
-        { claim: 'dept', from: 'department', into: ['userinfo'], how: '', key: '{}' },
-      ],
-      ruleFields: fields({ claim: 'sub', from: 'department', case: 'lower', into: 'userinfo' }),
-      typed: { act: 'rule-add' },
-      refused: { field: 'claim', member: 'claim_rules.2.claim', code: 'claim-name', whole: false },
+      rules: [claimRulesOf(claimRules)],
+      typed: { act: 'role-add', name: 'a,b' },
+      refused: { field: 'role-name', member: 'name', code: 'role-name', whole: false },
       preview: {
         typed: 'ada',
         username: 'ada',

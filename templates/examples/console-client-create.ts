@@ -1,12 +1,14 @@
 // Gives example data of the console's pages that create a client.
-import type { ConsoleClientCreatePages, SnippetValues } from '../../src/pages/views/console-client-create.ts';
+import type { SamlValues } from '../../src/pages/views/console-clients.ts';
+import type { ConsoleClientCreatePages } from '../../src/pages/views/console-client-create.ts';
+import type { SnippetValues } from '../../src/pages/views/snippet.ts';
 import type { ConsoleFrame } from '../../src/pages/views/console.ts';
 import type { Examples, FieldView } from '../../src/pages/views/parts.ts';
 import { consoleFrame } from './console.ts';
 import { form } from './parts.ts';
 
 const frame: ConsoleFrame = { ...consoleFrame, section: 'clients' };
-const kinds = ['web', 'spa', 'native', 'device', 'machine', 'api'].map((name) => ({
+const kinds = ['web', 'spa', 'native', 'device', 'machine', 'api', 'proxy', 'saml'].map((name) => ({
   name,
   uri: `/admin/clients/new/${name}`,
 }));
@@ -17,6 +19,15 @@ const field = (name: string, kind: FieldView['kind'], value: string, rest: Parti
   value,
   ...rest,
 });
+export const samlValues: SamlValues = {
+  metadataUri: 'https://id.example/saml/metadata',
+  entityId: 'https://id.example/saml/metadata',
+  ssoUri: 'https://id.example/saml/sso',
+  sloUri: 'https://id.example/saml/logout',
+  startUri: 'https://id.example/saml/start/harbour',
+  certificates: [`-----BEGIN CERTIFICATE-----\n${'MIID'.repeat(16)}\n-----END CERTIFICATE-----\n`],
+};
+
 export const snippetValues: SnippetValues = {
   issuer: 'https://id.example',
   clientId: 'harbour',
@@ -25,6 +36,7 @@ export const snippetValues: SnippetValues = {
   scope: 'openid profile email',
   resource: 'https://api.harbour.example/logbook',
   introspects: false,
+  hosts: ['harbour.example', 'www.harbour.example'],
 };
 
 export const consoleClientCreateExamples: Examples<ConsoleClientCreatePages> = {
@@ -75,6 +87,7 @@ export const consoleClientCreateExamples: Examples<ConsoleClientCreatePages> = {
         { name: 'client_secret', value: 'nX2vQm8sW4tZ1yLp7kRj0aBc5dEf9gHi3uJoMqTsVxY' },
         { name: 'registration_access_token', value: 'gh_r_8sW4tZ1yLp7kRj0aBc5dEf9gHi3uJoMqTsVxYnX2vQm' },
       ],
+      saml: samlValues,
       snippets: [
         { name: 'api-jose', title: 'jose (Node.js)', values: snippetValues },
         { name: 'openid-client', title: 'openid-client (Node.js)', values: snippetValues },

@@ -19,8 +19,9 @@ export const consoleEntitiesExamples: Examples<ConsoleEntitiesPages> = {
     { ...of, rows: [], newUri: `${listUri}/new`, byKey: false, related: [] },
     {
       ...of,
+      showsUse: true,
       rows: [
-        { uri, cells: cellsOf('Logbook', resource, 'log.read log.write') },
+        { uri, usedAt: new Date('2026-03-14T09:26:53Z'), cells: cellsOf('Logbook', resource, 'log.read log.write') },
         { uri: `${listUri}/6a1d`, cells: cellsOf('Tides', 'urn:example:tides', '') },
       ],
       newUri: `${listUri}/new`,
@@ -39,7 +40,7 @@ export const consoleEntitiesExamples: Examples<ConsoleEntitiesPages> = {
         { name: 'name', kind: 'text', value: 'Logbook', required: true, most: 100, writing: 'auto' },
         { name: 'resource', kind: 'address', value: resource, fixed: true },
         { name: 'scopes', kind: 'lines', value: 'log.read Read your logbook\nlog.read [de] Ihr Logbuch lesen\nopenid' },
-        { name: 'client_id', kind: 'text', value: '', offered: [['s6BhdRkqt3', 'Harbour']] },
+        { name: 'client_id', kind: 'text', value: '', picks: 'clients' },
         { name: 'clients', kind: 'radio', value: 'approved', choices: ['listed', 'approved'] },
         { name: 'access_token_lifetime', kind: 'number', value: '300' },
         { name: 'public', kind: 'check', value: 'true' },
@@ -52,5 +53,18 @@ export const consoleEntitiesExamples: Examples<ConsoleEntitiesPages> = {
   'console-entity-delete': [
     { ...of, name: 'x', uri, form: form('/admin') },
     { ...of, name: 'Logbook', known: resource, uri, form: form('/admin'), typed: 'Logbok', problem: 'typed' },
+  ],
+  'console-take-over': [
+    { ...consoleFrame, section: 'resources', name: 'x', files: 'x', uri, form: form('/admin') },
+    {
+      ...consoleFrame,
+      section: 'resources',
+      name: 'logbook',
+      files: 'company',
+      uri,
+      form: form('/admin'),
+      typed: 'logbok',
+      problem: 'typed',
+    },
   ],
 };

@@ -24,7 +24,15 @@ export const consoleGroupsExamples: Examples<ConsoleGroupsPages> = {
     {
       ...groups,
       q: 'eng',
-      groups: [{ name: 'engineers', description: 'Who builds it', members: 1234, uri: '/admin/groups/engineers' }],
+      groups: [
+        {
+          name: 'engineers',
+          description: 'Who builds it',
+          members: 1234,
+          guarded: true,
+          uri: '/admin/groups/engineers',
+        },
+      ],
       form: form('/admin'),
       fields: fields('engineers', 'Again'),
       refused: { field: 'name', member: 'name', code: 'group.exists', whole: true },

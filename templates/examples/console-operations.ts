@@ -3,7 +3,7 @@ import type { AuditEventRow, BarView, LinkedName, OperationsPages } from '../../
 import { viewedTypes } from '../../src/repositories/audit/audit-view.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
 import { consoleFrame } from './console.ts';
-import { form } from './parts.ts';
+import { form, languages } from './parts.ts';
 
 const at = new Date('2026-03-14T09:26:53Z');
 const hour = 3_600_000;
@@ -51,12 +51,22 @@ export const operationsExamples: Examples<OperationsPages> = {
         keys: { late: false, uri: '/admin/keys' },
         cleanUp: { late: false },
         mails: { waiting: 0, late: false },
+        stream: { waiting: 0, late: false },
       },
     },
     {
       ...consoleFrame,
       done: 'session-ended',
+      languages: languages('/admin'),
       pending: { count: 1000, more: true },
+      checklist: [
+        { name: 'email', isDone: true, uri: '/admin/settings' },
+        { name: 'administrator', isDone: false, uri: '/admin/users' },
+        { name: 'passkey', isDone: false, uri: '/account/passkeys' },
+        { name: 'client', isDone: true, uri: '/admin/clients/new' },
+        { name: 'backup', isDone: false, form: form('/admin/checklist/backup') },
+        { name: 'https', isDone: false, uri: '/admin/settings' },
+      ],
       newest: [
         { name: 'Harbour', host: 'harbour.example', at, uri: '/admin/clients/harbour' },
         { name: 'Lighthouse', host: 'lighthouse.example', at, uri: '/admin/clients/lighthouse' },
@@ -71,7 +81,6 @@ export const operationsExamples: Examples<OperationsPages> = {
         { name: 'signed-in', count: 1044, uri: filterUri },
         { name: 'failed', count: 193, uri: filterUri },
         { name: 'refused', count: 205, uri: filterUri },
-        { name: 'granted', count: 1312 },
       ],
       chart: { period: 'day', bars: bars(24, hour), totals, most: 120 },
       countedUntil: at,
@@ -81,6 +90,7 @@ export const operationsExamples: Examples<OperationsPages> = {
         keys: { next: new Date('2026-06-12T09:26:53Z'), late: true, uri: '/admin/keys' },
         cleanUp: { at, late: true },
         mails: { waiting: 3, since: at, late: true },
+        stream: { waiting: 1200, since: at, failure: 'the collector answered 503', late: true },
       },
     },
   ],
@@ -96,9 +106,11 @@ export const operationsExamples: Examples<OperationsPages> = {
           id: 's1',
           user: ada,
           browser: 'Firefox on Linux',
+          browserName: 'Work <b>laptop</b>',
           address: '203.0.113.7',
           signedInAt: at,
           usedAt: at,
+          until: at,
           own: true,
           clients: [harbour, { id: 'c-1', name: '', uri: '/admin/clients/c-1' }, harbour],
         },
@@ -166,6 +178,20 @@ export const operationsExamples: Examples<OperationsPages> = {
       ],
       next: new Date('2026-06-12T09:26:53Z'),
       rotateUri: '/admin/keys/rotate',
+      saml: {
+        keys: [
+          { id: 'k5ZK0Y7c2tXb9vQm8sW4tZ1yLp7kRj0aBc5dEf9gHi3', state: 'signing', validUntil: at, acts: [] },
+          {
+            id: 'm2NvC5xB8qW1eR4tY7uI0oP3sD6fG9hJ1kL4zX7cV0b',
+            state: 'waiting',
+            validUntil: at,
+            acts: ['activate', 'delete'],
+          },
+        ],
+        metadataUri: '/saml/metadata',
+        form: form('/admin/keys/saml'),
+        canCreate: true,
+      },
       secretKeys: [
         { id: '0f1e2d3c4b5a6978', isUsed: false, instances: 2 },
         { id: '8796a5b4c3d2e1f0', isUsed: true, instances: 0 },

@@ -7,10 +7,11 @@ const frame = { ...consoleFrame, section: 'search' as const };
 
 export const consoleSearchExamples: Examples<ConsoleSearchPages> = {
   'console-search': [
-    { ...frame, searched: '', kinds: [] },
+    { ...frame, searched: '', isReference: false, kinds: [] },
     {
       ...frame,
       searched: 'harbour',
+      isReference: false,
       kinds: [
         {
           kind: 'users',

@@ -49,11 +49,13 @@ export const consoleSettingsExamples: Examples<ConsoleSettingsPages> = {
     },
   ],
   'console-settings': [
-    { ...settings, groups: [], mail: { form: form('/admin/settings/test-mail'), folder: '/data/mail' } },
+    { ...settings, q: '', groups: [], mail: { form: form('/admin/settings/test-mail'), folder: '/data/mail' } },
     {
       ...settings,
+      q: '',
       groups: [
         {
+          key: 'address-and-issuer',
           title: 'Address and issuer',
           settings: [
             {
@@ -61,6 +63,7 @@ export const consoleSettingsExamples: Examples<ConsoleSettingsPages> = {
               value: '8443',
               secret: false,
               source: 'environment',
+              differs: true,
               fallback: '3000',
               meaning: 'The TCP port to listen on.',
             },
@@ -69,6 +72,7 @@ export const consoleSettingsExamples: Examples<ConsoleSettingsPages> = {
               value: 'localhost',
               secret: false,
               source: 'default',
+              differs: false,
               meaning: 'The address to listen on.',
             },
             {
@@ -76,6 +80,7 @@ export const consoleSettingsExamples: Examples<ConsoleSettingsPages> = {
               value: '',
               secret: true,
               source: 'environment',
+              differs: true,
               meaning: 'Encrypts keys and secrets at rest.',
             },
             {
@@ -83,9 +88,17 @@ export const consoleSettingsExamples: Examples<ConsoleSettingsPages> = {
               value: '#0c4a43',
               secret: false,
               source: 'console',
+              differs: true,
               meaning: 'The color of links and buttons.',
             },
-            { name: 'SUPPORT_URL', value: '', secret: false, source: 'default', meaning: 'Where users get help.' },
+            {
+              name: 'SUPPORT_URL',
+              value: '',
+              secret: false,
+              source: 'default',
+              differs: false,
+              meaning: 'Where users get help.',
+            },
           ],
         },
       ],

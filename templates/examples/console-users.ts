@@ -4,10 +4,13 @@ import { newUserForm, userForm } from '../../src/admin/console/users/fields.ts';
 import type { ConsoleUsersPages, ImportResult, UserLine } from '../../src/pages/views/console-users.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
 import { consoleFrame } from './console.ts';
-import { form } from './parts.ts';
+import { form, image } from './parts.ts';
 
 const since = new Date('2026-03-14T09:26:53Z');
 const ada: UserLine = {
+  sub: '5f2c',
+  picture: image,
+  usedAt: since,
   username: 'ada',
   email: 'ada@example.com',
   name: 'Ada Lovelace',
@@ -18,6 +21,7 @@ const ada: UserLine = {
   uri: '/admin/users/5f2c',
 };
 const bare: UserLine = {
+  sub: 'x',
   username: 'x',
   disabled: true,
   admin: false,
@@ -27,6 +31,7 @@ const bare: UserLine = {
 };
 const urisOf = (sub: string) => ({
   editUri: `/admin/users/${sub}/edit`,
+  accessUri: `/admin/users/${sub}/access`,
   passwordUri: `/admin/users/${sub}/password`,
   removeUri: `/admin/users/${sub}/second-factors/remove`,
   endUri: `/admin/sessions/end?sub=${sub}`,
@@ -124,7 +129,6 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
       user: { ...bare, sub: 'x', emailVerified: false, hasPassword: false, updatedAt: since },
       claims: [],
       groups: [],
-      offered: [],
       sessions: { count: 0, uri: '/admin/sessions?user=x' },
       grants: [],
       factors: [],
@@ -147,7 +151,6 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
         uri: `/admin/groups/${name}`,
         sources: name === 'staff' ? ['corporate'] : ['manual'],
       })),
-      offered: ['crew', 'guests'],
       sessions: { count: 2, uri: '/admin/sessions?user=5f2c' },
       grants: [{ clientId: 'harbour', clientName: 'Harbour', createdAt: since }],
       factors: [

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
 import { invalidRequest } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
-import { answers } from '../operations/answers.ts';
+import type { Answers } from '../operations/answers.ts';
 import type { Operation } from '../operations/operation.ts';
 
 type Shape = Readonly<Record<string, z.ZodType>>;
@@ -14,11 +14,19 @@ const membersOf = ({ documentedInput }: Pick<Operation, 'documentedInput'>, sche
   shapeOf(documentedInput ?? schema);
 
 /** The members of the answer that no request sets. */
-export function readOnlyMembers(route: Pick<Operation, 'answer' | 'documentedInput'>, schema: z.ZodType): string[] {
+export function readOnlyMembers(
+  route: Pick<Operation, 'answer' | 'documentedInput'>,
+  schema: z.ZodType,
+  answers: Answers,
+): string[] {
   const settable = membersOf(route, schema);
   const shown = route.answer === undefined ? {} : shapeOf(answers[route.answer]);
   return Object.keys(shown).filter((member) => !Object.hasOwn(settable, member));
 }
+
+/** Loads the schemas of the answers for the few bodies that need them. */
+const readOnly = async (route: Pick<Operation, 'answer' | 'documentedInput'>, schema: z.ZodType): Promise<string[]> =>
+  readOnlyMembers(route, schema, (await import('../operations/answers.ts')).answers);
 
 /**
  * Returns the members that the route takes.
@@ -33,7 +41,6 @@ export async function settableMembers(
 ): Promise<unknown> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
   const rules = membersOf(route, schema);
-  const readOnly = readOnlyMembers(route, schema);
   const taken: [string, unknown][] = [];
   let current: Readonly<Record<string, unknown>> | undefined;
   for (const [member, value] of Object.entries(body)) {
@@ -42,7 +49,7 @@ export async function settableMembers(
       taken.push([member, value]);
       continue;
     }
-    if (!rule && !readOnly.includes(member))
+    if (!rule && !(await readOnly(route, schema)).includes(member))
       throw invalidRequest(refusal('unknown', /^[\w-]{1,64}$/.test(member) ? member : 'a member'));
     if (!rule && !shown) throw invalidRequest(refusal('made-here', member));
     // as it travels, without members that are undefined

@@ -8,23 +8,26 @@ import { onlyJson } from '../../server/form-body.ts';
 import { clientAddress } from '../../server/network.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { type AdministratorAccess, requireAdministrator } from '../access.ts';
-import { operations } from '../operations/index.ts';
+import { allOperations } from '../operations/all.ts';
 import {
   type Administrator,
   demandPermission,
   type Operation,
   type OperationContext,
   readBody,
-  run,
   takesBody,
   type TextAnswer,
 } from '../operations/operation.ts';
+import { run } from '../operations/run.ts';
 import { maxFileSize } from '../operations/transfer.ts';
 import { settableMembers } from './body.ts';
 import { apiVersion, openapiOperation } from './openapi.ts';
 
 /** Every operation that is registered and documented as an admin route. */
-export const adminRoutes = (): Operation[] => [...operations, openapiOperation(operations)];
+export function adminRoutes(): Operation[] {
+  const operations = allOperations();
+  return [...operations, openapiOperation(operations)];
+}
 
 /** The header that every response of the admin routes has. */
 export const adminVersionHeader = { 'api-version': apiVersion };

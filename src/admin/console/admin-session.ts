@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import { equalSecrets, randomId, randomSecret } from '../../crypto/secrets.ts';
 import { multiFactor } from '../../oauth/acr.ts';
-import { invalidRequest } from '../../oauth/errors.ts';
+import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { codeChallenge } from '../../oauth/pkce.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import { isPermitted } from '../../entities/permission.ts';
@@ -18,23 +18,25 @@ import { maxAuthAge, recentlyAuthenticated, lacksSecondFactor } from '../../brow
 import { languagesOf } from '../../server/accept-language.ts';
 import { clientAddress } from '../../server/network.ts';
 import { accountView, type PageOptions as PageOptionsOfAll, type PageResponses } from '../../pages/page-response.ts';
-import { singleValued } from '../../server/parameters.ts';
-import { type ConsoleFrame, type ConsoleSection, consoleSections } from '../../pages/views/console.ts';
+import { singleValued, valueIn } from '../../server/parameters.ts';
+import { type ConsoleFrame, type ConsoleSection, consoleSections, type KeptView } from '../../pages/views/console.ts';
 import type { FormView, PageName, Pages } from '../../pages/views/index.ts';
 import type { Config } from '../../config.ts';
 import type { AccessToken } from '../../repositories/tokens/access-tokens.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import { consoleCallback, consoleScope, createOwnClient } from './own-client.ts';
+import { keptView } from './kept-by-files.ts';
+import { withoutLanguage } from './links.ts';
 import { createKeptForms, type KeptFormStore } from './kept-forms.ts';
 import {
   type Administrator,
   demandPermission,
   type Operation,
   type OperationContext,
-  run,
   type Runnable,
 } from '../operations/operation.ts';
+import { run } from '../operations/run.ts';
 import { countToDecide } from '../operations/pages/clients.ts';
 import { perform } from '../perform.ts';
 
@@ -203,7 +205,13 @@ export function createConsole(options: ConsoleDependencies) {
     const isRecent = session !== undefined && (!fresh || recentlyAuthenticated(session));
     if (by && isSignedIn && isRecent) {
       demandPermission(needs, by);
-      return adminSession(request, reply, session, by, pending, await keptForms.finisher(request, session));
+      const kept = await keptView(operationContext, request, needs);
+      if (kept && form && 'method' in needs && needs.method === 'DELETE') {
+        pages.redirect(reply, `${kept.uri}&done=kept-by-files`);
+        return undefined;
+      }
+      const finish = await keptForms.finisher(request, session);
+      return adminSession(request, reply, session, by, { pending, kept, finish });
     }
     // only a form of the console itself is kept, in the browser that it was shown in
     const binding = form && { action: form.action, shown: form.shown, session };
@@ -237,10 +245,11 @@ export function createConsole(options: ConsoleDependencies) {
     reply: FastifyReply,
     session: Session,
     by: Administrator,
-    pending: number,
-    finish: PageOptionsOfAll['finish'],
+    { pending, kept, finish }: { pending: number; kept: KeptView | undefined; finish: PageOptionsOfAll['finish'] },
   ): AdminSession {
-    const { done: notice } = request.method === 'GET' ? singleValued(request.query) : {};
+    const notice = request.method === 'GET' ? valueIn(request.query, 'done') : undefined;
+    // a link could not show again what a form has answered
+    const here = request.method === 'GET' ? { here: withoutLanguage(request.url.slice(basePath.length)) } : {};
     const framed = <N extends ConsolePageName>(data: PageData<N>, { section }: PageOptions) => {
       const frame: ConsoleFrame = {
         account: accountView(session.user),
@@ -250,6 +259,7 @@ export function createConsole(options: ConsoleDependencies) {
         accountUri: '/account',
         logoutUri: '/logout',
       };
+      if (kept) frame.kept = kept;
       if (notice !== undefined && /^[a-z-]{1,40}$/.test(notice)) frame.done = notice;
       // the compiler does not see that frame and data are all of a generic N
       return { ...frame, ...data } as unknown as Pages[N];
@@ -266,7 +276,7 @@ export function createConsole(options: ConsoleDependencies) {
       form,
       repeatableForm: (action) => ({ action, hidden: { ...form(action).hidden, page: randomId() } }),
       send: (name, data, options) =>
-        pages.send(request, reply, name, framed(data, options), { status: options.status ?? 200, finish }),
+        pages.send(request, reply, name, framed(data, options), { status: options.status ?? 200, finish, ...here }),
       sendSteps<N extends ConsolePageName>(
         name: N,
         first: PageData<N>,
@@ -298,6 +308,22 @@ export function createConsole(options: ConsoleDependencies) {
 
   return {
     restoreSecrets: keptForms.restoreSecrets,
+    /**
+     * Admits a request of the console's own script, which no other site can send. It gets no page, and no redirect to a sign-in.
+     * @throws OAuthError access_denied
+     */
+    async program(request: FastifyRequest, reply: FastifyReply): Promise<Pick<AdminSession, 'by' | 'run'>> {
+      const session = await sessions.find(request, reply);
+      const isOwn = (request.headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin';
+      if (!isOwn || !session?.user.admin || !(await holdsToken(request, session)))
+        throw new OAuthError('access_denied', 'sign in to the console', 403);
+      const by = administratorOf(request, session);
+      return {
+        by,
+        run: (operation, params, ...[input]) =>
+          run(operation, operationContext, { params, input: (input ?? {}) as never, actor: by }),
+      };
+    },
     /**
      * Serves a page: `show` runs only for an administrator who is signed in. A browser without one is redirected to the sign-in, and another
      * user gets an error page.

@@ -1,18 +1,20 @@
 // Serves the console's pages about an entity, made from its declaration: the list, and the forms that create, change and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Entity, type EntityOf, type Input, keyOf, starts, view } from '../../entities/entity.ts';
-import { fieldOf, formOf } from '../../entities/form.ts';
+import { fieldOf, formOf, ruleListsOf } from '../../entities/form.ts';
 import type { Refusal } from '../../oauth/refusals.ts';
 import type { Cell } from '../../pages/views/console-entities.ts';
 import type { FormView } from '../../pages/views/parts.ts';
 import type { ConsoleSection } from '../../pages/views/console.ts';
+import type { RuleListView } from '../../pages/views/console-rules.ts';
 import { singleValued } from '../../server/parameters.ts';
 import type { entityOperations } from '../operations/entities.ts';
 import type { AdminSession, Console } from './admin-session.ts';
 import { submittedForms } from './submitted-form.ts';
 import { fieldsOf, inputOf, namesOf, type Typed, typedIn, typedOf } from './form.ts';
-import { withOffered } from './offered.ts';
+import { withKeys } from './picked.ts';
 import { refusedView } from './refused.ts';
+import { ruleLists, type RuleOwner, rulePages } from './rule-pages.ts';
 import { isTypedName } from './typed-name.ts';
 
 const pageSize = 50;
@@ -23,12 +25,22 @@ export interface EntityPagesDependencies {
 
 /** What the pages of an entity have beside its declaration. */
 export interface EntityPages<One> {
-  /** A page of its own for one; without it the form is at the address of one. @param uris of the forms that change and delete it */
-  show?(admin: AdminSession, one: One, uris: { editUri: string; deleteUri: string }): Promise<FastifyReply>;
+  /** A page of its own for one; without it the form is at the address of one. @param more the addresses of the forms that change and delete it, and its lists of rules, if it has any */
+  show?(
+    admin: AdminSession,
+    one: One,
+    more: { editUri: string; deleteUri: string; rules?: RuleListView[] },
+  ): Promise<FastifyReply>;
+  /** Answers the form that created one, once for a double click; without it the answer leads to the page or the list. */
+  made?(admin: AdminSession, one: One): FastifyReply;
   /** Lists that the list leads to, by the plural of their nouns. */
   related?: readonly string[];
+  /** When each was last used, by its key; without it the list has no such column. */
+  uses?(admin: AdminSession, keys: readonly string[]): Promise<ReadonlyMap<string, Date>>;
   /** What the deletion shows beside the name. */
   known?(one: One): string;
+  /** Cells of the list after those of the members. @param shown one as the API shows it */
+  cells?(shown: Input): Cell[];
 }
 
 type ShownEntity = Entity & { section: ConsoleSection; called: string };
@@ -42,7 +54,8 @@ export function entityPages<E extends ShownEntity>(
   const pages = async (app: FastifyInstance, { console }: EntityPagesDependencies): Promise<void> => {
     type One = EntityOf<E>;
     const { section, table: nouns, one: noun, called } = of;
-    const listUri = `/admin/${nouns}`;
+    const listUri = `/admin/${nouns.replaceAll('_', '-')}`;
+    const told = noun.replaceAll('_', '-');
     const newUri = `${listUri}/new`;
     const anyOne = `${listUri}/:${noun}`;
     const frame = { nouns, noun, listUri };
@@ -57,6 +70,21 @@ export function entityPages<E extends ShownEntity>(
     const hereOf = (request: FastifyRequest, end: string) => `${listUri}/${encodeURIComponent(keyIn(request))}${end}`;
     const paramsOf = (one: One) => ({ [noun]: keyOf(of, one) });
 
+    const lists = ruleListsOf(of.members);
+    const ownerOf = (one: One): RuleOwner => ({
+      path: uriOf(one),
+      name: nameOf(one),
+      trail: [
+        { uri: listUri, words: `console.${nouns}.title` },
+        { uri: uriOf(one), name: nameOf(one) },
+      ],
+      words: `console.${noun}`,
+      values: shown(one),
+      lists,
+    });
+    const rulesOf = (admin: AdminSession, one: One) =>
+      Object.keys(lists).length > 0 && { rules: ruleLists(admin, ownerOf(one)) };
+
     const submitted = submittedForms(console);
 
     /** A form that changes a version carries it, so that it changes no newer one. */
@@ -70,10 +98,10 @@ export function entityPages<E extends ShownEntity>(
       const form = formOf(of, one && values);
       const data = {
         ...frame,
-        fields: await withOffered(admin, form, fieldsOf(form, { ...typedOf(form, values), ...typed })),
+        fields: fieldsOf(form, { ...typedOf(form, values), ...typed }),
         form: formFor(admin, one ? editPath(one) : newUri, values),
         ...(one && { of: { name: nameOf(one), uri: own.show ? uriOf(one) : listUri } }),
-        ...(one && !own.show && { deleteUri: `${uriOf(one)}/delete` }),
+        ...(one && !own.show && { deleteUri: `${uriOf(one)}/delete`, ...rulesOf(admin, one) }),
         ...(refusal && { refused: refusedView(refusal, namesOf(form)) }),
       };
       return admin.send('console-entity-form', data, { section, status: refusal ? 400 : 200 });
@@ -99,14 +127,27 @@ export function entityPages<E extends ShownEntity>(
       const input = { limit: pageSize, cursor };
       const page = operations.list.view(await admin.run(operations.list, {}, input)) as Input;
       const next = page['next_cursor'];
+      const listed = page[nouns] as Input[];
+      const uses = await own.uses?.(
+        admin,
+        listed.map((one) => keyOf(of, one)),
+      );
       return admin.send(
         'console-entities',
         {
           ...frame,
           newUri,
           byKey: of.key !== undefined,
-          related: (own.related ?? []).map((other) => ({ nouns: other, uri: `/admin/${other}` })),
-          rows: (page[nouns] as Input[]).map((one) => ({ uri: uriOf(one), cells: cellsOf(of, one) })),
+          related: (own.related ?? []).map((other) => ({ nouns: other, uri: `/admin/${other.replaceAll('_', '-')}` })),
+          showsUse: uses !== undefined,
+          rows: listed.map((one) => {
+            const usedAt = uses?.get(keyOf(of, one));
+            return {
+              uri: uriOf(one),
+              cells: [...cellsOf(of, one), ...(own.cells?.(one) ?? [])],
+              ...(usedAt && { usedAt }),
+            };
+          }),
           ...(cursor && { first: listUri }),
           ...(typeof next === 'string' && { next: `${listUri}?${new URLSearchParams({ cursor: next })}` }),
         },
@@ -120,10 +161,19 @@ export function entityPages<E extends ShownEntity>(
       if (!sent) return reply;
       const { admin, body } = sent;
       const form = formOf(of);
-      const typed = typedIn(form, body);
-      const made = await admin.perform(operations.create, {}, inputOf(form, typed));
-      if ('refused' in made) return showForm(admin, undefined, typed, made.refused);
-      return admin.done(own.show ? uriOf(made.done) : listUri, `${noun}-made`);
+      const typed = await withKeys(admin, form, typedIn(form, body));
+      const create = () => admin.perform(operations.create, {}, inputOf(form, typed));
+      const refused = (refusal: Refusal) => showForm(admin, undefined, typed, refusal);
+      if (own.made) {
+        const shown = await admin.once(async () => {
+          const made = await create();
+          return 'refused' in made ? { refused: () => refused(made.refused) } : made;
+        });
+        return 'refused' in shown ? shown.refused() : own.made(admin, shown.done);
+      }
+      const made = await create();
+      if ('refused' in made) return refused(made.refused);
+      return admin.done(own.show ? uriOf(made.done) : listUri, `${told}-made`);
     });
 
     const { show } = own;
@@ -133,10 +183,27 @@ export function entityPages<E extends ShownEntity>(
         anyOne,
         async (admin, request) => {
           const one = await find(admin, request);
-          return show(admin, one, { editUri: editPath(one), deleteUri: `${uriOf(one)}/delete` });
+          return show(admin, one, {
+            editUri: editPath(one),
+            deleteUri: `${uriOf(one)}/delete`,
+            ...rulesOf(admin, one),
+          });
         },
         { needs: operations.show },
       );
+    if (Object.keys(lists).length > 0)
+      rulePages<One>(app, console, {
+        path: anyOne,
+        section,
+        needs: operations.change,
+        find,
+        ownerOf,
+        change: (admin, one, members) =>
+          admin.perform(operations.change, paramsOf(one), {
+            ...members,
+            ...(of.versioned && { version: shown(one)['version'] }),
+          }),
+      });
     const edit = `${anyOne}${show ? '/edit' : ''}`;
     console.page(app, edit, async (admin, request) => showForm(admin, await find(admin, request)), {
       needs: operations.change,
@@ -147,11 +214,11 @@ export function entityPages<E extends ShownEntity>(
       const { admin, body } = sent;
       const one = await find(admin, request);
       const form = formOf(of, shown(one));
-      const typed = typedIn(form, body);
+      const typed = await withKeys(admin, form, typedIn(form, body));
       const input = { ...inputOf(form, typed), ...(of.versioned && { version: Number(body['version']) }) };
       const changed = await admin.perform(operations.change, paramsOf(one), input);
       if ('refused' in changed) return showForm(admin, one, typed, changed.refused);
-      return admin.done(show ? uriOf(one) : listUri, `${noun}-changed`);
+      return admin.done(show ? uriOf(one) : listUri, `${told}-changed`);
     });
 
     console.page(app, `${anyOne}/delete`, async (admin, request) => showDeletion(admin, await find(admin, request)), {
@@ -165,10 +232,10 @@ export function entityPages<E extends ShownEntity>(
       if (!isTypedName(body['typed'], nameOf(one))) return showDeletion(admin, one, body['typed'] ?? '');
       const removed = await admin.perform(operations.remove, paramsOf(one));
       if ('refused' in removed) return showDeletion(admin, one, undefined, removed.refused);
-      return admin.done(listUri, `${noun}-deleted`);
+      return admin.done(listUri, `${told}-deleted`);
     });
   };
-  const about: { of: ShownEntity; hasPage: boolean } = { of, hasPage: own.show !== undefined };
+  const about = { of: of as ShownEntity, hasPage: own.show !== undefined, showsMade: own.made !== undefined };
   return Object.assign(pages, about);
 }
 

@@ -58,7 +58,7 @@ export function checkedInput(
 
 /** The fields as a page shows them. */
 export const fieldsOf = (form: readonly FormMember[], typed: Typed, faults: Faults = {}): FieldView[] =>
-  form.map(({ name, kind, choices, required, most, lines, list, writing, group, fixed }) => ({
+  form.map(({ name, kind, choices, required, most, lines, list, writing, group, fixed, picks }) => ({
     name,
     kind,
     choices,
@@ -66,6 +66,7 @@ export const fieldsOf = (form: readonly FormMember[], typed: Typed, faults: Faul
     most,
     lines,
     list,
+    picks,
     writing,
     group,
     fixed,

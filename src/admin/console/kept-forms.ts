@@ -6,8 +6,10 @@ import type { SecretBox } from '../../crypto/secret-box.ts';
 import { digest, randomSecret } from '../../crypto/secrets.ts';
 import {
   fillForm,
+  hasControls,
   keepSecrets,
   mapForms,
+  takesFile,
   takesText,
   type Typed,
   withNotice,
@@ -105,11 +107,12 @@ export function createKeptForms({ store, secretBox, sessions, basePath }: KeptFo
         return (html, text) => {
           const word = text('console.kept.secret');
           if (request.method === 'POST') return keepSecrets(html, { action, names, field, word });
-          const notice = [
-            text('console.kept.notice'),
-            ...(/type="file"/.test(html) ? [text('console.kept.files')] : []),
-          ];
-          const filled = fillForm(html, { action, typed: kept.typed, isSecret, notice: notice.join(' ') });
+          const notice = (form: string) =>
+            [
+              ...(hasControls(form) ? [text('console.kept.notice')] : []),
+              ...(takesFile(form) ? [text('console.kept.files')] : []),
+            ].join(' ');
+          const filled = fillForm(html, { action, typed: kept.typed, isSecret, notice });
           return keepSecrets(filled, { action, names, field, word });
         };
       }

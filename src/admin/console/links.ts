@@ -6,3 +6,10 @@ export function queryOf(parameters: object): string {
   const query = new URLSearchParams(given as [string, string][]).toString();
   return query === '' ? '' : `?${query}`;
 }
+
+/** The address of a page without the language that its menu of languages named. */
+export function withoutLanguage(address: string): string {
+  const [path = '', query = ''] = address.split('?', 2);
+  const kept = query.split('&').filter((pair) => pair !== '' && !pair.startsWith('locale='));
+  return kept.length > 0 ? `${path}?${kept.join('&')}` : path;
+}

@@ -11,6 +11,7 @@ import { groups } from '../../entities/groups.ts';
 import { resources } from '../../entities/resources.ts';
 import { roles } from '../../entities/roles.ts';
 import { scopes } from '../../entities/scopes.ts';
+import { signUpLinks } from '../../entities/sign-up-links.ts';
 import { errorCodes } from '../../oauth/errors.ts';
 import { auditEventTypes } from '../../repositories/audit/audit-events.ts';
 import { tokenIssued } from '../../repositories/audit/audit-view.ts';
@@ -19,7 +20,15 @@ import { importStates } from '../../repositories/connections/directory-imports.t
 import { linkKinds } from '../../repositories/connections/linked-identities.ts';
 import { logoutDeliveryStatuses } from '../../repositories/logout-deliveries/logout-deliveries.ts';
 import { confirmations } from '../../repositories/users/users.ts';
+import { otherKinds } from '../../rules/clients/kinds.ts';
+import { pictureTypes } from '../../rules/images/picture.ts';
 import { keyStates } from '../../tokens/key-ring.ts';
+import { accessAnswers } from './access-answers.ts';
+import { webhookAnswers } from './webhook-answers.ts';
+import { exchangeAnswers } from './exchange-answers.ts';
+import { provisioningAnswers } from './provisioning-answers.ts';
+import { samlAnswers } from './saml-answers.ts';
+import { scimAnswers } from './scim-answers.ts';
 
 const time = z.iso.datetime();
 const status = z.enum(['enabled', 'disabled']);
@@ -30,6 +39,10 @@ const endedAccess = z.object({ sessions: z.int(), tokens: z.int() });
 const metadata = clientMetadataShape.partial({ id_token_claims: true });
 const client = metadata.extend({
   client_id: z.string(),
+  kind: z
+    .enum(otherKinds)
+    .optional()
+    .describe('Present if the client does not use OAuth: a SAML application, or a protected site (proxy).'),
   status,
   version: z.int().describe('Increases with every change; approvals and refusals name it.'),
   pending_changes: metadata.optional().describe('The complete metadata that is pending approval.'),
@@ -55,7 +68,9 @@ const client = metadata.extend({
     .optional()
     .describe('Present until the client collects its credentials (approval mode), approved or not: it stays disabled.'),
   refusal_reason: z.string().optional(),
+  logo: z.string().optional().describe('The path of the uploaded logo, below the issuer.'),
   ...settingAnswers(settingParts.lifetimes),
+  ...settingAnswers(settingParts.saml),
   created_at: time,
   updated_at: time,
 });
@@ -103,6 +118,7 @@ const attribute = newShape(attributes)
   .required({ label: true, person: true, unique: true })
   .extend({ choices: z.array(z.string()).optional(), max: z.int().optional() });
 const scope = newShape(scopes);
+const signUpLink = answerOf(signUpLinks);
 const role = answerOf(roles);
 const resource = answerOf(resources);
 const connection = z
@@ -119,7 +135,12 @@ const connection = z
       .object({ since: time })
       .optional()
       .describe('The key of private_key_jwt, published at /connections/{id}/jwks.'),
-    discovered_at: time.optional().describe('When the other side’s own description was last read.'),
+    logo: z.string().optional().describe('The path of the uploaded logo, below the issuer.'),
+    published: z
+      .looseObject({ digest: z.string().describe('Names these values in accept_metadata.') })
+      .optional()
+      .describe('What a SAML identity provider publishes now, if an administrator has not accepted it.'),
+    discovered_at: time.optional().describe('When the metadata of the provider was last read.'),
     version: z.int().describe('Increases with every change; a change may name it.'),
     created_at: time,
     updated_at: time,
@@ -147,10 +168,12 @@ const session = z.object({
   signed_in_at: time.describe('When the user last authenticated in this session.'),
   used_at: time.describe('To within a twentieth of SESSION_IDLE_LIFETIME.'),
   expires_at: time.describe('When the session ends, even if it is in use.'),
+  remembered: z.boolean().describe('Whether the user chose to stay signed in. Such a session has no idle end.'),
   acr: z.string().optional(),
   amr: z.array(z.string()),
   address: z.string().optional().describe('The IP address of the sign-in.'),
   browser: z.string().optional().describe('The name of the browser, if known.'),
+  browser_name: z.string().optional().describe('The name that the user gave the browser: the user’s own words.'),
   user_agent: z.string().optional(),
   clients: z
     .array(z.object({ client_id: z.string(), client_name: z.string() }))
@@ -209,11 +232,16 @@ export const answers = {
   Appearance: z.object({
     product_name,
     accent_color,
-    accent_color_dark: z.string().optional().describe('What follows from accent_color for dark mode.'),
+    accent_color_dark: z.string().optional().describe('The colors for dark mode, derived from accent_color.'),
     ...otherParts,
     fixed: z
       .array(z.enum(Object.keys(appearance)))
-      .describe('What the environment of the service sets, and so cannot be changed here.'),
+      .describe('The values from the environment of the service, which cannot be changed here.'),
+  }),
+  UploadedImage: z.object({
+    uri: z.url().describe('Where it is served, at an address that cannot be guessed.'),
+    type: z.enum(pictureTypes.map((type) => `image/${type}`)),
+    size: z.int().describe('In bytes, without the removed metadata.'),
   }),
   TestMail: z.object({
     to: z.string(),
@@ -223,8 +251,9 @@ export const answers = {
   Client: client,
   NewClient: client.extend({
     client_secret: z.string().optional(),
-    shared_secret: z.string(),
-    registration_access_token: z.string(),
+    proxy_secret: z.string().optional().describe('The secret of the proxy of a protected site.'),
+    shared_secret: z.string().optional(),
+    registration_access_token: z.string().optional(),
   }),
   ChangedClient: client.extend({
     client_secret: z.string().optional().describe('Present if the change required a new secret.'),
@@ -234,10 +263,16 @@ export const answers = {
     changes: z.array(z.looseObject({})).describe('The changes, as the plan has them.'),
     warnings: z.array(z.string()),
   }),
+  TakenOver: z.object({
+    section: z.string(),
+    key: z.string(),
+    file_set: z.string().describe('The set of files that managed it.'),
+  }),
   NewSecrets: z.object({
     client_id: z.string(),
     version: z.int(),
     client_secret: z.string().optional(),
+    proxy_secret: z.string().optional(),
     shared_secret: z.string().optional(),
     registration_access_token: z.string().optional(),
   }),
@@ -265,6 +300,8 @@ export const answers = {
         'Present if there are too many matches to sort, so that some may be missing between these. Send more words.',
       ),
   }),
+  SignUpLink: signUpLink,
+  SignUpLinkPage: page('sign_up_links', signUpLink),
   Group: group,
   GroupPage: page('groups', group),
   Attribute: attribute,
@@ -310,7 +347,7 @@ export const answers = {
     count: z.int().describe('The number of all such accounts; the list has the first ones.'),
   }),
   TakenBack: z.object({ count: z.int().describe('The number of addresses that are no longer confirmed.') }),
-  ApprovedImport: z.object({ disabled: z.int().describe('The most users that it may disable.') }),
+  ApprovedImport: z.object({ disabled: z.int().describe('The maximum number of users that it may disable.') }),
   LinkList: z.object({
     links: z.array(link),
     break_glass: z
@@ -335,27 +372,16 @@ export const answers = {
   GrantPage: page('grants', grant),
   AuditEvent: auditEvent,
   AuditEventPage: page('events', auditEvent),
-  Refusal: z
-    .object({
-      reference: z.string(),
-      at: time,
-      error: z.enum(errorCodes),
-      error_description: z.string(),
-      path: z.string(),
-      reason: z.string().optional().describe('The reason, which only the operator sees.'),
-      client_id: z.string().optional(),
-      client_name: z.string().optional(),
-      sent: z.string().optional().describe('The address that the request named, without the values of its query.'),
-      registered: z.array(z.string()).optional().describe('The addresses that the client has registered.'),
-      hint: z.string().optional(),
-      connection: z.string().optional(),
-      sub: z.string().optional(),
-    })
-    .describe('The details of a refusal that a page showed.'),
+  ...accessAnswers,
+  ...webhookAnswers,
+  ...scimAnswers,
+  ...exchangeAnswers,
+  ...provisioningAnswers,
   LogoutDelivery: logoutDelivery,
   LogoutDeliveryPage: page('logout_deliveries', logoutDelivery),
   Key: key,
   Keys: z.object({ keys: z.array(key) }),
+  ...samlAnswers,
   RegistrationToken: z.object({ initial_access_token: z.string(), expires_at: time }),
   RecoveryLink: z.object({ recovery_uri: z.url(), expires_at: time }),
   OpenApi: z.looseObject({ openapi: z.string() }),
@@ -368,4 +394,5 @@ export const answers = {
       .describe('With insufficient_user_authentication: the maximum age of the sign-in, in seconds.'),
   }),
 } as const;
-export type AnswerName = keyof typeof answers;
+export type Answers = typeof answers;
+export type AnswerName = keyof Answers;

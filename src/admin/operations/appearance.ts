@@ -65,7 +65,7 @@ export const changeAppearance = operation({
   method: 'PATCH',
   path,
   ...section,
-  summary: 'Changes the appearance of all pages and mails; what the environment sets cannot be changed',
+  summary: 'Changes the appearance of all pages and mails; values from the environment cannot be changed',
   input: () => appearanceChangeShape,
   bodyLimit: appearanceLimit,
   answer: 'Appearance',

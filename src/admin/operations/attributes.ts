@@ -7,7 +7,7 @@ import { facts } from './text-table.ts';
 export const attributeActs = entityOperations(attributes, {
   says: {
     list: 'Lists all attributes by name; there are at most 100',
-    create: 'Defines an attribute, which users can then have',
+    create: 'Creates an attribute, which users can then have',
     change: 'Changes an attribute; its name, its type and the stored values stay',
     delete: 'Deletes an attribute with the values of all users',
   },

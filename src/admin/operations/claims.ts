@@ -14,10 +14,10 @@ const counted = ({ count }: { count: number }) => ({ count });
 
 export const roleActs = entityOperations(roles, {
   says: {
-    list: 'Lists the roles of a client, with the groups that give them',
-    create: 'Defines a role of a client',
+    list: 'Lists the roles of a client, with the groups to which they are assigned',
+    create: 'Creates a role of a client',
     change: 'Changes the description of a role of a client',
-    delete: 'Deletes a role of a client, which nothing has any more',
+    delete: 'Deletes a role of a client, and removes it from all groups and users',
   },
   named: 'The name of the role.',
   most: 100,
@@ -63,8 +63,8 @@ const holders = (name: 'give' | 'take', summary: string) =>
       text: ({ count }) => `Changed for ${count} groups and users.`,
     },
   });
-export const giveRole = holders('give', 'Gives a role of a client to groups and users');
-export const takeRole = holders('take', 'Takes a role of a client from groups and users');
+export const giveRole = holders('give', 'Assigns a role of a client to groups and users');
+export const takeRole = holders('take', 'Removes a role of a client from groups and users');
 
 const { list, create, change, remove } = roleActs;
 export const claimOperations = [list, create, change, giveRole, takeRole, remove];

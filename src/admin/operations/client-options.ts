@@ -16,6 +16,8 @@ export const usualOptions = {
   fapi2: 'fapi2',
   'id-token-claims': 'id_token_claims',
   'dpop-bound-access-tokens': 'dpop_bound_access_tokens',
+  'tls-client-auth-subject-dn': 'tls_client_auth_subject_dn',
+  'tls-client-certificate-bound-access-tokens': 'tls_client_certificate_bound_access_tokens',
   'first-party': 'first_party',
   'required-acr': 'required_acr',
 };
@@ -23,6 +25,17 @@ export const usualOptions = {
 /** Beside the usual options, those of what the client had before (delivery 2). */
 export const createOptions = {
   ...usualOptions,
+  'start-uri': 'start_uri',
+  host: 'hosts',
+  'open-path': 'open_paths',
+  'saml-preset': 'saml_preset',
+  'saml-metadata-file': 'saml_metadata',
+  'saml-metadata-uri': 'saml_metadata_uri',
+  'entity-id': 'entity_id',
+  'acs-uri': 'acs_uris',
+  'slo-uri': 'slo_uri',
+  'name-id': 'name_id',
+  'idp-initiated': 'idp_initiated',
   kind: 'kind',
   'client-id': 'client_id',
   'client-secret-file': 'client_secret',

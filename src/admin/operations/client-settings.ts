@@ -1,6 +1,6 @@
 // Declares the commands that change settings of a client.
 import type { z } from 'zod';
-import { accessOptions, type clientChangeShape } from '../../entities/client-settings.ts';
+import { accessOptions, type clientChangeShape, siteOptions } from '../../entities/client-settings.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { OperationCommand } from './operation.ts';
 
@@ -25,7 +25,7 @@ const requireAcr: Command = {
 const access: Command = {
   name: 'client access',
   summary:
-    'Sets who may use a client, from where, by which connections they sign in, and whose tokens it may read. Users who lose the client lose its sessions and tokens',
+    'Sets the users, networks and connections of a client, and the connections whose tokens it may read. Users who lose access lose the sessions and tokens of the client',
   options: accessOptions,
   text: ({ client }) => {
     const who = client.access === 'everyone' ? 'Everyone' : `Members of ${client.accessGroups.join(', ')}`;
@@ -37,11 +37,18 @@ const access: Command = {
 
 const claims: Command = {
   name: 'client claims',
-  summary: 'Sets the rules that make claims for a client, each as a JSON object',
+  summary: 'Sets the rules that create claims for a client, each as a JSON object',
   options: { rule: 'claim_rules' },
   required: ['claim_rules'],
   forms: { claim_rules: 'json' },
   text: ({ client }) => `The client ${client.clientId} has ${client.claimRules.length} rules for claims.`,
 };
 
-export const clientSettingCommands = [requireAcr, access, claims];
+const site: Command = {
+  name: 'client site',
+  summary: 'Changes the hosts, headers and open paths of a protected site, and how long a sign-in to it lasts',
+  options: siteOptions,
+  text: ({ client }) => `The protected site ${client.clientId} is at ${client.hosts.join(', ')}.`,
+};
+
+export const clientSettingCommands = [requireAcr, access, claims, site];

@@ -3,7 +3,6 @@ import { refusal, rule } from '../../oauth/refusals.ts';
 import { z } from 'zod';
 import { randomId } from '../../crypto/secrets.ts';
 import { isTakenKey } from '../../database/database.ts';
-import type { ClientDecision } from '../../domain/administration/administration.ts';
 import { registrableApiScopes } from '../../domain/resources/api-scopes.ts';
 import { clientView } from '../../domain/administration/administrator-views.ts';
 import { pageOf, pageShape, readCursor } from '../../domain/administration/paging.ts';
@@ -14,29 +13,25 @@ import {
   parseClientMetadata,
   registrableFields,
 } from '../../oauth/client-metadata.ts';
-import { checkGivenSecret, givenCredentials, type GivenSecret } from '../../rules/clients/given-credentials.ts';
-import { metadataDifference } from '../../rules/clients/metadata-difference.ts';
-import { conflict, invalidClientMetadata, notFound } from '../../oauth/errors.ts';
+import { conflict, notFound } from '../../oauth/errors.ts';
 import { splitScope } from '../../oauth/scope.ts';
-import { needsSectorCheck } from '../../oauth/subject-type.ts';
-import { namesOf, oneOf } from '../../oauth/registrable-values.ts';
 import { text } from '../../oauth/text.ts';
-import type { Actor } from '../../repositories/audit/actor.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Store } from '../../repositories/store.ts';
 import {
   clientSecrets,
-  newCredentials,
+  namedCredentials,
   renewedSecrets,
-  secretFor,
   type ShownCredentials,
 } from '../../tokens/client-credentials.ts';
-import type { ClientKind } from './client-kinds/client-kind.ts';
-import { clientKinds, findKind } from './client-kinds/kinds.ts';
+import { findKind } from './client-kinds/kinds.ts';
 import { clientSettingCommands } from './client-settings.ts';
 import { documentedChangeShape } from './client-members.ts';
+import { makeClient, reviseClient, type Revised } from './client-revisions.ts';
 import { changeOptions, createOptions } from './client-options.ts';
-import { byId, operation, type OperationCommand, type OperationContext } from './operation.ts';
+import { byId, operation, type OperationCommand } from './operation.ts';
+import { newClientShape } from './new-client-shape.ts';
+import { describedBySaml } from './saml-metadata.ts';
 import { facts, table } from './text-table.ts';
 
 const section = { permission: 'clients', tag: 'clients' } as const;
@@ -104,45 +99,6 @@ function waits(client: Client): string {
   return client.uncollected ? 'collection' : '';
 }
 
-/** Creates a client with its credentials. @param given a secret that the client had before @throws OAuthError if the sector does not fit, or another client holds a resource */
-export async function makeClient(
-  { administration, secretBox, checkSector }: OperationContext,
-  actor: Actor,
-  clientId: string,
-  metadata: ClientMetadata,
-  { status = 'enabled', ...settings }: Omit<ClientDecision, 'version'>,
-  kind?: ClientKind,
-  given: GivenSecret = {},
-): Promise<{ client: Client; shown: ShownCredentials }> {
-  const weakSecret = checkGivenSecret(given, metadata);
-  await checkSector(metadata);
-  const { stored, shown } = newCredentials(secretBox, clientId, metadata, given.client_secret);
-  const approvedBy = status === 'enabled' ? ('administrator' as const) : undefined;
-  const made = {
-    clientId,
-    metadata,
-    status,
-    approvedBy,
-    firstParty: settings.first_party ?? false,
-    ...stored,
-    weakSecret,
-  };
-  const client = await administration.createClient(actor, made, settings);
-  // a client that is not enabled has no resources yet
-  if (kind?.resource && status === 'enabled')
-    for (const uri of metadata.resource_uris ?? []) await administration.resources.change(actor, uri, kind.resource);
-  // the administrator who gave the secret knows it
-  return { client, shown: given.client_secret === undefined ? shown : { ...shown, clientSecret: undefined } };
-}
-
-const newClientShape = () => {
-  const kind = oneOf(clientKinds, rule('one-of', { values: namesOf(clientKinds).join(', ') }));
-  return clientChangeShape.extend({
-    kind: kind.optional().describe('The kind of client. It decides the defaults of all members that are absent.'),
-    ...givenCredentials,
-  });
-};
-
 export const createClient = operation({
   method: 'POST',
   path,
@@ -157,23 +113,29 @@ export const createClient = operation({
   answer: 'NewClient',
   async handler(context, { input, actor }) {
     const kind = findKind(input.kind);
-    const given: Record<string, unknown> = { ...kind?.metadata, ...input };
+    const given: Record<string, unknown> = {
+      ...kind?.metadata,
+      ...input,
+      ...kind?.derived?.(settingsIn(input), context.config),
+    };
     const apiScopes = await registrableApiScopes(context.store, given['scope'], { admin: true });
-    const metadata = parseClientMetadata(given, { admin: true, apiScopes }, context.config);
+    const isSaml = kind?.stored === 'saml';
+    const metadata = parseClientMetadata(given, { admin: true, apiScopes, withoutGrants: isSaml }, context.config);
     const id = input.client_id ?? randomId();
-    const settings = { ...settingsIn(input), status: input.status };
+    const described = isSaml ? await describedBySaml(context, input) : {};
+    const settings = { ...settingsIn({ ...described, ...input }), status: input.status };
     return makeClient(context, actor, id, metadata, settings, kind, input).catch((error: unknown) => {
       throw isTakenKey(error, 'clients_pkey') ? conflict(refusal('client.taken', 'client_id')) : error;
     });
   },
-  view: ({ client, shown }) => ({ ...clientView(client), ...credentialsOf(shown) }),
+  view: ({ client, shown }) => ({ ...clientView(client), ...namedCredentials(client, shown) }),
   command: {
     name: 'client create',
     summary:
       'Creates an enabled client and prints its credentials; with --grant-type client_credentials --scope admin it can call the admin routes',
     required: ['client_name'],
     options: createOptions,
-    forms: { jwks: 'json-file', client_secret: 'text-file' },
+    forms: { jwks: 'json-file', client_secret: 'text-file', saml_metadata: 'text-file' },
     prepare: (given) => ({
       redirect_uris: [],
       ...(given['kind'] === undefined && {
@@ -184,8 +146,9 @@ export const createClient = operation({
     text: ({ client, shown }, { config, input: { verbose } }) => {
       const printed = verbose ? shown : usualCredentials(client, shown);
       const head = `Created and enabled the client ${client.metadata.client_name}. A secret is shown only once:\n${linesOf(client, printed)}`;
+      const more = client.kind === 'oauth' && !verbose;
       const rest = `If it needs its shared secret or its registration access token: client new-secret ${client.clientId} --secret NAME`;
-      return `${head}\n\nIssuer: ${config.issuer}${verbose ? '' : `\n${rest}`}`;
+      return `${head}\n\nIssuer: ${config.issuer}${more ? `\n${rest}` : ''}`;
     },
   },
 });
@@ -196,14 +159,8 @@ const usualCredentials = (
   { clientSecret, sharedSecret }: ShownCredentials,
 ): Partial<ShownCredentials> => ({ clientSecret, ...(metadata.uma_profile && { sharedSecret }) });
 
-const credentialsOf = (shown: Partial<ShownCredentials>) => ({
-  client_secret: shown.clientSecret,
-  shared_secret: shown.sharedSecret,
-  registration_access_token: shown.registrationAccessToken,
-});
-
-const linesOf = ({ clientId }: Client, shown: Partial<ShownCredentials>): string =>
-  Object.entries({ client_id: clientId, ...credentialsOf(shown) })
+const linesOf = (client: Client, shown: Partial<ShownCredentials>): string =>
+  Object.entries({ client_id: client.clientId, ...namedCredentials(client, shown) })
     .flatMap(([name, value]) => (value === undefined ? [] : [`  ${name.padEnd(26)}${value}`]))
     .join('\n');
 
@@ -222,50 +179,6 @@ export const showClient = operation({
     text: (client) => facts(clientView(client)),
   },
 });
-
-interface Revised {
-  client: Client;
-  /** The secret that the change gave the client; it is shown once. */
-  newSecret: string | undefined;
-}
-
-/**
- * Changes a client; the metadata decides whether it has a secret.
- * @param metadataOf returns the new metadata; it may run again
- */
-export async function reviseClient(
-  { store, clients, administration, secretBox, checkSector }: OperationContext,
-  actor: Actor,
-  clientId: string,
-  metadataOf: ((client: Client) => ClientMetadata) | undefined,
-  decide: (client: Client) => ClientDecision,
-): Promise<Revised> {
-  // the sector document is fetched before the client is locked
-  const looked = metadataOf && (await store.clients.find(clientId));
-  const foreseen = looked && metadataOf(looked);
-  if (looked && foreseen && needsSectorCheck(foreseen, looked.metadata)) await checkSector(foreseen);
-  let newSecret: string | undefined;
-  const client = await administration.changeClient(actor, clientId, (current) => {
-    const decision = decide(current);
-    if (!metadataOf) return decision;
-    const metadata = metadataOf(current);
-    refuseDocumentMembers(current, metadata);
-    if (needsSectorCheck(metadata, current.metadata) && needsSectorCheck(metadata, foreseen))
-      throw conflict('the client has changed in the meantime: try again');
-    const issued = secretFor(secretBox, current, metadata);
-    newSecret = issued?.newSecret;
-    return { ...decision, metadata, credentials: issued?.credentials };
-  });
-  clients.forget(clientId);
-  return { client, newSecret };
-}
-
-/** Only its document changes a client that is known by one, except for the scope. @throws OAuthError invalid_client_metadata */
-function refuseDocumentMembers({ origin, metadata }: Client, next: ClientMetadata): void {
-  const changed = origin === 'document' ? metadataDifference(metadata, next) : [];
-  const member = changed.map((change) => change.member).find((name) => name !== 'scope');
-  if (member !== undefined) throw invalidClientMetadata(refusal('document.members', member, { member }));
-}
 
 const changeCommand: OperationCommand<{ id: string }, z.infer<typeof clientChangeShape>, Revised> = {
   name: 'client change',
@@ -293,7 +206,11 @@ export const changeClient = operation({
         Object.fromEntries(
           Object.entries({ ...client.metadata, ...Object.fromEntries(fields) }).filter(([, value]) => value !== null),
         ),
-        { admin: true, apiScopes: [...splitScope(client.metadata.scope), ...apiScopes] },
+        {
+          admin: true,
+          apiScopes: [...splitScope(client.metadata.scope), ...apiScopes],
+          withoutGrants: client.kind === 'saml',
+        },
         context.config,
       );
     return reviseClient(context, actor, id, fields.length > 0 ? metadataOf : undefined, (client) => {
@@ -377,7 +294,7 @@ export const renewSecrets = operation({
   view: ({ client, shown }) => ({
     client_id: client.clientId,
     version: client.version,
-    ...credentialsOf(shown),
+    ...namedCredentials(client, shown),
   }),
   command: {
     name: 'client new-secret',

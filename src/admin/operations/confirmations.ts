@@ -38,7 +38,8 @@ export const takeBackConfirmations = operation({
   method: 'DELETE',
   path,
   ...section,
-  summary: 'Takes back the confirmations by other systems in the domains that the connection owns',
+  summary:
+    'Marks addresses in the domains that the connection owns as not verified, if only another system confirmed them',
   params: byConnection,
   status: 200,
   answer: 'TakenBack',
@@ -46,8 +47,7 @@ export const takeBackConfirmations = operation({
   view: (count) => ({ count }),
   command: {
     name: 'connection take-back-confirmations',
-    text: (count) =>
-      count === 1 ? 'Took back the confirmation of 1 address.' : `Took back the confirmations of ${count} addresses.`,
+    text: (count) => (count === 1 ? 'Marked 1 address as not verified.' : `Marked ${count} addresses as not verified.`),
   },
 });
 

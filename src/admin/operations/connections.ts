@@ -4,18 +4,22 @@ import { connectionLinkView, connectionView } from '../../domain/administration/
 import { connectionAdministration } from '../../domain/administration/connections.ts';
 import { type Connection, connections } from '../../entities/connections.ts';
 import { changeShape, membersOf, newShape } from '../../entities/entity.ts';
+import type { Config } from '../../config.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { refusal } from '../../oauth/refusals.ts';
 import { text } from '../../oauth/text.ts';
 import { isSubject } from '../../rules/connections/connection-answer.ts';
 import type { Store } from '../../repositories/store.ts';
 import { issuerOfIdentity, profileOfConnection } from '../../domain/connections/kinds.ts';
+import { samlAddresses } from '../../domain/connections/saml/saml.ts';
 import { ruleOf } from '../../rules/connections/group-rules.ts';
 import { operation } from './operation.ts';
 import { facts, table } from './text-table.ts';
 
 const path = '/admin/api/connections';
 const section = { permission: 'connections', tag: 'connections' } as const;
+/** Bytes of a request: the metadata of an identity provider is at most 256 KiB, and JSON and forms write some characters as several. */
+export const settingsLimit = 640 * 1024;
 const byConnection = z.object({ id: text(40) });
 const ofUser = z.object({ sub: text(255) });
 const oneOfUser = z.object({ sub: text(255), connection: text(40) });
@@ -32,12 +36,28 @@ const acts = {
   renew_key: z
     .boolean()
     .optional()
-    .describe('Replaces the key of the connection: the other side must read the published one again.'),
+    .describe('Replaces the key of the connection: the provider must read the published key again.'),
+  read_metadata: z
+    .boolean()
+    .optional()
+    .describe('Reads the metadata of the identity provider now. The pinned keys stay until you accept new ones.'),
+  accept_metadata: text(64)
+    .optional()
+    .describe('Accepts the metadata that the identity provider has published since, by the digest that was shown.'),
   end_sessions: z
     .boolean()
     .optional()
-    .describe('With status disabled or link_only: ends all sessions that came by it.'),
+    .describe('With status disabled or link_only: ends all sessions that came from it.'),
 };
+
+/** The address that an administrator enters at the other side. */
+function shownAddress({ kind, id }: Connection, { issuer }: Config): Record<string, string> {
+  if (kind === 'ldap') return {};
+  const { entityId, consumer } = samlAddresses(issuer, id);
+  return kind === 'saml'
+    ? { metadata_uri: entityId, acs_uri: consumer }
+    : { redirect_uri: `${issuer}/connections/${id}/callback` };
+}
 
 /** Members that no option of a command sets. */
 const withoutOption = ['id', 'kind', 'claim_rules', 'sync', 'mfa_values'];
@@ -88,6 +108,7 @@ export const createConnection = operation({
   path,
   ...section,
   summary: 'Creates a connection, disabled unless the status says otherwise',
+  bodyLimit: settingsLimit,
   input: () => newShape(connections),
   status: 201,
   answer: 'Connection',
@@ -101,8 +122,10 @@ export const createConnection = operation({
     text: ({ id, kind, keyPublic }, { config: { issuer } }) =>
       kind === 'ldap'
         ? `Created the connection ${id}. Test it: \`connection test ${id}\``
-        : `Created the connection ${id}. Enter this redirect URI at the other side: ${issuer}/connections/${id}/callback` +
-          (keyPublic ? ` Its key is at ${issuer}/connections/${id}/jwks` : ''),
+        : kind === 'saml'
+          ? `Created the connection ${id}. Enter its metadata at the identity provider: ${issuer}/connections/${id}/saml/metadata`
+          : `Created the connection ${id}. Enter this redirect URI at the provider: ${issuer}/connections/${id}/callback` +
+            (keyPublic ? ` Its key is at ${issuer}/connections/${id}/jwks` : ''),
   },
 });
 
@@ -120,9 +143,7 @@ export const showConnection = operation({
     text: (connection, { config }) =>
       facts({
         ...connectionView(connection),
-        ...(connection.kind !== 'ldap' && {
-          redirect_uri: `${config.issuer}/connections/${connection.id}/callback`,
-        }),
+        ...shownAddress(connection, config),
       }),
   },
 });
@@ -132,6 +153,7 @@ export const changeConnection = operation({
   path: `${path}/:id`,
   ...section,
   summary: 'Changes a connection; its id and its kind stay',
+  bodyLimit: settingsLimit,
   params: byConnection,
   input: () => changeShape(connections).extend(acts),
   answer: 'Connection',
@@ -154,7 +176,7 @@ export const deleteConnection = operation({
   method: 'DELETE',
   path: `${path}/:id`,
   ...section,
-  summary: 'Deletes a connection with its links, its memberships and the sessions that came by it',
+  summary: 'Deletes a connection with its links, its memberships and the sessions that came from it',
   params: byConnection,
   answer: 'DeletedConnection',
   handler: (context, { params: { id }, actor }) => connectionAdministration(context).remove(actor, id),
@@ -233,7 +255,7 @@ export const unlinkUser = operation({
   path: '/admin/api/users/:sub/connections/:connection',
   permission: 'users',
   tag: 'users',
-  summary: 'Removes the link of a user to a connection, and ends the sessions that came by it',
+  summary: 'Removes the link of a user to a connection, and ends the sessions that came from it',
   params: oneOfUser,
   handler: ({ administration }, { params: { sub, connection }, actor }) =>
     administration.unlinkIdentity(actor, sub, connection),
@@ -268,7 +290,7 @@ export const markBreakGlass = operation({
   permission: 'users',
   tag: 'users',
   summary:
-    'Decides whether a user may sign in here although the domain of the address is enforced, as a way in for emergencies',
+    'Decides whether a user may sign in here although the domain of the address is enforced, as emergency access',
   params: ofUser,
   input: () => z.strictObject({ marked: z.boolean().describe('Whether the user may do so.') }),
   internalInput: z.object({ off: z.boolean().describe('Takes it away again.') }),
@@ -280,8 +302,8 @@ export const markBreakGlass = operation({
     prepare: ({ off }) => ({ marked: off !== true }),
     text: (_done, { input }) =>
       input.marked
-        ? 'The user may sign in here at /login?local=1, whatever the domain of the address demands.'
-        : 'The user signs in as the domain of the address demands.',
+        ? 'The user may sign in here at /login?local=1, even if the domain of the address is enforced.'
+        : 'The user has no emergency access.',
     json: (_done, { params: { sub }, input }) => ({ sub, break_glass: input.marked }),
   },
 });

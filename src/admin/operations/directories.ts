@@ -1,9 +1,10 @@
 // Declares the operations that test connections to directories, and that start and approve their imports.
 import { z } from 'zod';
-import { checkDirectory, checkProblems } from '../../domain/connections/ldap/check.ts';
+import { checkedSettings, rulesOf } from '../../domain/administration/connections.ts';
+import { checkDirectory, checkProblems, type CheckResult, checkSettings } from '../../domain/connections/ldap/check.ts';
 import { conflict } from '../../oauth/errors.ts';
 import { text } from '../../oauth/text.ts';
-import type { Connection } from '../../entities/connections.ts';
+import { type Connection, connections } from '../../entities/connections.ts';
 import type { DirectoryImport } from '../../repositories/connections/directory-imports.ts';
 import type { Store } from '../../repositories/store.ts';
 import { findConnection } from './connections.ts';
@@ -21,12 +22,21 @@ async function findDirectory(store: Pick<Store, 'connections'>, id: string): Pro
   return connection;
 }
 
+function testView({ problem, users, groups }: CheckResult) {
+  return {
+    works: problem === undefined,
+    users,
+    ...(groups && { groups }),
+    ...(problem && { problem, description: checkProblems[problem] }),
+  };
+}
+
 export const testConnection = operation({
   method: 'POST',
   path: `${path}/test`,
   ...section,
   summary:
-    'Tests a connection to a directory: whether it answers, admits the service account, and has users and groups',
+    'Tests a connection to a directory: whether it answers, accepts the service account, and has users and groups',
   params: byConnection,
   input: () =>
     z.strictObject({
@@ -38,12 +48,7 @@ export const testConnection = operation({
   answer: 'ConnectionTest',
   handler: async ({ store, directories, secretBox }, { params: { id }, input: { login } }) =>
     checkDirectory(await findDirectory(store, id), { directories, secretBox }, login),
-  view: ({ problem, users, groups }) => ({
-    works: problem === undefined,
-    users,
-    ...(groups && { groups }),
-    ...(problem && { problem, description: checkProblems[problem] }),
-  }),
+  view: testView,
   command: {
     name: 'connection test',
     text: ({ problem, groups }, { params: { id }, input: { login } }) => {
@@ -54,6 +59,27 @@ export const testConnection = operation({
       return `${works}\nGroups of ${harmless(login)}: ${said}`;
     },
   },
+});
+
+/** A connection of the console's form: what was typed is used once, and not stored. */
+export const testNewDirectory = operation({
+  method: 'POST',
+  path: '/admin/api/connections/test',
+  ...section,
+  summary: 'Tests a directory before a connection to it is created: nothing is stored',
+  input: () =>
+    z.strictObject({
+      settings: connections.members.settings.rule.describe('The settings of the connection.'),
+      secret: connections.members.secret.rule.describe('The password of the service account.'),
+    }),
+  answer: 'ConnectionTest',
+  async handler({ connectionKinds, directories }, { input: { settings, secret } }) {
+    const kind = { kind: 'ldap', preset: undefined } as const;
+    const checked = checkedSettings(rulesOf(connectionKinds, kind), settings);
+    const read = { settings: checked, claimRules: [], usernameFrom: connections.members.username_from.start };
+    return checkSettings(read, secret, directories);
+  },
+  view: testView,
 });
 
 /** @throws OAuthError not_found, conflict */
@@ -69,7 +95,7 @@ export const showImport = operation({
   method: 'GET',
   path: `${path}/import`,
   ...section,
-  summary: 'Shows what the last import of a directory did, and whether one waits for an approval',
+  summary: 'Shows the result of the last import of a directory, and whether it waits for an approval',
   params: byConnection,
   answer: 'DirectoryImport',
   handler: ({ store }, { params: { id } }) => findImport(store, id),
@@ -106,7 +132,7 @@ export const approveImport = operation({
   method: 'POST',
   path: `${path}/import/approve`,
   ...section,
-  summary: 'Lets a held import disable as many users as it said, and no more',
+  summary: 'Approves a held import, which may then disable the number of users that it reported, and no more',
   params: byConnection,
   input: () =>
     z.strictObject({
@@ -149,4 +175,4 @@ const wordsOf = (value: unknown): string =>
         .join(', ')
     : String(value ?? 'off');
 
-export const directoryOperations = [testConnection, showImport, startImport, approveImport];
+export const directoryOperations = [testNewDirectory, testConnection, showImport, startImport, approveImport];

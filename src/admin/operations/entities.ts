@@ -45,10 +45,12 @@ export interface EntityOperations<E extends Entity> {
 
 export function entityOperations<E extends Entity>(of: E, how: EntityOperations<E>) {
   type One = EntityOf<E>;
-  const { table, one: noun, permission, within } = of;
+  const { table, one: noun, within } = of;
+  const command = noun.replaceAll('_', '-');
   const tag = within ? `${noun}s` : table;
+  const shared = { of, permission: of.permission, tag };
   const isPaged = of.key === undefined;
-  const path = `/admin/api/${within ? `${within.table}/:${within.param}/` : ''}${tag}`;
+  const path = `/admin/api/${within ? `${within.table}/:${within.param}/` : ''}${tag.replaceAll('_', '-')}`;
   const owner = within && z.object({ [within.param]: text(255).describe(within.named) });
   const params = z.object({ ...owner?.shape, [noun]: text(how.most ?? 2000).describe(how.named) });
   const nameIn = (given: Record<string, unknown>) => String(given[noun]);
@@ -71,10 +73,9 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
   }
 
   const list = operation({
-    permission,
+    ...shared,
     method: 'GET',
     path,
-    tag,
     summary: how.says.list,
     ...(owner && { params: owner }),
     ...(isPaged && { input: () => pageShape }),
@@ -89,7 +90,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
         ? pageOf(tag, all, limit, shown, (one) => ({ at: one.createdAt, id: keyOf(of, one) }))
         : { [tag]: all.map(shown) },
     command: {
-      name: `${noun} list`,
+      name: `${command} list`,
       text: ({ all }) =>
         textTable(
           Object.keys(how.columns),
@@ -99,10 +100,9 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     },
   });
   const create = operation({
-    permission,
+    ...shared,
     method: 'POST',
     path,
-    tag,
     summary: how.says.create,
     ...(owner && { params: owner }),
     input: () => newShape(of),
@@ -114,7 +114,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     },
     view: shown,
     command: {
-      name: `${noun} create`,
+      name: `${command} create`,
       arguments: [first],
       options: optionsOf(true),
       ...prepare,
@@ -122,22 +122,20 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
     },
   });
   const show = operation({
-    permission,
+    ...shared,
     method: 'GET',
     path: `${path}/:${noun}`,
-    tag,
     summary: how.says.show ?? '',
     params,
     answer: how.answers.one,
     handler: (context, call) => find(context, nameIn(call.params), ...ownersIn(call.params)),
     view: shown,
-    command: { name: `${noun} show`, text: (one) => facts(shown(one)) },
+    command: { name: `${command} show`, text: (one) => facts(shown(one)) },
   });
   const change = operation({
-    permission,
+    ...shared,
     method: 'PATCH',
     path: `${path}/:${noun}`,
-    tag,
     summary: how.says.change,
     params,
     input: () => changeShape(of),
@@ -151,18 +149,17 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
         return found && shown(found);
       },
     }),
-    command: { name: `${noun} change`, options: optionsOf(false), ...prepare, text: how.done.change },
+    command: { name: `${command} change`, options: optionsOf(false), ...prepare, text: how.done.change },
   });
   const remove = operation({
-    permission,
+    ...shared,
     method: 'DELETE',
     path: `${path}/:${noun}`,
-    tag,
     summary: how.says.delete,
     params,
     handler: (context, { actor, params: given }) =>
       how.administration(context).remove(actor, nameIn(given), ...ownersIn(given)),
-    command: { name: `${noun} delete`, text: how.done.delete, json: (one) => ({ [noun]: shown(one)[first] }) },
+    command: { name: `${command} delete`, text: how.done.delete, json: (one) => ({ [noun]: shown(one)[first] }) },
   });
   const all = [list, create, ...(how.says.show === undefined ? [] : [show]), change, remove];
   return { find, list, create, show, change, remove, all };

@@ -137,7 +137,7 @@ export const changeGroup = operation({
     {
       name: 'group admit',
       summary:
-        'Names the connections that may change the members of a guarded group; without one, only administrators do',
+        'Sets the connections that may change the members of a guarded group; without one, only administrators can',
       options: {},
       arguments: ['guarded_sources'],
       prepare: (given) => ({ guarded_sources: [], ...given }),

@@ -68,7 +68,7 @@ export const rotateKeys = operation({
   command: {
     name: 'keys rotate',
     summary:
-      'Creates a new signing key for each algorithm, or for the given ones; it is published immediately, and becomes active when caches have it',
+      'Creates a new signing key for each algorithm, or for the given ones; it is published immediately, and becomes active after its publication time',
     options: { alg: 'algorithms', immediate: 'immediate' },
     ...output,
   },

@@ -9,13 +9,16 @@ import type { AppearanceService } from '../../domain/appearance/appearance.ts';
 import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import type { PasswordPolicy } from '../../domain/passwords/password-policy.ts';
 import { transferFormats } from '../../domain/users/user-records.ts';
+import type { SamlKeys } from '../../domain/keys/saml-keys.ts';
 import type { ConnectionKinds } from '../../domain/connections/kinds.ts';
 import type { CheckSector } from '../../domain/client-documents/sector-check.ts';
+import type { Entity } from '../../entities/entity.ts';
 import { type Act, isPermitted, type Permission } from '../../entities/permission.ts';
 import { firstRefusal } from '../../oauth/refusals.ts';
 import { insufficientScope, invalidRequest } from '../../oauth/errors.ts';
 import { text } from '../../oauth/text.ts';
 import type { Directories } from '../../outbound/directories.ts';
+import type { GuardedFetch } from '../../outbound/guarded-fetch.ts';
 import type { Letter, MailTransport } from '../../outbound/mail-transport.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
@@ -33,6 +36,8 @@ export interface OperationContext {
   passwords: Pick<PasswordHashing, 'hash'>;
   passwordPolicy: PasswordPolicy;
   checkSector: CheckSector;
+  fetchDocument: GuardedFetch;
+  samlKeys: SamlKeys;
   connectionKinds: ConnectionKinds;
   directories: Directories;
   /** The service has opened the key ring; a command opens it only for an operation that needs it. */
@@ -90,6 +95,8 @@ export interface Operation<P = unknown, I = unknown, R = unknown> {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Below the issuer, with parameters as `:name`. */
   path: string;
+  /** The entity of which it is, if that declaration made it. */
+  of: Entity | undefined;
   tag: string;
   summary: string;
   /**
@@ -142,7 +149,9 @@ export function operation<
   C extends z.ZodObject = z.ZodObject<Record<never, never>>,
 >(
   definition: Pick<Operation, 'permission' | 'method' | 'path' | 'tag' | 'summary'> &
-    Partial<Pick<Operation, 'needsRecentSignIn' | 'documentedInput' | 'bodyLimit' | 'status' | 'answer' | 'media'>> & {
+    Partial<
+      Pick<Operation, 'of' | 'needsRecentSignIn' | 'documentedInput' | 'bodyLimit' | 'status' | 'answer' | 'media'>
+    > & {
       params?: P;
       input?: (config: Pick<Config, 'passwordMinLength'>) => I;
       internalInput?: C;
@@ -155,6 +164,7 @@ export function operation<
   const { command = [], answer, media } = definition;
   return {
     ...definition,
+    of: definition.of,
     act: definition.method === 'GET' ? 'read' : 'change',
     needsRecentSignIn: definition.needsRecentSignIn ?? definition.method !== 'GET',
     params: definition.params,
@@ -174,16 +184,6 @@ export function operation<
 export function demandPermission(of: Pick<Operation, 'permission' | 'act'>, { kind }: Administrator): void {
   if (!isPermitted(kind, of.permission, of.act))
     throw insufficientScope(`this administrator may not ${of.act} the section ${of.permission}`);
-}
-
-/** Runs an operation: the one function that does, for the API, commands and the console. @throws OAuthError */
-export async function run<P, I, R>(
-  operation: Runnable<P, I, R>,
-  context: OperationContext,
-  call: OperationCall<P, I>,
-): Promise<R> {
-  demandPermission(operation, call.actor);
-  return operation.handler(context, call);
 }
 
 /** What run() needs to know of an operation. */

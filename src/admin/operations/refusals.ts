@@ -2,7 +2,9 @@
 import { z } from 'zod';
 import { notFound } from '../../oauth/errors.ts';
 import { rule } from '../../oauth/refusals.ts';
+import type { StoredEvent } from '../../repositories/audit/audit-search.ts';
 import type { KeptRefusal } from '../../repositories/refusals/refusals.ts';
+import type { Store } from '../../repositories/store.ts';
 import { operation } from './operation.ts';
 import { facts } from './text-table.ts';
 
@@ -13,11 +15,46 @@ const byReference = z.object({
     .describe('The reference that the page showed.'),
 });
 
-const viewOf = ({ reference, refusedAt, facts: known }: KeptRefusal) => ({
+/** A refusal, with the event that records it if it has one. */
+type NamedRefusal = KeptRefusal & { event?: string };
+
+const viewOf = ({ reference, refusedAt, facts: known, event }: NamedRefusal) => ({
   reference,
   at: refusedAt.toISOString(),
   ...known,
+  ...(event !== undefined && { event }),
 });
+
+/** What was kept of a refusal, or its event: that of a failed sign-in, and of a denial, is in the audit trail alone. */
+export async function refusalNamed(
+  { refusals, auditSearch }: Pick<Store, 'refusals' | 'auditSearch'>,
+  reference: string,
+): Promise<NamedRefusal | undefined> {
+  const [kept, event] = await Promise.all([refusals.find(reference), auditSearch.findReferred(reference)]);
+  return kept ?? (event && refusalOf(event));
+}
+
+/** An event as a refusal: its reason is that of its detail, or follows from what it is about. */
+function refusalOf({ id, at, type, sub, clientId, address, detail = {} }: StoredEvent): NamedRefusal {
+  const { reference, reason, connection } = detail;
+  const facts = {
+    error: 'access_denied',
+    error_description: type === 'user.sign_in_failed' ? 'the sign-in failed' : 'the End-User did not allow it',
+    ...(sub !== undefined && { sub }),
+    ...(clientId !== undefined && { client_id: clientId }),
+    ...(address !== undefined && { address }),
+    ...(typeof connection === 'string' && { connection }),
+    reason: reasonOf(type, detail) ?? String(reason ?? type),
+  };
+  return { reference: String(reference), refusedAt: at, facts, event: id };
+}
+
+function reasonOf(type: StoredEvent['type'], detail: NonNullable<StoredEvent['detail']>): string | undefined {
+  if (type === 'consent.denied') return 'consent_denied';
+  if (type === 'access.refused') return 'access_refused';
+  if (detail['second_factor'] !== undefined) return 'second_factor';
+  return detail['email_code'] === undefined ? undefined : 'email_code';
+}
 
 const readRefusal = operation({
   permission: 'audit',
@@ -28,7 +65,7 @@ const readRefusal = operation({
   params: byReference,
   answer: 'Refusal',
   async handler({ store }, { params: { reference } }) {
-    const kept = await store.refusals.find(reference);
+    const kept = await refusalNamed(store, reference);
     if (!kept)
       throw notFound(
         'no refusal is stored with this reference: the service stores refusals for 24 hours, and at most 10 per minute and network; search its log for the reference',

@@ -87,4 +87,9 @@ export const resourcePage = pageOperation('resources', 'read', async ({ config, 
   server: resource.clientId === undefined ? undefined : await store.clients.find(resource.clientId),
 }));
 
+/** When resources were last used, by id. */
+export const resourceUses = pageOperation('resources', 'read', ({ store }, ids: readonly string[]) =>
+  store.uses.list('resources', ids),
+);
+
 export const resourceOperations = [list, create, show, showMetadata, change, remove];

@@ -5,8 +5,8 @@ import { entityOperations } from './entities.ts';
 export const scopeActs = entityOperations(scopes, {
   says: {
     list: 'Lists all scopes for claims by name; there are at most 100',
-    create: 'Defines a scope that releases claims; administrators give it to clients in their scope',
-    change: 'Changes what a scope releases, or what users read',
+    create: 'Creates a scope that releases claims; administrators add it to the scope of clients',
+    change: 'Changes the claims or the text of a scope',
     delete: 'Deletes a scope for which no client is registered',
   },
   named: 'The name of the scope.',
@@ -14,7 +14,7 @@ export const scopeActs = entityOperations(scopes, {
   answers: { one: 'Scope', page: 'Scopes' },
   columns: { NAME: ({ name }) => name, CLAIMS: ({ claims }) => claims.join(' ') },
   done: {
-    create: ({ name }) => `Defined the scope ${name}. Give it to clients in their scope.`,
+    create: ({ name }) => `Created the scope ${name}. Add it to the scope of clients.`,
     change: ({ name }) => `Changed the scope ${name}.`,
     delete: ({ name }) => `Deleted the scope ${name}.`,
   },

@@ -47,7 +47,7 @@ export const endSession = operation({
   method: 'DELETE',
   path: '/admin/api/sessions/:id',
   ...section,
-  summary: 'Ends a session and everything that was issued in it, also refresh tokens with offline_access',
+  summary: 'Ends a session and everything that was issued in it, including refresh tokens with offline_access',
   params: byId,
   needsRecentSignIn: false,
   handler: ({ administration }, { params: { id }, actor }) => administration.endSession(actor, id),
@@ -63,7 +63,7 @@ export const endSessions = operation({
   path: '/admin/api/users/:sub/sessions',
   ...section,
   summary:
-    'Ends all sessions of a user and everything that was issued in them, also refresh tokens with offline_access',
+    'Ends all sessions of a user and everything that was issued in them, including refresh tokens with offline_access',
   params: bySub,
   needsRecentSignIn: false,
   answer: 'EndedAccess',

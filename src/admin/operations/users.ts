@@ -233,7 +233,7 @@ export const changeUser = operation({
     setStatus('user enable', 'Lets a disabled user sign in again', 'enabled', 'enabled'),
     {
       name: 'user make-admin',
-      summary: 'Makes a user an administrator, once the links that were made automatically are kept or ended',
+      summary: 'Makes a user an administrator, if no link that was made automatically is undecided',
       options: {},
       prepare: () => ({ admin: true }),
       text: ({ user, changed }) =>

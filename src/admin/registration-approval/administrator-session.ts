@@ -1,7 +1,7 @@
 // Checks that a browser's session may use the page on which an administrator approves a registration.
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
-import { demandsSecondFactor, type SecondFactorPolicy } from '../../interaction/next-step.ts';
+import { demandsSecondFactor, type SecondFactorPolicy } from '../../rules/access/demands.ts';
 
 /** Returns the session; `sign-in` if it is missing, not recent, or lacks a demanded factor; `forbidden` if the user is no administrator. */
 export function administratorSession(

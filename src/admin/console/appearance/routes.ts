@@ -19,6 +19,7 @@ import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { appearanceLimit, changeAppearance } from '../../operations/appearance.ts';
 import { checkInput } from '../../operations/operation.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
+import { keptOf } from '../kept-by-files.ts';
 import { inputOf as formInput, typedIn } from '../form.ts';
 
 const path = '/admin/appearance';
@@ -65,12 +66,13 @@ export async function appearanceRoutes(
     if (checked.error) return show(admin, typed, faultsOf(checked.error));
     if (act === 'preview') return show(admin, typed);
     // the schema has checked the input, and knows its type
-    await admin.run(changeAppearance, {}, checked.input as never);
+    const saved = await admin.run(changeAppearance, {}, checked.input as never).catch(keptOf);
+    if ('section' in saved) return show(admin, typed, {}, 409);
     return admin.done(path, 'appearance-saved');
   });
 
   /** @param typed the form, if it was sent and is not stored */
-  function show(admin: AdminSession, typed?: Typed, faults: Faults = {}): FastifyReply {
+  function show(admin: AdminSession, typed?: Typed, faults: Faults = {}, refused?: 409): FastifyReply {
     const { fixed, brand, appearance: present } = appearance.current();
     const settingOf = (part: keyof Appearance) =>
       fixed.includes(part) ? { setting: appearanceSettings[part] } : undefined;
@@ -109,7 +111,7 @@ export async function appearanceRoutes(
       unsaved: typed !== undefined,
       ...(contrast !== undefined && { contrast }),
     };
-    const status = Object.keys(faults).length > 0 ? 400 : 200;
+    const status = refused ?? (Object.keys(faults).length > 0 ? 400 : 200);
     return admin.send('console-appearance', page, { section, status });
   }
 

@@ -1,9 +1,13 @@
 // Serves the console's page about what a client learns of users: roles, scopes of the operator, rules for claims, and a preview.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { clientSettings } from '../../../entities/client-settings.ts';
+import { viewOf } from '../../../entities/entity.ts';
+import { ruleListsOf } from '../../../entities/form.ts';
+import { OAuthError } from '../../../oauth/errors.ts';
 import { type ClientMetadata, displayName } from '../../../oauth/client-metadata.ts';
-import type { ClaimRule } from '../../../rules/claims/claim-rules.ts';
 import { idTokenClaims, introspectionClaims, userinfoClaims } from '../../../rules/claims/claims.ts';
+import { samlAttributes } from '../../../rules/saml/attributes.ts';
 import { splitScope } from '../../../oauth/scope.ts';
 import { text } from '../../../oauth/text.ts';
 import type { ConsoleClaimsPages } from '../../../pages/views/console-claims.ts';
@@ -14,10 +18,9 @@ import { changeClient, showClient } from '../../operations/clients.ts';
 import { changeMetadata, claimsOfUser, clientClaims, isClaimScope } from '../../operations/pages/clients.ts';
 import { type Refusal, refusal } from '../../../oauth/refusals.ts';
 import type { RefusedView } from '../../../pages/views/parts.ts';
-import { fieldsOf, namesOf, typedIn } from '../form.ts';
 import { refusedView } from '../refused.ts';
+import { ruleLists, type RuleOwner, rulePages } from '../rule-pages.ts';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
-import { ruleForm, ruleOf, usualPlaces } from './claim-rule-form.ts';
 import { clientPath, listPath } from './view.ts';
 
 const byId = z.object({ id: text(255) });
@@ -33,6 +36,32 @@ export async function clientClaimsRoutes(app: FastifyInstance, { console }: Clai
   const find = (admin: AdminSession, request: FastifyRequest) =>
     admin.run(showClient, readParameters(byId, request.params));
   const pathOf = (clientId: string) => `${clientPath(clientId)}/claims`;
+
+  const ownerOf = (client: Client): RuleOwner => {
+    const { clientId } = client;
+    const name = displayName(clientId, client.metadata);
+    return {
+      path: clientPath(clientId),
+      name,
+      trail: [
+        { uri: listPath, words: 'console.clients.title' },
+        { uri: clientPath(clientId), name },
+        { uri: pathOf(clientId), words: 'console.claims.title' },
+      ],
+      words: 'console.client',
+      values: viewOf(clientSettings, client),
+      // the console keeps its own client
+      lists: clientId === consoleClientId ? {} : listsOf(client),
+    };
+  };
+  rulePages(app, console, {
+    path: `${listPath}/:id`,
+    section: 'clients',
+    needs: changeClient,
+    find,
+    ownerOf,
+    change: (admin, { clientId: id, version }, members) => admin.perform(changeClient, { id }, { ...members, version }),
+  });
 
   const showPage = async (admin: AdminSession, request: FastifyRequest) => {
     const { user } = singleValued(request.query);
@@ -83,17 +112,7 @@ export async function clientClaimsRoutes(app: FastifyInstance, { console }: Clai
           const others = splitScope(metadata.scope).filter((one) => one !== scope);
           return { ...metadata, scope: [...others, ...given].join(' ') };
         };
-        await admin.run(changeMetadata, { id, change });
-        return undefined;
-      }
-      case 'rule-add':
-      case 'rule-remove': {
-        const rules =
-          typed['act'] === 'rule-add'
-            ? [...client.claimRules, ruleOf(typedIn(ruleForm, typed))]
-            : client.claimRules.filter((rule) => JSON.stringify(rule) !== typed['rule']);
-        const input = { claim_rules: rules as ClaimRule[], version: client.version };
-        return outcome(await admin.perform(changeClient, { id }, input));
+        return unlessRefused(() => admin.run(changeMetadata, { id, change }));
       }
       default:
         return refusal('unknown', 'act');
@@ -106,7 +125,7 @@ export async function clientClaimsRoutes(app: FastifyInstance, { console }: Clai
     { user, typed = {}, refusal }: { user?: string | undefined; typed?: Typed; refusal?: Refusal },
   ): Promise<FastifyReply> {
     const { clientId } = client;
-    const { roles, scopes, attributes, groups } = await admin.run(clientClaims, clientId);
+    const { roles, scopes } = await admin.run(clientClaims, clientId);
     const shown = user ? await preview(admin, client, user) : undefined;
     const data = {
       clientUri: clientPath(clientId),
@@ -127,17 +146,7 @@ export async function clientClaimsRoutes(app: FastifyInstance, { console }: Clai
         claims,
         given: splitScope(client.metadata.scope).includes(name),
       })),
-      rules: client.claimRules.map((rule) => {
-        const { claim, from, into, ...steps } = rule;
-        const how = Object.keys(steps).length > 0 ? JSON.stringify(steps) : '';
-        return { claim, from, into, how, key: JSON.stringify(rule) };
-      }),
-      sources: ['groups', 'roles', 'constant', ...attributes.map(({ name }) => name)],
-      groups: groups.map(({ name }) => name),
-      ruleFields: fieldsOf(
-        ruleForm,
-        typed['act'] === 'rule-add' ? typedIn(ruleForm, typed) : { into: usualPlaces.join('\n') },
-      ),
+      rules: ruleLists(admin, ownerOf(client)),
       typed,
       ...(refusal && { refused: refusedControl(refusal, typed, roles) }),
       ...(shown && { preview: shown }),
@@ -159,6 +168,11 @@ export async function clientClaimsRoutes(app: FastifyInstance, { console }: Clai
     const { claims, groupsOmitted } = idTokenClaims(client, granted, all);
     const { released, made } = introspectionClaims(client, granted, true);
     const json = (value: unknown) => JSON.stringify(value, undefined, 2);
+    if (client.kind === 'saml') {
+      const attributes = samlAttributes(client.claimRules, { ...found, roles });
+      const values = Object.fromEntries(attributes.map((attribute) => [attribute.name, attribute.values]));
+      return { typed: login, username: found.username, saml: json(values) };
+    }
     return {
       typed: login,
       username: found.username,
@@ -170,17 +184,30 @@ export async function clientClaimsRoutes(app: FastifyInstance, { console }: Clai
   }
 }
 
+/** The lists of rules; those of a SAML application begin with its attributes. */
+const listsOf = ({ kind }: Client): ReturnType<typeof ruleListsOf> => {
+  const lists = ruleListsOf(clientSettings);
+  const { claim_rules: rules } = lists;
+  return kind === 'saml' && rules ? { ...lists, claim_rules: { ...rules, starts: { into: ['saml'] } } } : lists;
+};
+
+/** @returns why files that keep the client forbid the change */
+async function unlessRefused(change: () => Promise<void>): Promise<Refusal | undefined> {
+  try {
+    await change();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof OAuthError) || error.code !== 'kept_by_file') throw error;
+    return error.refusal;
+  }
+}
+
 /** The refusal, with the id of the control for its member: there is one for each role. */
 function refusedControl(given: Refusal, typed: Typed, roles: readonly { name: string }[]): RefusedView {
   const index = roles.findIndex(({ name }) => name === typed['role']);
   const ofRole: Record<string, string> =
     index < 0 ? {} : { groups: `give-group-${index}`, users: `give-user-${index}` };
-  const ids: Record<string, string> =
-    typed['act'] === 'role-add'
-      ? { name: 'role-name' }
-      : typed['act'] === 'rule-add'
-        ? Object.fromEntries(namesOf(ruleForm).map((name) => [name, name]))
-        : ofRole;
+  const ids: Record<string, string> = typed['act'] === 'role-add' ? { name: 'role-name' } : ofRole;
   const { field, ...view } = refusedView(given, Object.keys(ids));
   return { ...view, ...(field !== undefined && { field: ids[field]! }) };
 }

@@ -7,7 +7,6 @@ import { randomId } from '../../../crypto/secrets.ts';
 import { isUniqueViolation } from '../../../database/database.ts';
 import { notFound } from '../../../oauth/errors.ts';
 import { text } from '../../../oauth/text.ts';
-import type { SnippetView } from '../../../pages/views/console-client-create.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import type { ShownCredentials } from '../../../tokens/client-credentials.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
@@ -15,12 +14,15 @@ import { resourcePath } from '../../client-review.ts';
 import type { ClientKind } from '../../operations/client-kinds/client-kind.ts';
 import { clientKinds, findKind } from '../../operations/client-kinds/kinds.ts';
 import { showClient } from '../../operations/clients.ts';
-import { createTypedClient, usableResources } from '../../operations/pages/clients.ts';
+import { createTypedClient, publishedSamlKeys, usableResources } from '../../operations/pages/clients.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
-import { clientGroups, readForm, typedOfKind } from './fields.ts';
+import { clientForm, clientGroups, readForm, typedOfKind } from './fields.ts';
 import type { Typed } from '../form.ts';
+import { withKeys } from '../picked.ts';
 import { type FormProblem, problemOf, shownSecrets, validated } from './form.ts';
-import { clientPath, listPath, named } from './view.ts';
+import { metadataFields, withMetadata } from './saml-metadata.ts';
+import { snippetsOf } from './snippets.ts';
+import { clientPath, listPath, named, samlValues } from './view.ts';
 
 const byKind = z.object({ kind: text(40) });
 const bound = z.object({ csrf: text(100).optional(), client_id: text(100).optional() });
@@ -63,8 +65,11 @@ export async function clientCreateRoutes(
       {
         ...named(client),
         kind: kind.name,
-        credentials: shownSecrets(config.issuer, clientId, made),
+        credentials: shownSecrets(config.issuer, client, made),
         snippets: snippetsOf(kind, client, config.issuer),
+        ...(kind.stored === 'saml' && {
+          saml: samlValues(client, config.issuer, await admin.run(publishedSamlKeys, undefined)),
+        }),
         ...(kind.resource && { resources: await resourcesOf(admin, client) }),
       },
       { section: 'clients' },
@@ -77,10 +82,21 @@ export async function clientCreateRoutes(
     kind: ClientKind,
     clientId: string,
   ): Promise<Refused | Pick<Partial<ShownCredentials>, 'clientSecret' | 'registrationAccessToken'>> {
-    const typed = readForm(singleValued(admin.request.body), kind);
-    const read = await validated(admin, typed, config);
+    const sent = singleValued(admin.request.body);
+    const form = await withKeys(admin, clientForm(kind), readForm(sent, kind));
+    const given =
+      kind.stored === 'saml'
+        ? await withMetadata(admin, form, sent)
+        : { typed: form, rules: undefined, refusal: undefined };
+    const { typed } = given;
+    if (given.refusal) {
+      const { refusal } = given;
+      return { refused: () => show(admin, kind, typed, clientId, refusal) };
+    }
+    const read = await validated(admin, typed, config, kind);
     if ('refusal' in read) return { refused: () => show(admin, kind, typed, clientId, read.refusal) };
-    const { metadata, settings } = read;
+    const { metadata } = read;
+    const settings = given.rules ? { ...read.settings, claim_rules: given.rules } : read.settings;
     try {
       const { client, shown } = await admin.run(createTypedClient, { id: clientId, metadata, settings, kind });
       const { clientSecret, registrationAccessToken } = shown;
@@ -109,7 +125,11 @@ export async function clientCreateRoutes(
     refusal?: FormProblem,
   ): FastifyReply {
     const form = admin.form(kindPath(kind), clientId);
-    const groups = clientGroups(typed, refusal?.faults ?? {}, kind);
+    const faults = refusal?.faults ?? {};
+    const groups = [
+      ...(kind.stored === 'saml' ? [{ name: 'saml', fields: metadataFields(typed, faults) }] : []),
+      ...clientGroups(typed, faults, kind),
+    ];
     const isAsked = ({ name }: { name: string }) => kind.asked.includes(name);
     return admin.send(
       'console-client-create',
@@ -134,27 +154,4 @@ function kindOf(parameters: unknown): ClientKind {
   const kind = findKind(name);
   if (!kind) throw notFound('there is no such kind of client');
   return kind;
-}
-
-/** The snippets that work for this client: none if an administrator chose another client authentication than that of its kind. */
-function snippetsOf(kind: ClientKind, { clientId, metadata, introspect }: Client, issuer: string): SnippetView[] {
-  if (metadata.token_endpoint_auth_method !== kind.metadata.token_endpoint_auth_method) return [];
-  const { scope, post_logout_redirect_uris: [postLogoutRedirectUri] = [] } = metadata;
-  // a snippet has the URI in double quotes
-  const resource = metadata.resource_uris?.find((uri) => !/["\\$`]/.test(uri));
-  return kind.snippets.flatMap(({ name, title, redirectUris, needsResource }) => {
-    const redirectUri = metadata.redirect_uris.find((uri) => redirectUris?.test(uri) ?? true);
-    if (redirectUris && redirectUri === undefined) return [];
-    if (needsResource && resource === undefined) return [];
-    const values = {
-      issuer,
-      clientId,
-      redirectUri,
-      postLogoutRedirectUri,
-      scope,
-      resource,
-      introspects: introspect === 'any',
-    };
-    return [{ name, title, values }];
-  });
 }

@@ -2,6 +2,7 @@
 import { maxClientId } from '../../../oauth/client-document.ts';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
+import type { Config } from '../../../config.ts';
 import { readCursor } from '../../../domain/administration/paging.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { text } from '../../../oauth/text.ts';
@@ -12,6 +13,7 @@ import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { decideClients, dismissLookAlike } from '../../operations/client-decisions.ts';
 import { clientPage, findClients, findKnownClient } from '../../operations/pages/clients.ts';
 import { reviewClients } from '../../operations/pages/client-reviews.ts';
+import { keptOf, takeOverUri } from '../kept-by-files.ts';
 import { type AdminSession, type Console, consoleClientId } from '../admin-session.ts';
 import { around } from './routes.ts';
 import {
@@ -47,12 +49,13 @@ const dismissal = z.object({
 const pageLength = 20;
 
 interface ClientDecisionDependencies {
+  config: Config;
   console: Console;
 }
 
 export async function clientDecisionRoutes(
   app: FastifyInstance,
-  { console }: ClientDecisionDependencies,
+  { config, console }: ClientDecisionDependencies,
 ): Promise<void> {
   const dismissPath = (clientId: string) => `${clientPath(clientId)}/look-alikes`;
 
@@ -95,7 +98,8 @@ export async function clientDecisionRoutes(
       return showWaiting(admin, { ...typed, problem: 'reason', status: 400 });
     }
     const input = { decision: form.decision, clients: picked, ...(refuses && { reason }) };
-    const outcomes = await admin.run(decideClients, {}, input);
+    const outcomes = await admin.run(decideClients, {}, input).catch(keptOf);
+    if ('section' in outcomes) return admin.done(takeOverUri({ ...outcomes, back }), 'kept-by-files');
     const changed = outcomes.filter(({ outcome }) => outcome === 'changed');
     const gone = outcomes.filter(({ outcome }) => outcome === 'gone').length;
     const held = outcomes.filter(({ outcome }) => outcome === 'held');
@@ -151,18 +155,19 @@ export async function clientDecisionRoutes(
 
   async function showClient(admin: AdminSession, id: string, problem?: 'reason'): Promise<FastifyReply> {
     const found = await admin.run(clientPage, id);
-    const { client, lookup } = found;
+    const { client } = found;
     const own = client.clientId === consoleClientId;
     const usable = client.status === 'enabled' && client.metadata.redirect_uris.length > 0 && !own;
     const decides = waits(client) || (client.status === 'disabled' && !client.uncollected);
     return admin.send(
       'console-client',
       {
-        ...factsOf(client, lookup, dismissalOn(admin, 'client')),
+        ...factsOf(found, config.issuer, dismissalOn(admin, 'client')),
         ...historyOf(found),
         own,
         ...(decides && { decision: decisionForm(admin, [client], 'client') }),
-        ...(usable && { tryUri: `/admin/try-it?client_id=${encodeURIComponent(client.clientId)}` }),
+        ...(usable &&
+          client.kind === 'oauth' && { tryUri: `/admin/try-it?client_id=${encodeURIComponent(client.clientId)}` }),
         ...(problem && { problem }),
       },
       { section: 'clients', status: problem ? 400 : 200 },

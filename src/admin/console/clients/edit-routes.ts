@@ -11,8 +11,9 @@ import { showClient } from '../../operations/clients.ts';
 import { reviseTypedClient } from '../../operations/pages/clients.ts';
 import { isServiceScope, splitScope } from '../../../oauth/scope.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
-import { clientGroups, readForm, typedOfClient } from './fields.ts';
+import { clientForm, clientGroups, ownKindOf, readForm, typedOfClient } from './fields.ts';
 import type { Typed } from '../form.ts';
+import { withKeys } from '../picked.ts';
 import { type FormProblem, problemOf, shownSecrets, validated } from './form.ts';
 import { clientPath, listPath, named } from './view.ts';
 import type { Config } from '../../../config.ts';
@@ -37,7 +38,7 @@ export async function clientEditRoutes(
 ): Promise<void> {
   const showForm = async (admin: AdminSession, request: FastifyRequest) => {
     const client = await changeable(admin, readParameters(byId, request.params).id);
-    return show(admin, client, typedOfClient(client));
+    return show(admin, client, typedOfClient(client, ownKindOf(client)));
   };
 
   console.page(app, `${listPath}/:id/edit`, showForm, { needs: reviseTypedClient });
@@ -58,12 +59,9 @@ export async function clientEditRoutes(
     const saved = await admin.once(() => save(admin, id, version));
     if ('refused' in saved) return saved.refused();
     if (saved.newSecret === undefined) return admin.done(clientPath(id), 'client-saved');
-    const shown = shownSecrets(config.issuer, id, { clientSecret: saved.newSecret });
-    return admin.send(
-      'console-client-secrets',
-      { ...named(await admin.run(showClient, { id })), secrets: [], shown },
-      { section: 'clients' },
-    );
+    const client = await admin.run(showClient, { id });
+    const shown = shownSecrets(config.issuer, client, { clientSecret: saved.newSecret });
+    return admin.send('console-client-secrets', { ...named(client), secrets: [], shown }, { section: 'clients' });
   });
 
   /** Changes the client. @returns its new secret, if the change gives it one */
@@ -73,11 +71,13 @@ export async function clientEditRoutes(
     version: string,
   ): Promise<Refused | { newSecret: string | undefined }> {
     const looked = await changeable(admin, id);
-    const form = readForm(singleValued(admin.request.body));
+    const kind = ownKindOf(looked);
+    const sent = readForm(singleValued(admin.request.body), kind, typedOfClient(looked, kind));
+    const form = await withKeys(admin, clientForm(kind), sent);
     // the scopes that the form does not offer stay: those of APIs, and those for claims
     const kept = splitScope(looked.metadata.scope).filter((scope) => !isServiceScope(scope));
     const typed = { ...form, scope: [form['scope'] ?? '', ...kept].join('\n').trim() };
-    const read = await validated(admin, typed, config);
+    const read = await validated(admin, typed, config, kind, looked);
     if ('refusal' in read) return { refused: () => show(admin, looked, typed, read.refusal, version) };
     const { metadata, settings } = read;
     try {
@@ -112,7 +112,7 @@ export async function clientEditRoutes(
       {
         client: named(client),
         form: { ...form, hidden: { ...form.hidden, version } },
-        groups: clientGroups(typed, refusal?.faults ?? {}),
+        groups: clientGroups(typed, refusal?.faults ?? {}, ownKindOf(client)),
         ...(refusal?.changed && { changed: true }),
         ...(client.pendingMetadata && { waits: true }),
       },

@@ -64,9 +64,10 @@ export async function clientEndRoutes(app: FastifyInstance, { console, config }:
       return { refused: async () => askForSecrets(admin, await find(admin, id), 'changed') };
     });
     if ('refused' in shown) return shown.refused();
+    const client = await find(admin, id);
     return admin.send(
       'console-client-secrets',
-      { ...named(await find(admin, id)), secrets: [], shown: shownSecrets(config.issuer, id, shown) },
+      { ...named(client), secrets: [], shown: shownSecrets(config.issuer, client, shown) },
       { section: 'clients' },
     );
   });
@@ -106,6 +107,7 @@ export async function clientEndRoutes(app: FastifyInstance, { console, config }:
       {
         ...named(client),
         secrets,
+        ...(client.kind === 'proxy' && { ofSite: true }),
         ...(secrets.length > 0 && { form: { ...form, hidden: { ...form.hidden, version } } }),
         ...(problem && { problem }),
       },

@@ -4,6 +4,7 @@ import { clientSettings, type ClientSettingsChange, settingsIn } from '../../../
 import { type Members, viewOf } from '../../../entities/entity.ts';
 import type { FormMember, Typing } from '../../../entities/field.ts';
 import { formOf } from '../../../entities/form.ts';
+import { certificateNameMembers } from '../../../oauth/certificate-names.ts';
 import { clientMetadataShape, jwtResponses } from '../../../oauth/client-metadata.ts';
 import { rule } from '../../../oauth/refusals.ts';
 import { clientAuthenticationMethods, grantTypes, namesOf } from '../../../oauth/registrable-values.ts';
@@ -12,6 +13,7 @@ import { administratorScopes, registrableScopes } from '../../../oauth/scope.ts'
 import type { FieldGroup } from '../../../pages/views/parts.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import type { ClientKind } from '../../operations/client-kinds/client-kind.ts';
+import { kindOfClient } from '../../operations/client-kinds/kinds.ts';
 import { checkedInput, type Faults, groupsOf, type Typed, typedIn, typedOf } from '../form.ts';
 
 const settings = formOf({ members: clientSettings });
@@ -39,17 +41,21 @@ const groups: Record<string, readonly string[]> = {
     'require_pkce',
     'uma_profile',
     'introspect',
+    'scim_source',
     'resource_uris',
   ],
+  saml: [...settingsOf('saml'), 'session_lifetime'],
   access: settingsOf('access'),
   authentication: [
     'token_endpoint_auth_method',
     'token_endpoint_auth_signing_alg',
     'jwks_uri',
     'jwks',
+    ...certificateNameMembers,
     'fapi2',
     'dpop_bound_access_tokens',
     'dpop_nonce',
+    'tls_client_certificate_bound_access_tokens',
   ],
   tokens: [
     'subject_type',
@@ -69,6 +75,7 @@ const groups: Record<string, readonly string[]> = {
     'require_auth_time',
     'default_acr_values',
   ],
+  site: settingsOf('site'),
   logout: [
     'backchannel_logout_uri',
     'backchannel_logout_session_required',
@@ -76,6 +83,9 @@ const groups: Record<string, readonly string[]> = {
     'frontchannel_logout_session_required',
   ],
 };
+
+/** The groups of one kind of client; the form of clients of OAuth has none of them. */
+const ownGroups: ReadonlySet<string> = new Set(['site', 'saml']);
 
 const metadataRules: Readonly<Record<string, z.ZodType>> = clientMetadataShape.shape;
 
@@ -95,6 +105,7 @@ const special = (): Record<string, Partial<FormMember>> => ({
   scope: { ...boxes, choices: [...registrableScopes(), ...administratorScopes], typing: scopeTyping },
   token_endpoint_auth_method: { kind: 'select', choices: namesOf(clientAuthenticationMethods) },
   jwks: { kind: 'json' },
+  ...Object.fromEntries(certificateNameMembers.map((name) => [name, { kind: 'text', writing: 'ltr' } as const])),
 });
 
 /** The field of a member of the metadata, as its rule says. Where nothing is typed, registration decides. */
@@ -112,10 +123,12 @@ function fieldOf(name: string, given: z.ZodType): FormMember {
   return /_uri$/.test(name) ? { ...common, kind: 'address', most: 2000 } : { ...common, kind: 'text', writing: 'auto' };
 }
 
-/** @param kind the kind of a new client */
-function clientForm(kind?: ClientKind): FormMember[] {
+/** @param kind the kind of a new client, or of one that is no client of OAuth */
+export function clientForm(kind?: ClientKind): FormMember[] {
   const own = special();
-  return Object.entries(groups).flatMap(([group, names]) =>
+  const isShown = (group: string) => kind?.groups?.includes(group) ?? !ownGroups.has(group);
+  const shown = Object.entries(groups).filter(([group]) => isShown(group));
+  return shown.flatMap(([group, names]) =>
     names.map((name) => {
       const field = settings.find((one) => one.name === name) ?? fieldOf(name, metadataRules[name]!);
       const choices = kind?.options?.[name];
@@ -125,8 +138,8 @@ function clientForm(kind?: ClientKind): FormMember[] {
 }
 
 /** The form with the values of a client. */
-export const typedOfClient = (client: Client): Typed =>
-  typedOf(clientForm(), { ...client.metadata, ...viewOf(clientSettings, client) });
+export const typedOfClient = (client: Client, kind?: ClientKind): Typed =>
+  typedOf(clientForm(kind), { ...client.metadata, ...viewOf(clientSettings, client) });
 
 /** The form with the values that a new client of this kind has. */
 export const typedOfKind = (kind: ClientKind): Typed =>
@@ -134,13 +147,13 @@ export const typedOfKind = (kind: ClientKind): Typed =>
     ...Object.fromEntries(Object.entries<Members[string]>(clientSettings).map(([name, { start }]) => [name, start])),
     ...clientMetadataShape.parse({}),
     ...kind.metadata,
+    ...kind.settings,
   });
 
-/** Reads a submitted form. What the form of a kind leaves out keeps the value of the kind. */
-export function readForm(sent: Record<string, string>, kind?: ClientKind): Typed {
+/** Reads a submitted form. What the form of a kind leaves out keeps the value of the kind. @param kept the values of an existing client instead */
+export function readForm(sent: Record<string, string>, kind?: ClientKind, kept = kind && typedOfKind(kind)): Typed {
   const typed = typedIn(clientForm(kind), sent);
-  if (!kind) return typed;
-  const kept = typedOfKind(kind);
+  if (!kind || !kept) return typed;
   return { ...typed, ...Object.fromEntries(kind.unused.map((name) => [name, typed[name] || kept[name]])) };
 }
 
@@ -169,17 +182,28 @@ const rules: Record<string, z.ZodType> = {
     .pipe(metadataRules['jwks']!),
 };
 
+/** The kind whose form an existing client has, if it is no client of OAuth. */
+export const ownKindOf = (client: Client): ClientKind | undefined =>
+  client.kind === 'oauth' ? undefined : kindOfClient(client);
+
 /** The typed metadata and settings, with the faults of members by their own rules; parseClientMetadata checks them together. */
-export function clientOfForm(typed: Typed): {
+export function clientOfForm(
+  typed: Typed,
+  kind?: ClientKind,
+): {
   metadata: Record<string, unknown>;
   settings: ClientSettingsChange;
   faults: Faults;
 } {
-  const { input, faults } = checkedInput(clientForm(), typed, rules);
+  const { input, faults } = checkedInput(clientForm(kind), typed, rules);
   if (input['access'] === 'groups' && typed['access_groups']?.trim() === '')
     faults['access_groups'] ??= { code: 'access-groups' };
   const metadata = Object.entries(input).filter(
     ([name, value]) => name in metadataRules && value !== null && value !== false,
   );
-  return { metadata: Object.fromEntries(metadata), settings: settingsIn(input), faults };
+  return {
+    metadata: Object.fromEntries(metadata),
+    settings: settingsIn(input),
+    faults,
+  };
 }

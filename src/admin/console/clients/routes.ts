@@ -1,7 +1,7 @@
 // Serves the console's list of clients.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { findClients } from '../../operations/pages/clients.ts';
+import { findClients, usesOfClients } from '../../operations/pages/clients.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 import { queryOf } from '../links.ts';
 import { cursorOf, readCursor } from '../../../domain/administration/paging.ts';
@@ -38,13 +38,18 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
       filter: { search: q, status, selfRegistered, oldestFirst: order === 'oldest' },
       page: { limit: pageLength + 1, after: readCursor(cursor) },
     });
+    const shown = found.slice(0, pageLength);
+    const uses = await admin.run(
+      usesOfClients,
+      shown.map(({ clientId }) => clientId),
+    );
     const filtered = q.trim() !== '' || status !== undefined || registered !== undefined;
     const filters = { q, status, registered };
     const ordered = { ...filters, order: order === 'oldest' ? order : undefined };
     const data: Omit<Pages['console-clients'], keyof ConsoleFrame> = {
       filter: { q, status: status ?? '', registered: registered ?? '', order },
       filtered,
-      clients: found.slice(0, pageLength).map(rowOf),
+      clients: shown.map((client) => rowOf(client, uses.get(client.clientId))),
       created: {
         now: order === 'newest' ? 'descending' : 'ascending',
         uri: listPath + queryOf({ ...filters, order: order === 'newest' ? 'oldest' : undefined }),

@@ -1,9 +1,18 @@
 // Prepares clients for the console: the row of a list, the facts for a review, and the page of one client.
-import type { ClientRow, ClientState, ReviewFacts } from '../../../pages/views/console-clients.ts';
+import type { ClientRow, ClientState, ReviewFacts, SamlValues } from '../../../pages/views/console-clients.ts';
 import type { Pages } from '../../../pages/views/index.ts';
 import { alike, clientPath, documentFacts, heldBy, hostFacts, waitingAddresses } from '../../client-review.ts';
 import { eventRows, linkedNames } from '../linked-names.ts';
+import { snippetsOf } from './snippets.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
+import { deviceGrant } from '../../../oauth/registrable-values.ts';
+import { splitScope } from '../../../oauth/scope.ts';
+import { samlEntityId, samlPaths } from '../../../rules/saml/addresses.ts';
+import type { SamlKey } from '../../../domain/keys/saml-keys.ts';
+import { startAddress } from '../../../rules/clients/start-address.ts';
+import { logoOf } from '../../../rules/images/address.ts';
+import { secretsOf } from '../../../tokens/client-credentials.ts';
+import { kindOfClient } from '../../operations/client-kinds/kinds.ts';
 import { entries, metadataDifference } from '../../../rules/clients/metadata-difference.ts';
 import { type clientPage, maxCounted } from '../../operations/pages/clients.ts';
 import { hostsOf, type ReviewLookup } from '../../operations/pages/client-reviews.ts';
@@ -37,11 +46,23 @@ export const named = (client: Client) => ({
   clientUri: clientPath(client.clientId),
 });
 
-export function rowOf(client: Client): ClientRow {
+export function rowOf(client: Client, usedAt: Date | undefined): ClientRow {
   const { name, clientId, clientUri: uri } = named(client);
   const hosts = hostsOf(client.metadata.redirect_uris);
   const { selfRegistered, createdAt } = client;
-  return { name, clientId, uri, state: stateOf(client), hosts, selfRegistered, createdAt };
+  const kind = kindOfClient(client).name;
+  return {
+    name,
+    clientId,
+    uri,
+    state: stateOf(client),
+    kind,
+    hosts,
+    selfRegistered,
+    createdAt,
+    logo: logoOf(client),
+    ...(usedAt && { usedAt }),
+  };
 }
 
 /** The name that an administrator reviews: the one that the client wants. */
@@ -89,17 +110,75 @@ export const figuresOf = <N extends keyof ClientFigures>(figures: ClientFigures,
   names.map((name) => ({ name, count: figures[name] }));
 
 type ClientPage = Pages['console-client'];
+type FoundClient = Awaited<ReturnType<(typeof clientPage)['handler']>>;
+
+/** What an administrator enters at a SAML application. */
+export const samlValues = (client: Client, issuer: string, keys: readonly SamlKey[]): SamlValues => ({
+  metadataUri: samlEntityId(issuer),
+  entityId: samlEntityId(issuer),
+  ssoUri: issuer + samlPaths.signOn,
+  sloUri: issuer + samlPaths.logout,
+  ...(client.idpInitiated && { startUri: startAddress({ ...client, startUri: undefined }, issuer)! }),
+  certificates: keys.map(({ certificate }) => certificate),
+});
+
+/** What the developer of a client needs. */
+function connectionDetails(
+  client: Client,
+  issuer: string,
+  { certificate, samlKeys }: Pick<FoundClient, 'certificate' | 'samlKeys'>,
+): Pick<ClientPage, 'connect' | 'snippets'> {
+  const { metadata, startUri, secretSince, hosts, openPaths, entityId, acsUris = [] } = client;
+  const { redirect_uris: redirectUris, post_logout_redirect_uris: postLogoutRedirectUris = [] } = metadata;
+  return {
+    connect: {
+      issuer,
+      discoveryUri: `${issuer}/.well-known/openid-configuration`,
+      method: metadata.token_endpoint_auth_method,
+      ...(secretsOf(client).includes('client_secret') && { secret: secretSince ? { since: secretSince } : {} }),
+      redirectUris,
+      postLogoutRedirectUris,
+      ...(startUri !== undefined && { startUri }),
+      ...(client.kind === 'proxy' && { site: { hosts, openPaths } }),
+      ...(certificate && { certificate: certificateView(certificate) }),
+      ...(entityId !== undefined && {
+        saml: { ...samlValues(client, issuer, samlKeys), ownEntityId: entityId, acsUris },
+      }),
+    },
+    snippets: snippetsOf(kindOfClient(client), client, issuer),
+  };
+}
+
+/** Milliseconds before the end of a certificate in which its page warns. */
+const warningTime = 30 * 86_400_000;
+
+function certificateView({ subject = '', expiresAt, x5t }: NonNullable<FoundClient['certificate']>) {
+  const left = expiresAt.getTime() - Date.now();
+  const state = left < 0 ? 'ended' : left < warningTime ? 'ends' : 'current';
+  return { subject: subject === '' ? x5t : subject.split('\n').join(', '), expiresAt, state } as const;
+}
 
 /** The facts about one client. */
-export function factsOf(client: Client, lookup: ReviewLookup, dismissal: Dismissal) {
+export function factsOf(
+  found: Pick<FoundClient, 'client' | 'lookup' | 'usedAt' | 'certificate' | 'samlKeys'>,
+  issuer: string,
+  dismissal: Dismissal,
+) {
+  const { client, lookup, usedAt } = found;
   const { metadata, approvedBy, refusalReason } = client;
   const document = documentFacts(client, lookup);
   return {
     ...named(client),
+    ...connectionDetails(client, issuer, found),
     state: stateOf(client),
+    kind: kindOfClient(client).name,
+    logo: logoOf(client),
+    hasUsers:
+      client.kind !== 'oauth' || metadata.redirect_uris.length > 0 || metadata.grant_types.includes(deviceGrant),
+    scopes: splitScope(metadata.scope),
+    ...(usedAt && { usedAt }),
     enabled: client.status === 'enabled',
     facts: {
-      hosts: hostFacts(metadata.redirect_uris, metadata.redirect_uris, lookup),
       lookAlikes: alike(client, lookup, dismissal),
       heldResources: heldBy(client, lookup),
       ...(document && { document }),
@@ -135,10 +214,7 @@ export function historyOf({
   logouts,
   events,
   names,
-}: Awaited<ReturnType<(typeof clientPage)['handler']>>): Pick<
-  ClientPage,
-  'figures' | 'most' | 'origin' | 'sessions' | 'logouts' | 'events' | 'auditUri'
-> {
+}: FoundClient): Pick<ClientPage, 'figures' | 'most' | 'origin' | 'sessions' | 'logouts' | 'events' | 'auditUri'> {
   const creator = creation && linkedNames(names)(creation);
   return {
     ...(origin && { origin: { ...creator, ...(origin.address !== undefined && { address: origin.address }) } }),

@@ -6,8 +6,16 @@ import { singleValued } from '../../../server/parameters.ts';
 import { changeConnection, createConnection, showConnection } from '../../operations/connections.ts';
 import { approveImport, showImport, startImport, testConnection } from '../../operations/directories.ts';
 import type { AdminSession, Needs } from '../admin-session.ts';
+import { ruleLists } from '../rule-pages.ts';
 import { confirmationsOf } from './confirmation-routes.ts';
-import { type ConnectionFormDependencies, connectionForms, connectionsPath, newPathOf, pathOf } from './form-pages.ts';
+import {
+  type ConnectionFormDependencies,
+  connectionForms,
+  connectionsPath,
+  newPathOf,
+  pathOf,
+  ruleOwnerOf,
+} from './form-pages.ts';
 import { directoryType } from './types.ts';
 
 const path = connectionsPath;
@@ -74,6 +82,7 @@ export async function consoleDirectoriesEndpoint(
           createdAt: connection.createdAt,
         },
         ...(await confirmationsOf(admin, connection)),
+        rules: ruleLists(admin, ruleOwnerOf(connection)),
         editUri: `${directoryPath(id)}/edit`,
         deleteUri: `${path}/${id}/delete`,
         testForm: admin.form(`${directoryPath(id)}/test`),

@@ -6,7 +6,7 @@ import type { FormMember } from '../../../entities/field.ts';
 import { formOf } from '../../../entities/form.ts';
 import type { FieldView } from '../../../pages/views/parts.ts';
 import { fieldsOf, type Typed } from '../form.ts';
-import type { ConnectionType } from './types.ts';
+import { type ConnectionType, groupOrder } from './types.ts';
 
 /** @param values as the API shows them, of the connection that the form changes */
 export function formOfType(
@@ -24,18 +24,32 @@ export function formOfType(
   // only a provider knows users whose accounts are linked here
   const status = all.get('status')!;
   if (kind === 'ldap') all.set('status', { ...status, choices: status.choices!.filter((one) => one !== 'link_only') });
-  return order.flatMap((name) => (name === 'settings' ? ofKind : (all.get(name) ?? [])));
+  const members = order.flatMap((name) => (name === 'settings' ? ofKind : (all.get(name) ?? [])));
+  return groupOrder.flatMap((group) => members.filter((one) => one.group === group));
 }
 
-/** The values that the form of a new connection proposes. */
-export function proposedBy({ proposes = {} }: ConnectionType, { settings, starts: own }: ConnectionVariant): Input {
+/** The values that the form of a new connection proposes. @param taken the ids of the connections that exist */
+export function proposedBy(
+  { proposes = {} }: ConnectionType,
+  { settings, starts: own }: ConnectionVariant,
+  taken: readonly string[],
+): Input {
   const ofKind = Object.fromEntries(Object.entries(settings).map(([name, { start }]) => [name, start]));
   return {
     ...view(connections, starts(connections)),
     ...own,
     ...proposes,
+    ...(typeof proposes['id'] === 'string' && { id: freeId(proposes['id'], taken) }),
     settings: { ...ofKind, ...(proposes['settings'] as Input | undefined) },
   };
+}
+
+/** The first of `google`, `google-2` and so on that no connection has. */
+function freeId(id: string, taken: readonly string[]): string {
+  for (let count = 1; ; count++) {
+    const free = count === 1 ? id : `${id}-${count}`;
+    if (!taken.includes(free)) return free;
+  }
 }
 
 const directoryNames = {
@@ -58,7 +72,7 @@ export const connectionFields = (
     if (field.name !== 'secret') return field;
     return {
       ...field,
-      ...(type === 'apple' && { words: 'secret.apple' }),
+      ...((type === 'apple' || type === 'saml') && { words: `secret.${type}` }),
       ...(hasSecret && { hint: 'secret.kept' }),
       required: type === 'directory' && !hasSecret && typed['status'] === 'enabled',
     };

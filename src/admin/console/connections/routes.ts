@@ -7,15 +7,26 @@ import {
   createConnection,
   deleteConnection,
   listConnections,
+  settingsLimit,
   showConnection,
 } from '../../operations/connections.ts';
-import { withoutOtherWay } from '../../operations/pages/connections.ts';
+import { markOf } from '../../../pages/connection-mark.ts';
+import { connectionUses, withoutOtherWay } from '../../operations/pages/connections.ts';
 import type { AdminSession } from '../admin-session.ts';
+import { ruleLists, rulePages } from '../rule-pages.ts';
 import { submittedForms } from '../submitted-form.ts';
 import { isTypedName } from '../typed-name.ts';
 import { notFound } from '../../../oauth/errors.ts';
 import { confirmationsOf } from './confirmation-routes.ts';
-import { type ConnectionFormDependencies, connectionForms, connectionsPath, newPathOf, pathOf } from './form-pages.ts';
+import {
+  type ConnectionFormDependencies,
+  connectionForms,
+  connectionsPath,
+  newPathOf,
+  pathOf,
+  ruleOwnerOf,
+} from './form-pages.ts';
+import { metadataPathOf, samlViews } from './saml-view.ts';
 import { connectionTypes, directoryType, findType, typeOf } from './types.ts';
 
 const path = connectionsPath;
@@ -43,16 +54,25 @@ export async function consoleConnectionsEndpoint(
 
   const showList = async (admin: AdminSession) => {
     const connections = await admin.run(listConnections, {});
+    const uses = await admin.run(
+      connectionUses,
+      connections.map(({ id }) => id),
+    );
     return admin.send(
       'console-connections',
       {
-        connections: connections.map(({ id, displayName, kind, status }) => ({
-          id,
-          name: displayName,
-          kind,
-          status,
-          uri: `${path}/${id}`,
-        })),
+        connections: connections.map((connection) => {
+          const usedAt = uses.get(connection.id);
+          return {
+            ...markOf(connection),
+            id: connection.id,
+            name: connection.displayName,
+            kind: connection.kind,
+            status: connection.status,
+            ...(usedAt && { usedAt }),
+            uri: `${path}/${connection.id}`,
+          };
+        }),
         newUri: newPath,
         newDirectoryUri: newPathOf(directoryType),
       },
@@ -61,7 +81,7 @@ export async function consoleConnectionsEndpoint(
   };
   console.page(app, path, showList, { needs: listConnections });
 
-  const types = connectionTypes.map((type) => ({ name: type.name, uri: newPathOf(type) }));
+  const types = [...connectionTypes, directoryType].map((type) => ({ name: type.name, uri: newPathOf(type) }));
   console.page(app, newPath, (admin) => admin.send('console-connection-types', { types }, { section: 'connections' }), {
     needs: createConnection,
   });
@@ -71,7 +91,9 @@ export async function consoleConnectionsEndpoint(
   console.page(app, `${newPath}/:type`, (admin, request) => forms.show(admin, typeIn(request)), {
     needs: createConnection,
   });
-  app.post(`${newPath}/:type`, async (request, reply) => forms.create(request, reply, typeIn(request)));
+  app.post(`${newPath}/:type`, { bodyLimit: settingsLimit }, async (request, reply) =>
+    forms.create(request, reply, typeIn(request)),
+  );
 
   const showOne = async (admin: AdminSession, request: FastifyRequest) => {
     const connection = await find(admin, request);
@@ -101,12 +123,13 @@ export async function consoleConnectionsEndpoint(
           ...(connection.secretSince && { secretSince: connection.secretSince }),
           ...(connection.discoveredAt && { discoveredAt: connection.discoveredAt }),
         },
-        redirectUri: redirectUriOf(connection.id),
-        ...(typeOf(connection)?.order.includes('logout') && {
-          logoutUris: logoutUrisOf(connection.id),
-        }),
-        ...(connection.keyPublic && { keyUri: addressOf(connection.id, 'jwks') }),
+        ...(connection.kind !== 'saml' && { redirectUri: redirectUriOf(connection.id) }),
+        ...(connection.kind !== 'saml' &&
+          typeOf(connection)?.order.includes('logout') && { logoutUris: logoutUrisOf(connection.id) }),
+        ...(connection.kind !== 'saml' && connection.keyPublic && { keyUri: addressOf(connection.id, 'jwks') }),
+        ...samlViews(admin, connection, config.issuer),
         ...(await confirmationsOf(admin, connection)),
+        rules: ruleLists(admin, ruleOwnerOf(connection)),
         editUri: `${pathOf(connection)}/edit`,
         deleteUri: `${pathOf(connection)}/delete`,
       },
@@ -114,6 +137,14 @@ export async function consoleConnectionsEndpoint(
     );
   };
   console.page(app, `${path}/:id`, showOne, { needs: showConnection });
+  rulePages(app, console, {
+    path: `${path}/:id`,
+    section: 'connections',
+    needs: changeConnection,
+    find,
+    ownerOf: ruleOwnerOf,
+    change: (admin, { id, version }, members) => admin.perform(changeConnection, { id }, { ...members, version }),
+  });
 
   const withType = (of: Connection) => ({ of, type: found(typeOf(of)) });
   const showEdit = async (admin: AdminSession, request: FastifyRequest) => {
@@ -124,9 +155,22 @@ export async function consoleConnectionsEndpoint(
   };
   console.page(app, `${path}/:id/edit`, showEdit, { needs: changeConnection });
 
-  app.post(`${path}/:id/edit`, async (request, reply) =>
+  app.post(`${path}/:id/edit`, { bodyLimit: settingsLimit }, async (request, reply) =>
     forms.change(request, reply, `${path}/${idOf(request)}`, async (admin) => withType(await find(admin, request))),
   );
+
+  app.post(metadataPathOf(':id'), async (request, reply) => {
+    const id = idOf(request);
+    const sent = await submitted(request, reply, metadataPathOf(id), changeConnection);
+    if (!sent) return reply;
+    const { admin, body } = sent;
+    const { digest } = body;
+    const act = digest === undefined ? { read_metadata: true } : { accept_metadata: digest };
+    const changed = await admin.perform(changeConnection, { id }, act);
+    // what was published has changed since the page was shown: the page shows what is published now
+    const [done, refused] = digest === undefined ? ['read', 'unread'] : ['accepted', 'moved'];
+    return admin.done(`${path}/${id}`, `metadata-${'refused' in changed ? refused : done}`);
+  });
 
   const showDeletion = async (admin: AdminSession, { id, displayName }: Connection, typed?: string) =>
     admin.send(

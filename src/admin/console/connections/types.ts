@@ -16,51 +16,77 @@ export interface ConnectionType {
 /** The members but those for which the provider has no use: it tells no groups or factors, or no user signs out there. */
 const without = (...names: string[]): string[] => connections.order.filter((name) => !names.includes(name));
 
+/** The groups of a form, in their order: the first one has no name, and is open. */
+export const groupOrder = [undefined, 'who', 'accounts', 'groups', 'session', 'protocol'] as const;
+
+const named = (id: string, name: string): Input => ({ id, display_name: name });
+
 /** In the order in which the console offers them. */
 export const connectionTypes: readonly ConnectionType[] = [
-  { name: 'oidc', kind: 'oidc', order: connections.order },
   // the provider itself decides which addresses its word confirms
   {
     name: 'google',
     kind: 'oidc',
     preset: 'google',
     order: without('trust_email', 'group_rules', 'trust_mfa', 'logout'),
+    proposes: named('google', 'Google'),
   },
-  { name: 'microsoft', kind: 'oidc', preset: 'microsoft', order: connections.order },
-  { name: 'github', kind: 'oauth', preset: 'github', order: without('trust_mfa', 'logout') },
-  { name: 'apple', kind: 'oidc', preset: 'apple', order: without('group_rules', 'trust_mfa', 'logout') },
+  {
+    name: 'microsoft',
+    kind: 'oidc',
+    preset: 'microsoft',
+    order: connections.order,
+    proposes: named('microsoft', 'Microsoft'),
+  },
+  {
+    name: 'github',
+    kind: 'oauth',
+    preset: 'github',
+    order: without('trust_mfa', 'logout'),
+    proposes: named('github', 'GitHub'),
+  },
+  {
+    name: 'apple',
+    kind: 'oidc',
+    preset: 'apple',
+    order: without('group_rules', 'trust_mfa', 'logout'),
+    proposes: named('apple', 'Apple'),
+  },
+  { name: 'oidc', kind: 'oidc', order: connections.order },
   { name: 'oauth', kind: 'oauth', order: without('trust_mfa', 'logout') },
+  // its answers have no word about an address, and no tokens
+  { name: 'saml', kind: 'saml', order: without('trust_email', 'store_tokens') },
 ];
+
+/** The members of a directory that its test needs, with which the form begins. */
+export const testedMembers = ['preset', 'url', 'bind_dn', 'secret', 'base'] as const;
 
 /** In the order in which an administrator asks: where it is, who searches, users, groups, what follows. */
 export const directoryType: ConnectionType = {
   name: 'directory',
   kind: 'ldap',
   order: [
-    'id',
+    ...testedMembers,
     'display_name',
-    'preset',
-    'url',
-    'starttls',
-    'ca',
-    'bind_dn',
-    'secret',
-    'base',
+    'id',
+    'status',
+    'provisioning',
     'user_filter',
     'login_attributes',
+    'linking',
+    'authoritative_domains',
+    'import',
     'group_base',
     'group_filter',
     'member_attribute',
     'nested',
     'group_rules',
     'default_groups',
-    'status',
-    'provisioning',
-    'linking',
-    'authoritative_domains',
-    'import',
+    'claim_rules',
+    'starttls',
+    'ca',
   ],
-  proposes: { provisioning: 'on', settings: { url: 'ldaps://' } },
+  proposes: { id: 'directory', provisioning: 'on', settings: { url: 'ldaps://' } },
 };
 
 export const findType = (name: string): ConnectionType | undefined =>

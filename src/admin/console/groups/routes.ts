@@ -32,10 +32,11 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Conso
       'console-groups',
       {
         ...(q && { q }),
-        groups: found.map(({ name, description, members }) => ({
+        groups: found.map(({ name, description, members, guarded }) => ({
           name,
           description,
           members,
+          guarded,
           uri: groupUri(name),
         })),
         fields: fieldsOf(members, typed),

@@ -2,11 +2,13 @@
 import { resources } from '../../../entities/resources.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { clientPath } from '../../client-review.ts';
-import { resourceActs, resourcePage } from '../../operations/resources.ts';
+import { resourceActs, resourcePage, resourceUses } from '../../operations/resources.ts';
 import { entityPages } from '../entity-pages.ts';
 
 export const resourcePages = entityPages(resources, resourceActs, {
   known: ({ resource }) => resource,
+  related: ['exchange_policies', 'trusted_issuers', 'connected_servers'],
+  uses: (admin, ids) => admin.run(resourceUses, ids),
   async show(admin, resource, uris) {
     const { accessTokenLifetime, requiredAcr } = resource;
     const { uri, document, server } = await admin.run(resourcePage, resource);

@@ -8,13 +8,16 @@ import type { Group } from '../../../entities/groups.ts';
 import type { User } from '../../../repositories/users/users.ts';
 import { listGroups } from '../../operations/groups.ts';
 import { findClients } from '../../operations/pages/clients.ts';
+import { findRefusal } from '../../operations/pages/refusals.ts';
 import { findUsers } from '../../operations/pages/users.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';
+import { isPermitted } from '../../../entities/permission.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 
 /** How many results of each kind the page shows; the list of that kind has all. */
 const maxShown = 8;
 const maxQuery = 255; // characters
+const isReference = /^[0-9a-f]{8}$/i;
 
 interface ConsoleSearchDependencies {
   pages: PageResponses;
@@ -27,6 +30,11 @@ export async function consoleSearchEndpoint(
 ): Promise<void> {
   const show = async (admin: AdminSession, request: FastifyRequest, reply: FastifyReply) => {
     const q = singleValued(request.query)['q']?.replaceAll('\0', '').trim().slice(0, maxQuery) ?? '';
+    // the reference of a page that refused
+    if (isReference.test(q) && isPermitted(admin.by.kind, findRefusal.permission, findRefusal.act)) {
+      const reference = q.toLowerCase();
+      if (await admin.run(findRefusal, reference)) return pages.redirect(reply, `/admin/why/${reference}`);
+    }
     const limit = maxShown + 1;
     const page = { limit, after: undefined };
     const [users, clients, { groups }] =
@@ -49,6 +57,7 @@ export async function consoleSearchEndpoint(
       'console-search',
       {
         searched: q,
+        isReference: isReference.test(q),
         kinds: kinds
           .filter(({ things }) => things.length > 0)
           .map(({ things, ...kind }) => ({

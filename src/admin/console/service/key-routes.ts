@@ -6,7 +6,10 @@ import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { conflict, notFound } from '../../../oauth/errors.ts';
 import { type KeyAlgorithm, keyAlgorithms, type KeyRing } from '../../../tokens/key-ring.ts';
+import { mostSamlKeys, type SamlKey } from '../../../domain/keys/saml-keys.ts';
+import { samlPaths } from '../../../rules/saml/addresses.ts';
 import { listKeys, rotateKeys, withdrawKey } from '../../operations/keys.ts';
+import { activateSamlKey, createSamlKey, deleteSamlKey, listSamlKeys } from '../../operations/saml-keys.ts';
 import { secretKeys } from '../../operations/pages/service.ts';
 import { isTypedName } from '../typed-name.ts';
 import type { Pages } from '../../../pages/views/index.ts';
@@ -16,6 +19,7 @@ import type { Config } from '../../../config.ts';
 const list = '/admin/keys';
 const rotation = '/admin/keys/rotate';
 const withdrawal = '/admin/keys/withdraw';
+const samlPath = '/admin/keys/saml';
 const section = 'keys';
 /** How many characters of a key's name the administrator has to type. */
 const beginningLength = 8;
@@ -31,6 +35,13 @@ const rotationForm = z.object({
 });
 const withdrawalForm = z.object({ csrf: text(100), kid: text(64), typed: text(100).optional() });
 
+const samlForm = z.object({ csrf: text(100), act: text(20), id: text(64).optional() });
+const samlActs: Readonly<Record<string, typeof createSamlKey | typeof activateSamlKey | typeof deleteSamlKey>> = {
+  create: createSamlKey,
+  activate: activateSamlKey,
+  delete: deleteSamlKey,
+};
+
 interface KeyRoutesDependencies {
   config: Config;
   keyRing: KeyRing;
@@ -45,6 +56,7 @@ export async function keyRoutes(
 
   const show = async (admin: AdminSession) => {
     const { keyIds, encrypting } = await admin.run(secretKeys, undefined);
+    const samlKeys = await admin.run(listSamlKeys, {});
     const made = keyAlgorithms.map((alg) =>
       Math.max(...keyRing.keys.filter((key) => key.alg === alg).map(({ createdAt }) => createdAt.getTime())),
     );
@@ -58,6 +70,7 @@ export async function keyRoutes(
         })),
         ...(keyRotationInterval > 0 && { next: new Date(Math.min(...made) + keyRotationInterval * 1000) }),
         rotateUri: rotation,
+        ...(samlKeys.length > 0 && { saml: samlView(admin, samlKeys) }),
         secretKeys: [...new Set([...keyIds, ...encrypting])].map((id) => ({
           id,
           isUsed: keyIds.includes(id),
@@ -69,6 +82,34 @@ export async function keyRoutes(
   };
 
   console.page(app, list, show, { needs: listKeys });
+
+  const samlView = (admin: AdminSession, keys: readonly SamlKey[]): NonNullable<Pages['console-keys']['saml']> => ({
+    keys: keys.map(({ id, state, validUntil }) => ({
+      id,
+      state,
+      validUntil,
+      acts: state === 'signing' ? [] : state === 'waiting' ? ['activate', 'delete'] : ['delete'],
+    })),
+    metadataUri: samlPaths.metadata,
+    form: admin.form(samlPath),
+    canCreate: keys.length < mostSamlKeys,
+  });
+
+  app.post(samlPath, async (request, reply) => {
+    const { csrf, act, id = '' } = readParameters(samlForm, request.body);
+    const operation = Object.hasOwn(samlActs, act) ? samlActs[act]! : undefined;
+    const admin = await console.submitted(request, reply, {
+      csrf,
+      action: samlPath,
+      back: list,
+      fresh: true,
+      needs: operation ?? createSamlKey,
+    });
+    if (!admin) return reply;
+    if (!operation) throw notFound('there is no such act');
+    await admin.run(operation, { id });
+    return admin.done(list, `saml-key-${act}d`);
+  });
 
   const serviceName = new URL(config.issuer).host;
 

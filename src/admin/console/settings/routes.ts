@@ -10,7 +10,7 @@ import { OAuthError } from '../../../oauth/errors.ts';
 import { text } from '../../../oauth/text.ts';
 import type { MailTransport } from '../../../outbound/mail-transport.ts';
 import type { ConsoleSettingsPages, SettingView } from '../../../pages/views/console-settings.ts';
-import { readParameters } from '../../../server/parameters.ts';
+import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { sendTestMail, TestMailFailed } from '../../operations/mail.ts';
 import type { AdminSession, Console } from '../admin-session.ts';
 
@@ -39,7 +39,9 @@ export async function settingsRoutes(
     PASSWORD_HASH_CONCURRENCY: String(config.passwordHashConcurrency),
   };
 
-  console.page(app, path, (admin) => show(admin), { needs: { permission: 'settings', act: 'read' } });
+  console.page(app, path, (admin, request) => show(admin, {}, singleValued(request.query)['q']), {
+    needs: { permission: 'settings', act: 'read' },
+  });
 
   app.post(testMailPath, async (request, reply) => {
     const { csrf } = readParameters(sent, request.body);
@@ -65,11 +67,13 @@ export async function settingsRoutes(
   function show(
     admin: AdminSession,
     result: Pick<MailView, 'sent' | 'failure' | 'reason' | 'wait'> = {},
+    q = '',
   ): FastifyReply {
     const { email } = admin.session.user;
     const { kind, place } = mailTransport;
     const data = {
-      groups: groups.map(({ title, settings }) => ({ title, settings: settings.map(viewOf) })),
+      q: q.replaceAll('\0', '').trim().slice(0, 100),
+      groups: groups.map(({ title, settings }) => ({ key: keyOf(title), title, settings: settings.map(viewOf) })),
       mail: {
         form: admin.form(testMailPath),
         ...(email !== undefined && { address: email }),
@@ -91,6 +95,7 @@ export async function settingsRoutes(
       secret: given === hidden,
       source: given !== undefined ? 'environment' : stored !== undefined ? 'console' : 'default',
       ...(fallback !== '' && fallback !== value && { fallback }),
+      differs: (given ?? stored) !== undefined && (given === hidden || value !== fallback),
     };
   }
 
@@ -105,3 +110,6 @@ export async function settingsRoutes(
     return typeof value === 'string' ? value : brand[part as 'logo' | 'logoDark' | 'favicon'];
   }
 }
+
+/** The title of a group as a part of a key: "Address and issuer" is `address-and-issuer`. */
+export const keyOf = (title: string): string => title.toLowerCase().replace(/[^a-z]+/g, '-');

@@ -15,7 +15,7 @@ import { withdrawGrant } from '../../operations/grants.ts';
 import { changeMembers } from '../../operations/groups.ts';
 import { inviteUser, revokeInvitation } from '../../operations/invitations.ts';
 import { changeUser, listUsers, showUser } from '../../operations/users.ts';
-import { findKnownGroup, userPage } from '../../operations/pages/users.ts';
+import { findKnownGroup, userPage, usesOfUsers } from '../../operations/pages/users.ts';
 import { faultOf, type Refusal } from '../../../oauth/refusals.ts';
 import type { RefusedView } from '../../../pages/views/parts.ts';
 import { refusedView } from '../refused.ts';
@@ -53,12 +53,16 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
       ...(onlyAdmins && { admin: 'true' as const }),
     } as const;
     const found = await admin.run(listUsers, {}, input);
+    const uses = await admin.run(
+      usesOfUsers,
+      found.users.map(({ sub }) => sub),
+    );
     const ordered = (by: typeof order) => `${listPath}?${new URLSearchParams({ ...queryOfFilter(filter), order: by })}`;
     const data: Omit<ConsoleUsersPages['console-users'], keyof ConsoleFrame> = {
       filter: { ...shown, order },
       importUri: `${listPath}/import`,
       exportUri: `${listPath}/export?${new URLSearchParams(queryOfFilter(filter))}`,
-      users: found.users.map(lineOf),
+      users: found.users.map((user) => lineOf(user, uses.get(user.sub))),
       sort: {
         username: { uri: ordered('name'), ...(order === 'name' && { now: 'ascending' }) },
         created: { uri: ordered('newest'), ...(order === 'newest' && { now: 'descending' }) },
@@ -78,7 +82,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
   ): Promise<FastifyReply> {
     const { user, events, names, ...found } = await admin.run(userPage, subOf(admin.request));
     const { sub } = user;
-    const { sessions, grants, factors, recoveryCodes, groups, memberships, invitation, connections } = found;
+    const { sessions, grants, factors, recoveryCodes, memberships, invitation, connections } = found;
     const labels = Object.fromEntries(found.attributes.map(({ name, label }) => [name, label]));
     const isInvitable = user.status === 'enabled' && user.passwordHash === undefined && factors.length === 0;
     const removeUri = `${pathOf(user)}/second-factors/remove`;
@@ -87,7 +91,6 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
       {
         user: {
           ...lineOf(user),
-          sub,
           emailVerified: user.emailVerified,
           hasPassword: user.passwordHash !== undefined,
           updatedAt: user.updatedAt,
@@ -103,7 +106,6 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
           uri: `/admin/groups/${encodeURIComponent(name)}`,
           sources: memberships.get(name) ?? [],
         })),
-        offered: groups.map(({ name }) => name).filter((name) => !user.groups.includes(name)),
         sessions: { count: sessions.length, uri: `/admin/sessions?${new URLSearchParams({ sub })}` },
         grants: grants.map(({ clientId, clientName, createdAt }) => ({ clientId, clientName, createdAt })),
         factors: factors.map((factor) => ({
@@ -124,6 +126,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
         // an invitation that was revoked can be sent again
         form: admin.repeatableForm(pathOf(user)),
         editUri: `${pathOf(user)}/edit`,
+        accessUri: `${pathOf(user)}/access`,
         passwordUri: `${pathOf(user)}/password`,
         removeUri,
         endUri: `/admin/sessions/end?${new URLSearchParams({ sub })}`,

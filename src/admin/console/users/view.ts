@@ -2,14 +2,19 @@
 import type { UserLine } from '../../../pages/views/console-users.ts';
 import type { UserFilter } from '../../../repositories/users/user-search.ts';
 import type { User } from '../../../repositories/users/users.ts';
+import { ownImage } from '../../../rules/images/address.ts';
 
 export const listPath = '/admin/users';
 
 export const pathOf = ({ sub }: Pick<User, 'sub'>): string => `${listPath}/${encodeURIComponent(sub)}`;
 
-export function lineOf(user: User): UserLine {
+export function lineOf(user: User, usedAt?: Date): UserLine {
   const { name } = user.claims;
+  const picture = ownImage(user.claims['picture']);
   return {
+    sub: user.sub,
+    ...(picture !== undefined && { picture }),
+    ...(usedAt && { usedAt }),
     username: user.username,
     ...(user.email !== undefined && { email: user.email }),
     ...(typeof name === 'string' && { name }),

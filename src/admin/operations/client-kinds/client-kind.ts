@@ -1,6 +1,9 @@
 // Defines a kind of client: what an administrator connects, and the metadata that follows from it.
 import type { z } from 'zod';
+import type { Config } from '../../../config.ts';
 import { type clientMetadataShape, jwtResponses } from '../../../oauth/client-metadata.ts';
+import type { ClientSettingsChange } from '../../../entities/client-settings.ts';
+import type { StoredKind } from '../../../rules/clients/kinds.ts';
 import type { Input } from '../../../entities/entity.ts';
 
 type Metadata = z.input<typeof clientMetadataShape>;
@@ -8,10 +11,18 @@ type Metadata = z.input<typeof clientMetadataShape>;
 export interface ClientKind {
   /** Its name in addresses, requests and commands; its words are `console.kind.…` in templates/messages. */
   name: string;
+  /** The kind that is stored, if it is not that of OAuth. */
+  stored?: Exclude<StoredKind, 'oauth'>;
   /** The members that differ from the defaults of registration. An administrator can give each another value. */
   metadata: Readonly<
     Metadata & Required<Pick<Metadata, 'grant_types' | 'response_types' | 'token_endpoint_auth_method'>>
   >;
+  /** The settings that differ from the defaults of a client. */
+  settings?: Readonly<ClientSettingsChange>;
+  /** The metadata that follows from what is given for a new client. @throws OAuthError */
+  derived?: (given: ClientSettingsChange, config: Pick<Config, 'issuer'>) => Partial<Metadata>;
+  /** The groups of the form, for a kind that is not stored as OAuth: it has no others. */
+  groups?: readonly string[];
   /** The fields of the form, in their order; the others are under “Advanced”. */
   asked: readonly string[];
   /** The fields that such a client has no use for: the form leaves them out, and they keep their values above. */
@@ -63,6 +74,7 @@ export const needlessForPublic = [
   'self_managed',
   'uma_profile',
   'introspect',
+  'scim_source',
   'resource_uris',
   'backchannel_logout_uri',
   'backchannel_logout_session_required',

@@ -10,7 +10,7 @@ export const spa: ClientKind = {
     token_endpoint_auth_method: 'none',
     require_pkce: true,
   },
-  asked: ['client_name', 'redirect_uris', 'post_logout_redirect_uris'],
+  asked: ['client_name', 'redirect_uris', 'post_logout_redirect_uris', 'start_uri'],
   unused: needlessForPublic,
   snippets: [
     { name: 'oidc-client-ts', title: 'oidc-client-ts' },

@@ -11,7 +11,7 @@ export const web: ClientKind = {
     // RFC 9700 2.1.1
     require_pkce: true,
   },
-  asked: ['client_name', 'redirect_uris', 'post_logout_redirect_uris'],
+  asked: ['client_name', 'redirect_uris', 'post_logout_redirect_uris', 'start_uri'],
   unused: ['application_type'],
   snippets: [
     { name: 'openid-client', title: 'openid-client (Node.js)' },

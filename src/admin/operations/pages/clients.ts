@@ -1,11 +1,12 @@
 // Declares what the console's pages about clients read and change beside the operations of the API.
 import type { ClientDecision } from '../../../domain/administration/administration.ts';
 import { registrableApiScopes } from '../../../domain/resources/api-scopes.ts';
-import type { ClientMetadata } from '../../../oauth/client-metadata.ts';
+import { type ClientMetadata, displayName } from '../../../oauth/client-metadata.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { ClientKind } from '../client-kinds/client-kind.ts';
-import { findClient, makeClient, reviseClient } from '../clients.ts';
+import { makeClient, reviseClient } from '../client-revisions.ts';
+import { findClient } from '../clients.ts';
 import { pageOperation } from '../operation.ts';
 import { lookUpReviews } from './client-reviews.ts';
 import { findNamed, namesIn } from './names.ts';
@@ -14,8 +15,6 @@ import { findNamed, namesIn } from './names.ts';
 export const maxCounted = 1000;
 /** The most users with a role that the page of claims lists. */
 const maxHolders = 50;
-/** The most groups that its fields offer. */
-const maxOffered = 200;
 
 type List = Store['clients']['list'];
 export const findClients = pageOperation(
@@ -30,15 +29,42 @@ export const countToDecide = pageOperation('clients', 'read', ({ store }, most: 
   store.clients.countToDecide(most),
 );
 
+/** When clients were last used. */
+export const usesOfClients = pageOperation('clients', 'read', ({ store }, ids: readonly string[]) =>
+  store.uses.list('clients', ids),
+);
+
+/** The keys whose certificates SAML applications need. */
+export const publishedSamlKeys = pageOperation('clients', 'read', ({ samlKeys }) => samlKeys.published());
+
 export const findKnownClient = pageOperation('clients', 'read', ({ store }, id: string) => store.clients.find(id));
 
+/** The client that a text names by client_id or name, or why there is none. */
+export const clientNamed = pageOperation(
+  'clients',
+  'read',
+  async ({ store }, text: string): Promise<Client | 'unknown' | 'several'> => {
+    const exact = await store.clients.find(text);
+    if (exact) return exact;
+    const found = await store.clients.list({ search: text }, { limit: 50, after: undefined });
+    const named = found.filter(
+      ({ clientId, metadata }) => displayName(clientId, metadata).toLowerCase() === text.toLowerCase(),
+    );
+    const [only, other] = named.length > 0 ? named : found;
+    if (other) return 'several';
+    return only ?? 'unknown';
+  },
+);
+
 /** Everything on the page of one client: what an administrator reviews, its figures, sessions, logouts and latest events. */
-export const clientPage = pageOperation('clients', 'read', async ({ store }, id: string) => {
+export const clientPage = pageOperation('clients', 'read', async ({ store, samlKeys: keys }, id: string) => {
   // not from the cache: the administrator decides about the version that the page shows
   const client = await findClient(store, id);
   const lookup = await lookUpReviews(store, [client]);
   const origin = lookup.origins.get(id);
-  const [figures, sessions, logouts, events] = await Promise.all([
+  const [uses, certificate, figures, sessions, logouts, events] = await Promise.all([
+    store.uses.list('clients', [id]),
+    store.clientCertificates.last(id),
     store.clientReview.figures(id, maxCounted),
     store.clientReview.sessions(id, 10),
     store.logoutDeliveries.list({ clientId: id, status: undefined }, { limit: 5, after: undefined }),
@@ -46,7 +72,21 @@ export const clientPage = pageOperation('clients', 'read', async ({ store }, id:
   ]);
   const creation = origin && { actor: origin.by === 'administrator' ? origin.actor : undefined };
   const names = await namesIn(store, [...events, ...(creation ? [creation] : [])]);
-  return { client, lookup, origin, creation, figures, sessions, logouts, events, names };
+  const samlKeys = client.kind === 'saml' ? await keys.published() : [];
+  return {
+    client,
+    samlKeys,
+    usedAt: uses.get(id),
+    certificate,
+    lookup,
+    origin,
+    creation,
+    figures,
+    sessions,
+    logouts,
+    events,
+    names,
+  };
 });
 
 /** What ends with a client that is disabled or deleted. */
@@ -69,16 +109,11 @@ export const usableResources = pageOperation('clients', 'read', ({ store }, uris
 
 /** What the page of a client's claims shows and offers. */
 export const clientClaims = pageOperation('clients', 'read', async ({ store }, id: string) => {
-  const [roles, scopes, attributes, groups] = await Promise.all([
-    store.clientRoles.list(undefined, id),
-    store.scopes.list(),
-    store.attributes.list(),
-    store.groups.list({ limit: maxOffered }),
-  ]);
+  const [roles, scopes] = await Promise.all([store.clientRoles.list(undefined, id), store.scopes.list()]);
   const holders = await Promise.all(
     roles.map(({ name, users }) => (users > 0 ? store.clientRoles.holders(id, name, maxHolders) : [])),
   );
-  return { roles: roles.map((role, index) => ({ ...role, holders: holders[index]! })), scopes, attributes, groups };
+  return { roles: roles.map((role, index) => ({ ...role, holders: holders[index]! })), scopes };
 });
 
 /** The user whom a text names, with the roles and the subject that the client would learn. */

@@ -11,6 +11,18 @@ export const confirmationsByWord = pageOperation(
     wordConfirmations(store, connection, most),
 );
 
+/** The names of the connections by their ids, for pages about users. */
+export const connectionNames = pageOperation(
+  'users',
+  'read',
+  async ({ store }) => new Map((await store.connections.list()).map(({ id, displayName }) => [id, displayName])),
+);
+
+/** When connections were last used, by id. */
+export const connectionUses = pageOperation('connections', 'read', ({ store }, ids: readonly string[]) =>
+  store.uses.list('connections', ids),
+);
+
 /** How many users have no other way to sign in than a connection. */
 export const withoutOtherWay = pageOperation('connections', 'read', ({ store }, id: string) =>
   store.connections.withoutOtherWay(id),

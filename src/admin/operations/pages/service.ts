@@ -4,6 +4,7 @@ import type { TransferFormat } from '../../../domain/users/user-records.ts';
 import type { AuditSearch, Found } from '../../../repositories/audit/audit-search.ts';
 import { tokenIssued, type ViewedEvent } from '../../../repositories/audit/audit-view.ts';
 import type { Store } from '../../../repositories/store.ts';
+import { consoleClientId } from '../../../rules/clients/console-client.ts';
 import { pageOperation } from '../operation.ts';
 import { findUser } from '../users.ts';
 import { findNamed, type Names, namesIn } from './names.ts';
@@ -12,17 +13,54 @@ import { findNamed, type Names, namesIn } from './names.ts';
 const maxShown = 5;
 
 /** The state of the service, and its counts since a time. @param beginningOf the time, from the present one of the database */
-export const overview = pageOperation('overview', 'read', async ({ store }, beginningOf: (now: Date) => Date) => {
-  const state = await store.hourlyCounts.state();
-  const [newest, counts, database, mails, users, clients, sessions, events] = await Promise.all([
-    store.clients.list({ status: undefined, waiting: true }, { limit: maxShown, after: undefined }),
-    store.hourlyCounts.list(beginningOf(state.now)),
-    store.databaseStatus.database(),
-    store.mails.waiting(),
-    ...(['users', 'clients', 'sessions', 'auditEvents'] as const).map((of) => store.databaseStatus.amount(of)),
+export const overview = pageOperation(
+  'overview',
+  'read',
+  async ({ store, config }, beginningOf: (now: Date) => Date) => {
+    const state = await store.hourlyCounts.state();
+    const [newest, counts, database, mails, stream, users, clients, sessions, events] = await Promise.all([
+      store.clients.list({ status: undefined, waiting: true }, { limit: maxShown, after: undefined }),
+      store.hourlyCounts.list(beginningOf(state.now)),
+      store.databaseStatus.database(),
+      store.mails.waiting(),
+      config.auditStream.url === undefined ? undefined : store.auditStream.state(),
+      ...(['users', 'clients', 'sessions', 'auditEvents'] as const).map((of) => store.databaseStatus.amount(of)),
+    ]);
+    const amounts = { users: users!, clients: clients!, sessions: sessions!, events: events! };
+    return { state, newest, counts, database, mails, stream, amounts };
+  },
+);
+
+/** What a new service needs, in the order of the checklist. */
+export const checklistItems = ['email', 'administrator', 'passkey', 'client', 'backup', 'https'] as const;
+export type ChecklistItem = (typeof checklistItems)[number];
+
+/** Which items of the checklist are done, each by a fact of its own. */
+export const checklist = pageOperation('overview', 'read', async ({ store, config }, _: undefined, { actor }) => {
+  const last = async (type: 'mail.tested' | 'backup.confirmed') =>
+    (await store.auditSearch.search({ type }, { limit: 1, before: undefined })).events[0];
+  const [mail, backup, administrators, passkeys, clients, isArchived] = await Promise.all([
+    last('mail.tested'),
+    last('backup.confirmed'),
+    store.userSearch.find({ admin: true, status: 'enabled' }, { order: 'newest', limit: 2 }),
+    store.passkeys.list(actor),
+    store.clients.list({}, { limit: 2, after: undefined }),
+    store.databaseStatus.isArchived(),
   ]);
-  const amounts = { users: users!, clients: clients!, sessions: sessions!, events: events! };
-  return { state, newest, counts, database, mails, amounts };
+  const isDone: Record<ChecklistItem, boolean> = {
+    email: config.smtpUrl !== undefined && mail?.outcome === 'success',
+    administrator: administrators.users.length > 1,
+    passkey: passkeys.length > 0,
+    client: clients.some(({ clientId }) => clientId !== consoleClientId),
+    backup: isArchived || backup !== undefined,
+    https: config.issuer.startsWith('https:'),
+  };
+  return checklistItems.map((name) => ({ name, isDone: isDone[name] }));
+});
+
+/** Records that an administrator has seen to backups, which the service cannot see for itself. */
+export const confirmBackup = pageOperation('overview', 'change', async ({ store }, _: undefined, actor) => {
+  await store.auditEvents.insert({ ...actor, type: 'backup.confirmed', outcome: 'success' });
 });
 
 /** The keys that encrypt stored values, and those with which the running instances encrypt. */

@@ -8,8 +8,6 @@ import { namesIn } from './names.ts';
 
 /** The maximum to which sessions and grants of a user are counted. */
 export const maxCounted = 100;
-/** How many groups the field for a group offers. */
-const maxOffered = 50;
 /** How many events the page of a user lists. */
 const maxEvents = 10;
 
@@ -24,18 +22,16 @@ async function connectionsOf(store: Store, sub: string): Promise<string[] | unde
 /** Everything on the page of one user. */
 export const userPage = pageOperation('users', 'read', async ({ store }, sub: string) => {
   const user = await findUser(store, sub);
-  const [sessions, grants, factors, recoveryCodes, groups, memberships, invitation, connections, events] =
-    await Promise.all([
-      store.sessions.list({ sub }, { limit: maxCounted, after: undefined }),
-      store.grants.list(sub),
-      store.secondFactors.list(sub),
-      store.recoveryCodes.count(sub),
-      store.groups.list({ limit: maxOffered }),
-      store.memberships.ofUser(sub),
-      store.mailedLinks.findInvitation(sub),
-      connectionsOf(store, sub),
-      store.auditView.list({ sub }, { limit: maxEvents, before: undefined }),
-    ]);
+  const [sessions, grants, factors, recoveryCodes, memberships, invitation, connections, events] = await Promise.all([
+    store.sessions.list({ sub }, { limit: maxCounted, after: undefined }),
+    store.grants.list(sub),
+    store.secondFactors.list(sub),
+    store.recoveryCodes.count(sub),
+    store.memberships.ofUser(sub),
+    store.mailedLinks.findInvitation(sub),
+    connectionsOf(store, sub),
+    store.auditView.list({ sub }, { limit: maxEvents, before: undefined }),
+  ]);
   const isStandard = Object.keys(attributesOf(user.claims)).length === 0;
   const attributes = isStandard ? [] : await store.attributes.list();
   const names = await namesIn(store, events);
@@ -45,7 +41,6 @@ export const userPage = pageOperation('users', 'read', async ({ store }, sub: st
     grants,
     factors,
     recoveryCodes,
-    groups,
     memberships,
     invitation,
     connections,
@@ -62,6 +57,11 @@ export const userEnd = pageOperation('users', 'read', async ({ store }, sub: str
   const [sessions, grants] = await Promise.all([store.sessions.list({ sub }, page), store.grants.list(sub, page)]);
   return { user, sessions: sessions.length, grants: grants.length };
 });
+
+/** When users last signed in, or used a session. */
+export const usesOfUsers = pageOperation('users', 'read', ({ store }, subs: readonly string[]) =>
+  store.knownBrowsers.lastUses(subs),
+);
 
 export const userConnections = pageOperation('users', 'read', async ({ store }, sub: string) => {
   const user = await findUser(store, sub);
