@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call } from '../helpers/grants.ts';
 import { createMailBed } from '../helpers/mail-bed.ts';
+import { recoveryCodesOf } from '../helpers/authenticator.ts';
+import { Authenticator, passkeyForm } from '../helpers/passkey.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
@@ -9,8 +11,9 @@ const newPassword = 'three umbrellas under a lighthouse';
 const bed = createMailBed();
 const { server, newUser, order, linkTo, follow, takes, eventsOf } = bed;
 let service: TestService;
+let admin: string;
 beforeAll(async () => {
-  ({ service } = await bed.start());
+  ({ service, admin } = await bed.start());
 });
 afterAll(() => bed.stop());
 
@@ -116,6 +119,23 @@ describe('sign-up', () => {
       expect(responseParameters(await ask(agent, prompt))['error'], prompt).toBe('invalid_request');
   });
 
+  test('has mails that open its own page only, and so has a sign-up link (pages, sign-up links)', async () => {
+    const { body } = await call(`${service.issuer}/admin/api/sign-up-links`, {
+      token: admin,
+      body: { name: 'Crew', uses: 9, expires_at: new Date(Date.now() + 86_400_000).toISOString() },
+    });
+    const path = (body['uri'] as string).slice(service.issuer.length);
+    await order(path, { email: 'by-link@example.com' });
+    await order('/sign-up', { email: 'by-page@example.com' });
+    const [byLink, byPage] = await Promise.all(
+      ['by-link', 'by-page'].map((name) => linkTo(`${name}@example.com`, /Finish creating your account/)),
+    );
+    const status = async (link: string) => (await new UserAgent(service).get(link)).status;
+    expect(await Promise.all([byLink!, byPage!].map(status))).toEqual([200, 200]);
+    const swapped = [byLink!.replace('/link/complete', '/complete'), byPage!.replace('/complete', '/link/complete')];
+    expect(await Promise.all(swapped.map(status))).toEqual([410, 410]);
+  });
+
   test('is off by default, and allowed for the domains that the operator lists (pages, sign-in)', async () => {
     const off = await startTestService();
     const some = await startTestService({
@@ -143,5 +163,74 @@ describe('sign-up', () => {
       await off.stop();
       await some.stop();
     }
+  });
+});
+
+describe('a new user', () => {
+  const linkFor = async (email: string): Promise<string> => {
+    await order('/sign-up', { email });
+    return linkTo(email, /Finish creating your account/);
+  };
+  const namesOf = async (username: string) => (await service.store.users.findByUsername(username))?.claims;
+
+  test('types a display name, which is checked and stored (pages, sign-in)', async () => {
+    const link = await linkFor('named@example.com');
+    expect((await new UserAgent(service).get(link)).body).toContain('id="name"');
+    const wrong = await follow(link, { username: 'named', name: 'Ada\u0007', new_password: newPassword });
+    expect([wrong.status, wrong.body]).toEqual([400, expect.stringContaining('id="name-fault"')]);
+    const long = await follow(link, { username: 'named', name: 'a'.repeat(256), new_password: newPassword });
+    expect(long.body).toContain('Use at most 255 characters for your name.');
+    await follow(link, { username: 'named', name: ' Ada Lovelace ', new_password: newPassword });
+    expect(await namesOf('named')).toEqual({ name: 'Ada Lovelace' });
+    const without = await linkFor('unnamed@example.com');
+    await follow(without, { username: 'unnamed', name: '', new_password: newPassword });
+    expect(await namesOf('unnamed')).toEqual({});
+  });
+
+  test('chooses a passkey, never sets a password, gets recovery codes, and signs in by it alone (pages, sign-in)', async () => {
+    const link = await linkFor('keyed@example.com');
+    const agent = new UserAgent(service);
+    const first = await agent.get(link);
+    expect(first.body).toMatch(/id="choose-passkey" name="act" value="passkey" data-with-passkey hidden/);
+    const taken = await newUser();
+    const choose = async (username: string) =>
+      agent.submit(await agent.get(link), { username, name: 'Kay', act: 'passkey' });
+    expect((await choose(taken.username)).body).toContain('This user name is taken');
+    expect((await choose('')).body).toContain('Enter a user name');
+    const asked = await choose('keyed');
+    const { action, options, fields } = passkeyForm(asked);
+    expect(options).toMatchObject({ user: { name: 'keyed', displayName: 'Kay' } });
+    expect(await service.store.users.findByEmail('keyed@example.com')).toBeUndefined();
+    const key = new Authenticator(service.issuer);
+    const credential = key.create(options);
+    // the key was made for this name, handle, link and browser
+    const others: Record<string, string>[] = [{ username: 'keyed-2' }, { name: 'Kai' }, { handle: 'AAAA' }];
+    for (const other of others)
+      expect((await agent.post(action, { ...fields, credential, ...other })).status, JSON.stringify(other)).toBe(400);
+    expect((await new UserAgent(service).post(action, { ...fields, credential })).status).toBe(400);
+    const done = await agent.post(action, { ...fields, credential });
+    expect(done.status).toBe(200);
+    expect(recoveryCodesOf(done)).toHaveLength(10);
+    expect(done.body).toContain('href="/account?done=welcome"');
+    expect((await agent.get('/account')).body).toContain('Kay');
+    const user = (await service.store.users.findByUsername('keyed'))!;
+    expect(user).toMatchObject({ passwordHash: undefined, emailVerified: true, claims: { name: 'Kay' } });
+    expect(await eventsOf(user.sub, 'user.second_factor_added')).toHaveLength(1);
+    expect((await new UserAgent(service).get(link)).status).toBe(410);
+    const browser = new UserAgent(service);
+    const login = passkeyForm(await browser.get('/login'));
+    const signedIn = await browser.post(login.action, { ...login.fields, credential: key.get(login.options) });
+    expect(signedIn.location).toBe(`${service.issuer}/account`);
+  });
+
+  test('has one account when the passkey is sent twice (security R62)', async () => {
+    const link = await linkFor('twice@example.com');
+    const agent = new UserAgent(service);
+    const asked = await agent.submit(await agent.get(link), { username: 'twice', act: 'passkey' });
+    const { action, options, fields } = passkeyForm(asked);
+    const credential = new Authenticator(service.issuer).create(options);
+    const answers = await Promise.all([1, 2].map(() => agent.post(action, { ...fields, credential })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    expect(recoveryCodesOf(answers[0]!)).toEqual(recoveryCodesOf(answers[1]!));
   });
 });
