@@ -5,8 +5,8 @@ import { products } from './importers/products.ts';
 
 const flags = {
   output: ['--output DIR', 'The folder for the files, which must be empty; by default gatehouse-import.'],
-  'keep-subs': ['--keep-subs', 'Keeps the ids of users, so that applications know them.'],
-  'with-admins': ['--with-admins', 'Makes administrators of the administrators there.'],
+  'keep-subs': ['--keep-subs', 'Keeps the ids of users, so that applications recognize them.'],
+  'with-admins': ['--with-admins', 'Makes administrators of the other product administrators here.'],
 } as const;
 
 /** The command of a product. */

@@ -27,11 +27,11 @@ interface Opened {
 /** What a line of the log says of a change: no values. */
 const named = (changes: readonly PlannedChange[]) => changes.map(({ act, section, key }) => `${act} ${section}.${key}`);
 
-/** @throws ConfigError with one sentence that names the file and the line */
-export async function configureAtStart(opened: Opened): Promise<void> {
+/** @returns counts what differs from the files @throws ConfigError with one sentence that names the file and the line */
+export async function configureAtStart(opened: Opened): Promise<(() => Promise<number>) | undefined> {
   const { config, connection, store, logger } = opened;
   const { configFile: path, configApply: how } = config;
-  if (path === undefined) return;
+  if (path === undefined) return undefined;
   try {
     const texts = configTexts(path);
     const read = secretReader(path, config);
@@ -41,9 +41,10 @@ export async function configureAtStart(opened: Opened): Promise<void> {
     const administration = createAdministration(store);
     const context = contextOf({ config, hasMailServer: true, store, ...encryption, administration }, terminal);
     const options = { prune: false, enable: false };
+    const file = await readConfigFile(context, texts);
     await underMigrationLock(connection.options, async () => {
       if (how === 'plan') {
-        const { steps, notes } = await stepsOf(context, await readConfigFile(context, texts), read, options);
+        const { steps, notes } = await stepsOf(context, file, read, options);
         const changes = named(steps.map(({ planned }) => planned));
         if (changes.length + notes.length > 0) logger.warn({ changes, notes }, 'the service differs from CONFIG_FILE');
         return;
@@ -52,6 +53,11 @@ export async function configureAtStart(opened: Opened): Promise<void> {
       for (const warning of warnings) logger.warn(warning);
       logger.info({ changes: named(changes), notes }, 'CONFIG_FILE is applied');
     });
+    return async () => {
+      // also what others took over, what was disabled, and what the files no longer have
+      const { steps } = await stepsOf(context, { ...file, adopt: true }, read, { prune: true, enable: true });
+      return steps.length;
+    };
   } catch (error) {
     if (error instanceof OAuthError)
       throw new ConfigError(`The setting CONFIG_FILE is wrong: ${error.description}.`, { cause: error });

@@ -1,58 +1,23 @@
 // Users, clients and connections of Authelia, authentik, Auth0 and Pocket ID move in, and hostile exports end in the report or in one sentence.
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
-import { randomSecret } from '../../src/crypto/secrets.ts';
 import { importCommand } from '../../src/command-line/import-commands.ts';
-import { runCommand } from '../helpers/command-line.ts';
+import { type MovedIn, moveIn, startImports } from '../helpers/exports.ts';
 import { obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { linesOfPython } from '../helpers/python.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
 
-type Values = Record<string, Record<string, Record<string, unknown>>>;
-
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gatehouse-import-'));
+let imports: ReturnType<typeof startImports>;
+beforeAll(() => {
+  imports = startImports();
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
-
-/** No database answers there: the importers open none. */
-const nowhere = {
-  issuer: 'http://localhost:3000',
-  database: { url: 'postgresql://nobody@127.0.0.1:1/none' },
-  secretKey: randomSecret(),
-} as unknown as TestService;
-
-let made = 0;
-/** Writes the files of an export. @returns their names in a new folder */
-async function exported(files: Record<string, unknown>) {
-  const place = join(folder, `export-${made++}`);
-  await mkdir(place);
-  for (const [name, content] of Object.entries(files))
-    await writeFile(join(place, name), typeof content === 'string' ? content : JSON.stringify(content));
-  return (name: string) => join(place, name);
-}
-
-/** Runs an importer, and reads what it wrote. */
-async function moved(product: string, ...words: string[]) {
-  const output = join(folder, `output-${made++}`);
-  const finished = await runCommand(nowhere, ['import', product, ...words, '--output', output]);
-  const read = (name: string) => readFile(join(output, name), 'utf8').catch(() => '');
-  const lines = (await read('users.jsonl')).split('\n').filter(Boolean);
-  return {
-    ...finished,
-    output,
-    report: await read('report.md'),
-    config: parse((await read('gatehouse.yaml')) || '{}') as Values,
-    users: lines.map((line) => JSON.parse(line) as Record<string, unknown>),
-  };
-}
+afterAll(() => imports.remove());
+const exported: typeof imports.exported = (files) => imports.exported(files);
+const moved: typeof imports.moved = (product, ...words) => imports.moved(product, ...words);
 
 /** In the forms that `authelia crypto hash generate` prints: passlib's PBKDF2 and scrypt. */
 const autheliaHashes = `
@@ -83,7 +48,7 @@ describe('a configuration of Authelia with 20 users', () => {
   const callback = 'https://grafana.example.com/login/generic_oauth';
 
   let service: TestService;
-  let files: Awaited<ReturnType<typeof moved>>;
+  let files: MovedIn;
   beforeAll(async () => {
     service = await startTestService({ environment: withoutLimits });
     const users = hashes.map(
@@ -147,10 +112,12 @@ access_control:
       client_secret: 'generate',
       required_acr: 'urn:gatehouse:acr:mfa',
     });
-    const applied = await runCommand(service, ['config', 'apply', join(files.output, 'gatehouse.yaml')]);
+    const { applied, imported } = await moveIn(service, files.output);
     expect(applied).toMatchObject({ code: 0, stderr: '' });
-    const { stdout, stderr } = await runCommand(service, ['user', 'import', join(files.output, 'users.jsonl')]);
-    expect([stdout, stderr]).toEqual([expect.stringContaining('20 created, 0 updated, 0 unchanged, 0 rejected'), '']);
+    expect(imported).toMatchObject({
+      stdout: expect.stringContaining('20 created, 0 updated, 0 unchanged, 0 rejected'),
+      stderr: '',
+    });
     for (const [index, password] of passwords.entries()) {
       // one of them has a second factor, and one has no password here
       if (index === 1 || index === 19) continue;
@@ -276,7 +243,7 @@ test('users of Auth0 get the hashes that stand anywhere in the other file, and t
         ],
       }),
       user('auth0|a2', { username: 'bob', identities: [{ provider: 'facebook', user_id: 7, connection: 'facebook' }] }),
-      user('auth0|a3', { username: 'none' }),
+      user('auth0|a3', { username: 'none', identities: [{ provider: 'oidc', user_id: '9', connection: 'github' }] }),
       'no JSON',
       '',
     ].join('\n'),
@@ -310,6 +277,7 @@ test('users of Auth0 get the hashes that stand anywhere in the other file, and t
     'line `4`: The line is no user',
     'user `bob`: The password hash is of an unknown kind',
     'user `bob`: The link to `facebook` is left out',
+    'user `none`: The link to `oidc/github` is left out',
   ])
     expect(report).toContain(said);
   expect(config['connections']!['google-oauth2']).toMatchObject({ status: 'disabled', preset: 'google' });
@@ -365,7 +333,7 @@ test('clients and groups of Pocket ID move in, and its administrators only with 
     require_pkce: true,
   });
   for (const said of [
-    'Passkeys serve their own host only',
+    'Passkeys work only for their own host',
     'has a wildcard',
     'A user has another form than expected, at `username`',
     'A group has another form',
@@ -402,7 +370,7 @@ test.each<[string, string, Record<string, unknown>, string[], string]>([
       b: `a: &a [x, x, x]\n${[...'bcdefghij'].map((name, at) => `${name}: &${name} [${`*${'abcdefghij'[at]}, `.repeat(9)}]\n`).join('')}`,
     },
     ['b'],
-    'has too many aliases',
+    'line 6: there are too many values, or the aliases stand for too many',
   ],
   ['another YAML', 'authelia', { c: 'a: 1\n', u: '' }, ['c', 'u'], 'is not the configuration of Authelia'],
   [
@@ -439,7 +407,7 @@ test('a few aliases of one value are no fault (federation FR47)', async () => {
 });
 
 test('a planted product gets its command, its checks, its files and its report by one value (architecture, extension points)', async () => {
-  const output = join(folder, 'planted');
+  const output = join(imports.folder, 'planted');
   const command = importCommand({
     name: 'planted',
     title: 'the planted product',

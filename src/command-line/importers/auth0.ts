@@ -84,12 +84,12 @@ async function moveUsers(
   passwords: { file: string; places: SeenKeys } | undefined,
 ): Promise<void> {
   move.section('Configuration');
-  move.note('clients', 'The export has no applications: create them, and give each its redirect addresses.');
+  move.note('clients', 'The export has no applications: create them with their redirect URIs.');
   move.note('factors', 'The export has no authenticator apps and no passkeys: users add new ones.');
   if (!passwords)
     move.note(
       'passwords',
-      'Without --passwords no user has a password here: Auth0 sends the hashes when its support is asked.',
+      'Without --passwords no user has a password here: the support of Auth0 sends the hashes on request.',
     );
   for (const [id, entry] of providers) {
     // a client id is needed, and the export has none
@@ -135,6 +135,14 @@ function userOf(move: Move, user: z.infer<typeof userShape>, hash: unknown): Fou
       ),
     ),
     ...(hash !== undefined && { password_hash: hash }),
-    links: links.map(({ connection, user_id: subject }) => ({ connection, subject: String(subject) })),
+    // a connection of another provider can have any name, also that of one of these
+    links: links.map(({ provider, connection, user_id: subject }) => ({
+      connection: providers.has(provider)
+        ? provider
+        : providers.has(connection)
+          ? `${provider}/${connection}`
+          : connection,
+      subject: String(subject),
+    })),
   };
 }

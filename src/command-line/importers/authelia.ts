@@ -154,7 +154,7 @@ async function moveAll(move: Move, { configuration, users, codes: secrets, ids }
   if (configuration.authentication_backend?.ldap)
     move.note(
       'authentication_backend',
-      'Users of a directory come by a connection of the kind ldap, which an administrator creates.',
+      'Users of a directory sign in with a connection of the kind ldap, which an administrator creates.',
     );
   const groups = new Set([...users.values()].flatMap((user) => userShape.safeParse(user).data?.groups ?? []));
   const taken = new Set([...groups].filter((name) => move.group(name)));

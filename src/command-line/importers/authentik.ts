@@ -1,11 +1,12 @@
 // Reads an export of authentik: a blueprint, whose tags are data here.
 import { z } from 'zod';
 import { isRegistrableScope } from '../../oauth/scope.ts';
+import { Tagged } from '../../rules/files/yaml-text.ts';
 import { UsageError } from '../command.ts';
 import type { FoundUser, Move } from './move.ts';
 import type { Source } from './product.ts';
 import { quoted } from './report.ts';
-import { isTagged, readYaml } from './yaml-file.ts';
+import { readYaml } from './yaml-file.ts';
 
 /** Every tag of a blueprint. A value that the product would look up elsewhere is unknown here, and left out. */
 const tags = [
@@ -50,30 +51,33 @@ export async function open([file = '']: readonly string[]): Promise<Source> {
   return { name: 'authentik', moveTo: (move) => moveBlueprint(move, data.entries) };
 }
 
-const keysOfFind = (model: string, field: unknown, value: unknown) => `${model} ${String(field)}=${String(value)}`;
+/** Of another value, no entry is found. */
+const plain = (value: unknown): string | undefined =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
+function keyOfFind(model: string, field: unknown, value: unknown): string | undefined {
+  const [name, text] = [plain(field), plain(value)];
+  return name === undefined || text === undefined ? undefined : `${model} ${name}=${text}`;
+}
 
 /** The names by which other entries refer to this one. */
 function readEntry(given: unknown): Entry | undefined {
   const read = entryShape.safeParse(given).data;
   if (!read || read.state === 'absent') return undefined;
   const of = { ...read.identifiers, ...read.attrs };
-  const pk = of['pk'];
-  const finds = Object.entries(of).map(([field, value]) => keysOfFind(read.model, field, value));
-  return {
-    model: read.model,
-    keys: [...(read.id ? [`id ${read.id}`] : []), ...(pk === undefined ? [] : [`pk ${String(pk)}`]), ...finds],
-    of,
-  };
+  const pk = plain(of['pk']);
+  const finds = Object.entries(of).map(([field, value]) => keyOfFind(read.model, field, value));
+  const keys = [read.id ? `id ${read.id}` : undefined, pk === undefined ? undefined : `pk ${pk}`, ...finds];
+  return { model: read.model, keys: keys.filter((key) => key !== undefined), of };
 }
 
 /** The name that a value refers to: the key itself, `!KeyOf ID`, or `!Find [MODEL, [FIELD, VALUE]]`. */
 function referenceOf(value: unknown): string | undefined {
   if (typeof value === 'string' || typeof value === 'number') return `pk ${value}`;
-  if (!isTagged(value)) return undefined;
-  if (value.tag === '!KeyOf') return `id ${String(value.value)}`;
+  if (!(value instanceof Tagged)) return undefined;
+  if (value.tag === '!KeyOf') return `id ${plain(value.value)}`;
   const [model, condition] = Array.isArray(value.value) ? (value.value as unknown[]) : [];
   const [field, wanted] = Array.isArray(condition) ? (condition as unknown[]) : [];
-  return value.tag === '!Find' && typeof model === 'string' ? keysOfFind(model, field, wanted) : undefined;
+  return value.tag === '!Find' && typeof model === 'string' ? keyOfFind(model, field, wanted) : undefined;
 }
 
 const textIn = ({ of }: Entry, name: string): string | undefined => {
@@ -106,19 +110,13 @@ async function moveBlueprint(move: Move, given: readonly unknown[]): Promise<voi
       'sources_oauth.useroauthsourceconnection',
     ].map((name) => `authentik_${name}`),
   );
-  for (const model of new Set(entries.map((entry) => entry.model).filter((name) => !known.has(name))))
-    move.note(
-      `model ${model}`,
-      `Entries of this model have no counterpart. They are left out (${ofModel(model).length}).`,
-    );
+  for (const [model, { length }] of Map.groupBy(entries, (entry) => entry.model))
+    if (!known.has(model))
+      move.note(`model ${model}`, `Entries of this model have no counterpart. They are left out (${length}).`);
   const groups = moveGroups(move, ofModel('authentik_core.group'), find);
-  const applications = ofModel('authentik_core.application');
+  const applications = Map.groupBy(ofModel('authentik_core.application'), (one) => find(one.of['provider']));
   for (const provider of ofModel('authentik_providers_oauth2.oauth2provider'))
-    moveProvider(
-      move,
-      provider,
-      applications.find((application) => find(application.of['provider']) === provider),
-    );
+    moveProvider(move, provider, applications.get(provider)?.[0]);
   const sources = new Map<Entry, string>();
   for (const source of ofModel('authentik_sources_oauth.oauthsource')) {
     const id = moveSource(move, source);
@@ -130,7 +128,8 @@ async function moveBlueprint(move: Move, given: readonly unknown[]): Promise<voi
     const [connection, subject] = [source && sources.get(source), textIn(link, 'identifier')];
     if (!user || connection === undefined || subject === undefined)
       move.note('links', 'A link names a user or a source that is not in the file. It is left out.');
-    else links.set(user, [...(links.get(user) ?? []), { connection, subject }]);
+    else if (links.has(user)) links.get(user)!.push({ connection, subject });
+    else links.set(user, [{ connection, subject }]);
   }
   move.section('Users');
   for (const user of ofModel('authentik_core.user'))
@@ -146,22 +145,25 @@ interface Groups {
 function moveGroups(move: Move, groups: readonly Entry[], find: (value: unknown) => Entry | undefined): Groups {
   const above = (group: Entry) =>
     [...listIn(group, 'parent'), ...listIn(group, 'parents')].flatMap((one) => find(one) ?? []);
-  const isPowerful = (group: Entry): boolean => {
-    const seen = new Set<Entry>();
-    const open = [group];
-    for (let next = open.pop(); next; next = open.pop()) {
-      if (next.of['is_superuser'] === true) return true;
-      if (!seen.has(next)) open.push(...above(next));
-      seen.add(next);
+  const below = new Map<Entry, Entry[]>();
+  for (const group of groups)
+    for (const one of above(group)) {
+      if (below.has(one)) below.get(one)!.push(group);
+      else below.set(one, [group]);
     }
-    return false;
-  };
+  const powerful = new Set<Entry>();
+  const open = groups.filter((group) => group.of['is_superuser'] === true);
+  for (let next = open.pop(); next; next = open.pop()) {
+    if (powerful.has(next)) continue;
+    powerful.add(next);
+    for (const one of below.get(next) ?? []) open.push(one);
+  }
   const taken = groups.filter((group) => {
     const name = textIn(group, 'name');
     if (name === undefined) move.note('groups', 'A group has no name. It is left out.');
     return name !== undefined && move.group(name);
   });
-  return { taken: new Set(taken), powerful: new Set(groups.filter(isPowerful)) };
+  return { taken: new Set(taken), powerful };
 }
 
 async function moveUser(
@@ -239,7 +241,7 @@ function moveProvider(move: Move, provider: Entry, application: Entry | undefine
   move.client(id, {
     members: {
       client_name: (application && textIn(application, 'name')) ?? textIn(provider, 'name'),
-      ...(asksNobody(provider) && { first_party: true }),
+      ...(asksForNoConsent(provider) && { first_party: true }),
       token_endpoint_auth_method: isPublic ? 'none' : 'client_secret_basic',
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
@@ -252,16 +254,16 @@ function moveProvider(move: Move, provider: Entry, application: Entry | undefine
   });
 }
 
-/** Whether the flow of its authorization is that without a question for consent. */
-const asksNobody = ({ of }: Entry): boolean =>
+/** Whether its authorization has the flow without consent. */
+const asksForNoConsent = ({ of }: Entry): boolean =>
   referenceOf(of['authorization_flow'])?.includes('provider-authorization-implicit-consent') ?? false;
 
 /** A scope is an expression there: those that authentik brings along have a name. */
 function scopeOf(provider: Entry, note: (said: string) => void): string {
   const named = listIn(provider, 'property_mappings').map((mapping) => {
-    const [, condition] = isTagged(mapping) && Array.isArray(mapping.value) ? (mapping.value as unknown[]) : [];
+    const [, condition] = mapping instanceof Tagged && Array.isArray(mapping.value) ? (mapping.value as unknown[]) : [];
     const [field, name] = Array.isArray(condition) ? (condition as unknown[]) : [];
-    return field === 'managed' ? scopeMapping.exec(String(name))?.[1] : undefined;
+    return field === 'managed' ? scopeMapping.exec(plain(name) ?? '')?.[1] : undefined;
   });
   const known = named.filter((name) => name !== undefined && isRegistrableScope(name));
   if (known.length < named.length)
@@ -294,7 +296,7 @@ function moveSource(move: Move, source: Entry): string | undefined {
   const moved = move.connection(id, {
     ...kind,
     display_name: textIn(source, 'name') ?? slug,
-    ...(secret !== undefined && { secret: move.secret(`connection-${id}`, secret) }),
+    ...(secret !== undefined && { secret: { value: secret, keep: () => move.secret(`connection-${id}`, secret) } }),
   });
   if (moved)
     note(

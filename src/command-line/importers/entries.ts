@@ -6,13 +6,21 @@ import { clientSettings } from '../../entities/client-settings.ts';
 import { connections } from '../../entities/connections.ts';
 import { newShape } from '../../entities/entity.ts';
 import { groups } from '../../entities/groups.ts';
-import { roles as roleEntity } from '../../entities/roles.ts';
+import { maxRoles, roles as roleEntity } from '../../entities/roles.ts';
 import { needsSecret, parseClientMetadata, registrableFields } from '../../oauth/client-metadata.ts';
 import { OAuthError } from '../../oauth/errors.ts';
-import { givenClientId, isStrongSecret } from '../../rules/clients/given-credentials.ts';
+import { consoleClientId } from '../../rules/clients/console-client.ts';
+import { givenClientId, givenCredentials, isStrongSecret } from '../../rules/clients/given-credentials.ts';
 import { quoted, type Report } from './report.ts';
 
 export type Entry = Record<string, unknown>;
+
+/** A secret that an export has in clear. */
+export interface FoundSecret {
+  value: string;
+  /** Makes a reference to it, once it is known to be good. */
+  keep(): { file: string };
+}
 
 export interface GivenRole {
   name: string;
@@ -23,13 +31,16 @@ export interface GivenRole {
 export interface GivenClient {
   /** Registered metadata, by its standard names, and declared settings. */
   members: Entry;
-  /** A reference to the secret that the client has, made once it is known to be good; undefined if it is unknown. */
-  secret?: { value: string; keep(): { file: string } } | undefined;
+  /** Undefined if it is unknown. */
+  secret?: FoundSecret | undefined;
   roles?: GivenRole[];
 }
 
+/** A connection as an importer found it. */
+export type GivenConnection = Entry & { secret?: FoundSecret };
+
 export function groupEntry(report: Report, name: string, given?: string): Entry | undefined {
-  const description = plainText(given);
+  const description = cut(given, 1000);
   if (newShape(groups).safeParse({ name, description }).success && isKey(name))
     return description === '' ? {} : { description };
   report.note(`group ${name}`, 'The name or the description does not fit. The group is left out.');
@@ -42,7 +53,7 @@ export function clientEntry(
   { members, secret, roles = [] }: GivenClient,
 ): Entry | undefined {
   const note = (said: string) => report.note(`client ${id}`, said);
-  if (!givenClientId.safeParse(id).success || !isKey(id)) {
+  if (id === consoleClientId || !givenClientId.safeParse(id).success || !isKey(id)) {
     note(
       'This cannot be a client_id here: at most 255 visible ASCII characters, no https address, no mail address. The client is left out.',
     );
@@ -54,18 +65,20 @@ export function clientEntry(
   const entry = withoutRefused({ ...members, ...Object.fromEntries(addresses) }, note);
   if (!entry) return undefined;
   const metadata = parseClientMetadata(metadataOf(entry), { admin: true });
-  const own = roles.flatMap((role) => roleEntry(role, note));
+  const own = rolesOf(roles, note);
   const clientSecret = needsSecret(metadata) && { client_secret: secretOf(secret, note) };
   return {
     ...entry,
     ...clientSecret,
-    ...(own.length > 0 && { roles: Object.fromEntries(own.sort(([a], [b]) => (a < b ? -1 : 1))) }),
+    ...(own.length > 0 && { roles: Object.fromEntries(own) }),
   };
 }
 
 /** An export may hide the secret, or have none, and a short one is not kept without the operator's word. */
 function secretOf(secret: GivenClient['secret'], note: (said: string) => void): unknown {
   if (!secret) note('The export has no secret. The client gets a new one.');
+  else if (!givenCredentials.client_secret.safeParse(secret.value).success)
+    note('The secret has other characters than ASCII, or more than 512 of them. The client gets a new one.');
   else if (isStrongSecret(secret.value)) return secret.keep();
   else {
     const { file } = secret.keep();
@@ -132,8 +145,16 @@ function withoutRefused(given: Entry, note: (said: string) => void): Entry | und
   return entry;
 }
 
+/** The roles of a client, in the order of their names. */
+function rolesOf(given: readonly GivenRole[], note: (said: string) => void): [string, Entry][] {
+  const own = [...new Map(given.flatMap((role) => roleEntry(role, note)))].sort(([a], [b]) => (a < b ? -1 : 1));
+  if (own.length > maxRoles)
+    note(`It has ${own.length} roles, and a client here has at most ${maxRoles}. The last ones are left out.`);
+  return own.slice(0, maxRoles);
+}
+
 function roleEntry({ name, description: given }: GivenRole, note: (said: string) => void): [string, Entry][] {
-  const description = plainText(given);
+  const description = cut(given, 1000);
   if (newShape(roleEntity).safeParse({ name, description }).success && isKey(name))
     return [[name, description === '' ? {} : { description }]];
   note(`The name or the description of the role ${quoted(name)} does not fit. The role is left out.`);
@@ -142,18 +163,28 @@ function roleEntry({ name, description: given }: GivenRole, note: (said: string)
 
 /** A configuration file has no control characters, and no such name. */
 const plainText = (text = ''): string => text.replace(/[\0-\x1f\x7f-\x9f\ufffe\uffff]+/g, ' ').trim();
+/** The beginning of a text, without half a character. */
+export const cut = (text: string | undefined, most: number): string =>
+  plainText(text)
+    .slice(0, most)
+    .replace(/[\ud800-\udbff]$/, '')
+    .trim();
 const isKey = (name: string): boolean => name !== '__proto__' && plainText(name) === name;
 
 /** No kind of connection is enabled by an import: its provider knows another redirect address. */
-export function connectionEntry(report: Report, id: string, given: Entry): Entry | undefined {
+export function connectionEntry(report: Report, id: string, given: GivenConnection): Entry | undefined {
   const { secret, settings, ...members } = given;
   const name = plainText(String(members['display_name']));
   const entry: Entry = { ...members, display_name: name, status: 'disabled', settings };
   const problem = newShape(connections).safeParse({ id, ...entry }).error;
   const at = problem ? pathOf(problem) : settingsProblem(entry);
-  if (at === undefined) return { ...entry, ...(secret !== undefined && { secret }) };
-  report.note(`connection ${id}`, `${quoted(at)} does not fit. The connection is left out.`);
-  return undefined;
+  if (at !== undefined) {
+    report.note(`connection ${id}`, `${quoted(at)} does not fit. The connection is left out.`);
+    return undefined;
+  }
+  const fits = secret && connections.members.secret.rule.safeParse(secret.value).success && !/\n$/.test(secret.value);
+  if (secret && !fits) report.note(`connection ${id}`, 'The secret does not fit. Enter it.');
+  return { ...entry, ...(fits && { secret: secret.keep() }) };
 }
 
 const pathOf = (problem: z.ZodError): string => problem.issues[0]!.path.join('.');

@@ -74,7 +74,7 @@ export function moveKeycloakClient(move: Move, id: string, given: unknown, roles
       `It authenticates by ${quoted(client.clientAuthenticatorType!)}, which the service does not have. The client is left out.`,
     );
   noteRest(client, note);
-  const secret = client.secret?.trim() && !/^\*+$/.test(client.secret) ? client.secret : undefined;
+  const secret = isShown(client.secret) ? client.secret : undefined;
   move.client(id, {
     members: {
       ...(client.name && !client.name.startsWith('${') && { client_name: client.name }),
@@ -93,6 +93,10 @@ export function moveKeycloakClient(move: Move, id: string, given: unknown, roles
     roles,
   });
 }
+
+/** Whether an export has a secret, and not in its place asterisks, or the name of one in a vault. */
+const isShown = (secret: string | null | undefined): secret is string =>
+  Boolean(secret?.trim()) && !/^\*+$|^\$\{vault\./.test(secret!);
 
 const attributeOf = ({ attributes }: KeycloakClient, name: string): string | undefined => {
   const value = attributes && Object.hasOwn(attributes, name) ? attributes[name] : undefined;
@@ -143,11 +147,22 @@ function membersOfAttributes(client: KeycloakClient): Entry {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
+const keySet = z.object({
+  // the members of a public key (RFC 7517, RFC 7518), without those that the service does not use
+  keys: z.array(
+    z.object(
+      Object.fromEntries(
+        ['kty', 'kid', 'use', 'alg', 'crv', 'x', 'y', 'n', 'e'].map((name) => [name, z.string().optional()]),
+      ),
+    ),
+  ),
+});
+
 function keysOf(text: string | undefined): unknown {
   try {
-    return text === undefined ? undefined : JSON.parse(text);
+    return text === undefined ? undefined : (keySet.safeParse(JSON.parse(text)).data ?? 'other data');
   } catch {
-    return undefined;
+    return 'other data';
   }
 }
 
@@ -204,11 +219,11 @@ export function moveIdentityProvider(move: Move, given: unknown): { alias: strin
   }
   const id = connectionIdOf(alias);
   const secret = text('clientSecret');
-  const isKnown = secret !== undefined && !/^\*+$/.test(secret);
+  const isKnown = isShown(secret);
   const moved = move.connection(id, {
     ...kind,
     display_name: displayName?.trim() || alias,
-    ...(isKnown && { secret: move.secret(`connection-${id}`, secret) }),
+    ...(isKnown && { secret: { value: secret, keep: () => move.secret(`connection-${id}`, secret) } }),
   });
   if (moved)
     note(

@@ -18,7 +18,7 @@ export interface Role {
   client: string | undefined;
   name: string;
 }
-const keyOf = ({ client, name }: Role) => JSON.stringify([client ?? null, name]);
+export const keyOf = ({ client, name }: Role) => JSON.stringify([client ?? null, name]);
 
 /** The roles that a user or a group has. */
 export interface RoleHolder {
@@ -68,7 +68,7 @@ export function readRoles(given: unknown, onFault: () => void): RealmRoles {
         const key = keyOf(role);
         if (found.has(key)) continue;
         found.set(key, role);
-        open.push(...(contained.get(key) ?? []));
+        for (const one of contained.get(key) ?? []) open.push(one);
       }
       return [...found.values()];
     },
@@ -88,7 +88,17 @@ export interface RealmGroup {
   name: string;
   paths: string[];
   description: string | undefined;
-  roles: Role[];
+  /** Without those of the groups above. */
+  own: Role[];
+  above: RealmGroup | undefined;
+}
+
+/** The roles that the members of a group have, each once: a group has those of the groups above. */
+export function rolesOfGroup(group: RealmGroup): Role[] {
+  const found = new Map<string, Role>();
+  for (let one: RealmGroup | undefined = group; one; one = one.above)
+    for (const role of one.own) found.set(keyOf(role), role);
+  return [...found.values()];
 }
 
 /** The most characters of a name; a deeper tree is not followed. */
@@ -119,16 +129,15 @@ export function readGroups(
       continue;
     }
     const paths = [...new Set([read.path ?? `/${name}`, `/${name}`])];
-    const own = new Map([...(above?.roles ?? []), ...roles.of(read)].map((role) => [keyOf(role), role]));
-    const group = { name, paths, description: read.description, roles: [...own.values()] };
+    const group = { name, paths, description: read.description, own: roles.of(read), above };
     found.push(group);
-    open.push(...(read.subGroups ?? []).map((below) => ({ node: below, above: group })));
+    for (const below of read.subGroups ?? []) open.push({ node: below, above: group });
   }
   const count = new Map<string, number>();
   for (const { name } of found) count.set(name, (count.get(name) ?? 0) + 1);
   return found.filter(({ name }) => {
     const isOne = count.get(name) === 1;
-    if (!isOne) onFault(name, 'Several groups would have this name. None is taken, and no two are merged.');
+    if (!isOne) onFault(name, 'Several groups would have this name. They are left out, and not merged.');
     return isOne;
   });
 }

@@ -6,7 +6,16 @@ import { UsageError } from '../command.ts';
 import { ofTheFile } from '../file.ts';
 import { readJson } from './json-stream.ts';
 import { moveIdentityProvider, moveKeycloakClient } from './keycloak-entries.ts';
-import { holderShape, readGroups, readRoles, type RealmGroup, type RealmRoles, type Role } from './keycloak-roles.ts';
+import {
+  holderShape,
+  keyOf,
+  readGroups,
+  readRoles,
+  type RealmGroup,
+  type RealmRoles,
+  type Role,
+  rolesOfGroup,
+} from './keycloak-roles.ts';
 import type { FoundUser, Move } from './move.ts';
 import type { Source } from './product.ts';
 import { quoted } from './report.ts';
@@ -110,8 +119,10 @@ async function moveRealm(move: Move, realm: Realm, files: readonly string[]): Pr
   const ofRealm = new Set<string>();
   for (const role of roles.listed)
     if (role.client === undefined && !isBuiltIn(role) && !isAdministrator(realm.name)(role))
-      if (move.group(groupOfRole(role.name), role.description?.slice(0, 1000))) ofRealm.add(role.name);
-  for (const client of realm.clients) moveClient(move, client, realm.name, roles, groups);
+      if (move.group(groupOfRole(role.name), role.description)) ofRealm.add(role.name);
+  const rolesOfClients = Map.groupBy(roles.listed, ({ client }) => client);
+  const holders = groupsByRole(groups);
+  for (const client of realm.clients) moveClient(move, client, realm.name, rolesOfClients, holders);
   const connections = new Map<string, string>();
   for (const provider of realm.identityProviders) {
     const moved = moveIdentityProvider(move, provider);
@@ -126,21 +137,43 @@ async function moveRealm(move: Move, realm: Realm, files: readonly string[]): Pr
       await moveUser(move, value, path.at(-1), context);
 }
 
-function moveClient(move: Move, given: unknown, realm: string, roles: RealmRoles, groups: readonly RealmGroup[]): void {
+/** The names of the groups whose members have a role of a client. */
+function groupsByRole(groups: readonly RealmGroup[]): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const group of groups)
+    for (const role of rolesOfGroup(group)) {
+      if (role.client === undefined) continue;
+      const names = found.get(keyOf(role));
+      if (names) names.push(group.name);
+      else found.set(keyOf(role), [group.name]);
+    }
+  return found;
+}
+
+/** The most groups that a note names. */
+const mostNamed = 20;
+
+function moveClient(
+  move: Move,
+  given: unknown,
+  realm: string,
+  roles: ReadonlyMap<string | undefined, RealmRoles['listed']>,
+  holders: ReadonlyMap<string, string[]>,
+): void {
   const id = z.looseObject({ clientId: z.string() }).safeParse(given).data?.clientId;
   if (id === undefined) move.note('clients', 'A client has another form than expected. It is left out.');
   else if (!isInternal(id, realm)) {
-    const own = roles.listed.filter((role) => role.client === id);
-    for (const { name: role } of own)
-      for (const { name } of groups.filter((group) =>
-        group.roles.some((one) => one.client === id && one.name === role),
-      ))
+    const own = roles.get(id) ?? [];
+    for (const role of own) {
+      const groups = holders.get(keyOf(role)) ?? [];
+      const more = groups.length > mostNamed ? ` and ${groups.length - mostNamed} more` : '';
+      if (groups.length > 0)
         move.note(
           `client ${id}`,
-          `The group ${quoted(name)} has the role ${quoted(role)}. Its present members get it; give it to the group, so that later members have it, too.`,
+          `Groups have the role ${quoted(role.name)}: ${groups.slice(0, mostNamed).map(quoted).join(', ')}${more}. Their current members get it. Assign it to the groups, so that later members get it, too.`,
         );
-    const listed = own.map(({ name, description }) => ({ name, description: description?.slice(0, 1000) }));
-    moveKeycloakClient(move, id, given, listed);
+    }
+    moveKeycloakClient(move, id, given, own);
   }
 }
 
@@ -152,7 +185,7 @@ function noteRest(move: Move, components: unknown): void {
   for (const store of z.array(z.looseObject({ name: z.string() })).safeParse(stores).data ?? [])
     move.note(
       `federation ${store.name}`,
-      'Users of a directory come by a connection of the kind ldap, which an administrator creates.',
+      'Users of a directory sign in with a connection of the kind ldap, which an administrator creates.',
     );
 }
 
@@ -200,10 +233,13 @@ async function moveUser(move: Move, given: unknown, place: unknown, context: Con
   if (user.requiredActions?.includes('UPDATE_PASSWORD'))
     note('The user had to choose a new password. That is not asked here.');
   const { groups, roles, isAdmin } = membershipsOf(user, context, note);
-  const links = (user.federatedIdentities ?? []).map(({ identityProvider, userId }) => ({
-    connection: context.connections.get(identityProvider) ?? identityProvider,
-    subject: userId,
-  }));
+  const links = (user.federatedIdentities ?? []).flatMap(({ identityProvider, userId: subject }) => {
+    // by the alias alone: the id of another connection can be the same text
+    const connection = context.connections.get(identityProvider);
+    if (connection === undefined)
+      note(`The link to ${quoted(identityProvider)} is left out: this connection is not moved.`);
+    return connection === undefined ? [] : [{ connection, subject }];
+  });
   const found: FoundUser = {
     username,
     ...(user.id !== undefined && { sub: user.id }),
@@ -278,7 +314,7 @@ function codesOf({ credentialData, secretData }: Record<string, unknown>, name: 
     // without an encoding, the characters themselves are the secret
     secret: !isTimed ? '' : code.secretEncoding === 'BASE32' ? value : writtenCodeSecret(Buffer.from(value)),
     ...(code && { digits: code.digits, period: code.period, algorithm: code.algorithm.replace(/^Hmac/, '') }),
-    ...(name !== undefined && { name: name.slice(0, 60) }),
+    ...(name !== undefined && { name }),
   };
 }
 
@@ -299,13 +335,13 @@ function membershipsOf(user: KeycloakUser, { realm, roles, groups, ofRealm }: Co
     if (!group) note(`The group ${quoted(path)} is left out: it is not moved.`);
     else {
       names.push(group.name);
-      held.push(...group.roles);
+      for (const role of rolesOfGroup(group)) held.push(role);
     }
   }
   const ofClients = new Map<string, Set<string>>();
   for (const { client, name } of held)
     if (client !== undefined && !isInternal(client, realm))
-      ofClients.set(client, new Set([...(ofClients.get(client) ?? []), name]));
+      ofClients.set(client, (ofClients.get(client) ?? new Set()).add(name));
   const isAdmin = held.some(isAdministrator(realm));
   if (!isAdmin && held.some(isOfAdministration(realm)))
     note('The user has some roles of an administrator there, and none here.');

@@ -61,7 +61,7 @@ async function moveAll(move: Move, rows: Record<(typeof tables)[number], unknown
   move.section('Configuration');
   move.note(
     'passkeys',
-    'Users of Pocket ID have passkeys and no passwords. Passkeys serve their own host only: send each user a link.',
+    'Users of Pocket ID have passkeys and no passwords. Passkeys work only for their own host: send each user a link.',
   );
   const groups = new Map<string, string>();
   for (const row of rows.user_groups) {
@@ -74,7 +74,10 @@ async function moveAll(move: Move, rows: Record<(typeof tables)[number], unknown
     for (const row of of) {
       const read = shape.safeParse(row).data;
       const name = read && groups.get(read.user_group_id);
-      if (read && name !== undefined) found.set(idOf(read), [...(found.get(idOf(read)) ?? []), name]);
+      if (!read || name === undefined) continue;
+      const names = found.get(idOf(read));
+      if (names) names.push(name);
+      else found.set(idOf(read), [name]);
     }
     return found;
   };
@@ -132,7 +135,7 @@ async function moveUser(move: Move, row: unknown, memberships: ReadonlyMap<strin
   if (user.ldap_id)
     move.note(
       `user ${user.username}`,
-      'The user is of a directory: a connection of the kind ldap brings the user here.',
+      'The user belongs to a directory, and can sign in here with a connection of the kind ldap.',
     );
   await move.user({
     username: user.username,

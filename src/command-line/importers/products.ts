@@ -1,7 +1,7 @@
 // Lists the products from which users and configuration are moved in: one value each, and a file beside this one.
 import type { Product } from './product.ts';
 
-const writes = 'and writes the files with which users, clients and connections move in';
+const writes = 'and writes the files for the import of users, clients and connections';
 
 export const products: readonly Product[] = [
   {

@@ -147,8 +147,8 @@ async function importAll(
     const { additions } = users[index]!;
     if (additions) added.push({ user, additions });
     const factors = additions?.authenticators.length ?? 0;
-    const { username, admin } = user;
-    const detail = { username, admin, imported: true, ...(factors > 0 && { second_factors: factors }) };
+    const { admin } = user;
+    const detail = { admin, imported: true, ...(factors > 0 && { second_factors: factors }) };
     events.push({ ...by, type: 'user.created', outcome: 'success', sub: user.sub, detail });
   }
   events.push(...(await addToUsers(repositories, by, added)));

@@ -1,19 +1,38 @@
 // Exports a service, applies the file to an empty one, and applies, refuses and prunes changes of files.
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runCommand } from '../../helpers/command-line.ts';
+import { parse } from 'yaml';
+import { fileNouns } from '../../../src/admin/operations/config/nouns.ts';
+import { roles } from '../../../src/entities/roles.ts';
+import { runCommand, runCommandProcess } from '../../helpers/command-line.ts';
+import { type DocumentServer, startDocumentServer } from '../../helpers/document-server.ts';
+import { everyMember } from '../../helpers/every-member.ts';
 import { adminToken, call, withoutLimits } from '../../helpers/grants.ts';
 import { startTestService, type TestService } from '../../helpers/service.ts';
 
-const environment = { ...withoutLimits, CONNECTIONS_ALLOW: 'directory.example:636' };
+const environment: Record<string, string> = {
+  ...withoutLimits,
+  CONNECTIONS_ALLOW: 'directory.example:636,other.example:636',
+};
 const strong = '0123456789abcdef0123456789abcdef';
 const folder = mkdtempSync(join(tmpdir(), 'config-'));
 let former: TestService;
 let service: TestService;
 let tokens: Map<TestService, string>;
+let documents: DocumentServer;
 beforeAll(async () => {
+  documents = await startDocumentServer();
+  documents.documents.set('/sector.json', { body: ['https://pairwise.example/callback'] });
+  Object.assign(environment, {
+    OUTBOUND_ALLOW: documents.allow,
+    // as a proxy that checks certificates asks for
+    TRUST_PROXY: '127.0.0.1,::1',
+    MTLS_BASE_URL: 'https://mtls.example',
+    CLIENT_CERT_HEADER: 'Client-Cert',
+    CLIENT_CERT_VERIFY_HEADER: 'X-Client-Verify',
+  });
   former = await startTestService({ environment });
   service = await startTestService({ environment });
   tokens = new Map([
@@ -24,11 +43,20 @@ beforeAll(async () => {
 afterAll(async () => {
   await former?.stop();
   await service?.stop();
+  await documents?.stop();
 });
 
 const api = (of: TestService, method: string, path: string, body?: object) =>
   call(`${of.issuer}/admin/api/${path}`, { token: tokens.get(of)!, method, ...(body && { body }) });
-const variables: Record<string, string> = { WIKI_SECRET: strong, CONNECTION_STAFF_SECRET: 'bind password' };
+const variables: Record<string, string> = {
+  WIKI_SECRET: strong,
+  CONNECTION_STAFF_SECRET: 'bind password',
+  EVERY_SECRET: strong,
+  EVERY_WEAK_SECRET: 'open sesame',
+  EVERY_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 'w').toString('base64')}`,
+  WEBHOOK_EVERY_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 'w').toString('base64')}`,
+  WEBHOOK_EVERY_WEBHOOK_SECOND_SECRET: `whsec_${Buffer.alloc(32, 'w').toString('base64')}`,
+};
 const run = (of: TestService, ...args: string[]) =>
   runCommand(of, ['config', ...args], { environment: { ...environment, ...variables } });
 let files = 0;
@@ -47,6 +75,21 @@ const eventsOf = (of: TestService, type: string) =>
     'SELECT actor, detail FROM audit_events WHERE type LIKE $1 ORDER BY id',
     [type],
   );
+
+type Entries = Record<string, Record<string, unknown>>;
+/** The members of the declarations that no entry of a file has. */
+function unset(text: string): string[] {
+  const file = parse(text) as Record<string, Entries>;
+  return fileNouns().flatMap(({ section, of, key, isSingle }) => {
+    const entries = isSingle ? [file[section]!] : Object.values(file[section] ?? {});
+    const has = (entry: Record<string, unknown> | null, name: string) => Object.hasOwn(entry ?? {}, name);
+    const own = Object.keys(of.members).filter((name) => name !== key && !entries.some((entry) => has(entry, name)));
+    const within = entries.flatMap((entry) => Object.values((entry?.['roles'] ?? {}) as Entries));
+    const ofRoles =
+      section === 'clients' ? Object.keys(roles.members).filter((name) => !within.some((role) => has(role, name))) : [];
+    return [...own, ...ofRoles.filter((name) => name !== roles.key)].map((name) => `${section}.${name}`);
+  });
+}
 
 test('an export that is applied to an empty service is the same there, byte for byte, with every noun and member (federation 10)', async () => {
   const made = [
@@ -117,12 +160,22 @@ test('an export that is applied to an empty service is the same there, byte for 
     await api(former, 'POST', 'clients/wiki/roles', { name: 'on' }),
   ];
   await api(former, 'PATCH', 'groups/staff', { guarded_sources: ['staff'] });
-  await api(former, 'PATCH', 'appearance', { product_name: 'Harbour', accent_color: '#0c4a43' });
   expect(made.map(({ status, body }) => [status, body['error_description']])).toEqual(made.map(() => [201, undefined]));
+  const whole = join(folder, 'every.yaml');
+  const head = { apiVersion: 'gatehouse/v1', name: 'every' };
+  writeFileSync(whole, JSON.stringify({ ...head, ...everyMember(`${documents.origin}/sector.json`) }));
+  expect(await run(former, 'apply', whole)).toMatchObject({ code: 0, stderr: '' });
+  expect(await run(former, 'plan', whole)).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
   const text = await exported(former);
-  for (const [, name] of text.matchAll(/env: (CLIENT\w+)/g)) variables[name!] = strong;
+  expect(unset(text)).toEqual([]);
+  // a member that a declaration gets later must get a value here, too
+  expect(unset(text.replace(/^ +position: 7\n/m, ''))).toEqual(['connections.position']);
+  for (const [, name] of text.matchAll(/env: (CLIENT\w+|CONNECTION_EVERYTHING\w+)/g)) variables[name!] ??= strong;
+  for (const [, name] of text.matchAll(/env: ((?:WEBHOOK|PROVISIONING)\w+)/g))
+    variables[name!] = variables['EVERY_WEBHOOK_SECRET']!;
+  variables['CLIENT_EVERY_SERVER_CLIENT_SECRET'] = 'open sesame';
   expect(text).toMatch(/^apiVersion: gatehouse\/v1\nname: gatehouse\nadopt: true\nappearance:\n/);
-  expect(text).not.toMatch(/0123456789abcdef|bind password/);
+  expect(text).not.toMatch(/0123456789abcdef0|bind password|open sesame/);
   expect(text).toContain('env: CLIENT_WIKI_CLIENT_SECRET');
   const file = join(folder, 'exported.yaml');
   writeFileSync(file, text);
@@ -138,11 +191,11 @@ test('an export that is applied to an empty service is the same there, byte for 
   const again = await run(service, 'apply', file);
   expect(again).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
   const events = await eventsOf(service, '%.created');
-  expect(events.filter(({ actor }) => actor === 'config:gatehouse')).toHaveLength(11);
+  expect(events.filter(({ actor }) => actor === 'config:gatehouse')).toHaveLength(39);
   // the former service comes under its own file, and nothing of it changes
   const taken = await run(former, 'plan', file);
   // this test gave the client by which it calls the service another secret
-  expect(taken.stdout).toMatch(/0 to create, 1 to change, 0 to delete, 9 to take over\.\n$/);
+  expect(taken.stdout).toMatch(/0 to create, 1 to change, 0 to delete, 35 to take over\.\n$/);
   expect(await run(former, 'apply', file)).toMatchObject({ code: 0 });
   expect(await eventsOf(former, 'client.updated')).toEqual([]);
   expect(await run(former, 'plan', file)).toMatchObject({ code: 0 });
@@ -167,7 +220,11 @@ describe('a plan', () => {
     expect(statSync(out).mode & 0o777).toBe(0o600);
     await api(service, 'POST', 'clients/plain/secrets', { secrets: ['shared_secret'] });
     const stale = await run(service, 'apply', out);
-    expect(stale).toMatchObject({ code: 1, stdout: '', stderr: 'What the plan saw has changed since: plan again.\n' });
+    expect(stale).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'An object of the plan has changed since: plan again.\n',
+    });
     await run(service, 'plan', changed, '--out', join(folder, 'plan2.json'));
     expect(await run(service, 'apply', join(folder, 'plan2.json'))).toMatchObject({ code: 0, stderr: '' });
     expect((await api(service, 'GET', 'clients/plain')).body).toMatchObject({
@@ -177,7 +234,7 @@ describe('a plan', () => {
     expect(JSON.stringify(await eventsOf(service, '%'))).not.toMatch(/0123456789abcdef|bind password/);
   });
 
-  test('says who loses what by a deletion, which --prune alone makes, and deletes no user (federation F100, FR45)', async () => {
+  test('names the users who lose an application by a deletion; only --prune deletes, and no user is ever deleted (federation F100, FR45)', async () => {
     const head = 'apiVersion: gatehouse/v1\nname: pruned\n';
     await run(
       service,
@@ -202,12 +259,12 @@ describe('a plan', () => {
   });
 });
 
-test('what was deleted without its files and made anew by hand is nobody’s: --prune leaves it, and a file takes it over only with adopt (federation F100)', async () => {
+test('what was deleted without its files and made anew by hand belongs to no file: --prune leaves it, and a file takes it over only with adopt (federation F100)', async () => {
   const head = 'apiVersion: gatehouse/v1\nname: former\n';
   const entries = 'groups:\n  harbour:\n    description: By file\nattributes:\n  berth:\n    type: number\n';
   await run(service, 'apply', fileOf(entries, head));
   await service.database.sql(`DELETE FROM attributes WHERE name = 'berth'`);
-  await api(service, 'PATCH', 'groups/harbour', { name: 'port' });
+  await service.database.sql(`UPDATE groups SET name = 'port' WHERE name = 'harbour'`);
   await api(service, 'POST', 'attributes', { name: 'berth', type: 'string' });
   await api(service, 'POST', 'groups', { name: 'harbour', description: 'By hand' });
   expect(await run(service, 'apply', fileOf('', head), '--prune')).toMatchObject({ code: 0 });
@@ -237,7 +294,7 @@ describe('what a file names and did not make', () => {
     );
     expect(await run(service, 'apply', fileOf(`adopt: true\n${entry}`))).toMatchObject({ code: 0 });
     const other = 'apiVersion: gatehouse/v1\nname: other\n';
-    expect((await run(service, 'plan', fileOf(entry, other))).stderr).toContain('is kept by team');
+    expect((await run(service, 'plan', fileOf(entry, other))).stderr).toContain('is managed by team');
     const plan = await run(service, 'plan', fileOf(`adopt: true\n${entry}`, other));
     expect(plan).toMatchObject({ code: 2 });
     expect(plan.stdout).toContain('> take over attribute floor, taken over from team\n');
@@ -326,7 +383,7 @@ test('a stored plan reaches no variables of the process by its folder (federatio
   const stored = JSON.parse(readFileSync(plan, 'utf8')) as object;
   for (const [at, sentence] of [
     ['/proc/self', /names a file outside of the folder/],
-    [7, /this is no plan/i],
+    [7, /this is not a plan/i],
   ] as const) {
     writeFileSync(plan, JSON.stringify({ ...stored, folder: at }));
     const refused = await run(service, 'apply', plan);
@@ -423,4 +480,106 @@ test.each<[string, string, RegExp]>([
   const refused = await run(service, 'plan', fileOf(text, ''));
   expect(refused).toMatchObject({ code: 1, stdout: '' });
   expect(refused.stderr).toMatch(sentence);
+});
+
+test('the complete example of the page has each noun of files (federation 10)', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/configuration.md'), 'utf8');
+  const example = parse(/^```yaml\n(.*?)^```$/ms.exec(page)![1]!) as Record<string, object>;
+  const empty = fileNouns().filter(({ section }) => Object.keys(example[section] ?? {}).length === 0);
+  expect(empty.map(({ section }) => section)).toEqual([]);
+});
+
+describe('a secret of the service itself, or a file with settings, becomes that of no client and no connection (federation F101, FR45)', () => {
+  const entry = (source: string) =>
+    `clients:\n  taking:\n    grant_types: [client_credentials]\n    client_secret: ${source}\n`;
+  const own = join(folder, 'own');
+  const plan = (source: string, more: Record<string, string> = {}) =>
+    runCommand(service, ['config', 'plan', fileOf(entry(source))], {
+      environment: { ...environment, DATA_DIR: join(own, 'data'), ...more },
+    });
+  beforeAll(() => {
+    mkdirSync(join(own, 'data'), { recursive: true });
+    writeFileSync(join(folder, '.env'), `${strong}\n`);
+    writeFileSync(join(folder, 'settings'), `WIKI=1\nexport SMTP_URL=smtp://mail.example\n`);
+    writeFileSync(join(folder, 'copied'), `the key is ${service.secretKey}\n`);
+    writeFileSync(join(own, 'data', 'letter'), strong);
+    writeFileSync(join(own, 'key'), strong);
+    writeFileSync(join(own, 'free'), strong);
+    symlinkSync(join(folder, '.env'), join(folder, 'harmless'));
+    symlinkSync(join(own, 'data'), join(own, 'elsewhere'));
+  });
+
+  test.each<[string, string, RegExp, Record<string, string>?]>([
+    ['a file .env', '{file: .env}', /names a file of this service/],
+    ['a link to it', '{file: harmless}', /names a file of this service/],
+    ['a path around it', '{file: own/../.env}', /names a file of this service/],
+    ['a file of DATA_DIR', '{file: own/data/letter}', /names a file of this service/],
+    ['a file of DATA_DIR behind a link', '{file: own/elsewhere/letter}', /names a file of this service/],
+    [
+      'the file of ADMIN_PASSWORD_FILE',
+      '{file: own/key}',
+      /names a file of this service/,
+      { ADMIN_PASSWORD_FILE: join(own, 'key') },
+    ],
+    ['a file with settings', '{file: settings}', /has a secret or a setting of this service/],
+    ['a copy of SECRET_KEY', '{file: copied}', /has a secret or a setting of this service/],
+    ['a variable with SECRET_KEY', '{env: OTHER}', /has a secret or a setting of this service/],
+  ])('%s is refused', async (_, source, sentence, more) => {
+    const refused = await plan(source, { OTHER: service.secretKey, ...more });
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(sentence);
+    expect(refused.stderr).not.toContain(service.secretKey);
+  });
+
+  test('the file of --env-file is refused, whatever its name is', async () => {
+    const file = fileOf(entry('{file: own/free}'));
+    const ofNode = (...options: string[]) =>
+      runCommandProcess(service, [...options, 'config', 'plan', file], { environment });
+    expect(await ofNode()).toMatchObject({ code: 2, stderr: '' });
+    const refused = await ofNode(`--env-file=${join(own, 'free')}`);
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(/names a file of this service/);
+  });
+});
+
+test('an export leaves out what no file can name, says so, and is applied (federation F102)', async () => {
+  await api(service, 'POST', 'groups', { name: '__proto__' });
+  const rule = { claim: 'team', from: 'groups', map: JSON.parse('{"__proto__": "x"}') as object, into: ['id_token'] };
+  const made = await api(service, 'POST', 'clients', { client_id: 'mapping', grant_types: ['client_credentials'] });
+  expect(made.status).toBe(201);
+  await service.database.sql(`UPDATE clients SET claim_rules = $1 WHERE client_id = 'mapping'`, [
+    JSON.stringify([rule]),
+  ]);
+  const text = await exported(service);
+  expect(text).toMatch(
+    /^# clients\.mapping is left out: no file can have the name __proto__\n# groups\.__proto__ is left out[^\n]*\napiVersion/,
+  );
+  for (const [, name] of text.matchAll(/env: (\w+)/g)) variables[name!] ??= strong;
+  const file = join(folder, 'reserved.yaml');
+  writeFileSync(file, text);
+  expect((await run(service, 'plan', file)).stderr).toBe('');
+  await api(service, 'DELETE', 'groups/__proto__');
+  await api(service, 'DELETE', 'clients/mapping');
+});
+
+describe('a connection that moves to another site (security R162; federation FR45)', () => {
+  const entry = (host: string, secret: string) =>
+    `connections:\n  moving:\n    kind: ldap\n    display_name: Moving\n${secret}    settings: {url: "ldaps://${host}:636", base: dc=example, bind_dn: cn=reader}\n`;
+  const given = '    secret: {env: CONNECTION_STAFF_SECRET}\n';
+  test('is planned and applied with the secret of its file, also where that is the same', async () => {
+    expect(await run(service, 'apply', fileOf(entry('directory.example', given)))).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    const moved = fileOf(entry('other.example', given));
+    expect((await run(service, 'plan', moved)).stdout).toContain('    secret: (set) → (changes)\n');
+    expect(await run(service, 'apply', moved)).toMatchObject({ code: 0, stderr: '' });
+    expect(await run(service, 'plan', moved)).toMatchObject({ code: 0 });
+  });
+  test('is refused by the plan where its file has none', async () => {
+    const refused = await run(service, 'plan', fileOf(entry('directory.example', '')));
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(/Line 4 of [\w.]+: connections\.moving: .*enter the secret again\.\n$/);
+    expect(await run(service, 'plan', fileOf(entry('other.example', '')))).toMatchObject({ code: 0 });
+  });
 });

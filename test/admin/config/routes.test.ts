@@ -1,13 +1,12 @@
 // Plans and applies configuration files by requests: for administrators alone, and without a secret of the service.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { adminToken, call, withoutLimits } from '../../helpers/grants.ts';
-import { startTestService, type TestService } from '../../helpers/service.ts';
+import { call, startAdministered } from '../../helpers/grants.ts';
+import type { TestService } from '../../helpers/service.ts';
 
 let service: TestService;
 let token: string;
 beforeAll(async () => {
-  service = await startTestService({ environment: withoutLimits });
-  token = await adminToken(service);
+  ({ service, token } = await startAdministered());
 });
 afterAll(() => service?.stop());
 
@@ -51,16 +50,20 @@ test('a request plans a file and applies that plan, once (federation 10)', async
   expect((await plan(`${head}`, '?prune=true')).body['changes']).toHaveLength(2);
 });
 
-test.each(['{env: HOME}', '{env: SECRET_KEY}', '{file: /etc/shadow}', 'generate', 'open sesame'])(
-  'a request with the secret %s is refused (federation F101, FR45)',
-  async (secret) => {
-    const { status, body } = await plan(
-      `${head}clients:\n  x:\n    grant_types: [client_credentials]\n    client_secret: ${secret}\n`,
-    );
-    expect(status).toBe(400);
-    expect(body['error_description']).toMatch(/^line 6 of the body: clients\.x: client_secret/);
-  },
-);
+test.each([
+  '{env: HOME}',
+  '{env: SECRET_KEY}',
+  '{env: DATABASE_URL}',
+  '{file: /etc/shadow}',
+  'generate',
+  'open sesame',
+])('a request with the secret %s is refused (federation F101, FR45)', async (secret) => {
+  const { status, body } = await plan(
+    `${head}clients:\n  x:\n    grant_types: [client_credentials]\n    client_secret: ${secret}\n`,
+  );
+  expect(status).toBe(400);
+  expect(body['error_description']).toMatch(/^line 6 of the body: clients\.x: client_secret/);
+});
 
 test('a changed plan is refused, and so is one with secrets (federation FR45)', async () => {
   const { body } = await plan(`${head}attributes:\n  floor:\n    type: number\n    label: {en: Floor}\n`);

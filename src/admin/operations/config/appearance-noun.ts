@@ -21,7 +21,8 @@ const section = 'appearance';
 
 function foundOf(stored: Appearance): Found {
   const shown = asText(viewOf(appearance, stored));
-  return { key: section, shown, secrets: {}, entry: () => shown, madeAt: '', version: JSON.stringify(shown) };
+  const state = JSON.stringify(shown);
+  return { key: section, shown, secrets: {}, entry: () => shown, madeAt: '', version: state, state: () => state };
 }
 
 /** There is always one: a removal gives each part its default. */
@@ -30,6 +31,8 @@ export const appearanceNoun: FileNoun = {
   of: declared,
   key: '',
   isSingle: true,
+  find: async ({ store }) => foundOf(await store.appearance.read()),
+  on: { param: '', shows: [], change: changeAppearance, others: [] },
   list: async ({ store }) => [foundOf(await store.appearance.read())],
   read(_context, key, entry) {
     const { input } = readEntry(declared, shape, entry ?? {});

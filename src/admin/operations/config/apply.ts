@@ -7,6 +7,7 @@ import { refusal } from '../../../oauth/refusals.ts';
 import { type Repositories, storeWithin } from '../../../repositories/store.ts';
 import type { Administrator, OperationContext } from '../operation.ts';
 import { type FileText, readConfigFile } from './config-file.ts';
+import { stateOf } from './drift.ts';
 import type { FileNoun, Secrets } from './noun.ts';
 import { fileNouns } from './nouns.ts';
 import { bound, type PlannedChange, type PlanOptions, type Step, stepsOf } from './plan.ts';
@@ -49,7 +50,8 @@ function within(context: OperationContext, repositories: Repositories): Operatio
 
 /** Members that name a noun which comes later: they are set once that one exists. */
 function later(noun: FileNoun, members: Input): string[] {
-  const after = fileNouns.slice(fileNouns.indexOf(noun) + 1).map(({ section }) => section);
+  const nouns = fileNouns();
+  const after = nouns.slice(nouns.indexOf(noun) + 1).map(({ section }) => section);
   return Object.keys(members).filter((name) => after.includes(noun.of.members[name]?.refers ?? ''));
 }
 
@@ -71,8 +73,7 @@ export async function applyConfig(
   const result: Applied = { name: file.name, changes: [], notes: foreseen.notes, warnings: [], secrets: [] };
   if (foreseen.steps.length === 0 && !expected) return result;
   const unseen = makesSecrets ? undefined : foreseen.steps.find(({ secrets }) => makesOne(secrets));
-  if (unseen)
-    throw unseen.fault!('generate makes a secret, which only the command shows: apply the file by the command once');
+  if (unseen) throw unseen.fault!('only the command can show a generated secret: apply the file once with the command');
   // other servers are asked before the transaction
   const insides: ((context: OperationContext) => OperationContext)[] = [];
   for (const { noun, wanted, fault } of foreseen.steps) {
@@ -123,15 +124,14 @@ async function perform(
   const act = { context, by };
   const { keptObjects } = context.store;
   /** The values of the secrets that change, with those that are made now. */
-  const valuesOf = ({ planned: { section, key }, secrets }: Step): Secrets =>
+  const valuesOf = ({ noun, planned: { section, key }, secrets }: Step): Secrets =>
     Object.fromEntries(
       Object.entries(secrets).map(([member, secret]) => {
-        const given = made(secret);
+        const given = made(secret, noun.makeSecret);
         if (secret.value === undefined) shown.push({ section, key, member, value: given.value! });
         return [member, given];
       }),
     );
-  const kept = new Map<FileNoun, string[]>();
   const last: (() => Promise<void>)[] = [];
   for (const step of steps) {
     const { planned, noun, found, wanted, change, fault } = step;
@@ -151,25 +151,18 @@ async function perform(
         const removed = Object.fromEntries(Object.entries(change).filter(([, value]) => value === null));
         await noun.change(act, found!, { ...now, ...removed }, valuesOf(step), wanted!);
       }
-      kept.set(noun, [...(kept.get(noun) ?? []), planned.key]);
       if (Object.keys(then).length > 0)
         last.push(async () => {
-          const one = (await noun.list(context)).find(({ key }) => key === planned.key)!;
+          const one = (await noun.find(context, planned.key))!;
           await noun.change(act, one, then, {}, wanted!).catch(placed(fault));
         });
     }).catch(placed(fault));
   }
   for (const each of last) await withNewDeadline(each);
-  for (const [noun, keys] of kept) await withNewDeadline(() => keepAll(context, noun, new Set(keys), fileSet));
-}
-
-async function keepAll(
-  context: OperationContext,
-  noun: FileNoun,
-  keys: ReadonlySet<string>,
-  fileSet: string,
-): Promise<void> {
-  const { section } = noun;
-  for (const { key, madeAt } of await noun.list(context))
-    if (keys.has(key)) await context.store.keptObjects.keep({ section, key, fileSet, madeAt });
+  for (const { noun, planned } of steps.filter((step) => step.planned.act !== 'delete'))
+    await withNewDeadline(async () => {
+      const { section, key } = planned;
+      const found = (await noun.find(context, key))!;
+      await keptObjects.keep({ section, key, fileSet, madeAt: found.madeAt, state: stateOf(found) });
+    });
 }

@@ -1,13 +1,15 @@
 // Says how clients stand in configuration files: their registrable metadata with their declared settings.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { clientSettings } from '../../../entities/client-settings.ts';
+import { clientSettings, type ClientSettingsChange } from '../../../entities/client-settings.ts';
 import { roles } from '../../../entities/roles.ts';
 import { changed, type Entity, type Input, member, type Members, starts, viewOf } from '../../../entities/entity.ts';
 import { entryShape, fromFile, readEntry, toFile, variableOf } from '../../../entities/file.ts';
 import { digest, equalDigests } from '../../../crypto/secrets.ts';
+import { otherKinds } from '../../../rules/clients/kinds.ts';
 import { consoleClientId } from '../../../rules/clients/console-client.ts';
 import { checkGivenSecret, givenClientId, givenCredentials } from '../../../rules/clients/given-credentials.ts';
+import { firstPageOf } from '../../../rules/sites/addresses.ts';
 import {
   type ClientMetadata,
   clientMetadataShape,
@@ -22,9 +24,12 @@ import { needsSectorCheck } from '../../../oauth/subject-type.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import { storedSecret } from '../../../tokens/client-credentials.ts';
 import { roleActs } from '../claims.ts';
-import { changeClient, createClient, deleteClient } from '../clients.ts';
+import { findKind } from '../client-kinds/kinds.ts';
+import { approveClient, decideClients } from '../client-decisions.ts';
+import { changeClient, createClient, deleteClient, disableClient, renewSecrets, showClient } from '../clients.ts';
 import { documentedChangeShape } from '../client-members.ts';
 import type { OperationContext } from '../operation.ts';
+import { changeMetadata, clientClaims, clientPage, reviseTypedClient } from '../pages/clients.ts';
 import { type Act, type FileNoun, type Found, mostListed, type Secrets } from './noun.ts';
 
 const metadataMembers: Members = Object.fromEntries(
@@ -54,6 +59,13 @@ const declared = {
   permission: 'clients' as const,
   members: {
     client_id: member('The client_id.', givenClientId, { required: true, fixed: true }),
+    kind: member(
+      'The kind of a client that is no client of OAuth: proxy for a protected site, saml for a SAML application.',
+      z.enum(otherKinds),
+      {
+        fixed: true,
+      },
+    ),
     ...metadataMembers,
     ...settings.members,
     roles: member(
@@ -61,10 +73,14 @@ const declared = {
       z.record(z.string(), entryShape(roles, 'name').nullable()),
       { start: {} },
     ),
-    status: member('Whether the client may do anything.', z.enum(['enabled', 'disabled']), { start: 'enabled' }),
-    client_secret: member('The secret; the service makes one by generate.', givenCredentials.client_secret.unwrap(), {
-      secret: true,
-    }),
+    status: member('Whether the client is enabled.', z.enum(['enabled', 'disabled']), { start: 'enabled' }),
+    client_secret: member(
+      'The secret; with generate the service creates one.',
+      givenCredentials.client_secret.unwrap(),
+      {
+        secret: true,
+      },
+    ),
     weak_secret: member(givenCredentials.weak_secret.description!, z.boolean(), {
       start: false,
       noSecret: 'It is a word about one.',
@@ -90,6 +106,7 @@ const shownOf = (client: Client, own: readonly { name: string }[]): Input =>
   without(
     {
       ...client.metadata,
+      kind: client.kind === 'oauth' ? undefined : client.kind,
       ...viewOf(settings.members, client),
       roles: rolesOf(roleEntries(own)),
       status: client.status,
@@ -99,17 +116,26 @@ const shownOf = (client: Client, own: readonly { name: string }[]): Input =>
 
 /** The metadata of an entry. The scopes of APIs are checked when they are stored, since the file may create them first. */
 function metadataOf({ config }: OperationContext, entry: Input): ClientMetadata {
-  const given = Object.fromEntries(
+  const kind = findKind(entry['kind'] as string | undefined);
+  const own = Object.fromEntries(
     registrableFields.flatMap((name) =>
       entry[name] === undefined || entry[name] === null ? [] : [[name, entry[name]]],
     ),
   );
+  // the rules of the entry have checked its settings
+  const given = { ...kind?.metadata, ...own, ...kind?.derived?.(entry as ClientSettingsChange, config) };
   const apiScopes = typeof given['scope'] === 'string' ? splitScope(given['scope']) : [];
-  return parseClientMetadata(given, { admin: true, apiScopes }, config);
+  return parseClientMetadata(given, { admin: true, apiScopes, withoutGrants: kind?.stored === 'saml' }, config);
 }
 
 /** The metadata without members whose value is their default, if nothing else depends on them. */
-function shortMetadata(context: OperationContext, metadata: Input): Input {
+function shortMetadata(context: OperationContext, metadata: Input, { kind, hosts }: Client): Input {
+  const ofKind = kind === 'oauth' ? undefined : metadataOf(context, { kind, hosts });
+  if (ofKind)
+    // metadata are read by any name here, which their type does not allow
+    return Object.fromEntries(
+      Object.entries(metadata).filter(([name, value]) => !isDeepStrictEqual(value, (ofKind as unknown as Input)[name])),
+    );
   const usesCode = isDeepStrictEqual(metadata['grant_types'], ['authorization_code']);
   const isDefault = (name: string, value: unknown) =>
     name === 'grant_types'
@@ -139,7 +165,8 @@ function foundOf(context: OperationContext, client: Client, own: readonly { name
         ([name, value]) => value !== undefined && !isDeepStrictEqual(value, defaults[name]),
       );
       return {
-        ...shortMetadata(context, metadata),
+        ...(client.kind !== 'oauth' && { kind: client.kind }),
+        ...shortMetadata(context, metadata, client),
         ...Object.fromEntries(set),
         ...(own.length > 0 && { roles: roleEntries(own) }),
         ...(client.status === 'disabled' && { status: 'disabled' }),
@@ -149,6 +176,7 @@ function foundOf(context: OperationContext, client: Client, own: readonly { name
     },
     madeAt: client.createdAt.toISOString(),
     version: JSON.stringify([client.version, own]),
+    state: () => JSON.stringify([shownOf(client, own), secretHash?.toString('base64')]),
     isForeign: client.selfRegistered,
   };
 }
@@ -193,23 +221,51 @@ export const clientNoun: FileNoun = {
       .filter(({ clientId, origin }) => clientId !== consoleClientId && origin === 'service')
       .map((client) => foundOf(context, client, own.get(client.clientId) ?? []));
   },
+  async find(context, id) {
+    const client = await context.store.clients.find(id);
+    return client && foundOf(context, client, await context.store.clientRoles.list(undefined, id));
+  },
+  on: {
+    param: 'id',
+    shows: [showClient, clientPage, clientClaims, disableClient, renewSecrets],
+    change: changeClient,
+    others: [
+      deleteClient,
+      reviseTypedClient,
+      changeMetadata,
+      approveClient,
+      decideClients,
+      roleActs.create,
+      roleActs.change,
+      roleActs.remove,
+    ],
+    namesIn(params, input) {
+      // a refusal leaves the client as it is
+      const { decision, clients } = input as Partial<Parameters<typeof decideClients.handler>[1]['input']>;
+      if (clients) return decision === 'approve' ? clients.map((one) => one.client_id) : [];
+      return [(params as { id: string }).id];
+    },
+  },
   read(context, key, entry) {
     const id = givenClientId.safeParse(key);
     if (!id.success || key === consoleClientId) throw invalidRequest(refusal('client-id', 'client_id'));
     const { input, secrets } = readEntry(declared, shape, entry ?? {});
     const metadata = metadataOf(context, entry as Input);
-    const set = changed(settings, starts(settings), input);
+    const kind = findKind(input['kind'] as string | undefined);
+    const [host] = (input['hosts'] ?? []) as string[];
+    const usual = { ...kind?.settings, ...(host !== undefined && { start_uri: firstPageOf(host) }) };
+    const set = changed(settings, starts(settings), { ...usual, ...input });
     const others = { roles: rolesOf((input['roles'] ?? {}) as Roles), status: input['status'] ?? 'enabled' };
-    const values = without({ ...metadata, ...viewOf(settings.members, set), ...others }, words);
+    const values = without({ ...metadata, kind: input['kind'], ...viewOf(settings.members, set), ...others }, words);
     if (secrets['client_secret'] !== undefined && !needsSecret(metadata))
       throw invalidRequest(refusal('secret.none', 'client_secret'));
     return { key, values, secrets, words: { weak_secret: input['weak_secret'] === true } };
   },
-  check({ values, words }, secrets, isNew) {
+  check(_context, { values, words }, secrets, found) {
     // the values are checked metadata and more, and the compiler knows only that they are members
     const metadata = values as unknown as ClientMetadata;
     const secret = secrets['client_secret'];
-    if (isNew && !secret && needsSecret(metadata)) throw invalidRequest(refusal('missing', 'client_secret'));
+    if (!found && !secret && needsSecret(metadata)) throw invalidRequest(refusal('missing', 'client_secret'));
     if (secret?.value !== undefined) checkGivenSecret({ client_secret: secret.value, ...words }, metadata);
   },
   async create({ context, by }, { key, values: { roles: own, ...values }, words }, secrets) {
@@ -240,17 +296,19 @@ export const clientNoun: FileNoun = {
     // the transaction does not wait for the document again
     return { inside: (within) => ({ ...within, checkSector: async () => undefined }) };
   },
-  async effects({ store }, { key }, change): Promise<Record<string, number>> {
+  async effects({ store }, { key, shown }, change): Promise<Record<string, number>> {
     const client = await store.clients.find(key);
     const waiting: Record<string, number> = client?.pendingMetadata ? { changes_that_wait_for_approval: 1 } : {};
-    const ends = !change || change['status'] === 'disabled';
-    const narrows = change?.['access'] === 'groups' || change?.['access_groups'] !== undefined;
-    if (!ends && !narrows) return waiting;
-    const { count } = await store.clientReview.signedInUsers(key, most);
-    if (!ends) return { ...waiting, users_who_may_lose_access: count };
-    const { sessions, accessTokens, refreshTokens } = await store.clientReview.figures(key, most);
-    return { ...waiting, users: count, sessions, tokens: accessTokens + refreshTokens };
+    if (!change || change['status'] === 'disabled') return { ...waiting, ...(await store.planEffects.ofClient(key)) };
+    if (!admission.some((name) => change[name] !== undefined)) return waiting;
+    const [access, groups, connections] = admission.map((name) => change[name] ?? shown[name]) as [
+      string,
+      string[],
+      string[],
+    ];
+    const { users, ...ended } = await store.planEffects.ofAccess(key, { access, groups, connections });
+    return { ...waiting, users_who_lose_the_client: users, ...ended };
   },
 };
-/** A count up to this number is enough to decide. */
-const most = 10_000;
+/** What decides which users the client admits. */
+const admission = ['access', 'access_groups', 'connections'];

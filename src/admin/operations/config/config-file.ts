@@ -66,11 +66,12 @@ export async function readConfigFile(context: OperationContext, texts: readonly 
   if (texts.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0) > maxAll)
     throw invalidRequest(`the files have more than ${maxAll / 1024 / 1024} MiB together`);
   const file: ConfigFile = { name: '', adopt: false, entries: [] };
+  const nouns = fileNouns();
   const seen = new Set<string>();
   for (const text of texts) {
     const read = await readText(text);
     readTop(read, file);
-    for (const noun of fileNouns) {
+    for (const noun of nouns) {
       const section = sectionOf(read, noun.section);
       const entries = noun.isSingle ? { ...(section && { [noun.section]: section }) } : (section ?? {});
       for (const [key, entry] of Object.entries(entries)) {
@@ -83,14 +84,14 @@ export async function readConfigFile(context: OperationContext, texts: readonly 
   }
   if (file.name === '')
     throw invalidRequest(`line 1 of ${texts[0]?.name ?? 'the file'}: name is missing: it names this set of files`);
-  const order = (noun: FileNoun) => fileNouns.indexOf(noun);
+  const order = (noun: FileNoun) => nouns.indexOf(noun);
   file.entries.sort((a, b) => order(a.noun) - order(b.noun));
   return file;
 }
 
 /** Reads what the file says of itself. */
 function readTop({ value, fault }: Read, file: ConfigFile): void {
-  const sections = fileNouns.map(({ section }) => section);
+  const sections = fileNouns().map(({ section }) => section);
   const { apiVersion: version, name, adopt = false } = value;
   if (version !== apiVersion) throw fault(['apiVersion'], `apiVersion must be ${apiVersion}`);
   for (const member of Object.keys(value)) {

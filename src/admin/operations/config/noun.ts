@@ -12,9 +12,9 @@ import {
 } from '../../../entities/entity.ts';
 import { defaultsOf, type FileEntity, fromFile, type SecretSource, toFile, without } from '../../../entities/file.ts';
 import type { Permission } from '../../../entities/permission.ts';
-import { invalidRequest } from '../../../oauth/errors.ts';
+import { invalidRequest, OAuthError } from '../../../oauth/errors.ts';
 import { refusal } from '../../../oauth/refusals.ts';
-import type { Administrator, OperationContext } from '../operation.ts';
+import type { Administrator, Operation, OperationContext } from '../operation.ts';
 
 /** Where a secret comes from, and its value where the reader knows it. */
 export interface Secret {
@@ -37,6 +37,8 @@ export interface Found {
   madeAt: string;
   /** A change of it since it was read shows here. */
   version: string;
+  /** What a file says of it, and when each secret was set. */
+  state(): string;
   /** Users and clients made it without an administrator: only an export with --all has it. */
   isForeign?: boolean;
 }
@@ -56,6 +58,24 @@ export interface Act {
   by: Administrator;
 }
 
+/** The operations on one of a noun, which are no change of it where a set of files keeps it. */
+export interface NounOperations {
+  /** The parameter of their paths that names one. */
+  param: string;
+  /** Those that the pages about one run. */
+  shows: readonly object[];
+  /** Its input has the members of the noun. */
+  change: object;
+  /** Members whose change leaves those of their parts that it does not name. */
+  merged?: readonly string[];
+  /** Completes the values of one. @throws OAuthError invalid_request */
+  complete?: EntityNounOptions['complete'];
+  /** They change more than this, or delete it. */
+  others: readonly object[];
+  /** What an operation without the parameter changes. */
+  namesIn?(params: unknown, input: unknown): string[];
+}
+
 /** A noun of configuration files. Its members say which nouns they name (`refers`). */
 export interface FileNoun {
   /** The member of a file that has all of them by their keys. */
@@ -66,10 +86,17 @@ export interface FileNoun {
   /** There is one, and the section itself is its entry. */
   isSingle?: true;
   list(context: OperationContext): Promise<Found[]>;
+  /** @param name as the paths of its operations name one */
+  find(context: OperationContext, name: string): Promise<Found | undefined>;
+  on: NounOperations;
   /** @throws OAuthError invalid_request, which names the member */
   read(context: OperationContext, key: string, entry: unknown): Wanted;
-  /** Checks what no rule of a member can. @param isNew whether there is none yet @throws OAuthError invalid_request */
-  check?(wanted: Wanted, secrets: Secrets, isNew: boolean): void;
+  /** Checks what no rule of a member can. @param found undefined where there is none yet @throws OAuthError invalid_request */
+  check?(context: OperationContext, wanted: Wanted, secrets: Secrets, found: Found | undefined): void;
+  /** Makes a secret, if those of the noun have a form of their own. */
+  makeSecret?(): string;
+  /** Whether its secrets must be given again, although they stay: another site gets them. */
+  moves?(context: OperationContext, found: Found, wanted: Wanted): boolean;
   create(act: Act, wanted: Wanted, secrets: Secrets): Promise<void>;
   /** @param change the members that differ, where null removes one */
   change(act: Act, before: Found, change: Input, secrets: Secrets, wanted: Wanted): Promise<void>;
@@ -102,12 +129,15 @@ interface Runs<P, I> {
   handler(context: OperationContext, call: { params: P; input: I; actor: Administrator }): Promise<unknown>;
 }
 
-/** The operations of an entity, as entityOperations() makes them. */
+/** The operations of an entity. */
 export interface EntityActs {
   list(context: OperationContext): Promise<readonly object[]>;
+  find(context: OperationContext, name: string): Promise<object | undefined>;
   create: Runs<never, never>;
   change: Runs<never, never>;
   remove: Runs<never, never>;
+  /** Those that the pages about one run. */
+  shows: readonly object[];
 }
 
 export interface EntityNounOptions {
@@ -117,9 +147,12 @@ export interface EntityNounOptions {
   defaults?(context: OperationContext, members: Input): Input;
   /** Completes the values that a file stands for. @throws OAuthError invalid_request */
   complete?(context: OperationContext, values: Input): Input;
-  /** Turns the members that differ into the change that the operation takes. */
-  changeOf?(before: Input, change: Input): Input;
+  /** Members of which a change leaves the parts that it does not name. */
+  merged?: readonly string[];
   isForeign?(one: object): boolean;
+  makeSecret?: FileNoun['makeSecret'];
+  check?: FileNoun['check'];
+  moves?: FileNoun['moves'];
   prepare?: FileNoun['prepare'];
   effects?: FileNoun['effects'];
 }
@@ -128,7 +161,7 @@ export interface EntityNounOptions {
 export function entityNoun(of: Entity, acts: EntityActs, options: EntityNounOptions = {}): FileNoun {
   const { table, one: noun } = of;
   const [key] = Object.keys(of.members) as [string];
-  const { param = noun, defaults, complete, changeOf, isForeign } = options;
+  const { param = noun, defaults, complete, isForeign, merged = [] } = options;
   const hidden = (name: string) => name === key || of.members[name]!.secret === true;
   const visible = (values: Input): Input =>
     Object.fromEntries(Object.entries(values).filter(([name]) => !hidden(name)));
@@ -160,6 +193,7 @@ export function entityNoun(of: Entity, acts: EntityActs, options: EntityNounOpti
       entry: () => without(toFile(of, one, defaultsFor(context, all)), key),
       madeAt: (row['createdAt'] as Date).toISOString(),
       version: JSON.stringify([row['version'], all]),
+      state: () => JSON.stringify(all),
       ...(isForeign?.(one) && { isForeign: true }),
     };
   }
@@ -168,10 +202,31 @@ export function entityNoun(of: Entity, acts: EntityActs, options: EntityNounOpti
     ...Object.fromEntries(Object.entries(secrets).map(([name, { value }]) => [name, value])),
   });
 
+  /** A change merges these members, and null removes a part. */
+  const whole = (before: Input, change: Input): Input => ({
+    ...change,
+    ...Object.fromEntries(
+      merged
+        .filter((name) => change[name] !== undefined)
+        .map((name) => [
+          name,
+          {
+            ...Object.fromEntries(Object.keys(before[name] ?? {}).map((part) => [part, null])),
+            ...(change[name] as object),
+          },
+        ]),
+    ),
+  });
+
   return {
     section: table,
     of,
     key,
+    on: { param, shows: acts.shows, change: acts.change, merged, complete, others: [acts.remove] },
+    async find(context, name) {
+      const one = await acts.find(context, name);
+      return one && foundOf(context, one);
+    },
     list: async (context) => (await acts.list(context)).map((one) => foundOf(context, one)),
     read(context, name, entry) {
       const members = typeof entry === 'object' && entry !== null ? (entry as Input) : {};
@@ -189,32 +244,55 @@ export function entityNoun(of: Entity, acts: EntityActs, options: EntityNounOpti
     async change(act, before, change, secrets) {
       const fixed = Object.keys(change).find((name) => of.members[name]!.fixed);
       if (fixed !== undefined) throw invalidRequest(refusal('fixed', fixed));
-      const members = changeOf ? changeOf(before.shown, change) : change;
       const values = Object.fromEntries(Object.entries(secrets).map(([name, { value }]) => [name, value]));
-      await run(acts.change, act, byKey(before.key), { ...members, ...values });
+      await run(acts.change, act, byKey(before.key), { ...whole(before.shown, change), ...values });
     },
     async remove(act, name) {
       await run(acts.remove, act, byKey(name), {});
     },
+    ...(options.makeSecret && { makeSecret: options.makeSecret }),
+    ...(options.check && { check: options.check }),
+    ...(options.moves && { moves: options.moves }),
     ...(options.prepare && { prepare: options.prepare }),
     ...(options.effects && { effects: options.effects }),
   };
 }
 
-/** The acts of an entity of the kernel. */
-export const kernelActs = (acts: {
-  list: { handler(context: OperationContext, call: never): Promise<{ all: readonly object[] }> };
-  create: Runs<never, never>;
-  change: Runs<never, never>;
-  remove: Runs<never, never>;
-}): EntityActs => ({
-  ...acts,
-  async list(context) {
-    const call = { params: {}, input: { limit: mostListed, cursor: undefined }, actor: reader };
+/** The acts of an entity of the kernel, among the operations of the service. */
+export function actsOf(of: Entity, operations: readonly Operation[]): EntityActs | undefined {
+  const own = operations.filter((one) => one.of === of);
+  const act = (method: Operation['method'], isOfOne: boolean) =>
+    own.find((one) => one.method === method && one.path.endsWith(`/:${of.one}`) === isOfOne);
+  const [list, create, show, change, remove] = [
+    act('GET', false),
+    act('POST', false),
+    act('GET', true),
+    act('PATCH', true),
+    act('DELETE', true),
+  ];
+  if (!list || !create || !change || !remove) return undefined;
+  const all: EntityActs['list'] = async (context) => {
     // an entity without pages has no input
-    return (await acts.list.handler(context, call as never)).all;
-  },
-});
+    const input = { limit: mostListed, cursor: undefined };
+    return ((await list.handler(context, { params: {}, input, actor: reader })) as { all: readonly object[] }).all;
+  };
+  return {
+    create,
+    change,
+    remove,
+    list: all,
+    shows: show ? [show] : [],
+    async find(context, name) {
+      // there are few of those that are not shown alone
+      if (!show) return (await all(context)).find((one) => keyOf(of, one) === name);
+      const call = { params: { [of.one]: name }, input: {}, actor: reader };
+      return show.handler(context, call).then((one) => one as object, unlessGone);
+    },
+  };
+}
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof OAuthError) || error.status !== 404) throw error;
+}
 /** A list is the same for each actor. */
 export const reader: Administrator = { actor: 'config', kind: 'administrator' };
 /** More than a file can have. */

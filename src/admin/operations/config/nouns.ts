@@ -1,44 +1,53 @@
-// Lists the nouns of configuration files, in the order in which a file is applied: each comes after those that it names.
-import { attributes } from '../../../entities/attributes.ts';
-import { resources } from '../../../entities/resources.ts';
-import { scopes } from '../../../entities/scopes.ts';
-import { groups } from '../../../entities/groups.ts';
-import { attributeActs } from '../attributes.ts';
-import { changeGroup, createGroup, deleteGroup, listGroups } from '../groups.ts';
-import { resourceActs } from '../resources.ts';
-import { scopeActs } from '../scopes.ts';
+// Lists the nouns of configuration files: each entity whose operations the service has, and those whose operations are written out.
+import { makeWebhookSecret } from '../../../crypto/webhook-signature.ts';
+import type { Entity } from '../../../entities/entity.ts';
+import { signUpLinks } from '../../../entities/sign-up-links.ts';
+import { invalidRequest } from '../../../oauth/errors.ts';
+import { refusal } from '../../../oauth/refusals.ts';
+import { operations } from '../index.ts';
 import { appearanceNoun } from './appearance-noun.ts';
 import { clientNoun } from './client-noun.ts';
 import { connectionNoun } from './connection-noun.ts';
-import { entityNoun, type FileNoun, kernelActs, mostListed, reader } from './noun.ts';
+import { groupNoun } from './group-noun.ts';
+import { actsOf, entityNoun, type EntityNounOptions, type FileNoun } from './noun.ts';
 
-/** A line for each. A noun of the kernel needs its declaration and its operations alone. */
-export const fileNouns: FileNoun[] = [
-  entityNoun(attributes, kernelActs(attributeActs)),
-  entityNoun(scopes, kernelActs(scopeActs)),
-  connectionNoun,
-  entityNoun(
-    groups,
-    {
-      async list(context) {
-        const input = { limit: mostListed, cursor: undefined, q: undefined };
-        return (await listGroups.handler(context, { params: {}, input, actor: reader })).groups;
-      },
-      create: createGroup,
-      change: changeGroup,
-      remove: deleteGroup,
+const writtenOut = [connectionNoun, groupNoun, clientNoun, appearanceNoun];
+/** What an entity has beside its declaration. */
+const more: Record<string, EntityNounOptions> = {
+  attributes: {
+    async effects({ store }, { key }, change): Promise<Record<string, number>> {
+      return change ? {} : { users_who_lose_a_value: await store.planEffects.ofAttribute(key) };
     },
-    {
-      param: 'name',
-      async effects({ store }, { key }, change): Promise<Record<string, number>> {
-        return change ? {} : { members: (await store.groups.find(key))?.members ?? 0 };
-      },
+  },
+  // the resources of a client that no administrator has changed follow from its metadata
+  resources: { isForeign: (one) => (one as { registered: boolean }).registered },
+  webhooks: {
+    makeSecret: makeWebhookSecret,
+    // without one the service would make a secret that no one sees
+    check(_context, _wanted, { secret }, found) {
+      if (!found && !secret) throw invalidRequest(refusal('missing', 'secret'));
     },
-  ),
-  entityNoun(resources, kernelActs(resourceActs), {
-    // the resources of a client that no administrator has changed follow from its metadata
-    isForeign: (one) => (one as { registered: boolean }).registered,
-  }),
-  clientNoun,
-  appearanceNoun,
-];
+  },
+};
+/** The order in which a file is applied, where a rule and not a member (`refers`) names another noun; all others come last. */
+const first = ['attributes', 'scopes', 'connections', 'groups', 'scim_sources', 'resources', 'clients'];
+const placeOf = ({ section }: FileNoun) => (first.includes(section) ? first.indexOf(section) : first.length);
+
+/** A sign-up link is a secret that only its creation shows: a file could not hand it over, and would make another one at each place. */
+const byHand: readonly Entity[] = [signUpLinks];
+
+const made = new WeakMap<Entity, FileNoun>();
+function nounOf(of: Entity): FileNoun[] {
+  // what lives within another noun stands in its entry
+  const acts = of.within || byHand.includes(of) ? undefined : actsOf(of, operations);
+  if (!acts) return [];
+  const noun = made.get(of) ?? entityNoun(of, acts, more[of.table]);
+  made.set(of, noun);
+  return [noun];
+}
+
+/** In the order in which a file is applied: each comes after those that it names. */
+export function fileNouns(): FileNoun[] {
+  const entities = new Set(operations.flatMap(({ of }) => of ?? []));
+  return [...[...entities].flatMap(nounOf), ...writtenOut].sort((a, b) => placeOf(a) - placeOf(b));
+}

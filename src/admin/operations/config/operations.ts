@@ -3,9 +3,10 @@ import { z } from 'zod';
 import { invalidRequest } from '../../../oauth/errors.ts';
 import { operation, type UploadedFile } from '../operation.ts';
 import { applyConfig } from './apply.ts';
-import { apiVersion, readConfigFile } from './config-file.ts';
-import { readPlan, stepsOf, withEffects } from './plan.ts';
+import { apiVersion } from './config-file.ts';
+import { makePlan, readPlan } from './plan.ts';
 import { refuseSecrets } from './secret-sources.ts';
+import { takeOver } from './take-over.ts';
 
 const section = { permission: 'settings', tag: 'config' } as const;
 const path = '/admin/api/config';
@@ -26,7 +27,7 @@ const planFile = operation({
   ...section,
   method: 'POST',
   path: `${path}/plan`,
-  summary: 'Plans a configuration file: shows what applying it would change, and what that ends; it changes nothing',
+  summary: 'Plans a configuration file: shows the changes and their effects, and changes nothing',
   input: () =>
     z.object({
       prune: flag.describe('Deletes what this set of files made and no longer has.'),
@@ -36,10 +37,7 @@ const planFile = operation({
   async handler(context, { input }) {
     const files = [{ name: 'the body', text: textOf((input as { file?: UploadedFile }).file!) }];
     const options = { prune: input.prune === 'true', enable: input.enable === 'true' };
-    const file = await readConfigFile(context, files);
-    const found = await stepsOf(context, file, refuseSecrets, options);
-    const changes = await withEffects(context, found);
-    const plan = { apiVersion, name: file.name, ...options, changes, notes: found.notes, files };
+    const plan = await makePlan(context, files, refuseSecrets, options);
     return { type: 'application/json', text: partsOf(JSON.stringify(plan)) };
   },
 });
@@ -52,7 +50,8 @@ const applyPlan = operation({
   ...section,
   method: 'POST',
   path: `${path}/apply`,
-  summary: 'Applies a plan in one transaction or not at all; when something of it has changed since, the answer is 409',
+  summary:
+    'Applies a plan in one transaction or not at all; if an object of the plan has changed since, the answer is 409',
   input: () =>
     z.strictObject({
       apiVersion: z.literal(apiVersion),
@@ -72,4 +71,4 @@ const applyPlan = operation({
   view: ({ name, changes, warnings }) => ({ name, changes, warnings }),
 });
 
-export const configOperations = [planFile, applyPlan];
+export const configOperations = [planFile, applyPlan, takeOver];

@@ -14,8 +14,8 @@ const valueText = (value: unknown): string => {
 };
 
 function linesOf({ section, key, act, members, from, effects }: PlannedChange): string[] {
-  const noun = fileNouns.find((one) => one.section === section)?.of.one ?? section;
-  const taken = from === undefined ? '' : `, taken over from ${from ?? 'nobody'}`;
+  const noun = fileNouns().find((one) => one.section === section)?.of.one ?? section;
+  const taken = from === undefined ? '' : from === null ? ', taken over' : `, taken over from ${from}`;
   const own = Object.entries(members).map(([name, { old, new: next }]) =>
     act === 'create'
       ? `    ${name}: ${valueText(next)}`

@@ -6,7 +6,7 @@ import { invalidRequest, OAuthError } from '../../../oauth/errors.ts';
 import { firstRefusal } from '../../../oauth/refusals.ts';
 import { without } from '../../../entities/file.ts';
 import type { OperationContext } from '../operation.ts';
-import type { ConfigFile, Entry } from './config-file.ts';
+import { apiVersion, type ConfigFile, type Entry, type FileText, readConfigFile } from './config-file.ts';
 import { differenceOf, type FileNoun, type Found, type Secrets, type Wanted } from './noun.ts';
 import { fileNouns } from './nouns.ts';
 import type { ReadSecret } from './secret-sources.ts';
@@ -53,8 +53,9 @@ export interface Steps {
 const digestOf = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 22);
 const called = ({ of }: FileNoun, key: string) => `${of.one} ${key}`;
 
-/** The secrets of an entry that change something, by their members. @throws OAuthError */
+/** All secrets of an entry, and those that change something, by their members. @throws OAuthError */
 function changingSecrets(
+  context: OperationContext,
   { noun, wanted, fault }: Entry,
   found: Found | undefined,
   read: ReadSecret,
@@ -71,9 +72,10 @@ function changingSecrets(
       throw error instanceof OAuthError ? fault(error.description, name) : error;
     }
   });
+  const isMoved = found !== undefined && noun.moves?.(context, found, wanted) === true;
   const changing = all.filter(([name, { value }]) => {
     const now = found?.secrets[name];
-    if (!now?.set) return true;
+    if (!now?.set || isMoved) return true;
     return value !== undefined && !now.equals(value);
   });
   return [Object.fromEntries(all), Object.fromEntries(changing)];
@@ -111,7 +113,7 @@ export async function stepsOf(
   const steps: Step[] = [];
   const notes: string[] = [];
   const deletions: Step[] = [];
-  for (const noun of fileNouns) {
+  for (const noun of fileNouns()) {
     const existing = new Map((await noun.list(context)).map((found) => [found.key, found]));
     const entries = file.entries.filter((entry) => entry.noun === noun);
     for (const entry of entries) {
@@ -130,9 +132,9 @@ export async function stepsOf(
 
   function stepOf(entry: Entry, found: Found | undefined, keeper: string | undefined): Step | undefined {
     const { noun, wanted, fault } = entry;
-    const [all, secrets] = changingSecrets(entry, found, read);
+    const [all, secrets] = changingSecrets(context, entry, found, read);
     try {
-      noun.check?.(wanted, all, !found);
+      noun.check?.(context, wanted, all, found);
     } catch (error) {
       throw error instanceof OAuthError ? fault(error.description, error.refusal?.member) : error;
     }
@@ -149,7 +151,7 @@ export async function stepsOf(
       throw fault(
         keeper === undefined
           ? `the ${called(noun, found.key)} exists, and no file made it: adopt: true takes it over`
-          : `the ${called(noun, found.key)} is kept by ${keeper}: adopt: true takes it over`,
+          : `the ${called(noun, found.key)} is managed by ${keeper}: adopt: true takes it over`,
       );
     const { status, ...rest } = differenceOf(noun.of, found.shown, wanted.values);
     const isStopped = status === 'enabled' && found.shown['status'] === 'disabled' && !enable;
@@ -200,6 +202,19 @@ export interface Plan extends PlanOptions {
   folder?: string;
 }
 
+/** @throws OAuthError invalid_request */
+export async function makePlan(
+  context: OperationContext,
+  files: readonly FileText[],
+  read: ReadSecret,
+  { prune, enable }: PlanOptions,
+): Promise<Plan> {
+  const file = await readConfigFile(context, files);
+  const found = await stepsOf(context, file, read, { prune, enable });
+  const changes = await withEffects(context, found);
+  return { apiVersion, name: file.name, prune, enable, changes, notes: found.notes, files: [...files] };
+}
+
 /** What must be the same when a plan is applied. */
 export const bound = (changes: readonly PlannedChange[]): string =>
   JSON.stringify(changes.map((change) => without({ ...change }, 'effects')));
@@ -218,6 +233,6 @@ export function readPlan(given: unknown): Plan {
     }) &&
     ['string', 'undefined'].includes(typeof plan.folder) &&
     [plan.prune, plan.enable].every((one) => typeof one === 'boolean');
-  if (!isPlan) throw invalidRequest('this is no plan: send what the plan of a file is');
+  if (!isPlan) throw invalidRequest('this is not a plan: send the plan of a file');
   return plan as Plan;
 }

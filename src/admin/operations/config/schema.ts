@@ -42,13 +42,17 @@ export const configSchema = (): Input => ({
   properties: {
     apiVersion: { const: apiVersion },
     name: {
-      description: 'The set of files, which keeps what it made.',
+      description: 'The name of the set of files.',
       type: 'string',
       pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$',
     },
-    adopt: { description: 'Whether the set takes over what others made.', type: 'boolean', default: false },
+    adopt: {
+      description: 'Whether the set takes over objects that it did not create.',
+      type: 'boolean',
+      default: false,
+    },
     ...Object.fromEntries(
-      fileNouns.map((noun) => [
+      fileNouns().map((noun) => [
         noun.section,
         noun.isSingle
           ? entrySchema(noun)

@@ -1,7 +1,8 @@
 // Reads the secrets that a configuration file names: from variables and files of the command line, or made by the service; never for a request (federation FR45).
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve, sep } from 'node:path';
-import { type Config, foreignVariable, isSettingName } from '../../../config.ts';
+import { type Config, foreignVariable, isSettingName, ownSecretsOf } from '../../../config.ts';
+import type { OwnSecrets } from '../../../config/own-secrets.ts';
 import { randomSecret } from '../../../crypto/secrets.ts';
 import { invalidRequest } from '../../../oauth/errors.ts';
 import type { SecretSource } from '../../../entities/file.ts';
@@ -24,7 +25,7 @@ function fromVariable(name: string, member: string, config: Config): string {
   return value;
 }
 
-function fromFile(named: string, member: string, folder: string): string {
+function fromFile(named: string, member: string, folder: string, own: OwnSecrets): string {
   const path = isAbsolute(named) ? named : join(folder, named);
   try {
     const real = realpathSync(path);
@@ -41,6 +42,7 @@ function fromFile(named: string, member: string, folder: string): string {
       throw invalidRequest(
         `${member} names a file outside of the folder of the configuration and of ${secretFolders.join(' and ')}`,
       );
+    if (own.isFile(real)) throw invalidRequest(`${member} names a file of this service`);
     const stats = statSync(real);
     if (!stats.isFile() || stats.size > maxSecret) throw invalidRequest(`${member} names no file of at most 64 KiB`);
     // a final newline comes from the program that wrote the file
@@ -58,10 +60,12 @@ function fromFile(named: string, member: string, folder: string): string {
 export function secretReader(file: string, config: Config): ReadSecret {
   const path = resolve(file);
   const folder = isFolder(path) ? path : dirname(path);
+  const own = ownSecretsOf(config);
   return (source, member) => {
     if (source.generate) return { source, value: undefined };
     const value =
-      source.env === undefined ? fromFile(source.file!, member, folder) : fromVariable(source.env, member, config);
+      source.env === undefined ? fromFile(source.file!, member, folder, own) : fromVariable(source.env, member, config);
+    if (own.isIn(value)) throw invalidRequest(`${member} has a secret or a setting of this service`);
     return { source, value };
   };
 }
@@ -79,5 +83,5 @@ export const refuseSecrets: ReadSecret = (_source, member) => {
   throw invalidRequest(`${member}: a request names no variable, no file and no generated secret: use the command line`);
 };
 
-/** The value of a secret that is made now. */
-export const made = ({ source, value }: Secret): Secret => ({ source, value: value ?? randomSecret() });
+/** The value of a secret that is made now. @param make as its noun has it, if that says so */
+export const made = ({ source, value }: Secret, make = randomSecret): Secret => ({ source, value: value ?? make() });
