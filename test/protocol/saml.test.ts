@@ -1,0 +1,68 @@
+// Tests the sign-in to SAML applications: metadata, requests by redirect and by POST, and what an assertion says.
+import { X509Certificate } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { withoutLimits } from '../helpers/grants.ts';
+import { answerOf, idpMetadata, queryOf, SamlApplication, signedXml, statusesOf } from '../helpers/saml-application.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
+import { UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let user: TestUser;
+let sp: SamlApplication;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+  user = await service.createUser({ email: 'ada@corp.example', emailVerified: true });
+  sp = await SamlApplication.create(service);
+});
+afterAll(() => service?.stop());
+
+test('the metadata name the service, its addresses, its formats of names, and one RSA-3072 key with a certificate of ten years that is not in the JWK Set (federation 9)', async () => {
+  const { xml, certificates } = await idpMetadata(service);
+  expect(xml).toContain(`entityID="${service.issuer}/saml/metadata"`);
+  for (const path of ['sso', 'logout'])
+    for (const binding of ['HTTP-Redirect', 'HTTP-POST'])
+      expect(xml).toMatch(new RegExp(`Binding="[^"]*${binding}" Location="${service.issuer}/saml/${path}"`));
+  expect(certificates).toHaveLength(1);
+  const certificate = new X509Certificate(Buffer.from(certificates[0]!, 'base64'));
+  expect(certificate.publicKey.asymmetricKeyDetails).toMatchObject({ modulusLength: 3072 });
+  const years = (Date.parse(certificate.validTo) - Date.now()) / (365.25 * 86_400_000);
+  expect(Math.round(years)).toBe(10);
+  const { n } = certificate.publicKey.export({ format: 'jwk' });
+  expect(await (await fetch(`${service.issuer}/jwks`)).text()).not.toContain(n!);
+});
+
+test('a user signs in to an application by a redirect, without a question for consent, and node-saml reads the assertion (SAML Profiles 4.1)', async () => {
+  const agent = new UserAgent(service);
+  const page = await sp.begin(agent, { id: '_request-1' }, 'state-1');
+  expect(page.body).toContain('id="password"');
+  const done = await agent.signIn(user, page);
+  const answer = answerOf(done)!;
+  expect(answer).toMatchObject({ action: sp.acsUri, relayState: 'state-1' });
+  expect(done.headers.get('content-security-policy')).toContain("default-src 'none'");
+  expect(done.body).toContain('<noscript>');
+  expect(statusesOf(answer)).toEqual(['Success']);
+  expect(answer.xml).toContain('InResponseTo="_request-1"');
+  const profile = await sp.read(answer);
+  expect(profile).toMatchObject({ inResponseTo: '_request-1', issuer: `${service.issuer}/saml/metadata` });
+  expect(profile.nameIDFormat).toContain(':persistent');
+  expect(profile.nameID).not.toBe(user.sub);
+  // the session answers the next request at once
+  expect((await sp.read(await sp.signIn(agent, user))).nameID).toBe(profile.nameID);
+});
+
+test('a request that the browser posts from another site, without a cookie, gets the session by a second leg (federation 5)', async () => {
+  const agent = new UserAgent(service);
+  await sp.signIn(agent, user);
+  const page = await sp.post(agent, signedXml(sp.authnRequest({ id: '_posted' }), sp.keys), 'state-2');
+  const answer = answerOf(page)!;
+  expect(answer).toMatchObject({ action: sp.acsUri, relayState: 'state-2' });
+  expect(await sp.read(answer)).toMatchObject({ inResponseTo: '_posted' });
+  const bad = await agent.get('/saml/sso?sealed=AAAA');
+  expect(bad.location).toContain('problem=');
+});
+
+test('a request by redirect may be signed over its query (SAML Bindings 3.4.4.1)', async () => {
+  const agent = new UserAgent(service);
+  const page = await sp.send(agent, queryOf(sp.authnRequest(), { relayState: 'a b+c', key: sp.keys.privateKey }));
+  expect(answerOf(await agent.signIn(user, page))).toMatchObject({ relayState: 'a b+c' });
+});
