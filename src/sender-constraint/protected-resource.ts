@@ -10,6 +10,8 @@ import type { Store } from '../repositories/store.ts';
 import type { AuditTrail } from '../server/audit.ts';
 import { bearerChallenge, resourceChallenge } from '../server/errors.ts';
 import { opaqueTokenHash } from '../tokens/opaque-token.ts';
+import type { ClientCertificates } from '../server/client-certificate.ts';
+import { requireCertificate } from './certificate.ts';
 import type { Dpop } from './dpop.ts';
 
 /** What a token is checked against. */
@@ -17,6 +19,8 @@ export interface ProtectedResource {
   config: { readonly issuer: string };
   store: Pick<Store, 'accessTokens'>;
   dpop: Dpop;
+  /** Undefined where the service takes no certificates. */
+  certificates: ClientCertificates | undefined;
   audit: AuditTrail;
 }
 
@@ -94,7 +98,7 @@ export function requireAccessToken(
  * @throws OAuthError
  */
 export async function requireAccepted<Token extends FoundToken>(
-  { config, dpop, audit }: Omit<ProtectedResource, 'store'>,
+  { config, dpop, certificates, audit }: Omit<ProtectedResource, 'store'>,
   request: FastifyRequest,
   reply: FastifyReply,
   { token, scheme }: Presented,
@@ -105,8 +109,10 @@ export async function requireAccepted<Token extends FoundToken>(
   if (scheme === 'Bearer') {
     const found = await lookup.asBearer();
     if (!found) throw unknown();
-    if (found.binding !== 'none')
+    const { binding } = found;
+    if (binding !== 'none' && 'jkt' in binding)
       throw invalidToken(`the ${name} is bound to a key: send it as Authorization: DPoP, with a proof of this key`);
+    if (binding !== 'none') requireCertificate(certificates?.of(request), binding, name);
     if (request.headers.dpop !== undefined)
       throw invalidRequest(`the ${name} is not bound to a key: leave out the DPoP header`);
     return atThisAddress(config.issuer, request, found);

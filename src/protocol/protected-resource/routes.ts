@@ -1,6 +1,7 @@
 // Serves the metadata of the service's own protected resources at the root of its origin (RFC 9728).
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
+import { offersCertificates } from '../../oauth/certificate-settings.ts';
 import { dpopAlgorithms } from '../../oauth/dpop-proof.ts';
 import { resourceMetadata } from '../../oauth/resource-metadata.ts';
 import { registrableScopes } from '../../oauth/scope.ts';
@@ -28,17 +29,18 @@ export const protectedResourcePaths = (basePath: string): string[] =>
   ownApis.map(({ path }) => wellKnown + basePath + path);
 
 interface ProtectedResourceDependencies {
-  config: Pick<Config, 'issuer' | 'basePath'>;
+  config: Pick<Config, 'issuer' | 'basePath' | 'mtls'>;
   tokens: Pick<TokenService, 'signedMetadata'>;
 }
 
 export async function protectedResourceEndpoint(
   app: FastifyInstance,
-  { config: { issuer, basePath }, tokens }: ProtectedResourceDependencies,
+  { config, tokens }: ProtectedResourceDependencies,
 ): Promise<void> {
+  const { issuer, basePath } = config;
   for (const { path, scopes } of ownApis) {
     const document = {
-      ...resourceMetadata(issuer, { resource: issuer + path, scopes }),
+      ...resourceMetadata(issuer, { resource: issuer + path, scopes, certificates: offersCertificates(config) }),
       dpop_signing_alg_values_supported: dpopAlgorithms,
     };
     const signedMetadata = tokens.signedMetadata(() => document);

@@ -1,0 +1,140 @@
+// Runs a sample wiki without a sign-in of its own, and the proxy in front of it that asks the service about each request, as Traefik does.
+import { execFile } from 'node:child_process';
+import { request as send, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { makeKeyWithCertificate } from '../src/saml/certificates.ts';
+import { frame, html, problemPage } from './views.ts';
+
+/** The site, as the demonstration stores it. */
+export interface SiteRegistration {
+  clientId: string;
+  secret: string;
+}
+
+export interface ProtectedSite {
+  url: string;
+  registration: SiteRegistration;
+  stop(): Promise<void>;
+}
+
+const name = 'Harbour Wiki';
+/** Browsers find names below localhost on this computer. */
+const host = 'wiki.localhost';
+/** The hosts of protected sites have no port. */
+const port = 443;
+const launcher = join(import.meta.dirname, '../bin/gatehouse');
+const run = promisify(execFile);
+
+/** Creates the site by the command that an administrator uses. One that exists gets another secret, unless its secret is known. */
+async function register(environment: NodeJS.ProcessEnv, known?: SiteRegistration): Promise<SiteRegistration> {
+  const command = async (...args: string[]): Promise<unknown> =>
+    JSON.parse((await run(launcher, [...args, '--json'], { env: environment })).stdout);
+  const all = (await command('client', 'list', '--search', host)) as { client_id: string; hosts?: string[] }[];
+  const existing = all.find(({ hosts }) => hosts?.includes(host));
+  if (existing && existing.client_id === known?.clientId) return known;
+  const made = await (existing
+    ? command('client', 'new-secret', existing.client_id)
+    : command('client', 'create', '--kind', 'proxy', '--name', name, '--host', host));
+  const { client_id: clientId, proxy_secret: secret } = made as { client_id: string; proxy_secret: string };
+  return { clientId, secret };
+}
+
+/**
+ * @param options.environment of the command that creates the site
+ * @returns undefined if this computer does not let the demonstration listen on the port of https
+ */
+export async function startProtectedSite(options: {
+  issuer: string;
+  environment: NodeJS.ProcessEnv;
+  registration: SiteRegistration | undefined;
+}): Promise<ProtectedSite | undefined> {
+  const { privateKey, certificate } = await makeKeyWithCertificate(host, new Date());
+  const key = privateKey.export({ type: 'pkcs8', format: 'pem' });
+  let registration = options.registration;
+  const server = createServer({ key, cert: certificate }, (incoming, outgoing) => {
+    pass(incoming, outgoing).catch(() => {
+      // nothing gets past a service that does not answer
+      outgoing.writeHead(503, { 'content-type': 'text/html; charset=utf-8' });
+      outgoing.end(problemPage(name, 'The service does not answer.'));
+    });
+  });
+  const isListening = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+  });
+  if (!isListening) return undefined;
+  registration = await register(options.environment, registration);
+  const secret = { 'x-gatehouse-proxy-secret': registration.secret };
+
+  async function pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const { method = 'GET', url = '/', headers } = incoming;
+    const kept = Object.fromEntries(
+      ['accept', 'cookie', 'sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site'].flatMap((header) =>
+        headers[header] === undefined ? [] : [[header, headers[header]]],
+      ),
+    );
+    const isOwn = url.startsWith('/.gatehouse/');
+    const question = {
+      'x-forwarded-method': method,
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': headers.host ?? '',
+      'x-forwarded-uri': url,
+    };
+    const answer = isOwn
+      ? await ask(url, { ...kept, ...secret, host: headers.host ?? '' })
+      : await ask('/forward-auth/traefik', { ...kept, ...secret, ...question });
+    if (!isOwn && answer.statusCode === 200) return wiki(answer, outgoing);
+    const { location, 'set-cookie': cookies } = answer.headers;
+    outgoing.writeHead(answer.statusCode ?? 503, {
+      'cache-control': 'no-store',
+      ...(location !== undefined && { location }),
+      ...(cookies && { 'set-cookie': cookies }),
+    });
+    outgoing.end();
+  }
+
+  const ask = (path: string, headers: Record<string, string | string[]>): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      // the demonstration runs on this computer only, where the service speaks http
+      send(`${new URL(options.issuer).origin}${path}`, { headers }, (answer) => resolve(answer.resume()))
+        .on('error', reject)
+        .end();
+    });
+
+  return {
+    url: `https://${host}`,
+    registration,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** The wiki: it knows its user only by the headers that the proxy passes on. */
+function wiki({ headers }: IncomingMessage, outgoing: ServerResponse): void {
+  const read = (header: string) => decodeURIComponent(String(headers[header] ?? ''));
+  const names = ['remote-user', 'remote-name', 'remote-email', 'remote-groups'];
+  outgoing.writeHead(200, {
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'content-security-policy': `default-src 'none'; base-uri 'none'; frame-ancestors 'none'`,
+  });
+  outgoing.end(
+    frame(
+      { application: name, title: 'Home' },
+      html`<h1>Hello, ${read('remote-name') || read('remote-user')}</h1>
+        <p>This wiki has no sign-in. Its proxy asked the service about your request, and passed these headers on.</p>
+        <dl>
+          ${names.map(
+            (header) =>
+              html`<dt><code>${header}</code></dt>
+                <dd>${read(header) || 'none'}</dd>`,
+          )}
+        </dl>
+        <p><a href="/.gatehouse/sign-out">Sign out of the wiki</a></p>`,
+    ),
+  );
+}

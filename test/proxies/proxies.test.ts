@@ -1,0 +1,261 @@
+// Protects a site with real proxies by the files of deploy/forward-auth/: what the application gets, and that nothing gets past the check.
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { request } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
+import { createSite, opensPage, SiteBrowser, type TestSite } from '../helpers/protected-sites.ts';
+import { freePort } from '../helpers/server-process.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
+import { programs, type RunningProxy, startProxy } from './programs.ts';
+
+type Header = readonly [string, string];
+interface Answer {
+  status: number;
+  location: string | undefined;
+  setCookie: string[];
+  body: string;
+}
+/** What the application got. */
+interface Got {
+  method: string;
+  url: string;
+  headers: Record<string, string | string[]>;
+  body: string;
+}
+
+let service: TestService;
+let token: string;
+let site: TestSite;
+let user: TestUser;
+let application: Server;
+let reached: Got[];
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+  token = await adminToken(service);
+  site = await createSite(service, token, 'app.example', {
+    open_paths: ['/public/'],
+    access: 'groups',
+    access_groups: ['staff'],
+  });
+  user = await service.createUser({
+    username: 'ada',
+    email: 'ada@harbour.example',
+    emailVerified: true,
+    claims: { name: 'Ada' },
+    groups: ['staff'],
+  });
+  application = createServer((incoming, outgoing) => {
+    let body = '';
+    incoming.on('data', (part: Buffer) => (body += part.toString()));
+    incoming.on('end', () => {
+      const { method = '', url = '', headers } = incoming;
+      reached.push({ method, url, headers: headers as Got['headers'], body });
+      outgoing.end('the application');
+    });
+  });
+  application.listen(await freePort(), '127.0.0.1');
+  await once(application, 'listening');
+});
+afterAll(async () => {
+  application?.close();
+  await service?.stop();
+});
+
+// a test run leaves out only what could be installed
+const tested = programs.filter(({ isFetched, path }) => !isFetched || path !== undefined);
+
+describe.each(tested)('$name', (program) => {
+  const isMissing = program.path === undefined;
+  let proxy: RunningProxy | undefined;
+  beforeAll(async () => {
+    if (program.path === undefined) return;
+    const { port } = application.address() as AddressInfo;
+    proxy = await startProxy(program, { ...site, gatehouse: service.issuer, application: port });
+  });
+  afterAll(() => proxy?.stop());
+
+  /** Sends a request to the proxy as a browser does. */
+  function send(path: string, headers: readonly Header[], { method = 'GET', body = '' } = {}): Promise<Answer> {
+    reached = [];
+    const length = body === '' ? [] : [['content-length', String(body.length)] as const];
+    const list = [['host', site.host] as const, ...headers, ...length].flatMap(([name, value]) => [name, value]);
+    const where = { host: '127.0.0.1', port: proxy!.port, servername: site.host, rejectUnauthorized: false };
+    return new Promise((resolve, reject) => {
+      const sent = request({ ...where, path, method, headers: list, setHost: false, agent: false }, (response) => {
+        let text = '';
+        response.on('data', (part: Buffer) => (text += part.toString())).on('error', reject);
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode!,
+            location: response.headers.location,
+            setCookie: response.headers['set-cookie'] ?? [],
+            body: text,
+          }),
+        );
+      });
+      sent.on('error', reject).end(body);
+    });
+  }
+  const cookieOf = (browser: SiteBrowser): Header[] => {
+    const cookie = browser.cookie(site.host);
+    return cookie === undefined ? [] : [['cookie', cookie]];
+  };
+  async function signIn(path = '/page?a=1'): Promise<SiteBrowser> {
+    const browser = new SiteBrowser(service);
+    const asked = await send(path, opensPage);
+    expect([asked.status, proxy!.output()]).toEqual([302, expect.anything()]);
+    browser.keep(site.host, asked.setCookie);
+    const back = await send(await browser.callback(asked.location!, user), [...opensPage, ...cookieOf(browser)]);
+    expect(back).toMatchObject({ status: 303, location: `https://${site.host}${path}` });
+    browser.keep(site.host, back.setCookie);
+    return browser;
+  }
+  const forged: Header[] = [
+    ['Remote-User', 'root'],
+    ['Remote-Groups', 'admin'],
+    ['Remote-Email', 'root@harbour.example'],
+    ['Remote-Name', 'Root'],
+    ['X-Gatehouse-Assertion', 'forged'],
+    ['remote_user', 'root'],
+    ['X_Gatehouse_Assertion', 'forged'],
+    ['X-Original-URL', 'https://app.example/public/'],
+    ['X-Forwarded-Uri', '/public/'],
+    ['X-Forwarded-Host', 'other.example'],
+    ['X-Forwarded-Method', 'HEAD'],
+    ['X-Forwarded-Proto', 'http'],
+  ];
+  /** The identity that the application got, under any spelling that it could read. */
+  const identityOf = ({ headers }: Got): Record<string, unknown> =>
+    Object.fromEntries(
+      Object.entries(headers).filter(([name, value]) => /^(remote|x.gatehouse)[-_]/.test(name) && value !== ''),
+    );
+
+  test.skipIf(isMissing)(
+    'sends a visitor to the sign-in, and passes a user with the identity on to the application (federation 13)',
+    async () => {
+      const browser = await signIn();
+      expect(await send('/page?a=1', [...opensPage, ...cookieOf(browser)])).toMatchObject({
+        status: 200,
+        body: 'the application',
+      });
+      const [got] = reached;
+      expect(got).toMatchObject({
+        method: 'GET',
+        url: '/page?a=1',
+        headers: {
+          'remote-user': 'ada',
+          'remote-groups': 'staff',
+          'remote-email': 'ada@harbour.example',
+          'remote-name': 'Ada',
+        },
+      });
+      expect(got!.headers['x-gatehouse-assertion']).toMatch(/^ey/);
+      expect(JSON.stringify(got!.headers)).not.toContain(site.secret);
+      const post = { method: 'POST', body: 'a=b' };
+      await send('/form', [['content-type', 'application/x-www-form-urlencoded'], ...cookieOf(browser)], post);
+      expect(reached).toMatchObject([{ method: 'POST', url: '/form', body: 'a=b' }]);
+    },
+  );
+
+  test.skipIf(isMissing)(
+    'removes the identity that a visitor sends, on closed and open paths (federation F94)',
+    async () => {
+      const browser = await signIn();
+      const answer = await send('/page', [...opensPage, ...forged, ...cookieOf(browser)]);
+      // a proxy that does not remove the headers of another proxy is refused
+      if (answer.status === 200) {
+        expect(Object.keys(identityOf(reached[0]!)).sort()).toEqual([
+          'remote-email',
+          'remote-groups',
+          'remote-name',
+          'remote-user',
+          'x-gatehouse-assertion',
+        ]);
+        expect(reached[0]!.headers).toMatchObject({ 'remote-user': 'ada', 'remote-groups': 'staff' });
+        expect(reached[0]!.headers['x-gatehouse-assertion']).toMatch(/^ey/);
+      } else expect(answer.status).toBe(403);
+      for (const cookie of [[], cookieOf(browser)]) {
+        const open = await send('/public/page', [...forged.slice(0, 7), ...cookie]);
+        expect([open.status, identityOf(reached[0]!)]).toEqual([200, {}]);
+      }
+      expect((await send('/page', [...opensPage, ...forged])).status).not.toBe(200);
+      expect(reached).toEqual([]);
+    },
+  );
+
+  test.skipIf(isMissing)(
+    'lets nothing past without a session, whatever the path, the method and the cookie are (federation F91, F93, F97)',
+    async () => {
+      const paths = [
+        '/',
+        '/public/../admin',
+        '/public/%2e%2e/admin',
+        '/public%2f..%2fadmin',
+        '/public/..;/admin',
+        '//public/',
+        '/public//x',
+        '/PUBLIC/',
+        '/public',
+        '/public/%00',
+        '/public\\..\\admin',
+        'https://app.example/public/../admin',
+      ];
+      for (const path of paths) {
+        const { status } = await send(path, opensPage);
+        // a proxy that cleans a path before the check passes on the clean one, which is open
+        const isOpen = reached.length > 0 && reached.every(({ url }) => /^\/public\/\w*$/.test(url));
+        expect([path, status >= 300 || isOpen]).toEqual([path, true]);
+        expect(isOpen ? [] : reached).toEqual([]);
+      }
+      for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'HEAD']) {
+        const { status, location } = await send('/page', [], { method });
+        expect([method, status, location, reached]).toEqual([method, 401, undefined, []]);
+      }
+      for (const cookie of ['__Host-gatehouse=garbage', `__Host-gatehouse=${'a'.repeat(3000)}`]) {
+        expect((await send('/page', [...opensPage, ['cookie', cookie]])).status).toBe(302);
+        expect(reached).toEqual([]);
+      }
+      expect(
+        await send('/page', [
+          ['sec-fetch-mode', 'cors'],
+          ['sec-fetch-dest', 'empty'],
+        ]),
+      ).toMatchObject({ status: 401, location: undefined });
+    },
+  );
+
+  test.skipIf(isMissing)(
+    'lets no user in at the request after the loss of access, nor after the sign-out of the site (federation F78)',
+    async () => {
+      const browser = await signIn();
+      const open = () => send('/page', [...opensPage, ...cookieOf(browser)]);
+      expect((await open()).status).toBe(200);
+      await service.database.sql(`UPDATE users SET groups = '{}' WHERE sub = $1`, [user.sub]);
+      expect((await open()).status).toBe(302);
+      expect(reached).toEqual([]);
+      await service.database.sql(`UPDATE users SET groups = '{staff}' WHERE sub = $1`, [user.sub]);
+      const again = await signIn();
+      const left = await send('/.gatehouse/sign-out', [...opensPage, ...cookieOf(again)]);
+      expect(left).toMatchObject({ status: 303 });
+      const cookie = cookieOf(again);
+      again.keep(site.host, left.setCookie);
+      expect(again.cookie(site.host)).toBeUndefined();
+      expect((await send('/page', [...opensPage, ...cookie])).status).toBe(302);
+    },
+  );
+
+  test.skipIf(isMissing)('lets nobody in with a secret that was renewed (federation 13)', async () => {
+    const browser = await signIn();
+    await call(`${service.issuer}/admin/api/clients/${site.clientId}/secrets`, { token, method: 'POST' });
+    const { status } = await send('/page', [...opensPage, ...cookieOf(browser)]);
+    expect([status >= 400, reached]).toEqual([true, []]);
+    // the next proxy gets a new one
+    const renewed = await call(`${service.issuer}/admin/api/clients/${site.clientId}/secrets`, {
+      token,
+      method: 'POST',
+    });
+    site = { ...site, secret: renewed.body['proxy_secret'] as string };
+  });
+});
