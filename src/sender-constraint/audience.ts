@@ -4,7 +4,13 @@ import type { Granted } from '../oauth/granted.ts';
 import { type Audience, isAtIssuer, isForeign, isOwnResource } from '../oauth/own-resource.ts';
 import { repeated } from '../oauth/text.ts';
 import { resourceKey } from '../oauth/resource-key.ts';
-import { isAdministratorScope, isServiceScopeOf, splitScope, withoutAdministration } from '../oauth/scope.ts';
+import {
+  administratorScopes,
+  isAdministratorScope,
+  isServiceScopeOf,
+  splitScope,
+  withoutAdministration,
+} from '../oauth/scope.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Resource } from '../entities/resources.ts';
 import type { Repositories } from '../repositories/store.ts';
@@ -41,17 +47,25 @@ export function oneResource<R extends string | undefined>(resource: R): R {
 }
 
 /**
- * The resources that the request names. If it names none, those to which its scope belongs; none where its scope is of this service only.
+ * The resources that the request names. If it names none, those to which its scope belongs; none where its scope is of this service only: most
+ * requests are so, and need no promise.
  * @throws OAuthError invalid_target, invalid_scope
  */
-export async function findTargets(
+export const findTargets = (
+  store: Pick<Repositories, 'resources'>,
+  issuer: string,
+  request: TargetRequest,
+): Target[] | Promise<Target[]> =>
+  request.resource === undefined && request.scope.every(isServiceScopeOf(request.client))
+    ? []
+    : findResources(store, issuer, request);
+
+async function findResources(
   store: Pick<Repositories, 'resources'>,
   issuer: string,
   { client, resource, scope }: TargetRequest,
 ): Promise<Target[]> {
   const isOfService = isServiceScopeOf(client);
-  // what most requests are: nothing is asked, and nothing is made for it
-  if (resource === undefined && scope.every(isOfService)) return [];
   const named = distinct(splitScope(resource ?? ''));
   if (named.length > maxResources) throw invalidTarget(`name at most ${maxResources} resources`);
   const apiScope = scope.filter((value) => !isOfService(value));
@@ -172,6 +186,8 @@ export function permittedScope(
 export function scopeFor(targets: readonly Target[], scopes: string[], asked: boolean): string[] {
   if (!targets.some(({ audience }) => isForeign(audience))) return scopes;
   if (asked && scopes.some(isAdministratorScope))
-    throw invalidScope('the scopes admin and metrics are only for this service: leave them out, or leave out resource');
+    throw invalidScope(
+      `the scopes ${administratorScopes.join(', ')} are only for this service: leave them out, or leave out resource`,
+    );
   return withoutAdministration(scopes);
 }

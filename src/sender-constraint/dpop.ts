@@ -5,6 +5,7 @@ import { createSlotNonces } from '../crypto/slot-nonces.ts';
 import { digest } from '../crypto/secrets.ts';
 import { isFresh } from '../oauth/dpop-proof.ts';
 import { invalidDpopProof, type OAuthError, useDpopNonce } from '../oauth/errors.ts';
+import type { ClientCertificates } from '../server/client-certificate.ts';
 import type { UsedProof } from '../repositories/tokens/dpop-proofs.ts';
 import { ProofRefused, verifyProof } from '../tokens/dpop-proof.ts';
 
@@ -19,6 +20,8 @@ export interface DpopProof extends UsedProof {
 
 export interface DpopOptions {
   issuer: string;
+  /** The address for clients with certificates; undefined where the service takes none. */
+  certificates?: ClientCertificates | undefined;
   /** Seconds for which a proof without a nonce is valid. */
   lifetime: number;
   /** Whether every proof needs a nonce. */
@@ -34,7 +37,7 @@ const nonceSlot = 300;
 
 export type Dpop = ReturnType<typeof createDpop>;
 
-export function createDpop({ issuer, lifetime, nonceRequired, nonceKeys, now }: DpopOptions) {
+export function createDpop({ issuer, certificates, lifetime, nonceRequired, nonceKeys, now }: DpopOptions) {
   const { origin } = new URL(issuer);
   const nonces = createSlotNonces(nonceKeys, nonceSlot, now);
 
@@ -52,7 +55,8 @@ export function createDpop({ issuer, lifetime, nonceRequired, nonceKeys, now }: 
     if (sent === undefined) return undefined;
     const status = token === undefined ? 400 : 401;
     // the configured address, never Host or Forwarded: a proof for another host must not count here
-    const address = origin + request.url.replace(/\?.*$/s, '');
+    const own = certificates?.isAtAlias(request) ? new URL(certificates.baseUrl).origin : origin;
+    const address = own + request.url.replace(/\?.*$/s, '');
     const tokenDigest = token === undefined ? undefined : hash('sha256', token, 'base64url');
     const proof = await verifyProof(String(sent), { method: request.method, address, tokenDigest }).catch(
       (error: unknown) => {
