@@ -9,7 +9,7 @@ export type RevocationResult = { outcome: 'revoked' | 'foreign'; sub: string | u
 const accessToken = statement(
   'revocation.access_token',
   `WITH token AS (
-     SELECT coalesce(cs.client_id, t.client_id) AS client_id, cs.sub
+     SELECT coalesce(t.client_id, cs.client_id) AS client_id, cs.sub
        FROM access_tokens t LEFT JOIN client_sessions cs ON cs.id = t.client_session_id WHERE t.token_hash = $1),
    gone AS (DELETE FROM access_tokens USING token WHERE token_hash = $1 AND token.client_id = $2)
    SELECT sub, client_id = $2 AS own FROM token`,

@@ -1,0 +1,19 @@
+// Declares the answers of the operations on exchange policies, trusted issuers and connected servers.
+import { z } from 'zod';
+import { answerOf } from '../../entities/entity.ts';
+import { connectedServers } from '../../entities/connected-servers.ts';
+import { exchangePolicies } from '../../entities/exchange-policies.ts';
+import { trustedIssuers } from '../../entities/trusted-issuers.ts';
+
+const policy = answerOf(exchangePolicies);
+const issuer = answerOf(trustedIssuers);
+const server = answerOf(connectedServers);
+
+export const exchangeAnswers = {
+  ExchangePolicy: policy,
+  ExchangePolicyPage: z.object({ exchange_policies: z.array(policy), next_cursor: z.string().optional() }),
+  TrustedIssuer: issuer,
+  TrustedIssuerPage: z.object({ trusted_issuers: z.array(issuer), next_cursor: z.string().optional() }),
+  ConnectedServer: server,
+  ConnectedServerPage: z.object({ connected_servers: z.array(server), next_cursor: z.string().optional() }),
+} as const;
