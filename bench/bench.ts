@@ -61,6 +61,8 @@ const warmUp = { seconds: 2, operations: 12_000, most: 30 };
 // A machine shared with others: a round during which they took more than this share of the processors is repeated, on all sides, twice at
 // most, and only while the repetitions add less than half of the planned time. The try with the least share counts.
 const maxStolen = 0.05;
+/** Whether an operation is chosen whose key begins so. */
+const measures = (part: string): boolean => chosen.some(({ key }) => key.startsWith(part));
 const comparing = values.profile === undefined && !values.statements;
 const people = Math.max(...connections, 32);
 // before this process is pinned to some of them
@@ -97,7 +99,7 @@ async function main({ service, settings, connection, databasePid, folder, stops 
     documents.push(file);
   }
   const sides: Partial<Record<SideName, Side>> = {
-    service: await serviceSide(service, cheap, settings, people),
+    service: await serviceSide(service, cheap, settings, people, measures('forward-auth')),
   };
   if (sideNames.includes('bare') && comparing) {
     const bare = await startReference(settings.DATABASE_URL, Number(benchSettings.DATABASE_POOL_SIZE), documents);

@@ -4,10 +4,13 @@
 //   node bench/compare.ts --guard --write                                                the version that guards the everyday operations, and this one
 //   node bench/compare.ts --with federation --only sign-in-flow,code-flow                this checkout without, and with one connection and one
 //                                                                                        client that only a group may use
+//   node bench/compare.ts --with signals                                                 this checkout without, and with one webhook, one audit
+//                                                                                        stream and traces of one request in a hundred
 //
-// Further options: --slices 24, --seconds 2 of each. Both checkouts need their packages (npm ci). Each service has a database of its own and is
-// stopped while the other is measured. The result is the median of the ratios of neighbouring slices, with their quartiles: neighbours see the
-// same machine, also one whose speed changes. A difference smaller than that spread does not count.
+// Further options: --slices 24, --seconds 2 of each, --starts 6. Both checkouts need their packages (npm ci). Each service has a database of its own
+// and is stopped while the other is measured. The result is the median of the ratios of neighbouring slices, with their quartiles: neighbours see the
+// same machine, also one whose speed changes. A difference smaller than that spread does not count. One start of a service may cost a quarter more
+// than the next for as long as it runs, since the compiler decides otherwise, so the slices are shared among several starts of both.
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -20,6 +23,7 @@ import { redirectUri } from './flows.ts';
 import { checkOutGuard, type Compared, guarded, writeGuardSection } from './guard.ts';
 import { between, processorTimes } from './meter.ts';
 import { type OperationKey, operations } from './operations.ts';
+import { type Signals, startSignals } from './signals.ts';
 import type * as sideHere from './sides/service.ts';
 import type { Side } from './sides/side.ts';
 
@@ -32,18 +36,21 @@ const { values } = parseArgs({
     only: { type: 'string' },
     slices: { type: 'string', default: '24' },
     seconds: { type: 'string', default: '2' },
+    starts: { type: 'string', default: '6' },
   },
 });
 if ([values.before !== undefined, values.with !== undefined, values.guard].filter(Boolean).length !== 1)
   throw new Error(
-    'Name the other checkout, --before FOLDER or --guard, or what is added to this one: --with federation',
+    'Name the other checkout, --before FOLDER or --guard, or what is added to this one: --with federation or --with signals',
   );
 if (values.write && (!values.guard || values.only !== undefined))
   throw new Error('--write goes with --guard, and with all of its operations');
-if (values.with !== undefined && values.with !== 'federation') throw new Error('--with knows only: federation');
+if (values.with !== undefined && !['federation', 'signals'].includes(values.with))
+  throw new Error('--with knows only: federation, signals');
 const here = resolve(import.meta.dirname, '..');
 const slices = Number(values.slices);
 const seconds = Number(values.seconds);
+const starts = Number(values.starts);
 const connections = 32;
 const keys = (values.only ?? guarded.join(',')).split(',').map((key) => {
   if (!operations.some((operation) => operation.key === key)) throw new Error(`There is no operation ${key}.`);
@@ -61,7 +68,7 @@ interface Contender {
 /** Starts the service of a checkout with the code of that checkout, since its operations may have other preparations. */
 async function withContender(
   folder: string,
-  prepare: (bed: Bed) => Promise<void>,
+  { prepare, own = {} }: { prepare(bed: Bed): Promise<void>; own?: Record<string, string> },
   work: (contender: Contender) => Promise<void>,
 ): Promise<void> {
   const load = (file: string) => import(pathToFileURL(resolve(folder, 'bench', file)).href);
@@ -73,10 +80,16 @@ async function withContender(
     await prepare(bed);
     const cheap = await startService(bed.folder, settings, { instead: 'bench/cheap-passwords.ts' });
     stops.push(() => cheap.stop());
-    const side = await serviceSide(service, cheap, settings, connections);
+    const side = await serviceSide(
+      service,
+      cheap,
+      settings,
+      connections,
+      keys.some((key) => key.startsWith('forward-auth')),
+    );
     await work({ side, databasePid: databasePid!, pids: [service.pid, cheap.pid] });
   };
-  await withService(benchSettings, run, { database: databaseSettings });
+  await withService({ ...benchSettings, ...own }, run, { database: databaseSettings });
 }
 
 /** One connection with a domain, and one client that only the members of a group may use. */
@@ -127,12 +140,16 @@ const at = (sorted: number[], part: number) => sorted[Math.round((sorted.length 
 const sum = ([service, database]: [number, number]) => service + database;
 const sortedOf = (times: number[]) => times.toSorted((a, b) => a - b);
 
-async function compare(before: Contender, now: Contender): Promise<Compared[]> {
-  const all: Compared[] = [];
-  for (const key of keys) {
-    const times: [[number, number][], [number, number][]] = [[], []];
-    const ratios: number[] = [];
-    for (let slice = -3; slice < slices; slice++) {
+/** What the slices of all starts have measured of an operation. */
+interface Measured {
+  times: [[number, number][], [number, number][]];
+  ratios: number[];
+}
+
+/** Measures the operations in the slices of one start. */
+async function measurePairs(before: Contender, now: Contender, all: Map<OperationKey, Measured>): Promise<void> {
+  for (const [key, { times, ratios }] of all)
+    for (let slice = -3; slice < slices / starts; slice++) {
       const pair: [number, number][] = [];
       // the order changes, so that neither side always follows the other; the first three pairs warm up
       for (const index of slice % 2 === 0 ? [0, 1] : [1, 0]) {
@@ -144,24 +161,35 @@ async function compare(before: Contender, now: Contender): Promise<Compared[]> {
       times[1].push(pair[1]!);
       ratios.push(sum(pair[1]!) / sum(pair[0]!));
     }
-    const [first, second] = times.map((side) => sortedOf(side.map(sum))) as [number[], number[]];
-    const ratio = sortedOf(ratios);
-    const median = (side: 0 | 1, part: 0 | 1) => at(sortedOf(times[side].map((each) => each[part])), 0.5).toFixed(1);
-    const parts = (side: 0 | 1) => `(service ${median(side, 0)}, database ${median(side, 1)})`;
-    const shown = `before ${at(first, 0.5).toFixed(1)} µs ${parts(0)}, now ${at(second, 0.5).toFixed(1)} µs ${parts(1)}`;
-    const spread = `quartiles ${at(ratio, 0.25).toFixed(3)} to ${at(ratio, 0.75).toFixed(3)}`;
-    console.log(`${key}: ${shown}, now/before ${at(ratio, 0.5).toFixed(3)} (${spread})`);
-    const quartiles: [number, number] = [at(ratio, 0.25), at(ratio, 0.75)];
-    all.push({ key, before: at(first, 0.5), now: at(second, 0.5), ratio: at(ratio, 0.5), quartiles });
-  }
-  return all;
 }
 
-const nothing = async () => {};
+/** Prints the medians and quartiles of an operation. */
+function summarize(key: OperationKey, { times, ratios }: Measured): Compared {
+  const [first, second] = times.map((side) => sortedOf(side.map(sum))) as [number[], number[]];
+  const ratio = sortedOf(ratios);
+  const median = (side: 0 | 1, part: 0 | 1) => at(sortedOf(times[side].map((each) => each[part])), 0.5).toFixed(1);
+  const parts = (side: 0 | 1) => `(service ${median(side, 0)}, database ${median(side, 1)})`;
+  const shown = `before ${at(first, 0.5).toFixed(1)} µs ${parts(0)}, now ${at(second, 0.5).toFixed(1)} µs ${parts(1)}`;
+  const spread = `quartiles ${at(ratio, 0.25).toFixed(3)} to ${at(ratio, 0.75).toFixed(3)}`;
+  console.log(`${key}: ${shown}, now/before ${at(ratio, 0.5).toFixed(3)} (${spread})`);
+  const quartiles: [number, number] = [at(ratio, 0.25), at(ratio, 0.75)];
+  return { key, before: at(first, 0.5), now: at(second, 0.5), ratio: at(ratio, 0.5), quartiles };
+}
+
+const nothing = { prepare: async () => {} };
+const signals: Signals | undefined = values.with === 'signals' ? await startSignals() : undefined;
+const added = signals
+  ? { prepare: signals.addWebhook, own: signals.settings }
+  : values.with === 'federation'
+    ? { prepare: addFederation }
+    : nothing;
 const other = values.guard ? checkOutGuard() : values.before === undefined ? here : resolve(values.before);
-await withContender(other, nothing, (before) =>
-  withContender(here, values.with === undefined ? nothing : addFederation, async (now) => {
-    const all = await compare(before, now);
-    if (values.write) writeGuardSection(all, slices);
-  }),
-);
+const all = new Map(keys.map((key): [OperationKey, Measured] => [key, { times: [[], []], ratios: [] }]));
+for (let start = 1; start <= starts; start++) {
+  await withContender(other, nothing, (before) => withContender(here, added, (now) => measurePairs(before, now, all)));
+  console.log(`start ${start} of ${starts} is measured`);
+}
+if (signals) console.log(`requests to the receivers: ${JSON.stringify(signals.counts)}`);
+signals?.stop();
+const compared = [...all].map(([key, measured]) => summarize(key, measured));
+if (values.write) writeGuardSection(compared, slices, starts);

@@ -127,7 +127,7 @@ between the sizes, independent of the machine's other work.
 
 ## By the number of rows
 
-${stages.map(({ size }) => number(size)).join(', ')} rows were measured${whole ? '' : `; ${number(target.rows)} were not, and are extrapolated below`}. The last ratio is that of the row, divided by that of the first size.
+${stages.map(({ size }) => number(size)).join(', ')} rows were measured${whole ? '' : `. The values for ${number(target.rows)} rows are extrapolated below`}. The last ratio divides the ratio of the row by that of the first size.
 
 ${[...header(['Operation', 'Rows', 'a second', 'ratio to bare', 'spread', 'CPU µs', 'ratio to the first size', 'target']), ...table].join('\n')}
 ${

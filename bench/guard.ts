@@ -46,7 +46,7 @@ export function guardSection(): string {
 }
 
 /** Writes the section at the end of the page. */
-export function writeGuardSection(all: Compared[], slices: number): void {
+export function writeGuardSection(all: Compared[], slices: number, starts: number): void {
   const text = readFileSync(page, 'utf8');
   const begin = text.indexOf(heading);
   const rows = all.map(({ key, before, now, ratio, quartiles }) => {
@@ -58,8 +58,8 @@ export function writeGuardSection(all: Compared[], slices: number): void {
   const section = `${heading}
 
 \`node bench/compare.ts --guard --write\` wrote this section: ${version()}, ${machine()}. It compares the processor time of one request, server and database together,
-with that of commit ${commit}, the last one without connections, resources and their rules. Both run at once with 32 connections, in ${slices} alternating slices; the ratio is the
-median over neighbouring slices, and the quartiles show what the machine did meanwhile.
+with that of commit ${commit}, the last one without connections, resources and their rules. Both run at once with 32 connections, in ${slices} alternating slices of ${starts} starts of each;
+the ratio is the median over neighbouring slices. The quartiles show how the starts and the machine differed.
 
 | Operation | before, CPU µs | now, CPU µs | ratio | quartiles | at most ${limit} |
 | --- | --- | --- | --- | --- | --- |

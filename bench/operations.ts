@@ -18,6 +18,8 @@ export type OperationKey =
   | 'introspect-inactive'
   | 'introspect-malformed'
   | 'introspect-jwt'
+  | 'forward-auth'
+  | 'forward-auth-assertion'
   | 'client-credentials'
   | 'client-credentials-jwt'
   | 'refresh'
@@ -30,7 +32,10 @@ export type OperationKey =
   | 'discovery'
   | 'jwks'
   | 'settings-read'
-  | 'settings-write';
+  | 'settings-write'
+  | 'scim-list'
+  | 'scim-patch'
+  | 'scim-create';
 
 /** The highest number of connections that hash passwords: the hash dominates, and beyond this only the wait grows. */
 export const maxPasswords = 32;
@@ -49,6 +54,12 @@ export const operations: Operation[] = [
     bare: 'a POST without database',
   },
   { key: 'introspect-jwt', name: 'Introspection, JWT', bare: '1 verification, 1 SELECT' },
+  { key: 'forward-auth', name: 'Request to a protected site, identity headers', bare: '1 SELECT' },
+  {
+    key: 'forward-auth-assertion',
+    name: 'Request to a protected site, with an assertion',
+    bare: '1 SELECT, without a signature',
+  },
   {
     key: 'client-credentials',
     name: 'Client credentials',
@@ -81,6 +92,9 @@ export const operations: Operation[] = [
   { key: 'jwks', name: 'JWKS', bare: 'the same bytes, constant', targetPeer: 2.5 },
   { key: 'settings-read', name: 'User settings, read', bare: '1 SELECT' },
   { key: 'settings-write', name: 'User settings, write', bare: '1 UPDATE' },
+  { key: 'scim-list', name: 'SCIM, page of 100 users', bare: '2 SELECT: the number of rows, and 100 of them' },
+  { key: 'scim-patch', name: 'SCIM, change of a user', bare: '1 UPDATE' },
+  { key: 'scim-create', name: 'SCIM, new user', bare: '1 INSERT' },
 ];
 
 /** CPU of server and database together, at most this share of the peer's. */

@@ -28,6 +28,12 @@ const insert = {
   name: 'insert',
   text: `INSERT INTO bench_rows (id, owner, body, expires_at) VALUES ($1, $2, $3, now() + interval '1 hour')`,
 };
+// a page of 100, of the 300 rows or so with which a run begins
+const count = {
+  name: 'count',
+  text: 'SELECT count(*) FROM (SELECT FROM bench_rows ORDER BY id LIMIT 300) AS first',
+};
+const page = { name: 'page', text: 'SELECT owner, body, expires_at FROM bench_rows ORDER BY id LIMIT 100' };
 const update = { name: 'update', text: 'UPDATE bench_rows SET body = $2 WHERE id = $1' };
 // spends a code or a refresh token, and stores its successor: one statement, one commit
 const redeem = {
@@ -94,6 +100,10 @@ app.post<Form>('/introspect-jwt', async (request) => {
   return { active: isOwn(jwt!) && (await find(token!)) !== undefined };
 });
 app.get('/user', async (request) => (await find(bearer(request)))?.body);
+app.get('/list', async () => {
+  const [counted, listed] = await Promise.all([pool.query(count), pool.query(page)]);
+  return { total: counted.rows, found: listed.rows };
+});
 app.get('/user-bound', async (request) => {
   const [row] = await Promise.all([find(bearer(request)), store()]);
   return proves(request.headers['dpop'] as string) ? row?.body : undefined;
@@ -119,16 +129,16 @@ for (const [path, file] of Object.entries({ '/discovery': discovery!, '/jwks': j
 }
 
 // sign-in: stores a request, then a session, then the decision with the code
-const page =
+const form =
   '<!doctype html><html lang="en"><title>Bare</title><form method="post"><button>Go on</button></form></html>';
 app.get('/request', async (_request, reply) => {
   await store();
-  return reply.type('text/html').send(page);
+  return reply.type('text/html').send(form);
 });
 app.post<Form>('/sign-in', async (request, reply) => {
   await find(request.body['user']!);
   await store();
-  return reply.type('text/html').send(page);
+  return reply.type('text/html').send(form);
 });
 app.post('/consent', async (_request, reply) =>
   reply.redirect(`https://rp.example.com/callback?code=${await store()}`),

@@ -62,6 +62,8 @@ export async function bareSide({ base, pid }: Child, people: number): Promise<Si
       ),
       'introspect-malformed': loadWith(base, introspect('/parse', ['no token'])),
       'introspect-jwt': loadWith(base, introspect('/introspect-jwt', jwts)),
+      'forward-auth': loadWith(base, rows.map(userinfo)),
+      'forward-auth-assertion': loadWith(base, rows.map(userinfo)),
       'client-credentials': loadWith(base, [token]),
       'client-credentials-jwt': loadWith(base, [
         post('/token-jwt', 'Basic eDp4', { grant_type: 'client_credentials' }),
@@ -97,6 +99,9 @@ export async function bareSide({ base, pid }: Child, people: number): Promise<Si
       jwks: loadWith(base, [{ method: 'GET', path: '/jwks' }]),
       'settings-read': loadWith(base, rows.map(userinfo)),
       'settings-write': update,
+      'scim-list': loadWith(base, [{ method: 'GET', path: '/list' }]),
+      'scim-patch': update,
+      'scim-create': loadWith(base, [token]),
     },
   };
 }

@@ -23,14 +23,26 @@ import { WireBrowser } from '../wire-browser.ts';
 import { askOver, Wire } from '../wire.ts';
 import { proofsFor } from '../proofs.ts';
 import { maxPasswords } from '../operations.ts';
+import { createSite, siteRequest } from '../protected-site.ts';
+import { scimLoads } from './scim.ts';
 import { forEach, post, scope, type Side } from './side.ts';
 
-/** @param cheap the same service with password hashes that cost nothing, on the same database */
+/** The headers of the sites of the two operations. */
+const siteHeaders = [
+  ['remote-user', 'remote-groups', 'remote-email', 'remote-name'],
+  ['remote-user', 'x-gatehouse-assertion'],
+];
+
+/**
+ * @param cheap the same service with password hashes that cost nothing, on the same database
+ * @param hasSites whether protected sites are measured: the other operations are measured without any
+ */
 export async function serviceSide(
   service: Child,
   cheap: Child,
   settings: Record<string, string>,
   people: number,
+  hasSites = false,
 ): Promise<Side> {
   const { base } = service;
   const create = (...options: string[]) => command(['client', 'create', ...options], settings);
@@ -52,10 +64,10 @@ export async function serviceSide(
   const proofs = proofsFor(base);
   const boundFlow = codeFlowOf(web, scope, ownPaths, proofs);
   const prepared = await forEach(people, async (index) => {
-    // the value of a session's cookie begins with a tag of its issuer
     const { cookies } = await signIn(cheap.base, persons[index]!);
-    const token = cookies.get('JSESSIONOPENID')!.split('.').at(-1)!;
-    const agent = { cookies: new Map([['JSESSIONOPENID', `${issuerTag(base)}.${token}`]]) };
+    // a browser keeps all that its sign-in sets; the names and values have a tag of their issuer
+    const own = (text: string) => text.replace(issuerTag(cheap.base), issuerTag(base));
+    const agent = { cookies: new Map([...cookies].map(([name, value]) => [own(name), own(value)])) };
     const wire = await Wire.open(base);
     const ask: Ask = (request) => askOver(wire, base, request);
     const { access_token, id_token } = await flow(ask, agent);
@@ -80,6 +92,12 @@ export async function serviceSide(
     const answer = await fetch(base + path, { method, headers, body });
     return ((await answer.json()) as { device_code: string }).device_code;
   });
+  const [plain, asserted] = await Promise.all(
+    (hasSites ? siteHeaders : []).map(async (headers, index) => {
+      const site = await createSite(settings, `site-${index}.example`, headers);
+      return forEach(people, (person) => siteRequest(base, site, prepared[person]!.agent.cookies));
+    }),
+  );
   const introspect = (tokens: string[]) =>
     tokens.map((token) => post('/introspect', basicOf(web), { token, token_type_hint: 'access_token' }));
   const bearer = (index: number) => ({ authorization: `Bearer ${prepared[index]!.access}` });
@@ -97,6 +115,8 @@ export async function serviceSide(
       'introspect-inactive': loadWith(base, introspect(everybody.map(() => newOpaqueToken('access_token').token))),
       'introspect-malformed': loadWith(base, introspect(['no token']), 400),
       'introspect-jwt': loadWith(base, introspect(prepared.map((each) => each.id))),
+      ...(plain && { 'forward-auth': loadWith(base, plain) }),
+      ...(asserted && { 'forward-auth-assertion': loadWith(base, asserted) }),
       'client-credentials': loadWith(base, [post('/token', basicOf(machine), { grant_type: 'client_credentials' })]),
       'client-credentials-jwt': loadWith(base, [
         post('/token', basicOf(apiClient), { grant_type: 'client_credentials', resource: api.resource }),
@@ -139,6 +159,7 @@ export async function serviceSide(
           body,
         })),
       ),
+      ...(await scimLoads(base, settings)),
     },
   };
 }
