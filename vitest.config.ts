@@ -1,5 +1,5 @@
 // Settings of the test runner. test/run.ts calls it once for each PostgreSQL; TEST_POSTGRES names which one.
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** The long ones first, so that none of them is left over for one worker while the other has nothing to do. */
@@ -15,6 +15,9 @@ const long = [
   'flows/demo',
 ];
 
+/** They need programs that are downloaded or that Debian does not install with the others: `npm run walks` runs them. */
+const walks = ['test/jobs/provisioning-peer.test.ts', 'test/relying-parties/mellon.test.ts'];
+
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
@@ -28,6 +31,7 @@ class LongFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...(process.env['WALKS'] === 'all' ? [] : walks)],
     environment: 'node',
     globalSetup: 'test/helpers/global-setup.ts',
     setupFiles: 'test/helpers/patience.ts',

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 /** Licences of packages that run in production: a distributor of the service keeps the notices, and has no other duty. */
 export const allowed = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT', 'MIT-0'];
 /** Further licences of packages that only build and test: they are never distributed. */
-export const allowedInDevelopment = [...allowed, 'MPL-2.0', '(MIT AND Zlib)', '(MIT OR EUPL-1.1+)'];
+export const allowedInDevelopment = [...allowed, 'MPL-2.0', '(MIT AND Zlib)', '(MIT OR EUPL-1.1+)', 'Unlicense'];
 
 /** Packages whose own package.json names no licence in the current format; these are from their LICENSE or README. */
 const unnamed: Record<string, string> = { 'passport-strategy 1.0.0': 'MIT', 'pause 0.0.1': 'MIT' };
@@ -64,8 +64,8 @@ export function licences(): string {
     ),
   ];
   const table = (use: LockedPackage['use']) =>
-    ['| Package | Version | Licence |', '| --- | --- | --- |', ...rows(use)].join('\n');
-  return `# Licences
+    ['| Package | Version | License |', '| --- | --- | --- |', ...rows(use)].join('\n');
+  return `# Licenses
 
 Gatehouse is under the [Apache License 2.0](../LICENSE). \`node scripts/licences.ts\` writes this page from the lock file; do not
 edit it by hand. It lists all packages that an installation contains.

@@ -25,6 +25,7 @@ const layers = [
   ['database'],
   ['entities'],
   ['rules'],
+  ['saml'],
   ['oauth', 'crypto', 'outbound'],
   ['config.ts'],
   ['config'],
@@ -36,9 +37,10 @@ const soleImporters: Record<string, (file: string) => boolean> = {
   fastify: (file) =>
     file === 'app.ts' ||
     file === 'services.ts' ||
-    !/^(domain|tokens|repositories|database|rules|oauth|crypto|outbound|jobs|command-line|start)\//.test(file),
+    !/^(domain|tokens|repositories|database|rules|saml|oauth|crypto|outbound|jobs|command-line|start)\//.test(file),
   '@fastify/cookie': (file) => file === 'app.ts' || /^(browser|authenticators|interaction|login|admin)\//.test(file),
   '@fastify/cors': (file) => file.startsWith('server/'),
+  '@fastify/multipart': (file) => file === 'server/file-upload.ts',
   '@fastify/formbody': (file) => file.startsWith('server/') || file.endsWith('/routes.ts'),
   pg: (file) => file.startsWith('database/'),
   'node-pg-migrate': (file) => file === 'database/migrations.ts',
@@ -54,7 +56,15 @@ const soleImporters: Record<string, (file: string) => boolean> = {
   uqr: (file) => file === 'pages/qr-code.ts',
   '@streamparser/json': (file) => file === 'command-line/importers/json-stream.ts',
   'prom-client': (file) => file === 'server/metrics.ts',
+  '@opentelemetry/api': (file) => file === 'outbound/tracing.ts',
+  '@opentelemetry/sdk-trace': (file) => /^outbound\/(tracing|span-queue)\.ts$/.test(file),
+  '@opentelemetry/otlp-transformer': (file) => file === 'outbound/tracing.ts',
+  '@opentelemetry/resources': (file) => file === 'outbound/tracing.ts',
   nodemailer: (file) => file === 'outbound/mail-transport.ts',
+  'xml-crypto': (file) => file.startsWith('saml/'),
+  'xml-encryption': (file) => file.startsWith('saml/'),
+  '@xmldom/xmldom': (file) => file.startsWith('saml/'),
+  '@peculiar/x509': (file) => file === 'saml/certificates.ts',
   'request-filtering-agent': (file) => file === 'outbound/guarded-fetch.ts',
 };
 

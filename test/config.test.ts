@@ -1,10 +1,10 @@
 // Checks the rules of the settings, and that .env.example lists every setting with its default.
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ConfigError, loadConfig, settings } from '../src/config.ts';
+import { ConfigError, loadConfig, ownSecretsOf, settings } from '../src/config.ts';
 
 const newKey = () => randomBytes(32).toString('base64url');
 const [secretKey, otherKey] = [newKey(), newKey()];
@@ -202,4 +202,62 @@ test('password hashes leave one thread of the pool, and by default half of the p
   expect(concurrency({})).toBe(Math.min(3, Math.max(1, Math.floor(availableParallelism() / 2))));
   expect(concurrency({ UV_THREADPOOL_SIZE: '2' })).toBe(1);
   expect(concurrency({ PASSWORD_HASH_CONCURRENCY: '8', UV_THREADPOOL_SIZE: '16' })).toBe(8);
+});
+
+test('each secret may be in a file, and no refusal of one shows what is in it (decisions section 8, security R99)', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-secret-'));
+  try {
+    const fileWith = (content: string) => {
+      const file = join(folder, randomBytes(4).toString('hex'));
+      writeFileSync(file, content);
+      return file;
+    };
+    const url = 'postgresql://gatehouse:harbour-secret-word@localhost/gatehouse';
+    const files = {
+      SECRET_KEY_FILE: fileWith(`${secretKey}\n`),
+      DATABASE_URL_FILE: fileWith(`${url}\r\n`),
+      DATABASE_DIRECT_URL_FILE: fileWith(url),
+      SMTP_URL_FILE: fileWith('smtp://user:mail-secret-word@mail.example.com'),
+      ADMIN_PASSWORD_FILE: fileWith('Harbour-admin-1234\n'),
+      AUDIT_STREAM_FILE: fileWith('https://collector.example.com/in'),
+      AUDIT_STREAM_TOKEN_FILE: fileWith('collector-secret-word'),
+    };
+    const config = loadConfig(files);
+    expect(config).toMatchObject({
+      secretKeys: [secretKey],
+      databaseUrl: url,
+      databaseDirectUrl: url,
+      smtpUrl: 'smtp://user:mail-secret-word@mail.example.com',
+      adminPassword: 'Harbour-admin-1234',
+      auditStream: { token: 'collector-secret-word' },
+    });
+    expect(JSON.stringify(config.given)).not.toMatch(/secret-word|Harbour-admin/);
+    // the files are the service's own: no configuration file hands one on
+    const own = ownSecretsOf(config);
+    for (const file of Object.values(files)) expect(own.isFile(realpathSync(file)), file).toBe(true);
+    for (const [wrong, sentence] of [
+      [
+        { ...files, SECRET_KEY: secretKey },
+        /^The setting SECRET_KEY_FILE is set beside SECRET_KEY: remove one of them\.$/,
+      ],
+      [
+        { SECRET_KEY_FILE: join(folder, 'none') },
+        /^The setting SECRET_KEY_FILE names a file that .* \(ENOENT\): .*none\.$/,
+      ],
+      [{ SECRET_KEY_FILE: folder }, /^The setting SECRET_KEY_FILE names a file that .* \(EISDIR\): /],
+      [{ ADMIN_PASSWORD_FILE: fileWith('\n') }, /^The setting ADMIN_PASSWORD_FILE names an empty file: /],
+      [{ SMTP_URL_FILE: fileWith('harbour-secret-word') }, /^The setting SMTP_URL /],
+      [
+        { SECRET_KEY_FILE: fileWith('a'.repeat(70_000)) },
+        /^The setting SECRET_KEY_FILE names a file with more than 65536 characters: /,
+      ],
+    ] as [Record<string, string>, RegExp][]) {
+      const refused = () => loadConfig(wrong);
+      expect(refused).toThrow(ConfigError);
+      expect(refused).toThrow(sentence);
+      expect(refused).not.toThrow(/secret-word|a{100}/);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -17,23 +17,31 @@ const BLACK_BOX = ['protocol', 'login', 'account', 'admin', 'jobs', 'server', 'f
 );
 /** Files that the second run omits: what only they show does not depend on the version of PostgreSQL. */
 const SAME_ON_ALL = `
-  access account* active-directory admin-access admin-recent-sign-in admin-routes auth-js authentication authorization
-  authorization-errors authorization-frame authorization-prompt backchannel-logout backchannel-logout-delivery better-auth
-  claims-parameter cli client-connections client-document-settings client-libraries connection-keys connection-presets connections
-  consent console* csv-formulas database-deadline demo discovery dpop-client-libraries encrypted-responses end-session
-  files-and-terminals frontchannel-logout gatehouse-as-provider health hostile-json introspection invitation jwks jwt-access-tokens
-  jwt-authorization-responses key-schedule language-menu limits login* logout look-alikes loopback-localhost lying-provider mail*
-  malformed-requests mcp metrics oauth-connection openapi pairwise passkeys password-normalization passwords pipeline planted*
-  posted-answers pushed-authorization-request redaction registration-approval-page registration-repeat registration-validation
-  request-object request-uri resource response-types second-factor-demands second-factor-kinds secret-kinds sector-identifier
-  service-resources session-management sign-in-flood signed-introspection spreadsheets token-assertions token-client-authentication
-  token-requests undotted-schemes unreadable-requests user-data user-transfer userinfo userinfo-signed
+  access account* active-directory address-changes admin-access admin-changes admin-grants admin-recent-sign-in admin-routes
+  admin-sessions attributes auth-js authentication authorization authorization-errors authorization-frame authorization-prompt
+  backchannel-logout backchannel-logout-delivery better-auth change-commands claims-parameter cli client-connections
+  client-document-settings client-libraries config/files connection-keys connection-presets connections consent console*
+  csv-formulas database-deadline demo directory-import discovery dpop-client-libraries encrypted-responses end-session
+  files-and-terminals frontchannel-logout gatehouse-as-provider given-clients health hostile-json import-keycloak import-products
+  import-seen-keys import-updates introspection invitation jwks jwt-access-tokens jwt-authorization-responses key-schedule
+  language-menu limits login* logout look-alikes loopback-localhost lying-provider mail* malformed-requests mcp metrics
+  oauth-connection openapi owned-members pairwise passkeys password-normalization passwords picture pipeline planted* posted-answers
+  pushed-authorization-request redaction registration-approval registration-approval-page registration-repeat
+  registration-validation registration-waiting-changes remember-me request-object request-uri resource response-types
+  second-factor-demands second-factor-kinds second-factors secret-kinds sector-identifier service-resources session-management
+  sign-in-flood sign-up signed-introspection spreadsheets stored-addresses stored-requests token-assertions
+  token-client-authentication token-requests undotted-schemes unreadable-requests user-data user-transfer userinfo userinfo-signed
+  uses
 `;
 const BROWSER_TESTS = '**/*.browser.test.ts';
+/** Chromium without a window: it draws the same pages for less than half the work. */
+const HEADLESS_SHELL = '/usr/bin/chromium-headless-shell';
 const APACHE_MODULE = '/usr/lib/apache2/modules/mod_auth_openidc.so';
 const PGBOUNCER = '/usr/sbin/pgbouncer';
 const SLAPD = '/usr/sbin/slapd';
 const SAMBA = '/usr/sbin/samba';
+const NGINX = '/usr/sbin/nginx';
+const CADDY = '/usr/bin/caddy';
 const LDAPADD = '/usr/bin/ldapadd';
 const CLUSTER_DEFAULTS = '/etc/postgresql-common/createcluster.d';
 
@@ -63,6 +71,11 @@ if (vitestArguments.length > 0) {
     leftOut.push(
       'No Active Directory was read: install samba-ad-dc and samba-ad-provision, and run the tests as root.',
     );
+  for (const [path, name] of [
+    [NGINX, 'nginx'],
+    [CADDY, 'caddy'],
+  ] as const)
+    if (!existsSync(path)) leftOut.push(`No protected site was tested behind ${name}: install ${name}.`);
   if (!existsSync(PGBOUNCER)) leftOut.push('Nothing was tested behind PgBouncer: install pgbouncer.');
   const postgres = installedPostgres();
   if (postgres) {
@@ -101,26 +114,35 @@ function installedPostgres(): Postgres | undefined {
 }
 
 function installedChromium(): string | undefined {
-  return [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-    (path) => path && existsSync(path),
-  );
+  return [
+    process.env.CHROMIUM,
+    HEADLESS_SHELL,
+    '/usr/bin/chromium',
+    '/usr/bin/chromium-browser',
+    '/usr/bin/google-chrome',
+  ].find((path) => path && existsSync(path));
 }
 
 async function installMissing(): Promise<void> {
   const apt = existsSync('/usr/bin/apt-get') && process.getuid?.() === 0;
+  const needsBrowser = process.env.CHROMIUM === undefined && !existsSync(HEADLESS_SHELL);
   const all =
     installedPostgres() &&
-    installedChromium() &&
-    [APACHE_MODULE, PGBOUNCER, SLAPD, LDAPADD, SAMBA].every((path) => existsSync(path));
+    !needsBrowser &&
+    [APACHE_MODULE, PGBOUNCER, SLAPD, LDAPADD, SAMBA, NGINX, CADDY].every((path) => existsSync(path));
   if (!mayInstall || !apt || all) return;
   await step('install what is missing', async () => {
     const options = { DEBIAN_FRONTEND: 'noninteractive' };
     if (!(await run('apt-get', ['-qq', 'update'], options))) return false;
     const packages: string[] = [];
-    if (!installedChromium()) packages.push('chromium');
+    const hasShell = output('apt-cache', ['show', 'chromium-headless-shell']) !== '';
+    if (needsBrowser && hasShell) packages.push('chromium-headless-shell');
+    else if (!installedChromium()) packages.push('chromium');
     // It brings the programs of Apache, and starts no service.
     if (!existsSync(APACHE_MODULE)) packages.push('libapache2-mod-auth-openidc');
     if (!existsSync(PGBOUNCER)) packages.push('pgbouncer');
+    if (!existsSync(NGINX)) packages.push('nginx-light');
+    if (!existsSync(CADDY)) packages.push('caddy');
     if (!existsSync(LDAPADD)) packages.push('ldap-utils');
     if (!existsSync(SAMBA)) packages.push('samba', 'samba-ad-dc', 'samba-ad-provision', 'python3-samba');
     if (!existsSync(SLAPD)) packages.push('slapd');
@@ -130,6 +152,7 @@ async function installMissing(): Promise<void> {
       writeFileSync(join(CLUSTER_DEFAULTS, 'no-main-cluster.conf'), 'create_main_cluster = false\n');
       packages.push(output('apt-cache', ['show', 'postgresql-15']) ? 'postgresql-15' : 'postgresql');
     }
+    if (packages.length === 0) return true;
     console.log(`apt-get install ${packages.join(' ')}`);
     return withoutServices(() =>
       run('apt-get', ['-qq', 'install', '--yes', '--no-install-recommends', ...packages], options, 'ignore'),

@@ -6,7 +6,12 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
 /** How many generated requests, and how many kills. */
-const many = { FUZZ_RUNS: '500', FUZZ_SEED: String(Date.now() % 1_000_000), KILL_ROUNDS: '20' };
+const many = {
+  FUZZ_RUNS: '500',
+  FUZZ_SEED: String(Date.now() % 1_000_000),
+  KILL_ROUNDS: '20',
+  SAML_FUZZ_RUNS: '100000',
+};
 
 interface Walk {
   name: string;
@@ -19,11 +24,24 @@ interface Walk {
 const tests = ['test/run.ts'];
 const walks: readonly Walk[] = [
   { name: 'fuzz', says: 'generated requests to every route', command: [...tests, 'test/fuzz'] },
+  {
+    name: 'events',
+    says: 'a thousand events that commit out of order, while service and collector are killed',
+    command: [...tests, 'test/processes/audit-stream-delivery'],
+    environment: { WALKS: 'all' },
+  },
   { name: 'kill', says: 'kills of the service and the database', command: [...tests, 'test/processes/kill'] },
   {
     name: 'pages',
-    says: 'every page with the longest words; the console and the account pages by keyboard, in each language at each size',
-    command: [...tests, 'test/pages/pages.browser', 'test/flows/console', 'test/flows/account', 'test/flows/chooser'],
+    says: 'every page with the longest words, every page for users in each language; the console and the account pages by keyboard, in each language at each size',
+    command: [
+      ...tests,
+      'test/pages/pages.browser',
+      'test/pages/languages',
+      'test/flows/console',
+      'test/flows/account',
+      'test/flows/chooser',
+    ],
     environment: { WALKS: 'all' },
   },
   {
@@ -33,9 +51,43 @@ const walks: readonly Walk[] = [
     environment: { WALKS: 'all' },
   },
   {
+    name: 'imports',
+    says: 'hostile YAML in a table, generated exports of each product, and an export of a million users',
+    command: [...tests, 'test/rules/yaml-text', 'test/fuzz/imported-names', 'test/admin/import-'],
+    environment: { WALKS: 'all', IMPORT_USERS: '1000000' },
+  },
+  {
+    name: 'provisioning',
+    says: 'accounts at a SCIM server of another make, which is downloaded, with outages',
+    command: [...tests, 'test/jobs/provisioning-peer'],
+    environment: { WALKS: 'all' },
+  },
+  {
+    name: 'scim',
+    says: 'SCIM with a group of 10,000, 100,000 and 50,000 users, with their figures',
+    command: [...tests, 'test/protocol/scim-sizes'],
+    environment: { WALKS: 'all' },
+  },
+  {
+    name: 'scim-compliance',
+    says: 'published tests of SCIM servers, which are downloaded',
+    command: ['test/compliance/run.ts'],
+  },
+  {
     name: 'relying-parties',
     says: 'every relying party, also those that are downloaded',
     command: ['test/relying-parties/run.ts'],
+  },
+  {
+    name: 'proxies',
+    says: 'every proxy of protected sites, also those that are downloaded',
+    command: ['test/proxies/run.ts'],
+  },
+  {
+    name: 'saml',
+    says: 'mod_auth_mellon and xmlsec1, where they are installed',
+    command: [...tests, 'test/relying-parties/mellon'],
+    environment: { WALKS: 'all' },
   },
   { name: 'faults', says: 'databases that are killed, frozen and failed over', command: ['test/faults/run.ts'] },
 ];

@@ -1,6 +1,7 @@
 // The account pages list the sessions by device, show the stored data and who can read it, and offer all of it for download.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { call, obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
+import { openConsole } from '../helpers/console.ts';
+import { adminToken, call, obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { type Page, UserAgent } from '../helpers/user-agent.ts';
 
@@ -54,6 +55,34 @@ const eventsOf = ({ sub }: TestUser, type: string) =>
   );
 const moveSignInIntoPast = ({ sub }: TestUser) =>
   service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '16 minutes' WHERE sub = $1`, [sub]);
+
+test('browsers of one name have numbers, an address and the time since when they are in use; a header is only text (pages, account)', async () => {
+  const user = await service.createUser();
+  const here = await signedIn(user);
+  await signedIn(user);
+  await signedIn(user, iphone);
+  await signedIn(user, '<b>Evil</b>/1.0');
+  await signedIn(user, `E${'v'.repeat(100)}il/1.0`);
+  await service.database.sql(`UPDATE sessions SET created_at = created_at - interval '1 day' WHERE sub = $1`, [
+    user.sub,
+  ]);
+  const { body } = await here.get(endOne);
+  const names = [...body.matchAll(/<h2 id="browser-[^>]*>(.*?)<\/h2>/g)].map(([, name]) =>
+    name!.replace(/<[^>]*>/g, ''),
+  );
+  // the others are sorted by their last use
+  expect(names[0]).toBe('Firefox on Linux');
+  expect(names.slice(1).toSorted()).toEqual([
+    `E${'v'.repeat(29)}`,
+    'Firefox on Linux (2)',
+    'Safari on iPhone',
+    'Unknown browser',
+  ]);
+  expect(body).not.toContain('<b>');
+  expect(body.match(/IP address: <bdi[^>]*>(127\.0\.0\.1|::1)/g)).toHaveLength(5);
+  expect(body.match(/In use since /g)).toHaveLength(5);
+  expect(body).toContain('aria-label="Sign out: Firefox on Linux (2), last used');
+});
 
 describe('sessions', () => {
   let user: TestUser;
@@ -337,5 +366,77 @@ describe('the stored data', () => {
     const page = await agent.signIn(user, login);
     expect(page.url).toBe(`${service.issuer}/account/data`);
     expect((await agent.post(download, { csrf: tokenOf(page, download) })).status).toBe(200);
+  });
+});
+
+describe('a name for a browser', () => {
+  const laptop = 'Work “laptop” <b>';
+  const rename = async (agent: UserAgent, sid: string, name: string) =>
+    agent.post(endOne, { csrf: await token(agent, endOne), rename: sid, name });
+  const headings = ({ body }: Page) =>
+    [...body.matchAll(/<h2 id="browser-[^>]*>(?:<bdi[^>]*>)?(.*?)(?:<\/bdi>)?<\/h2>/g)].map(([, text]) => text);
+
+  test('is shown in the list and to administrators as text, and stays with the browser (pages, account)', async () => {
+    const user = await service.createUser();
+    const here = await signedIn(user);
+    const [sid] = await sidsOf(user);
+    const named = await rename(here, sid!, ` ${laptop} `);
+    expect(named.location).toBe(`${service.issuer}${endOne}?done=browser-named`);
+    const page = await here.get(endOne);
+    expect(headings(page)[0]).toBe('Work “laptop” &lt;b&gt;');
+    expect(page.body).toContain('Firefox on Linux');
+    const list = await call(`${service.issuer}/admin/api/sessions?sub=${user.sub}`, {
+      token: await adminToken(service),
+    });
+    expect(list.body).toMatchObject({ sessions: [{ browser_name: laptop }] });
+    const admin = await service.createUser({ admin: true });
+    const console = await openConsole(service, admin, `/admin/sessions?user=${user.username}`);
+    expect(console.page.body).toContain('<q>Work “laptop” &lt;b&gt;</q>');
+    // a later session of the browser has the name, that of another browser has none
+    await here.post(endAll, { csrf: await token(here, endAll) });
+    await here.signIn(user);
+    await signedIn(user);
+    const later = await service.store.sessions.list({ sub: user.sub }, { limit: 10, after: undefined });
+    expect(later.map(({ browserName }) => browserName)).toEqual([undefined, laptop]);
+    // what another browser renames is that browser's name, too
+    const other = await signedIn(user);
+    await rename(other, later[1]!.sid, 'Home');
+    await here.post(endAll, { csrf: await token(here, endAll) });
+    await here.signIn(user);
+    expect(
+      (await service.store.sessions.list({ sub: user.sub }, { limit: 10, after: undefined }))[0]!.browserName,
+    ).toBe('Home');
+    // an empty field removes it
+    const [last] = (await sidsOf(user)).toReversed();
+    expect((await rename(here, last!, '  ')).status).toBe(303);
+    expect(headings(await here.get(endOne))[0]).toBe('node');
+  });
+
+  test('has 1 to 60 characters, none of which is invisible or changes the direction (pages, account)', async () => {
+    const user = await service.createUser();
+    const agent = await signedIn(user);
+    const [sid] = await sidsOf(user);
+    const refused = ['x'.repeat(61), 'a\u202eb', 'a\u0007b', 'a\u200bb', 'a\nb', '…'];
+    for (const name of refused) {
+      const page = await rename(agent, sid!, name);
+      expect([page.status, page.body.includes(`id="name-${sid}-fault"`)], JSON.stringify(name)).toEqual([400, true]);
+    }
+    expect((await rename(agent, sid!, 'ä'.repeat(60))).status).toBe(303);
+    expect((await rename(agent, sid!, '仕事用')).status).toBe(303);
+  });
+
+  test('is given only by the user of the session, by the form of the own page (security R55)', async () => {
+    const [alice, mallory] = [await service.createUser(), await service.createUser()];
+    const hers = await signedIn(alice);
+    const [sid] = await sidsOf(alice);
+    const agent = await signedIn(mallory);
+    expect((await rename(agent, sid!, 'Mine')).location).toBe(`${service.issuer}${endOne}`);
+    for (const csrf of ['', await token(agent, endOne)])
+      expect((await hers.post(endOne, { csrf, rename: sid!, name: 'Mine' })).status).toBe(400);
+    expect(
+      (await new UserAgent(service).post(endOne, { csrf: await token(hers, endOne), rename: sid!, name: 'Mine' }))
+        .location,
+    ).toContain('/login');
+    expect(headings(await hers.get(endOne))[0]).not.toBe('Mine');
   });
 });

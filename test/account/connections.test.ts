@@ -51,7 +51,7 @@ describe('a link', () => {
     expect(page.body).toContain(user.username);
     expect(await linksOf(user.sub)).toEqual([]);
     const linked = await agent.follow(await post(agent, { act: 'confirm' }, page));
-    expect(linked.body).toContain('You can now sign in that way, too');
+    expect(linked.body).toContain('You can now also sign in with it');
     expect(await linksOf(user.sub)).toMatchObject([{ connectionId: 'honest', how: 'person' }]);
     // the address of the account stays
     expect((await service.store.users.find(user.sub))!.email).toBe(user.email);
@@ -60,7 +60,7 @@ describe('a link', () => {
         readFileSync(join(service.dataDir, 'mail', name), 'utf8'),
       );
     await expect
-      .poll(() => mails().some((mail) => mail.includes(user.email!) && mail.includes('Another sign-in was connected')))
+      .poll(() => mails().some((mail) => mail.includes(user.email!) && mail.includes('Another account was connected')))
       .toBe(true);
     const other = new UserAgent(service);
     await signInBy(other, 'honest');
@@ -97,7 +97,7 @@ describe('a link', () => {
     await service.database.sql(`UPDATE sessions SET auth_time = now() - interval '16 minutes' WHERE sub = $1`, [
       user.sub,
     ]);
-    expect((await agent.follow(await agent.get(answer))).body).toContain('You were signed out meanwhile');
+    expect((await agent.follow(await agent.get(answer))).body).toContain('You’re no longer signed in');
     expect((await agent.get(path)).body).not.toContain('id="confirm"');
     expect(await linksOf(user.sub)).toEqual([]);
   });
@@ -125,7 +125,7 @@ describe('a link', () => {
     const { user: other } = await signedIn();
     await agent.signIn(other, await agent.get('/login?account=other'));
     const page = await agent.follow(await agent.get(answer));
-    expect(page.body).toContain('You were signed out meanwhile');
+    expect(page.body).toContain('You’re no longer signed in');
     expect([await linksOf(user.sub), await linksOf(other.sub)]).toEqual([[], []]);
   });
 
@@ -138,12 +138,12 @@ describe('a link', () => {
       post(two.agent, { act: 'confirm' }, pages[1]),
     ]);
     expect(answers.map(({ status }) => status).sort()).toEqual([303, 409]);
-    expect(answers.find(({ status }) => status === 409)!.body).toContain('connected to another account already');
+    expect(answers.find(({ status }) => status === 409)!.body).toContain('is already connected to another account');
     expect([...(await linksOf(one.user.sub)), ...(await linksOf(two.user.sub))]).toHaveLength(1);
     // a second identity of the same connection
     const linked = (await linksOf(one.user.sub)).length === 1 ? one : two;
     provider.be({ sub: newSubject() });
-    expect((await begin(linked.agent)).body).toContain('with another sign-in there');
+    expect((await begin(linked.agent)).body).toContain('is already connected to another');
   });
 });
 
@@ -161,7 +161,7 @@ describe('removing a link', () => {
     expect((await other.get('/account')).status).toBe(303);
     expect((await agent.get('/account')).status).toBe(200);
     expect((await signInBy(new UserAgent(service), 'honest')).body).toContain(
-      'There is an account with your address already',
+      'An account with your email address already exists',
     );
     // the user does so
     await post(agent, { act: 'confirm' }, await begin(agent));

@@ -93,3 +93,15 @@ test('the account links to it where it is the landing page, and else where it ha
     await other.stop();
   }
 });
+
+test('administrators see which applications have no address to start at, with the form that sets one; other users do not (pages, faces)', async () => {
+  const admin = new UserAgent(service);
+  await admin.signIn(await service.createUser({ admin: true }));
+  const { body } = await admin.get('/account/start');
+  const lacking = body.slice(body.indexOf('id="lacking"'));
+  expect(named(lacking).map(([name]) => name)).toEqual(['Plain']);
+  expect(lacking).toMatch(/href="\/admin\/clients\/[^"/]+\/edit"/);
+  expect(lacking).toContain('No start address');
+  const { agent } = await open([]);
+  expect((await agent.get('/account/start')).body).not.toContain('id="lacking"');
+});

@@ -72,6 +72,7 @@ test('the list of sessions shows the times, address, browser, authentication lev
       signed_in_at: time,
       used_at: time,
       expires_at: time,
+      remembered: false,
       acr: 'urn:gatehouse:acr:password',
       amr: ['pwd'],
       address: expect.stringMatching(/^(::1|127\.0\.0\.1)$/),

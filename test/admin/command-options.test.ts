@@ -105,6 +105,130 @@ const changes: Record<
       client: ['client_id', undefined],
     },
   },
+  'sign-up-link change': {
+    async make() {
+      await json('group', 'create', 'crew');
+      const end = new Date(Date.now() + 86_400_000).toISOString();
+      await json('sign-up-link', 'create', 'Crew', '--uses', '3', '--expires-at', end);
+      return 'Crew';
+    },
+    set: ['--group', 'crew', '--domain', 'example.com', '--status', 'disabled'],
+    unset: { group: ['groups', []], domain: ['domain', undefined] },
+  },
+  'webhook change': {
+    async make() {
+      await json('webhook', 'create', 'Hook', '--url', 'https://hooks.example/', '--event', 'user.*');
+      await json('webhook', 'add-secret', 'Hook');
+      return 'Hook';
+    },
+    set: ['--status', 'disabled'],
+    unset: { 'second-secret': ['second_secret', { set: false }] },
+  },
+  'exchange-policy change': {
+    async make() {
+      await json('resource', 'create', 'https://exchange.example/', '--name', 'Exchange');
+      const { client_id: id } = await json(
+        'client',
+        'create',
+        '--name',
+        'Gateway',
+        '--grant-type',
+        'client_credentials',
+      );
+      await json(
+        'exchange-policy',
+        'create',
+        'Gateway',
+        '--client',
+        String(id),
+        '--resource',
+        'https://exchange.example/',
+        '--scope',
+        'read',
+        '--subject-client',
+        String(id),
+      );
+      return 'Gateway';
+    },
+    set: ['--mode', 'impersonate', '--status', 'disabled', '--scope', 'write'],
+    unset: { 'subject-client': ['subject_clients', []] },
+  },
+  'trusted-issuer change': {
+    async make() {
+      await json('resource', 'create', 'https://issuers.example/', '--name', 'Issuers');
+      const { client_id: id } = await json('client', 'create', '--name', 'Agent', '--grant-type', 'client_credentials');
+      await json(
+        'trusted-issuer',
+        'create',
+        'Partner',
+        '--issuer',
+        'https://partner.example',
+        '--jwks-uri',
+        'https://partner.example/jwks',
+        '--resource',
+        'https://issuers.example/',
+        '--scope',
+        'read',
+        '--client',
+        String(id),
+        '--email-domain',
+        'partner.example',
+      );
+      return 'Partner';
+    },
+    set: ['--subject', 'email', '--status', 'disabled', '--max-lifetime', '60', '--scope', 'write'],
+    unset: { client: ['clients', []] },
+  },
+  'connected-server change': {
+    async make() {
+      const { client_id: id } = await json(
+        'client',
+        'create',
+        '--name',
+        'Portal',
+        '--grant-type',
+        'client_credentials',
+      );
+      const client = `${String(id)}=${JSON.stringify({ id: 'there', scopes: ['read'] })}`;
+      await json(
+        'connected-server',
+        'create',
+        'Partner',
+        '--issuer',
+        'https://as.partner.example',
+        '--client',
+        client,
+        '--resource',
+        'https://api.partner.example/',
+      );
+      return 'Partner';
+    },
+    set: ['--subject', 'pairwise', '--status', 'disabled'],
+    unset: { resource: ['resources', []] },
+  },
+  'scim-source change': {
+    async make() {
+      await json('scim-source', 'create', 'entra', '--name', 'Entra', '--connection', 'corp');
+      return 'entra';
+    },
+    set: ['--name', 'Other', '--status', 'disabled', '--on-delete', 'delete', '--group-prefix', 'Entra '],
+    unset: { connection: ['connection_id', undefined] },
+  },
+  'provisioning-target change': {
+    async make() {
+      await json('group', 'create', 'crew-out');
+      const client = await made();
+      const { code } = await runCommand(
+        service,
+        ['provisioning-target', 'create', client, '--base-url', 'https://app.example/scim', '--bearer-token'],
+        { stdin: 'token' },
+      );
+      expect(code).toBe(0);
+      return client;
+    },
+    set: ['--group', 'crew-out', '--attribute', 'locale', '--leave', 'delete', '--status', 'disabled'],
+    unset: { group: ['groups', []], attribute: ['attributes', []] },
+  },
   'attribute change': {
     async make() {
       await json('attribute', 'create', 'floor', '--type', 'string');
@@ -145,6 +269,27 @@ const changes: Record<
       network: ['networks', []],
       'start-uri': ['start_uri', undefined],
       'start-hidden': ['start_hidden', false],
+    },
+  },
+  'client site': {
+    async make() {
+      const made = await json('client', 'create', '--kind', 'proxy', '--name', 'Wiki', '--host', 'wiki.example.com');
+      return made['client_id'] as string;
+    },
+    set: [
+      '--host',
+      'docs.example.com',
+      '--header',
+      'remote-user',
+      '--open-path',
+      '/public/',
+      '--session-lifetime',
+      '600',
+    ],
+    unset: {
+      header: ['headers', undefined],
+      'open-path': ['open_paths', undefined],
+      'session-lifetime': ['session_lifetime', undefined],
     },
   },
   'client claims': {

@@ -54,7 +54,7 @@ test('an issuer at another origin demands the secret anew, by route, command and
   const more = { status: 'enabled', linking: 'ask', provisioning: 'off', logout: 'local', position: '0' };
   const form = await agent.post(path, { ...typed, ...more, token_endpoint_auth_method: 'client_secret_basic' });
   expect(form.status).toBe(400);
-  expect(form.body).toContain('Enter the secret again: an address now leads to another site');
+  expect(form.body).toContain('Enter the secret again, because a URL now leads to another site');
   expect(await secretOf('moved')).toEqual(before);
   expect((await change('moved', { settings: { ...settings, scope: 'openid' }, secret: 'a new secret' })).status).toBe(
     200,

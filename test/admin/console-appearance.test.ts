@@ -102,26 +102,41 @@ test('what an administrator saves is on the pages of every instance within a sec
 test('a page reads the appearance from memory, an older page still loads its files, and unknown files cost one statement a second at most (pages, appearance)', async () => {
   const own = await startTestService({ environment: withoutLimits });
   const reads = () => own.statements.filter((name) => name === 'appearance.read').length;
-  /** Waits for the reads that the start and the changes so far have caused. */
-  const settled = (count: number) => vi.waitUntil(() => reads() === count, { timeout: 10_000, interval: 5 });
+  /**
+   * Runs it until it causes at most that many reads. A listening connection that a busy machine loses causes reads too, but not each time.
+   */
+  const causesAtMost = (most: (seconds: number) => number, run: () => Promise<unknown>) =>
+    vi.waitFor(async () => {
+      const [before, began] = [reads(), performance.now()];
+      await run();
+      expect(reads() - before).toBeLessThanOrEqual(most((performance.now() - began) / 1_000));
+    });
   try {
     const ownToken = await adminToken(own);
     const api = `${own.issuer}/admin/api/appearance`;
-    const set = (logo: Buffer) =>
-      call(api, { method: 'PATCH', token: ownToken, body: { logo: logo.toString('base64') } });
-    // at the start, and once the service listens for notifications; at a change, and at its notification
-    await settled(2);
+    /** Saves a logo, and waits for the read of the change and for that of its notification. */
+    const set = async (logo: Buffer) => {
+      const before = reads();
+      await call(api, { method: 'PATCH', token: ownToken, body: { logo: logo.toString('base64') } });
+      await vi.waitUntil(() => reads() >= before + 2, { interval: 5 });
+    };
+    // at the start, and once the service listens for notifications
+    await vi.waitUntil(() => reads() >= 2, { interval: 5 });
     await set(png);
-    await settled(4);
     const { uri } = (await call(api, { token: ownToken })).body['logo'] as { uri: string };
     await set(webp);
-    await settled(6);
     expect(await load(uri)).toMatchObject({ status: 200, body: png });
-    await loginOf(own.issuer);
-    await settled(6);
-    for (let n = 0; n < 20; n++)
-      expect((await load(`${own.issuer}/assets/brand/logo.${String(n).padStart(16, '0')}.png`)).status).toBe(404);
-    expect(reads()).toBeLessThanOrEqual(7);
+    await causesAtMost(
+      () => 0,
+      () => loginOf(own.issuer),
+    );
+    await causesAtMost(
+      (seconds) => 1 + Math.floor(seconds),
+      async () => {
+        for (let n = 0; n < 20; n++)
+          expect((await load(`${own.issuer}/assets/brand/logo.${String(n).padStart(16, '0')}.png`)).status).toBe(404);
+      },
+    );
   } finally {
     await own.stop();
   }

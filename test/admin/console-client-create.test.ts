@@ -54,8 +54,9 @@ const native = { client_name: 'Buoy', redirect_uris: 'http://127.0.0.1/callback\
 const device = { client_name: 'Beacon' };
 const machine = { client_name: 'Tide' };
 const api = { client_name: 'Logbook' };
+const proxy = { client_name: 'Wiki', hosts: 'wiki.example.com' };
 /** The least that an administrator types, by kind. */
-const least: Record<string, Record<string, string>> = { web, spa, native, device, machine, api };
+const least: Record<string, Record<string, string>> = { web, spa, native, device, machine, api, proxy };
 
 describe('the pages', () => {
   test('the first page asks for the kind alone: a link to the form of each (pages, clients)', async () => {
@@ -69,20 +70,24 @@ describe('the pages', () => {
       ['device', 'Device'],
       ['machine', 'Machine to machine'],
       ['api', 'API (resource server)'],
+      ['proxy', 'Protected site'],
+      ['saml', 'SAML application'],
     ]);
     expect(controls(page.body)).toEqual([]);
     expect((await at('/new/nothing')).status).toBe(404);
   });
 
   test.each([
-    ['web', ['client_name', 'redirect_uris', 'post_logout_redirect_uris']],
-    ['spa', ['client_name', 'redirect_uris', 'post_logout_redirect_uris']],
+    ['web', ['client_name', 'redirect_uris', 'post_logout_redirect_uris', 'start_uri']],
+    ['spa', ['client_name', 'redirect_uris', 'post_logout_redirect_uris', 'start_uri']],
     ['native', ['client_name', 'redirect_uris']],
     ['device', ['client_name', 'client_uri']],
     ['machine', ['client_name', 'scope', 'introspect']],
     ['api', ['client_name', 'resource_uris']],
+    ['proxy', ['client_name', 'hosts', 'access', 'access_groups']],
+    ['saml', ['client_name', 'saml_preset', 'saml_metadata_uri', 'saml_metadata']],
   ])(
-    'the form of the kind %s asks for at most three fields; the others are under Advanced (pages, clients)',
+    'the form of the kind %s asks for at most four fields; the others are under Advanced (pages, clients)',
     async (kind, fields) => {
       const page = await at(`/new/${kind}`);
       const { asked, advanced } = parts(page);
@@ -111,7 +116,8 @@ describe('the pages', () => {
   test('every field that a kind leaves out exists on the page that changes clients (pages, clients)', async () => {
     const { clientId } = await service.createClient();
     const fields = controls((await at(`/${clientId}/edit`)).body);
-    for (const kind of clientKinds)
+    // the others have a form of their own
+    for (const kind of clientKinds.filter(({ stored }) => stored === undefined))
       expect(fields, kind.name).toEqual(expect.arrayContaining([...kind.unused, ...kind.asked]));
   });
 
@@ -535,5 +541,47 @@ describe('the snippets', () => {
     expect(page.status).toBe(200);
     expect(snippetsOf(page)).toEqual({});
     expect(credential(page, 'client_secret')).toBeUndefined();
+  });
+});
+
+describe('a protected site', () => {
+  test('gets a proxy secret that is shown once, and a form of its own that changes it (federation 13)', async () => {
+    const page = await createOfKind(agent, 'proxy', proxy);
+    expect(page.status).toBe(200);
+    expect(credential(page, 'proxy_secret')).toMatch(/^[\w-]{43}$/);
+    expect(page.body).not.toContain('id="client_secret"');
+    expect(snippetsOf(page)['protected-site']).toContain('wiki.example.com');
+    const made = await stored(page);
+    expect(made).toMatchObject({ kind: 'proxy', firstParty: true, startUri: 'https://wiki.example.com/' });
+    const path = `/${made.clientId}`;
+    const shown = await at(path);
+    expect(shown.body).toContain('Protected site');
+    expect(shown.body).not.toContain(credential(page, 'proxy_secret'));
+    const form = filledForm(await at(`${path}/edit`));
+    expect(Object.keys(form)).not.toEqual(expect.arrayContaining(['redirect_uris']));
+    const changes = { hosts: 'docs.example.com', open_paths: '/public/', client_name: 'Docs' };
+    expect((await agent.post(`/admin/clients${path}/edit`, { ...form, ...changes })).status).toBe(303);
+    const { metadata, hosts, openPaths, headers } = (await service.store.clients.find(made.clientId))!;
+    expect({ hosts, openPaths }).toEqual({ hosts: ['docs.example.com'], openPaths: ['/public/'] });
+    expect(metadata).toEqual({
+      ...made.metadata,
+      client_name: 'Docs',
+      redirect_uris: ['https://docs.example.com/.gatehouse/callback'],
+    });
+    expect(headers).toEqual(made.headers);
+    const secrets = await agent.get(`/admin/clients${path}/secrets`);
+    expect(secrets.body).toContain('Proxy secret');
+  });
+
+  test.each([
+    ['hosts', { hosts: '' }],
+    ['hosts', { hosts: 'https://wiki.example.com' }],
+    ['open_paths', { hosts: 'paths.example.com', open_paths: '/a/../' }],
+    ['hosts', { hosts: 'held.example.com' }],
+  ])('marks the field %s when it is refused (federation 13)', async (field, typed) => {
+    await createOfKind(agent, 'proxy', { client_name: 'Held', hosts: 'held.example.com' });
+    const page = await createOfKind(agent, 'proxy', { client_name: 'New', ...typed });
+    expect([400, 409]).toContain(page.status);
+    expect(page.body).toContain(`<p class="fault" id="${field}-fault">`);
   });
 });

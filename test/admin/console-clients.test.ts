@@ -321,7 +321,7 @@ describe('a client', () => {
     });
     const before = (await stored(clientId))!;
     const form = filledForm(await at(`/${clientId}/edit`));
-    expect(Object.keys(form).length).toBeLessThanOrEqual(64);
+    expect(Object.keys(form).length).toBeLessThanOrEqual(128);
     const saved = await agent.post(`/admin/clients/${clientId}/edit`, form);
     expect(saved.location).toBe(`${service.issuer}/admin/clients/${clientId}?done=client-saved`);
     expect((await stored(clientId))!.metadata).toEqual(before.metadata);

@@ -1,7 +1,7 @@
 // The console asks where people sign in, and then only for what that provider needs; the command line takes the same.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
-import { formOf, openConsole } from '../helpers/console.ts';
+import { addRule, formOf, openConsole } from '../helpers/console.ts';
 import { withoutLimits } from '../helpers/grants.ts';
 import { appleKey, canary, type PresetProviders, startPresetProviders } from '../helpers/preset-connections.ts';
 import { tenants } from '../helpers/preset-provider.ts';
@@ -38,6 +38,8 @@ function fieldsOf(body: string): Record<string, string> {
     fields[name!] = value!;
   return fields;
 }
+/** A page without the places where an address may break. */
+const whole = (body: string) => body.replaceAll('<wbr>', '');
 /** Fills in the form of a page, as a browser sends it. */
 async function send(path: string, typed: Record<string, string>) {
   const page = await agent.get(path);
@@ -69,18 +71,18 @@ const own = (body: string) => {
   return Object.keys(fieldsOf(body)).filter((name) => !common.includes(name));
 };
 
-test('the console offers OpenID Connect, four presets and OAuth 2.0, and no form for anything else (federation 5)', async () => {
+test('the console offers OpenID Connect, four presets, OAuth 2.0, SAML and directories, and no form for anything else (federation 5)', async () => {
   const page = await agent.get('/admin/connections/new');
   const types = [...page.body.matchAll(/href="\/admin\/connections\/new\/([a-z]+)"/g)].map(([, type]) => type);
-  expect(types).toEqual(['oidc', 'google', 'microsoft', 'github', 'apple', 'oauth']);
+  expect(types).toEqual(['google', 'microsoft', 'github', 'apple', 'oidc', 'oauth', 'saml', 'directory']);
   for (const type of ['none', '__proto__', 'constructor'])
     expect((await agent.get(`/admin/connections/new/${type}`)).status).toBe(404);
 });
 
 test.each([
-  ['google', ['client_id'], 'Google tells no groups'],
-  ['microsoft', ['client_id', 'graph_groups', 'trust_mfa', 'tenants', 'group_rules', 'logout'], 'xms_edov'],
-  ['github', ['client_id', 'base', 'organizations', 'group_rules'], 'Authorization callback URL'],
+  ['google', ['client_id'], 'Google doesn’t send groups'],
+  ['microsoft', ['client_id', 'graph_groups', 'trust_mfa', 'tenants', 'logout'], 'xms_edov'],
+  ['github', ['client_id', 'base', 'organizations'], 'Authorization callback URL'],
   ['apple', ['client_id', 'team_id', 'key_id'], 'Return URL'],
 ])(
   'the form of %s has few fields of its own, and says where the redirect URI goes (federation 5)',
@@ -88,7 +90,11 @@ test.each([
     const { body } = await agent.get(`/admin/connections/new/${type}`);
     expect(own(body).sort()).toEqual([...fields].sort());
     expect(body).toContain(words);
-    expect(body).toContain(`${service.issuer}/connections/ID/callback`);
+    expect(whole(body)).toContain(`${service.issuer}/connections/${type}/callback`);
+    // the rest is folded
+    const asked = body.slice(body.indexOf('<form class="card"'), body.indexOf('<details'));
+    expect([...asked.matchAll(/<label for=/g)].length).toBeLessThanOrEqual(6);
+    expect(fieldsOf(body)).toMatchObject({ id: type, display_name: expect.stringMatching(new RegExp(type, 'i')) });
   },
 );
 
@@ -102,12 +108,17 @@ describe('a connection', () => {
       status: 'enabled',
       base: providers.github.origin,
       organizations: 'Example-Org\r\nother',
-      group_rules: 'a/b = c',
     });
     expect(made.url, made.body.slice(0, 2000)).toContain('/admin/connections/code?done=connection-made');
     expect(made.body).toContain('GitHub');
-    expect(made.body).toContain(providers.github.origin);
+    expect(whole(made.body)).toContain(providers.github.origin);
     expect(made.body).not.toContain(canary);
+    const ruled = await addRule(
+      agent,
+      { path: '/admin/connections/code', member: 'group_rules', kind: 'equals' },
+      { equals: 'a/b', group: 'c' },
+    );
+    expect(ruled.body).toContain('<bdi>c</bdi> = users with the value <bdi>a/b</bdi>');
     expect(await service.store.connections.find('code')).toMatchObject({
       kind: 'oauth',
       preset: 'github',
@@ -118,12 +129,16 @@ describe('a connection', () => {
     expect(fieldsOf(edit.body)).toMatchObject({
       organizations: 'Example-Org\nother',
       secret: '',
-      group_rules: 'a/b = c',
     });
     const changed = await send('/admin/connections/code/edit', { organizations: '', display_name: 'Code 2' });
     expect(changed.url).toContain('done=connection-changed');
     const stored = (await service.store.connections.find('code'))!;
-    expect(stored).toMatchObject({ displayName: 'Code 2', settings: { organizations: [] } });
+    // the form has no rules, and keeps them
+    expect(stored).toMatchObject({
+      displayName: 'Code 2',
+      groupRules: [{ equals: 'a/b', group: 'c' }],
+      settings: { organizations: [] },
+    });
     expect(stored.secretEncrypted).toBeDefined();
   });
 
@@ -136,7 +151,7 @@ describe('a connection', () => {
       status: 'enabled',
       token_endpoint_auth_method: 'private_key_jwt',
     });
-    expect(made.body).toContain(`${service.issuer}/connections/keyed/jwks`);
+    expect(whole(made.body)).toContain(`${service.issuer}/connections/keyed/jwks`);
     expect((await agent.get('/admin/connections/code')).body).not.toContain('/connections/code/jwks');
   });
 
@@ -168,7 +183,7 @@ describe('a connection', () => {
       'of GitHub with an inward address',
       'github',
       { base: 'https://10.0.0.1', secret: 'x' },
-      'https address with a public host',
+      'https URL with a public host',
     ],
   ])(
     '%s is not made: the form says why, and keeps what was typed except the secret (federation 5)',

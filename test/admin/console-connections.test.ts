@@ -80,7 +80,7 @@ describe('the form of a connection', () => {
     expect(done.status).toBe(303);
     const shown = await agent.follow(done);
     expect(shown.body).toContain('corp.example, xn--bcher-kva.example');
-    expect(shown.body).toContain('The only way to sign in for users of these domains');
+    expect(shown.body).toContain('Require this connection for users of these domains');
     expect(await service.store.connections.find('corporate')).toMatchObject({
       domains: ['corp.example', 'xn--bcher-kva.example'],
       enforced: true,
@@ -240,11 +240,11 @@ describe('the connections of a user', () => {
     expect((await agent.get(`/admin/users/${sub}`)).body).toContain(`href="${path}"`);
     const both = await agent.get(path);
     expect(both.body).toContain('linked-1');
-    expect(both.body).not.toContain('the only way in which this user can sign in');
+    expect(both.body).not.toContain('the user’s only way to sign in');
     expect((await act(both, path, { act: 'remove', connection: 'corporate' })).status).toBe(303);
     expect((await browser.get('/account')).status).toBe(303);
     const one = await agent.get(path);
-    expect(one.body).toContain('the only way in which this user can sign in');
+    expect(one.body).toContain('the user’s only way to sign in');
     expect(await last('identity.unlinked')).toMatchObject({
       actor: adminSub,
       detail: { connection: 'corporate', sessions: 1 },
@@ -295,7 +295,7 @@ test('the form of a guarded group names the connections that it admits, and the 
   const page = await agent.get(path);
   const send = (sources: string) =>
     agent.post(path, { ...formOf(page, path), name: 'ops', description: '', guarded_sources: sources });
-  expect((await send('No Such!')).body).toContain('Enter IDs of connections, one per line');
+  expect((await send('No Such!')).body).toContain('Enter connection IDs, one per line');
   expect((await send('corporate\r\npartners')).status).toBe(303);
   expect((await service.store.groups.find('ops'))!.guardedSources).toEqual(['corporate', 'partners']);
   expect((await last('group.changed')).detail).toMatchObject({

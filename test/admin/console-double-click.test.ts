@@ -61,6 +61,24 @@ test('the secret of a new client, once made, is in each answer, and for ten seco
   expect((await agent.post(path, form)).location).toContain('done=client-made-before');
 });
 
+test('a sign-up link is in each answer, and made once (pages, sign-up links)', async () => {
+  const path = '/admin/sign-up-links/new';
+  const form = {
+    ...filledForm(await agent.get(path)),
+    name: 'Clicked twice',
+    uses: '2',
+    expires_at: new Date(Date.now() + 86_400_000).toISOString().slice(0, 16),
+  };
+  const uri = await expectSame(await thrice(path, form), link);
+  expect((await agent.get(uri.slice(service.issuer.length))).status).toBe(200);
+  expect(await eventsOf(service, { type: 'sign_up_link.created' })).toHaveLength(1);
+  // later the form is one for a link of a name that is taken, and no page shows the first one again
+  await expire();
+  const again = await agent.post(path, form);
+  expect([again.status, again.body.includes('A sign-up link with this name already exists')]).toEqual([400, true]);
+  expect(again.body).not.toContain('ghsl_');
+});
+
 test('renewed secrets of a client are in each answer, and renewed once (security R70, reports A4)', async () => {
   const { clientId } = await service.createClient();
   const path = `/admin/clients/${clientId}/secrets`;

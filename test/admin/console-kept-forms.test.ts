@@ -21,6 +21,12 @@ const grow = (minutes = 16) =>
 const kept = () => service.database.sql<{ id: string; sub: string }>('SELECT id, sub FROM kept_forms');
 const word = 'We’ve kept what you typed';
 
+interface LongForm {
+  path: string;
+  typed: Record<string, string>;
+  isThere(): Promise<boolean>;
+}
+
 /** What a browser sends of the form with the action. */
 function filled(page: Page, action: string): Record<string, string> {
   const form = page.body
@@ -37,10 +43,13 @@ function filled(page: Page, action: string): Record<string, string> {
   for (const [tag] of form.slice(0, form.indexOf('</form>')).matchAll(/<input [^>]*>/g)) {
     const [, name] = / name="([^"]*)"/.exec(tag) ?? [];
     const isTaken = !/type="(checkbox|radio)"/.test(tag) || tag.includes(' checked');
-    if (name !== undefined && isTaken) fields[name] = decode(/ value="([^"]*)"/.exec(tag)?.[1] ?? '');
+    if (name !== undefined && isTaken)
+      fields[name] = decode(/ value="([^"]*)"/.exec(tag)?.[1] ?? (/type="checkbox"/.test(tag) ? 'on' : ''));
   }
   for (const [, name, value] of form.matchAll(/<textarea [^>]*?name="([^"]*)"[^>]*>\n?([^<]*)<\/textarea>/g))
     fields[name!] = decode(value!);
+  for (const [, name, options] of form.matchAll(/<select [^>]*?name="([^"]*)"[^>]*>(.*?)<\/select>/gs))
+    fields[name!] = / value="([^"]*)" selected/.exec(options!)?.[1] ?? '';
   return fields;
 }
 
@@ -78,7 +87,7 @@ describe('a form that is sent too late', () => {
   test('keeps secrets, shows them as kept, and sends them on (pages, kept forms)', async () => {
     const path = '/admin/connections/new';
     const types = await agent.get(path);
-    const address = /href="(\/admin\/connections\/new\?[^"]*|\/admin\/connections\/new\/[^"]*)"/.exec(types.body)![1]!;
+    const address = /href="(\/admin\/connections\/new\/[^"]*)"/.exec(types.body)![1]!;
     const secret = 'a-secret-of-a-connection';
     const opened = await agent.get(address.replaceAll('&amp;', '&'));
     const action = /<form[^>]*method="post"[^>]*action="([^"]*)"/.exec(
@@ -149,5 +158,86 @@ describe('a form that is sent too late', () => {
     expect((await agent.get(path)).body).not.toContain('asked to confirm');
     await grow();
     expect((await agent.get(path)).body).toContain('asked to confirm');
+  });
+
+  /** Each form that takes an administrator minutes: where it is, what is typed, the button, and whether its thing is there. */
+  const longForms: [string, () => Promise<LongForm>][] = [
+    [
+      'a client',
+      async () => ({
+        path: '/admin/clients/new/web',
+        typed: {
+          client_name: 'Harbour & <b>Sons</b>',
+          redirect_uris: 'https://harbour.example/callback\nhttps://harbour.example/other',
+          logo_uri: 'https://harbour.example/logo.svg',
+          contacts: 'ops@harbour.example',
+        },
+        async isThere() {
+          const [found] = await service.store.clients.list({ search: 'Harbour' }, { limit: 2, after: undefined });
+          return found?.metadata.redirect_uris.length === 2 && found.metadata.contacts?.[0] === 'ops@harbour.example';
+        },
+      }),
+    ],
+    [
+      'a connection',
+      async () => ({
+        path: '/admin/connections/new/github',
+        typed: {
+          id: 'code',
+          display_name: 'Code "of" the harbour',
+          client_id: 'Iv1.harbour',
+          secret: 'a-secret-that-is-kept',
+          organizations: 'harbour',
+          default_groups: 'pilots',
+          status: 'disabled',
+        },
+        async isThere() {
+          const found = (await service.store.connections.list()).find(({ id }) => id === 'code');
+          return found?.displayName === 'Code "of" the harbour' && found.secretSince !== undefined;
+        },
+      }),
+    ],
+    [
+      'a user',
+      async () => ({
+        path: '/admin/users/new',
+        typed: { username: 'grace', name: 'Grace <i>Hopper</i>', email: 'grace@example.com' },
+        isThere: async () => (await service.store.users.findByLogin('grace'))?.claims['name'] === 'Grace <i>Hopper</i>',
+      }),
+    ],
+    [
+      'a rule for claims',
+      async () => {
+        const { clientId } = await service.createClient({ client_name: 'Grafana' });
+        return {
+          path: `/admin/clients/${clientId}/rules/claim_rules/new?kind=groups`,
+          typed: { claim: 'grafana_role', prefix: 'grafana-', map: 'Admin=grafana-admins' },
+          isThere: async () => (await service.store.clients.find(clientId))!.claimRules[0]?.claim === 'grafana_role',
+        };
+      },
+    ],
+  ];
+
+  test.each(longForms)('that was typed for 20 minutes is not lost: %s (pages, kept forms)', async (_what, prepare) => {
+    const { path, typed, isThere } = await prepare();
+    const opened = await agent.get(path);
+    const form = { ...filled(opened, path), ...typed };
+    await grow(20);
+    const confirmation = await agent.follow(await agent.post(path, form));
+    expect(confirmation.url).toContain('/login?');
+    expect(await isThere()).toBe(false);
+    const back = await agent.signIn(admin, confirmation);
+    expect(new URL(back.url).pathname).toBe(path.split('?', 1)[0]);
+    expect(back.body).toContain(word);
+    const { secret, ...shown } = typed;
+    const again = filled(back, path);
+    expect(again).toMatchObject(shown);
+    if (secret !== undefined) expect([back.body.includes(secret), again['secret']]).toEqual([false, '']);
+    expect(await isThere()).toBe(false);
+    const sent = await agent.follow(await agent.post(path, again));
+    expect(
+      [sent.status, await isThere()],
+      /<[^>]*class="(?:fault|notice problem)"[^>]*>[^]{200}/.exec(sent.body)?.[0],
+    ).toEqual([200, true]);
   });
 });

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const sentence = /(?:names|name) more than one user/;
+const sentence = /more than one user matches/i;
 /** The field with the text, and the sentence that describes it. */
 function fieldOf({ body }: Page, name: string, typed: string) {
   const tags = [...body.matchAll(new RegExp(`<(?:input|textarea)[^>]* name="${name}"[^>]*>\\s*[^<]*`, 'g'))];

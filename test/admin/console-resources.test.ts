@@ -111,5 +111,5 @@ test('a claim of an administrator’s API leads to its page from the waiting lis
     body: JSON.stringify({ redirect_uris: ['https://rp.example/cb'], resource_uris: ['https://held.example/'] }),
   });
   const { body } = await agent.get('/admin/clients/waiting');
-  expect(body).toMatch(new RegExp(`Other clients hold resources.*/admin/resources/${held.id}".*Held`, 's'));
+  expect(body).toMatch(new RegExp(`Other clients already have resources.*/admin/resources/${held.id}".*Held`, 's'));
 });

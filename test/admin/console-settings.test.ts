@@ -47,6 +47,39 @@ test('the page lists every setting with its meaning, its value, its default and 
   expect(rowOf(page, 'BASE_URL')).toContain(`${service.issuer} Environment`);
 });
 
+test('what differs from its default comes first, and words find a setting by name and meaning (pages, settings)', async () => {
+  const { body } = await agent.get(path);
+  const at = (name: string) => body.indexOf(`<bdi class="id">${name}</bdi>`);
+  expect(at('SESSION_LIFETIME')).toBeLessThan(body.indexOf('id="group-address-and-issuer"'));
+  expect(at('ID_TOKEN_LIFETIME')).toBeGreaterThan(body.indexOf('id="group-lifetimes"'));
+  const namesOf = (page: Page) =>
+    [...page.body.matchAll(/<bdi class="id">([A-Z0-9_]+)<\/bdi>/g)].map(([, name]) => name);
+  expect(namesOf(await agent.get(`${path}?q=device_grant`))).toEqual(['DEVICE_GRANT']);
+  expect(namesOf(await agent.get(`${path}?q=port+listen`))).toEqual(['PORT']);
+  expect((await agent.get(`${path}?q=nothing-has-this`)).body).toContain('No results');
+});
+
+test.each(['de', 'ar'])(
+  'each setting has its name and its explanation in the language %s, and is found by them (pages, settings)',
+  async (language) => {
+    const languages = { 'accept-language': language };
+    const { body } = await agent.get(path, languages);
+    expect(body).toContain(`<html lang="${language}"`);
+    expect([...body.matchAll(/<span class="called">[^<]+<\/span> <bdi class="id">/g)]).toHaveLength(
+      Object.keys(settings).length,
+    );
+    expect(body).not.toContain('<p class="hint"><span lang="en"');
+    const [, called] = /<span class="called">([^<]+)<\/span> <bdi class="id">DEVICE_GRANT</.exec(body)!;
+    const found = await agent.get(`${path}?q=${encodeURIComponent(called!)}`, languages);
+    expect(found.body).toContain('<bdi class="id">DEVICE_GRANT</bdi>');
+    expect(found.body).not.toContain('<bdi class="id">SMTP_URL</bdi>');
+  },
+);
+
+test('a feature that needs a setting leads to it (pages, settings)', async () => {
+  expect((await agent.get('/admin/clients/new')).body).toContain('href="/admin/settings?q=DEVICE_GRANT"');
+});
+
 test('the page shows no secret, and no credentials of an address (security R99)', async () => {
   const page = await agent.get(path);
   expect(rowOf(page, 'SECRET_KEY')).toMatch(/ Set \(hidden\) Environment $/);

@@ -342,8 +342,8 @@ test('an administrator exports the users of a search, after a recent sign-in and
     [admin.sub],
   );
   expect(events.map(({ detail }) => detail)).toEqual([
-    { format: 'jsonl', password_hashes: false, words: 'export', group: 'takers' },
-    { format: 'csv', password_hashes: false, words: 'nobody-at-all' },
+    { format: 'jsonl', password_hashes: false, words: true, group: 'takers' },
+    { format: 'csv', password_hashes: false, words: true },
     { format: 'jsonl', password_hashes: false },
   ]);
   await service.database.sql(`UPDATE sessions SET auth_time = now() - interval '16 minutes'`);

@@ -12,7 +12,7 @@ import {
   startDirectoryServer,
 } from '../helpers/directory-server.ts';
 import { runCommand } from '../helpers/command-line.ts';
-import { formOf, openConsole } from '../helpers/console.ts';
+import { addRule, formOf, openConsole } from '../helpers/console.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { randomSecret } from '../../src/crypto/secrets.ts';
@@ -260,18 +260,24 @@ describe.runIf(hasSlapd)('the console', () => {
       status: 'enabled',
       linking: 'ask',
       provisioning: 'on',
-      group_rules: 'Staff = staff',
     };
     const newPath = '/admin/connections/new/directory';
     const refused = await press(form, newPath, { ...typed, url: 'ldaps://evil.example' });
     expect(refused.status).toBe(400);
-    expect(refused.body).toContain('CONNECTIONS_ALLOW does not name this host');
+    expect(refused.body).toContain('CONNECTIONS_ALLOW doesn’t contain this host');
     expect(refused.body).not.toContain(servicePassword);
     const shown = await press(refused, newPath, typed);
     const path = '/admin/connections/typed/directory';
     expect(shown.url).toContain(path);
     expect(shown.body).toContain('Connection created');
     expect(shown.body).not.toContain(servicePassword);
+    const ruled = await addRule(
+      agent,
+      { path: '/admin/connections/typed', member: 'group_rules', kind: 'equals' },
+      { equals: 'Staff', group: 'staff' },
+    );
+    expect(ruled.url).toContain(`${path}?done=rule-added`);
+    expect(ruled.body).toContain('<bdi>staff</bdi> = members of <bdi>Staff</bdi>');
     const stored = (await service.store.connections.find('typed'))!;
     expect(stored).toMatchObject({
       kind: 'ldap',
@@ -279,14 +285,14 @@ describe.runIf(hasSlapd)('the console', () => {
       settings: { import: 60 },
     });
     const tested = await press(shown, `${path}/test`);
-    expect(tested.body).toContain('The directory answers, admits the service account, and has users.');
+    expect(tested.body).toContain('The directory answers, accepts the service account, and contains users.');
     // as the member login of the route and --login of the command
     const withUser = await press(tested, `${path}/test`, { login: 'alice' });
     expect(withUser.body).toMatch(/Groups of .{0,3}alice.{0,40}Staff/s);
     expect(withUser.body).toContain('value="alice"');
     const unknown = await press(tested, `${path}/test`, { login: 'nobody-here' });
     expect(unknown.body).toMatch(/value="nobody-here" aria-describedby="login-fault login-hint" aria-invalid="true"/);
-    expect((await press(tested, `${path}/import`, { act: 'start' })).body).toContain('The import is due now');
+    expect((await press(tested, `${path}/import`, { act: 'start' })).body).toContain('Import started');
     const edit = await agent.follow(await agent.get('/admin/connections/typed/edit'));
     expect(edit.url).toBe(`${service.issuer}${path}/edit`);
     expect(edit.body).not.toContain(servicePassword);
@@ -294,7 +300,7 @@ describe.runIf(hasSlapd)('the console', () => {
     const changed = await press(edit, `${path}/edit`, { ...typed, ...other });
     expect(changed.body).toContain('Renamed');
     expect((await press(changed, `${path}/test`)).body).toContain(
-      'No entry below the base matches the filter for users.',
+      'No entry below the base DN matches the user filter.',
     );
     // an approval is for the number that the page shows (federation FR16); the lease of another run keeps the service's own away
     const hold = (disabled: number) =>

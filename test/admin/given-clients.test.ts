@@ -83,7 +83,7 @@ describe('a client that moves in', () => {
     expect(made).toMatchObject({ status: 201, body: { weak_secret: true } });
     expect(await authenticates('old', weak)).toBe(true);
     const { agent } = await openConsole(service, await service.createUser({ admin: true }));
-    expect((await agent.get('/admin/clients/old')).body).toContain('The secret of this client is weak');
+    expect((await agent.get('/admin/clients/old')).body).toContain('This client has a weak secret');
     const events = await service.database.sql<{ detail: object }>(
       `SELECT detail FROM audit_events WHERE client_id = 'old' AND type = 'client.created'`,
     );
@@ -94,7 +94,7 @@ describe('a client that moves in', () => {
     expect((await one('old')).body['weak_secret']).toBe(true);
     await call(`${service.issuer}/admin/api/clients/old/secrets`, { token, body: {} });
     expect((await one('old')).body['weak_secret']).toBeUndefined();
-    expect((await agent.get('/admin/clients/old')).body).not.toContain('The secret of this client is weak');
+    expect((await agent.get('/admin/clients/old')).body).not.toContain('This client has a weak secret');
     expect(await authenticates('old', weak)).toBe(false);
   });
 

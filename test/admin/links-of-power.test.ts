@@ -233,7 +233,7 @@ test('another value as the subject is refused while the connection has links (se
     `INSERT INTO linked_identities (connection_id, issuer, subject, sub, how) VALUES ('service', 'x', 'y', $1, 'person')`,
     [user.sub],
   );
-  const error_description = expect.stringContaining('would make them those of other users');
+  const error_description = expect.stringContaining('would link them to other users');
   expect(await change('login')).toMatchObject({ status: 409, body: { error_description } });
   expect((await service.store.connections.find('service'))!.settings).toMatchObject({ subject_claim: 'uid' });
 });

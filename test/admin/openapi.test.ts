@@ -6,6 +6,7 @@ import { adminRoutes } from '../../src/admin/api/routes.ts';
 import { errorCodes } from '../../src/oauth/errors.ts';
 import { auditEventTypes } from '../../src/repositories/audit/audit-events.ts';
 import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
+import { eventsOf } from '../helpers/events.ts';
 import { adminToken, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
 import { png } from '../helpers/images.ts';
 import { routesOf } from '../helpers/route-map.ts';
@@ -224,6 +225,7 @@ describe('the answers of real requests', () => {
     expect(sessions).toHaveLength(1);
     await check('DELETE', `/sessions/${(sessions as Json[])[0]!['id'] as string}`, '/sessions/{id}');
     await check('DELETE', `/users/${other.sub}/sessions`, '/users/{sub}/sessions');
+    await check('GET', `/users/${other.sub}/access/${client.clientId}`, '/users/{sub}/access/{client_id}');
     const { grants } = await check('GET', `/users/${other.sub}/grants`, '/users/{sub}/grants');
     expect(grants).toHaveLength(1);
     await check('DELETE', `/users/${other.sub}/grants/${client.clientId}`, '/users/{sub}/grants/{client_id}');
@@ -234,6 +236,16 @@ describe('the answers of real requests', () => {
     await check('DELETE', `${path}/second-factors/${id}`, '/users/{sub}/second-factors/{id}');
     await check('DELETE', `${path}/second-factors`, '/users/{sub}/second-factors');
     await check('DELETE', path, '/users/{sub}');
+  });
+
+  test('the answers about sign-up links match their schemas (pages, sign-up links)', async () => {
+    const expires_at = new Date(Date.now() + 86_400_000).toISOString();
+    const made = { name: 'Crew', uses: 3, expires_at, domain: 'example.com', groups: [] };
+    await check('POST', '/sign-up-links', '/sign-up-links', made);
+    await check('GET', '/sign-up-links?limit=1', '/sign-up-links');
+    await check('GET', '/sign-up-links/Crew', '/sign-up-links/{sign_up_link}');
+    await check('PATCH', '/sign-up-links/Crew', '/sign-up-links/{sign_up_link}', { domain: null });
+    await check('DELETE', '/sign-up-links/Crew', '/sign-up-links/{sign_up_link}');
   });
 
   test('the answers about resources match their schemas (protocols 1.1)', async () => {
@@ -296,6 +308,7 @@ describe('the answers of real requests', () => {
     const shown = [
       await check('POST', '/connections', '/connections', made),
       await check('POST', '/connections/company/test', '/connections/{id}/test'),
+      await check('POST', '/connections/test', '/connections/test', { settings, secret }),
       await check('GET', '/connections/company/import', '/connections/{id}/import'),
     ];
     // the lease of another run keeps the service's own from changing it
@@ -375,6 +388,7 @@ describe('the answers of real requests', () => {
     expect(Object.keys(responses['200']!.content!)).toEqual(['application/json']);
     seen.add(operationId);
     await check('POST', '/config/apply', '/config/apply', (await answer.json()) as object);
+    await check('POST', '/config/take-over', '/config/take-over', { section: 'attributes', key: 'deck' });
   });
 
   test('the answers about clients match their schemas (decisions section 8)', async () => {
@@ -420,6 +434,12 @@ describe('the answers of real requests', () => {
     await check('GET', '/keys', '/keys');
     const { keys } = (await check('POST', '/keys', '/keys', {})) as { keys: { kid: string; state: string }[] };
     await check('DELETE', `/keys/${keys.find((key) => key.state === 'waiting')!.kid}`, '/keys/{kid}');
+    await check('POST', '/saml-keys', '/saml-keys', {});
+    await check('GET', '/saml-keys', '/saml-keys');
+    const saml = (await check('POST', '/saml-keys', '/saml-keys', {})) as { keys: { id: string; state: string }[] };
+    const [former, next] = ['signing', 'waiting'].map((state) => saml.keys.find((key) => key.state === state)!.id);
+    await check('POST', `/saml-keys/${next}/activate`, '/saml-keys/{id}/activate', {});
+    await check('DELETE', `/saml-keys/${former}`, '/saml-keys/{id}');
     await check('GET', '/audit?limit=200', '/audit');
     const refused = await new UserAgent(service).get('/authorize?client_id=unknown');
     await check('GET', `/refusals/${refused.reference}`, '/refusals/{reference}');
@@ -430,12 +450,124 @@ describe('the answers of real requests', () => {
     await check('GET', '/openapi.json', '/openapi.json');
   });
 
+  test('the answers about webhooks match their schemas (federation 14)', async () => {
+    const made = { name: 'Harbour', url: 'https://hooks.example/x', events: ['group.*'], status: 'disabled' };
+    expect(await check('POST', '/webhooks', '/webhooks', made)).toHaveProperty('new_secret');
+    await check('GET', '/webhooks?limit=1', '/webhooks');
+    const one = '/webhooks/Harbour';
+    expect(await check('GET', one, '/webhooks/{webhook}')).not.toHaveProperty('new_secret');
+    await check('PATCH', one, '/webhooks/{webhook}', { events: ['group.*', 'webhook.*'] });
+    await check('POST', `${one}/secrets`, '/webhooks/{webhook}/secrets');
+    await check('DELETE', `${one}/secrets/secret`, '/webhooks/{webhook}/secrets/{secret}');
+    const [event] = await eventsOf(service, { type: 'webhook.created' });
+    await check('POST', `${one}/replay`, '/webhooks/{webhook}/replay', { event: event!.id });
+    expect(await check('GET', `${one}/deliveries?limit=1`, '/webhooks/{webhook}/deliveries')).toMatchObject({
+      deliveries: [{ event: event!.id, status: 'waiting', attempts: 0 }],
+    });
+    await check('DELETE', one, '/webhooks/{webhook}');
+  });
+
+  test('the answers about exchange policies match their schemas (protocols 6.3)', async () => {
+    const resource = 'https://exchange.example/';
+    await check('POST', '/resources', '/resources', { resource, name: 'Exchange' });
+    const { clientId } = await service.createClient();
+    const policy = { name: 'Exchange', client_id: clientId, resources: [resource], scopes: ['read'] };
+    await check('POST', '/exchange-policies', '/exchange-policies', policy);
+    await check('GET', '/exchange-policies?limit=1', '/exchange-policies');
+    const one = '/exchange-policies/Exchange';
+    const documented = '/exchange-policies/{exchange_policy}';
+    await check('GET', one, documented);
+    await check('PATCH', one, documented, { mode: 'impersonate' });
+    await check('DELETE', one, documented);
+  });
+
+  test('the answers about trusted issuers match their schemas (protocols 6.4)', async () => {
+    const resource = 'https://issued.example/';
+    await check('POST', '/resources', '/resources', { resource, name: 'Issued' });
+    const jwks = { keys: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }] };
+    const issuer = {
+      name: 'Partner',
+      issuer: 'https://partner.example',
+      jwks,
+      resources: [resource],
+      scopes: ['read'],
+    };
+    await check('POST', '/trusted-issuers', '/trusted-issuers', issuer);
+    await check('GET', '/trusted-issuers?limit=1', '/trusted-issuers');
+    const one = '/trusted-issuers/Partner';
+    const documented = '/trusted-issuers/{trusted_issuer}';
+    await check('GET', one, documented);
+    await check('PATCH', one, documented, { max_lifetime: 60 });
+    await check('DELETE', one, documented);
+  });
+
+  test('the answers about connected servers match their schemas (protocols 6.5)', async () => {
+    const { clientId } = await service.createClient();
+    const clients = [{ client: clientId, id: 'there', scopes: ['read'] }];
+    const server = { name: 'Server', issuer: 'https://server.example', clients };
+    await check('POST', '/connected-servers', '/connected-servers', server);
+    await check('GET', '/connected-servers?limit=1', '/connected-servers');
+    const one = '/connected-servers/Server';
+    const documented = '/connected-servers/{connected_server}';
+    await check('GET', one, documented);
+    await check('PATCH', one, documented, { subject: 'pairwise' });
+    await check('DELETE', one, documented);
+  });
+
+  test('the answers about SCIM sources match their schemas (federation 8)', async () => {
+    const one = '/scim-sources/entra';
+    const documented = '/scim-sources/{scim_source}';
+    await check('POST', '/scim-sources', '/scim-sources', { id: 'entra', name: 'Entra ID' });
+    await check('GET', '/scim-sources?limit=1', '/scim-sources');
+    await check('GET', one, documented);
+    await check('PATCH', one, documented, { name: 'Entra' });
+    const { id } = await check('POST', `${one}/tokens`, `${documented}/tokens`);
+    expect(await check('GET', `${one}/tokens`, `${documented}/tokens`)).toMatchObject({ tokens: [{ id }] });
+    await check('DELETE', `${one}/tokens/${String(id)}`, `${documented}/tokens/{token}`);
+    await check('DELETE', one, documented);
+  });
+
+  test('the answers about provisioning targets match their schemas (federation 8)', async () => {
+    const { clientId } = await service.createClient();
+    const given = { client: clientId, base_url: 'https://app.example/scim/v2', bearer_token: 'x' };
+    const all = '/provisioning-targets';
+    const documented = `${all}/{provisioning_target}`;
+    const { id } = await check('POST', all, all, given);
+    await check('GET', `${all}?limit=1`, all);
+    const one = `${all}/${String(id)}`;
+    expect(await check('GET', one, documented)).toMatchObject({ state: 'held', bearer_token: { set: true } });
+    await check('PATCH', one, documented, { leave: 'nothing' });
+    await check('POST', `${one}/approve`, `${documented}/approve`, {});
+    await check('POST', `${one}/reconcile`, `${documented}/reconcile`);
+    await check('GET', `${one}/users?failing=true`, `${documented}/users`);
+    await check('DELETE', one, documented);
+  });
+
   test('the answers about the appearance and the test email match their schemas (decisions 8)', async () => {
     const change = { product_name: 'Harbour ID', accent_color: '#0b57d0', logo: png.toString('base64') };
     expect(await check('PATCH', '/appearance', '/appearance', change)).toHaveProperty('accent_color_dark');
     await check('GET', '/appearance', '/appearance');
     const { sub } = await service.createUser({ admin: true, email: 'ops@example.com' });
     await check('POST', '/mail/test', '/mail/test', { sub });
+  });
+
+  test('the answers about uploaded images match their schemas (decisions 8)', async () => {
+    const { sub } = await service.createUser();
+    const { clientId } = await service.createClient();
+    const made = { id: 'with-logo', kind: 'oauth', preset: 'github', display_name: 'x', settings: { client_id: 'x' } };
+    await check('POST', '/connections', '/connections', made);
+    for (const [path, documented, member] of [
+      [`/users/${sub}`, '/users/{sub}', 'picture'],
+      [`/clients/${clientId}`, '/clients/{id}', 'logo'],
+      ['/connections/with-logo', '/connections/{id}', 'logo'],
+    ] as const) {
+      const image = { [member]: png.toString('base64') };
+      expect(await check('POST', `${path}/${member}`, `${documented}/${member}`, image)).toMatchObject({
+        type: 'image/png',
+      });
+      await check('GET', path, documented);
+      await check('DELETE', `${path}/${member}`, `${documented}/${member}`);
+    }
   });
 
   test('refusals match their schema (decisions section 7)', async () => {

@@ -198,7 +198,8 @@ describe('a verification code', () => {
       const page = await agent.get(`/admin/registration?${new URLSearchParams({ verification_code: code })}`);
       expect(page.status).toBe(400);
       expect(page.body).toContain('No application found for this code');
-      bodies.add(page.body.replace(/value="[^"]*"/, ''));
+      // the field holds the code of this request, and so do the links to other languages if it is one word
+      bodies.add(page.body.replace(/value="[^"]*"/, '').replace(/<footer class="foot">\s*<details[^]*?<\/footer>/, ''));
     }
     expect(bodies.size).toBe(1);
   });

@@ -76,7 +76,7 @@ describe('a claim of a resource that another client holds', () => {
     const holder = await service.createClient({ resource_uris: [resource], client_name: 'Holding' });
     const claimant = await register({ resource_uris: [resource], client_name: 'Claiming' });
     const notice = new RegExp(
-      `Other clients hold resources.*${resource}.*/admin/clients/${holder.clientId}".*Holding`,
+      `Other clients already have resources.*${resource}.*/admin/clients/${holder.clientId}".*Holding`,
       's',
     );
     for (const path of ['/admin/clients/waiting', `/admin/clients/${claimant['client_id']}`])
@@ -90,7 +90,7 @@ describe('a claim of a resource that another client holds', () => {
       decision: 'approve',
     });
     expect(answer.status).toBe(409);
-    expect(answer.body).toMatch(/These claim resources that other clients hold\..*Claiming/s);
+    expect(answer.body).toMatch(/These clients claim resources of other clients\..*Claiming/s);
     expect(await statusOf(claimant)).toBe('disabled');
     // a disabled client that was approved before shows the conflict beside its button, too
     const former = await register({ resource_uris: [newResource()] });
@@ -111,10 +111,10 @@ describe('a claim of a resource that another client holds', () => {
     });
     expect(deferred.status).toBe(202);
     const page = await agent.get(deferred.body['verification_uri_complete'] as string);
-    expect(page.body).toMatch(new RegExp(`class="notice problem held-resources".*${resource}.*Holding`, 's'));
+    expect(page.body).toMatch(new RegExp(`class="notice warning held-resources".*${resource}.*Holding`, 's'));
     const answer = await agent.post('/admin/registration', { ...hiddenFields(page.body), decision: 'approve' });
     expect(answer.status).toBe(409);
-    expect(answer.body).toContain('Another client already holds a resource that this application claims');
+    expect(answer.body).toContain('Another client already has a resource that this application claims');
     await setStatus(holder.clientId, 'disabled');
     const again = await agent.get(deferred.body['verification_uri_complete'] as string);
     expect((await agent.post('/admin/registration', { ...hiddenFields(again.body), decision: 'approve' })).status).toBe(

@@ -1,7 +1,7 @@
 // Attacks client authentication: two identities at once, malformed credentials, oracles, and the lock-out of a client.
 import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
-import { beforeAll, expect } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type Answer, call, obtainCode, redeem } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';
 import { pkce, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
@@ -312,3 +312,22 @@ attack(
   },
   120_000,
 );
+
+test('Nothing to see when off: a header for a certificate changes nothing, and neither discovery nor registration knows certificates (protocols P93)', async () => {
+  const { issuer } = service();
+  for (const name of ['openid-configuration', 'oauth-authorization-server']) {
+    const { body } = await call(`${issuer}/.well-known/${name}`);
+    expect(JSON.stringify(body)).not.toMatch(/tls_client|mtls/);
+  }
+  const header = { 'client-cert': ':AAAA:', 'client-cert-verify': 'SUCCESS' };
+  const answer = await form(`${issuer}/token`, { ...own, client_id: c1!.clientId }, { ...elsewhere(), ...header });
+  expect(answer).toMatchObject(invalidClient);
+  expect((await send('/token', own, { ...header, authorization: c1!.basic })).status).toBe(200);
+  const metadata = { redirect_uris: ['https://rp.example.com/callback'], tls_client_auth_subject_dn: 'CN=app' };
+  for (const method of ['tls_client_auth', 'self_signed_tls_client_auth'])
+    expect(
+      await call(`${issuer}/register`, { body: { ...metadata, token_endpoint_auth_method: method } }),
+    ).toMatchObject({ status: 400, body: { error: 'invalid_client_metadata' } });
+  const registered = await call(`${issuer}/register`, { body: metadata });
+  expect(Object.keys(registered.body).filter((member) => member.startsWith('tls_'))).toEqual([]);
+});

@@ -223,7 +223,8 @@ describe('the data of an adopted database', () => {
         WHERE table_schema = 'public' AND column_name LIKE '%\\_encrypted' ORDER BY 1, 2`,
     );
     expect(columns.length).toBeGreaterThanOrEqual(10);
-    for (const { table, column } of columns) {
+    // a table that came later than the former database has no rows from it
+    for (const { table, column } of columns.filter((one) => kept.rows[one.table] !== undefined)) {
       const values = await database.sql<{ id: string }>(
         `SELECT sealed_key_id(${column}) AS id FROM ${table} WHERE ${column} IS NOT NULL`,
       );

@@ -79,7 +79,9 @@ test('a refused call changes nothing, and the other calls of its batch take effe
 
 test('a refused call does not close its connection', async () => {
   const connections = () =>
-    database.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'gatehouse' ORDER BY pid");
+    database.sql(
+      `SELECT pid FROM pg_stat_activity WHERE application_name = 'gatehouse' AND datname = current_database() ORDER BY pid`,
+    );
   const refused = () => Promise.allSettled(keys.map((key) => addTo(key, key % 10 === 9 ? 1000 : key)));
   await refused();
   for (let hasBusy = true; hasBusy;) {

@@ -59,11 +59,13 @@ function differences(of: Entity, columns: readonly Column[]): string[] {
       continue;
     }
     const { name: ofMember, declared } = members.get(name) ?? { name };
+    const shown = typesFor(z.toJSONSchema(answers[ofMember] ?? z.iso.datetime(), { io: 'input' }) as object);
+    const isTime = shown.includes('timestamp with time zone');
     const types = declared?.secret
       ? [name.endsWith('_since') ? 'timestamp with time zone' : 'bytea']
-      : declared?.convert || declared?.json
+      : (declared?.convert && !isTime) || declared?.json
         ? ['jsonb']
-        : typesFor(z.toJSONSchema(answers[ofMember] ?? z.iso.datetime(), { io: 'input' }) as object);
+        : shown;
     if (!types.includes(stored.type)) found.push(`${of.table}.${name} is ${stored.type}, not ${types.join(' or ')}`);
     const nullable = declared
       ? declared.required === undefined && declared.start === undefined

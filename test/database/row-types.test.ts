@@ -183,12 +183,14 @@ beforeAll(async () => {
   );
   attributes = new Map(columns.rows.map(({ at, ...attribute }) => [at, attribute]));
   // statements that are composed of filters exist once they were sent
-  const { auditSearch, auditView, clients } = service.store;
+  const { auditSearch, auditView, clients, scimGroups, scimUsers } = service.store;
   await auditSearch.search({ actor: 'x', clientId: 'y' }, { limit: 1, before: undefined });
   await auditView.list({}, { limit: 1, before: undefined });
   // no token has an address, so no event can match
   await auditView.list({ type: 'token.issued', address: '127.0.0.1' }, { limit: 1, before: undefined });
   await clients.list({ search: 'x' }, { limit: 1, after: undefined });
+  await scimUsers.list('x', { filter: undefined, offset: 0, limit: 1 }, true);
+  await scimGroups.list('x', { filter: undefined, offset: 0, limit: 1 }, true);
 });
 afterAll(async () => {
   await client?.end();

@@ -25,7 +25,7 @@ const published = new RegExp(
     'RFC \\d+', 'draft-[a-z-]+', 'OAuth 2\\.0 Security', '(?:OAuth )?Multiple Response Types', 'JARM', 'FAPI 2\\.0',
     'OpenID Connect [A-Z]', 'Core \\d', '(?:RP-Initiated|Front-Channel|Back-Channel) Logout', 'Session Management',
     'Form Post Response Mode', 'Initiating User Registration', 'MCP Authorization', 'OpenAPI', 'Web Authentication',
-    'NIST SP', 'WCAG', 'POSIX', 'MS-[A-Z]+', 'CVE-\\d+', 'Storm-\\d+', 'keycloak#\\d+',
+    'SAML (?:Core|Bindings|Profiles|Metadata)', 'XML', 'NIST SP', 'W3C Trace Context', 'WCAG', 'POSIX', 'MS-[A-Z]+', 'CVE-\\d+', 'Storm-\\d+', 'keycloak#\\d+',
   ].join('|')})`,
 );
 const number = /^(?:sections? |appendix |steps? |MS |SP )?[A-Z]?[\d.-]+$/;

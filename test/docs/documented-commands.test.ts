@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { commands } from '../../src/command-line/index.ts';
+import { commands, madeOf } from '../../src/command-line/index.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { foreign, type Page, pages, startTheProvider, stopProvider } from './pages.ts';
@@ -151,7 +151,7 @@ test('the list of what is not run has nothing that the documents do not call (re
   for (const { words, why } of foreign) expect(all.match(words) ?? [], why).not.toEqual([]);
 });
 
-const offered = commands();
+const offered = Object.fromEntries(await madeOf(commands()));
 /** Commands that a sentence names: with the program before them, or by their names alone. */
 const spans = [...documents, ...guides].flatMap((document) =>
   [...read(document).replaceAll(/^ *```.*?^ *```$/gms, '').matchAll(/`((?:bin\/)?gatehouse |npm run idp -- )?([a-z][a-z-]+(?: [a-z][a-z0-9-]+)?)([^`]*)`/g)]

@@ -2,8 +2,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { obtainTokens } from '../helpers/grants.ts';
+import { identityProviderMetadata, serviceProviderMetadata } from '../../src/saml/metadata.ts';
+import { adminToken, call, obtainTokens } from '../helpers/grants.ts';
 import { type Provider, providerClient, startProvider } from '../helpers/provider.ts';
+import { testKey } from '../helpers/saml-messages.ts';
 import type { TestService } from '../helpers/service.ts';
 
 export interface Page {
@@ -47,8 +49,31 @@ const keySet = () => {
   return JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: '1', alg: 'PS256', use: 'sig' }] });
 };
 
+/** There is something to do. */
+const endsWithTwo = /^config plan \S+$/;
+
+/** A realm with what the page names. */
+const realm = JSON.stringify({
+  realm: 'staff',
+  roles: { client: { app: [{ name: 'editor' }] } },
+  groups: [{ name: 'it', path: '/it' }],
+  clients: [{ clientId: 'app', redirectUris: ['https://app.example/callback'], secret: '**********' }],
+  identityProviders: [{ alias: 'github', providerId: 'github', config: { clientId: 'x', clientSecret: '**********' } }],
+  users: [{ username: 'ada', groups: ['/it'] }],
+});
+
+/** What a service needs to take certificates. */
+const certificatesByProxy = {
+  MTLS_BASE_URL: 'https://mtls.id.example.com',
+  TRUST_PROXY: '192.0.2.1',
+  CLIENT_CERT_HEADER: 'Client-Cert',
+  CLIENT_CERT_VERIFY_HEADER: 'Client-Cert-Verify',
+};
+
+const toTheProvider = () => Promise.resolve({ 'https://login.example.com': provider!.issuer });
+
 export const pages: Record<string, Page> = {
-  'docs/conformance.md': { files: { 'first.public.json': keySet(), 'second.public.json': keySet() } },
+  'docs/conformance.md': { environment: certificatesByProxy, files: { 'first.public.json': keySet(), 'second.public.json': keySet() } },
   'docs/configuration.md': {
     // the file of the page itself
     files: {
@@ -56,12 +81,14 @@ export const pages: Record<string, Page> = {
         readFileSync(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8'),
       )![1]!,
     },
-    environment: { WIKI_CLIENT_SECRET: 'f'.repeat(16) + '0123456789abcdef', GITHUB_CLIENT_SECRET: 'of the provider' },
-    // it ends with 2, since there is something to do
-    refused: [/^config plan gatehouse.yaml$/],
+    environment: { WIKI_SCIM_TOKEN: 'of the wiki', WIKI_CLIENT_SECRET: 'f'.repeat(16) + '0123456789abcdef', GITHUB_CLIENT_SECRET: 'of the provider', WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 'p').toString('base64')}` },
+    refused: [endsWithTwo],
   },
   // the second command of the two has removed the factor already
   'docs/administrator.md': { refused: [/^user remove-second-factor carol --id FACTOR_ID$/] },
+  'docs/scim.md': {
+    before: async (service) => ({ CLIENT_ID: (await service.createClient()).clientId, TOKEN: 'of the application' }),
+  },
   'docs/apis.md': {
     async before(service) {
       const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
@@ -106,6 +133,18 @@ export const pages: Record<string, Page> = {
     },
     refused: [/\/user\/me\/connections\/corporate\/token$/],
   },
+  'docs/saml.md': {
+    // no identity provider answers at the address of the example, and none has published other metadata
+    refused: [/metadata_uri=https:\/\/idp\.example\.com/, /--accept-metadata DIGEST/],
+    async before(service) {
+      const made = await call(`${service.issuer}/admin/api/clients`, {
+        method: 'POST',
+        token: await adminToken(service),
+        body: { kind: 'saml', entity_id: 'urn:aws', acs_uris: ['https://aws.example/acs'] },
+      });
+      return { CLIENT_ID: made.body['client_id'] as string };
+    },
+  },
   'docs/device.md': {
     environment: { DEVICE_GRANT: 'on' },
     async before(service) {
@@ -134,18 +173,60 @@ export const pages: Record<string, Page> = {
       return { CLIENT_ID: (await service.createClient({}, { status: 'disabled' })).clientId };
     },
   },
+  'docs/mtls.md': {
+    environment: { ...certificatesByProxy, CLIENT_CERT_FORMAT: 'pem' },
+    // there is no proxy
+    refused: [/--cert client\.pem/],
+  },
   'docs/move.md': {
     files: {
-      'staff.json': JSON.stringify({ realm: 'staff', clients: [], users: [{ username: 'ada' }] }),
+      'secret.txt': providerClient.secret,
+      'gatehouse-import/gatehouse.yaml':
+        "apiVersion: gatehouse/v1\nname: keycloak-staff\nclients: { app: { redirect_uris: ['https://app.example/'], client_secret: generate } }\n",
+      'gatehouse-import/users.jsonl': '{"username":"ada"}\n',
+    },
+    before: toTheProvider,
+    refused: [endsWithTwo],
+  },
+  'docs/move-keycloak.md': {
+    files: {
+      'staff.json': realm,
+      'staff-export/staff-realm.json': realm,
+      'staff-export/staff-users-0.json': '{"realm":"staff","users":[{"username":"bob"}]}',
+      'secret.txt': 'of GitHub',
+    },
+  },
+  'docs/move-authelia.md': {
+    files: {
       'configuration.yml': 'access_control: { default_policy: deny }\n',
       'users.yml': "users: { ada: { password: '$6$x$y' } }\n",
       'totp.yml': 'totp_configurations: []\n',
       'identifiers.yml': 'identifiers: []\n',
+    },
+  },
+  'docs/move-authentik.md': {
+    files: {
       'blueprint.yaml': 'version: 1\nentries: [{ model: authentik_core.user, attrs: { username: ada, groups: [!KeyOf staff] } }]\n',
+    },
+  },
+  'docs/move-auth0.md': {
+    files: {
       'auth0-users.ndjson': '{"user_id":"auth0|1","email":"ada@example.com"}\n',
       'auth0-passwords.ndjson': '{"_id":{"$oid":"1"},"passwordHash":"$2b$10$x"}\n',
-      'pocket-id-export/database.json': '{"tables":{"users":[{"id":"1","username":"ada"}]}}',
     },
+  },
+  'docs/move-pocket-id.md': {
+    files: { 'pocket-id-export/database.json': '{"tables":{"users":[{"id":"1","username":"ada"}]}}' },
+  },
+  'docs/assertions.md': {
+    environment: { ID_JAG: 'on' },
+    // no other server has signed one, and no user has signed in
+    refused: [/assertion=/, /subject_token=/],
+  },
+  'docs/token-exchange.md': {
+    before: async (service) => ({ APP_ID: (await service.createClient()).clientId }),
+    // no user has signed in to the application
+    refused: [/subject_token=/],
   },
   'docs/operator.md': {
     files: {
@@ -165,5 +246,14 @@ export const pages: Record<string, Page> = {
 /** Starts the provider to which the page of connections leads, and allows it. */
 export async function startTheProvider(): Promise<void> {
   provider = await startProvider();
-  pages['docs/connections.md']!.environment = { OUTBOUND_ALLOW: new URL(provider.issuer).host, CONNECTIONS_ALLOW: 'ldap.example.com:636' };
+  const allowed = { OUTBOUND_ALLOW: new URL(provider.issuer).host };
+  pages['docs/connections.md']!.environment = { ...allowed, CONNECTIONS_ALLOW: 'ldap.example.com:636' };
+  pages['docs/move.md']!.environment = allowed;
+  const { certificate } = await testKey('K');
+  pages['docs/saml.md']!.files = { 'idp.pem': certificate, 'metadata.xml': identityProviderMetadata({
+    entityId: 'https://idp.example.com/entity', signing: [certificate], nameIdFormats: [], signOnUri: 'https://idp.example.com/sso',
+  }), 'wiki.xml': serviceProviderMetadata({
+    entityId: 'https://wiki.example/metadata', signing: [certificate], nameIdFormats: [], consumerUri: 'https://wiki.example/acs',
+    signsRequests: true,
+  }) };
 }

@@ -55,6 +55,13 @@ test.each<[string, Partial<RecordedEvent>, Partial<MailFacts>, unknown[]]>([
     { hasVerifiedAddress: false },
     [],
   ],
+  [
+    'a webhook that failed for five days',
+    { type: 'webhook.disabled', detail: { reason: 'failing' } },
+    { webhook: 'Sync' },
+    [{ name: 'webhook-disabled', data: { webhook: 'Sync' } }],
+  ],
+  ['a webhook that is gone', { type: 'webhook.disabled', detail: { reason: 'gone' } }, { webhook: 'Sync' }, []],
   ['a new second factor', { type: 'user.second_factor_added' }, {}, [toAda('second-factor-changed')]],
   ['a removed second factor', { type: 'user.second_factor_removed' }, {}, [toAda('second-factor-changed')]],
   ['a link that an import made with its user', { type: 'identity.linked', detail: { how: 'imported' } }, {}, []],
@@ -91,7 +98,7 @@ test('an operation that failed orders no mail (pages, mails)', () => {
 });
 
 test('the subscriber hears of just the events that can order a mail (architecture, extension points)', () => {
-  const detail = { status: 'disabled', waits_for_approval: true };
-  const ordering = auditEventTypes.filter((type) => orders({ type, detail }).length > 0);
+  const detail = { status: 'disabled', waits_for_approval: true, reason: 'failing' };
+  const ordering = auditEventTypes.filter((type) => orders({ type, detail }, { webhook: 'Sync' }).length > 0);
   expect([...mailSubscriber.types].sort()).toEqual(ordering.sort());
 });

@@ -38,7 +38,7 @@ const badge: ClientAuthenticationMethod = {
 const seal: AuthenticationMethod = {
   name: 'example_seal',
   proves: 'own key',
-  needsKeys: true,
+  needsKeys: 'signatures',
   members: {
     token_endpoint_auth_signing_alg: (alg, member) =>
       alg === 'RS256' ? refusal('algorithm.asymmetric', member) : undefined,

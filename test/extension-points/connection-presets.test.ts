@@ -6,6 +6,7 @@ import { connectionTypes, typeOf } from '../../src/admin/console/connections/typ
 import { oauthPresets } from '../../src/domain/connections/oauth/presets.ts';
 import { oidcPresets } from '../../src/domain/connections/oidc/presets.ts';
 import { presets } from '../../src/entities/connections.ts';
+import { settingsVariant } from '../helpers/connection-variants.ts';
 
 const kinds = { oidc: oidcPresets([]), oauth: oauthPresets([]) };
 const kindsOf = (preset: string) =>
@@ -31,7 +32,9 @@ test.each([...presets])(
 
 test('each form of the console is of a kind or of a preset, and a name that is none is neither (architecture, extension points)', () => {
   for (const { kind, preset } of connectionTypes)
-    expect(kinds[kind as keyof typeof kinds](preset)?.settings).toBeDefined();
+    expect(
+      kind === 'saml' ? settingsVariant({ kind }).settings : kinds[kind as keyof typeof kinds](preset)?.settings,
+    ).toBeDefined();
   for (const name of ['none', '__proto__', 'constructor', 'toString', '']) expect(kindsOf(name)).toEqual([]);
 });
 

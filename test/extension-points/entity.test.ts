@@ -7,8 +7,6 @@ import { z } from 'zod';
 import { entityPlugins } from '../../src/admin/admin.ts';
 import { entityPages } from '../../src/admin/console/entity-pages.ts';
 import { answers } from '../../src/admin/operations/answers.ts';
-import { entityNoun, kernelActs } from '../../src/admin/operations/config/noun.ts';
-import { fileNouns } from '../../src/admin/operations/config/nouns.ts';
 import { configSchema } from '../../src/admin/operations/config/schema.ts';
 import { entityOperations } from '../../src/admin/operations/entities.ts';
 import { operations } from '../../src/admin/operations/index.ts';
@@ -17,6 +15,7 @@ import { type EntityRules, entityAdministration } from '../../src/domain/adminis
 import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
 import { clientSettings } from '../../src/entities/client-settings.ts';
 import { answerOf, columnsOf, type Entity, entity, type Input, member, membersOf } from '../../src/entities/entity.ts';
+import type { RuleList } from '../../src/entities/field.ts';
 import { fromFile, toFile } from '../../src/entities/file.ts';
 import { formOf as formOfMembers } from '../../src/entities/form.ts';
 import { displayText } from '../../src/oauth/client-metadata.ts';
@@ -25,12 +24,24 @@ import { refusal } from '../../src/oauth/refusals.ts';
 import { entityTable } from '../../src/repositories/entities.ts';
 import { reference } from '../../scripts/reference.ts';
 import { runCommand } from '../helpers/command-line.ts';
-import { formOf, openConsole } from '../helpers/console.ts';
+import { addRule, formOf, openConsole } from '../helpers/console.ts';
 import { declaredEntities } from '../helpers/entities.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
-import type { UserAgent } from '../helpers/user-agent.ts';
+import type { Page, UserAgent } from '../helpers/user-agent.ts';
 
+const signal = z.strictObject({ shows: z.string().min(1).max(9), at: z.string().max(5) });
+/** A list of rules, which the pages show and ask for by its declaration alone. */
+const signals: RuleList = {
+  ordered: true,
+  kinds: ['storm', 'fog'].map((at) => ({
+    name: at,
+    fields: [{ name: 'shows', kind: 'text', required: true, rule: signal.shape.shows }],
+    is: (one: { at: string }) => one.at === at,
+    make: (values) => ({ ...values, at }),
+    says: ({ shows }: { shows: string }) => ({ key: at, values: { shows } }),
+  })),
+};
 const beacons = entity({
   table: 'beacons',
   one: 'beacon',
@@ -51,6 +62,7 @@ const beacons = entity({
       when: (values: Input) => values['color'] === 'green',
     }),
     unlock_key: member('What switches it on.', z.string().min(4), { secret: true, form: 'secret' }),
+    signals: member('What it shows when.', z.array(signal).max(3), { start: [], json: true, form: signals }),
   },
 });
 /** Names a beacon, which is then not removed. */
@@ -118,8 +130,6 @@ const shipActs = entityOperations(ships, {
     }),
 });
 const planted = [...acts.all, ...shipActs.all] as unknown as Operation[];
-/** The line by which files have each of them. */
-const plantedNouns = [entityNoun(beacons, kernelActs(acts)), entityNoun(ships, kernelActs(shipActs))];
 const words = {
   'console.ships.title': 'Ships',
   'console.ships.new': 'Create ship',
@@ -142,6 +152,14 @@ const words = {
   'console.beacon.flash': 'Flashes',
   'console.beacon.issuer': 'Issuer',
   'console.beacon.unlock_key': 'Unlock key',
+  'console.beacon.signals': 'Signals',
+  'console.beacon.signals.hint': 'What it shows.',
+  'console.beacon.signals.kind': 'When?',
+  'console.beacon.signals.kind.storm': 'In a storm',
+  'console.beacon.signals.kind.fog': 'In fog',
+  'console.beacon.signals.says.storm': 'in a storm: {shows}',
+  'console.beacon.signals.says.fog': 'in fog: {shows}',
+  'console.beacon.signals.shows': 'Shows',
   'console.done.beacon-made': 'Beacon created.',
   'console.done.beacon-changed': 'Beacon saved.',
   'console.done.beacon-deleted': 'Beacon deleted.',
@@ -158,7 +176,6 @@ beforeAll(async () => {
     Ship: answerOf(ships),
     ShipPage: z.object({ ships: z.array(answerOf(ships)) }),
   });
-  fileNouns.push(...plantedNouns);
   entityPlugins.push(entityPages(beacons, acts), entityPages(ships, shipActs));
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-planted-'));
   mkdirSync(join(folder, 'messages'));
@@ -166,7 +183,7 @@ beforeAll(async () => {
   service = await startTestService({ environment: { ...withoutLimits, TEMPLATES_DIR: folder } });
   await service.database.sql(`CREATE TABLE beacons (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(), name text NOT NULL UNIQUE, color text NOT NULL, range integer,
-    keeper text, issuer text, flash boolean NOT NULL, unlock_key_encrypted bytea, unlock_key_since timestamptz, version integer NOT NULL DEFAULT 1,
+    keeper text, issuer text, flash boolean NOT NULL, unlock_key_encrypted bytea, unlock_key_since timestamptz, signals jsonb NOT NULL, version integer NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', now()))`);
   await service.database.sql(`CREATE TABLE ships (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(), name text NOT NULL, beacon text, lights text[] NOT NULL,
@@ -178,7 +195,6 @@ beforeAll(async () => {
 afterAll(async () => {
   // other test files share the lists
   operations.splice(operations.indexOf(planted[0]!), planted.length);
-  fileNouns.splice(-2);
   entityPlugins.splice(-2);
   await service?.stop();
 });
@@ -328,7 +344,7 @@ test('the entry of a configuration file has the members that differ from their d
   });
   const { input, secrets } = fromFile(beacons, entry);
   expect(secrets).toEqual({ unlock_key: { env: 'BEACON_LONGSTONE_UNLOCK_KEY' } });
-  expect(input).toEqual({ ...written, keeper: null, issuer: null });
+  expect(input).toEqual({ ...written, keeper: null, issuer: null, signals: [] });
   await api('DELETE', '/Longstone');
   expect(await api('POST', '', { ...input, unlock_key: 'open barley' })).toMatchObject({ status: 201 });
   expect(toFile(beacons, (await stored())!)).toEqual(entry);
@@ -369,7 +385,7 @@ test('configuration files have the planted entity: in export, plan, apply, schem
     color: { enum: ['red', 'green'], default: 'red', description: 'Its color.' },
     unlock_key: { oneOf: expect.any(Array) as unknown[] },
   });
-  expect(reference()).toContain('### beacons, by name\n');
+  expect(await reference()).toContain('### beacons, by name\n');
 });
 
 test.each<[string, object, string]>([
@@ -387,18 +403,46 @@ test.each<[string, object, string]>([
   },
 );
 
+test('the console shows a planted list of rules as lines, and adds, changes, moves and removes one by the fields of its kind (architecture, entities; pages, forms)', async () => {
+  const { id } = (await api('POST', '', { name: 'Ruled' })).body as { id: string };
+  const path = `/admin/beacons/${id}`;
+  const stored = async () => (await api('GET', '/Ruled')).body['signals'];
+  const lines = ({ body }: Page) =>
+    [...body.matchAll(/<p class="rule"[^>]*>(.*?)<\/p>/gs)].map(([, line]) => line!.replace(/<[^>]*>/g, ''));
+  const add = (kind: string, shows: string) => addRule(agent, { path, member: 'signals', kind }, { shows });
+  await add('storm', 'red');
+  const page = await add('fog', 'a bell');
+  expect(lines(page)).toEqual(['in a storm: red', 'in fog: a bell']);
+  const refused = await add('fog', 'a very long horn');
+  expect(refused.body).toMatch(/<p class="fault" id="shows-fault">/);
+  const [, up = ''] = /name="up" value="([^"]*)"/.exec(page.body) ?? [];
+  const moved = await agent.follow(
+    await agent.post(`${path}/rules/signals`, { ...formOf(page, `${path}/rules/signals`), up }),
+  );
+  expect(lines(moved)).toEqual(['in fog: a bell', 'in a storm: red']);
+  const [, edit = ''] = /href="([^"]*\/rules\/signals\/[\w-]{22})"/.exec(moved.body) ?? [];
+  const kind = `${edit}?kind=storm`;
+  const changed = await agent.follow(
+    await agent.post(kind, { ...formOf(await agent.get(kind), kind), shows: 'a horn' }),
+  );
+  expect(lines(changed)).toEqual(['in a storm: a horn', 'in a storm: red']);
+  const [, remove = ''] = /name="remove" value="([^"]*)"/.exec(changed.body) ?? [];
+  await agent.post(`${path}/rules/signals`, { ...formOf(changed, `${path}/rules/signals`), remove });
+  expect(await stored()).toEqual([{ shows: 'red', at: 'storm' }]);
+  await api('DELETE', '/Ruled');
+});
+
 test('a member that names another noun offers what exists, takes nothing else, and keeps what it names from removal (architecture, entities)', async () => {
   const inFleet = (method: string, path: string, body?: object) =>
     call(`${service.issuer}/admin/api/ships${path}`, { token, method, ...(body && { body }) });
   const client = await service.createClient({ client_name: 'Harbour office' });
   const { id } = (await api('POST', '', { name: 'Alexandria' })).body as { id: string };
   const form = (await agent.get('/admin/ships/new')).body;
-  expect(form).toMatch(/<input id="beacon"[^>]* list="beacon-offered"/);
-  expect(form).toContain(`<datalist id="beacon-offered">`);
-  expect(form).toContain(`<option value="${id}">Alexandria</option>`);
-  expect((await agent.get('/admin/beacons/new')).body).toContain(
-    `<option value="${client.clientId}">Harbour office</option>`,
-  );
+  expect(form).toMatch(/<input id="beacon"[^>]* data-pick="\/admin\/pick\/beacons"/);
+  const picked = async (noun: string, q: string) => JSON.parse((await agent.get(`/admin/pick/${noun}?q=${q}`)).body);
+  expect(await picked('beacons', 'alex')).toEqual({ found: [{ value: id, name: 'Alexandria' }] });
+  expect(await picked('clients', 'harbour')).toEqual({ found: [{ value: client.clientId, name: 'Harbour office' }] });
+  expect((await agent.get('/admin/beacons/new')).body).toContain('data-pick="/admin/pick/clients"');
   // a name is no key: it could be that of another one tomorrow
   for (const beacon of ['Alexandria', 'none', ''])
     expect(await inFleet('POST', '', { name: 'Argo', beacon })).toMatchObject({ status: 400 });
@@ -406,13 +450,13 @@ test('a member that names another noun offers what exists, takes nothing else, a
   const seeing = (await inFleet('POST', '', { name: 'Beagle', lights: [id] })).body as { id: string };
   const refused = await api('DELETE', '/Alexandria');
   expect(refused).toMatchObject({ status: 409 });
-  expect(refused.body['error_description']).toMatch(/^the ship Argo names it/);
+  expect(refused.body['error_description']).toMatch(/^the ship Argo refers to it/);
   const path = `/admin/beacons/${id}/delete`;
   const page = await agent.post(path, { ...formOf(await agent.get(path), path), typed: 'Alexandria' });
   expect(page.status).toBe(400);
   expect(page.body).toContain('ship Argo');
   await inFleet('DELETE', `/${steering.id}`);
-  expect((await api('DELETE', '/Alexandria')).body['error_description']).toMatch(/^the ship Beagle names it/);
+  expect((await api('DELETE', '/Alexandria')).body['error_description']).toMatch(/^the ship Beagle refers to it/);
   await inFleet('PATCH', `/${seeing.id}`, { lights: [] });
   expect(await api('DELETE', '/Alexandria')).toMatchObject({ status: 204 });
 });
@@ -470,9 +514,9 @@ test('a member with a field is in the order of its form (architecture, entities)
   const all = await declaredEntities();
   expect(all.filter(({ order }) => order).length).toBeGreaterThan(1);
   expect([...all, { ...beacons, order: Object.keys(beacons.members) }].flatMap(faultsOf)).toEqual([]);
-  expect(faultsOf({ ...beacons, order: ['name', 'color', 'range', 'keeper', 'issuer', 'unlock_key'] })).toEqual([
-    'beacons.flash has a field, and no place in its form',
-  ]);
+  expect(
+    faultsOf({ ...beacons, order: ['name', 'color', 'range', 'keeper', 'issuer', 'unlock_key', 'signals'] }),
+  ).toEqual(['beacons.flash has a field, and no place in its form']);
 });
 
 test('a text field takes as many characters as the rule of its member, in the direction of its text (architecture, entities)', () => {

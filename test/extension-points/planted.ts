@@ -45,7 +45,7 @@ export async function createInConsole(service: TestService, choices: Record<stri
 
 /** What a browser sends for a value that its user chose, in a list or by a checkbox. */
 function chosen(html: string, name: string, value: string): Record<string, string> {
-  if (html.includes(`<option value="${value}"`)) return { [name]: value };
+  if (html.includes(`<option value="${value}"`) || html.includes(`<option>${value}<`)) return { [name]: value };
   const box = [...html.matchAll(/<input name="([\w.]+)" type="checkbox"[^>]*> <span><bdi>([^<]*)/g)].find(
     ([, field, option]) => field!.startsWith(`${name}.`) && option === value,
   );

@@ -137,7 +137,9 @@ describe.each(walksAt('desktop'))('in $locale at $width pixels, $colorScheme', (
       expect(await download('button[value=jsonl]')).toBe('audit.jsonl');
       await goTo('main a[href^="/admin/audit/"]');
 
-      await follow('.top-account a[href="/account"]');
+      await goTo('.account-button');
+      await page.keyboard.press('Enter');
+      await follow('#account-menu a[href="/account"]');
       await follow('a[href="/account/profile"]');
       expect(complaints).toEqual([]);
 

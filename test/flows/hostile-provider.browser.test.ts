@@ -92,7 +92,7 @@ describe.each(walkersBy('telephone'))('in $locale at $width pixels, $script', (w
   const { locale, width } = walker;
   const messages = (area: string) =>
     JSON.parse(
-      readFileSync(join(import.meta.dirname, `../../templates/messages/${locale}.${area}.json`), 'utf8'),
+      readFileSync(join(import.meta.dirname, `../../templates/messages/${locale}/${area}.json`), 'utf8'),
     ) as Record<string, string>;
   const facts = async () =>
     (

@@ -65,13 +65,15 @@ describe.each(walkersBy('telephone'))('in $locale at $width pixels, $script', (w
       await follow('main a[href="/admin/connections/new"]');
       await checked('types');
       await follow('main a[href="/admin/connections/new/oidc"]');
-      // the form knows the redirect URI but for the id
+      // the form knows the redirect URI but for the id, which a script fills in
       expect(await page.locator('#redirect-uri').textContent()).toBe(`${service.issuer}/connections/ID/callback`);
       await type('#id', 'peer');
       await type('#display_name', 'oidc-provider');
       await type('#client_id', 'gatehouse');
       await type('#secret', secret);
       await choose('status', 'enabled');
+      await goTo('main summary');
+      await page.keyboard.press('Enter');
       await choose('provisioning', 'on');
       // with a slash too much, as the documentation warns
       await type('#issuer', `${peer.issuer}/`);

@@ -7,6 +7,7 @@ import { starts, view } from '../../src/entities/entity.ts';
 import { formOf } from '../../src/entities/form.ts';
 import { written } from '../../src/entities/field.ts';
 import { entityRoutes } from '../helpers/entities.ts';
+import { png } from '../helpers/images.ts';
 import { metadata, type Route } from './route.ts';
 
 /** At the console; sometimes a user who is not an administrator. */
@@ -18,6 +19,7 @@ const named: Record<string, readonly string[]> = {
   'clients/:id': ['@victim'],
   'connections/:connection': ['none'],
   'connections/:id': ['none'],
+  'access/:client_id': ['@client_id'],
   'grants/:client_id': ['@client_id'],
   'groups/:name': ['staff', 'crew'],
   'keys/:kid': ['none'],
@@ -25,15 +27,28 @@ const named: Record<string, readonly string[]> = {
   'refusals/:reference': ['0a1b2c3d'],
   'resources/:resource': ['https://api.example/'],
   'roles/:role': ['admin'],
+  'saml-keys/:id': ['none'],
   'scopes/:scope': ['staff'],
   'second-factors/:id': ['none'],
   'sessions/:id': ['@session_id'],
+  'sign-up-links/:sign_up_link': ['@sign_up_link_id'],
   'users/:sub': ['@sub'],
+  'webhooks/:webhook': ['none'],
+  'secrets/:secret': ['secret', 'second_secret'],
+  'scim-sources/:scim_source': ['none'],
+  'exchange-policies/:exchange_policy': ['none'],
+  'trusted-issuers/:trusted_issuer': ['none'],
+  'connected-servers/:connected_server': ['none'],
+  'tokens/:token': ['none'],
+  'provisioning-targets/:provisioning_target': ['none'],
 };
 
 /** Values of members whose rules demand more than their schemas say, or that name what the world has; by the member, or by it and its tag. */
 const values: Record<string, readonly unknown[]> = {
   ...Object.fromEntries(Object.entries(metadata).map(([name, all]) => [name.replace('?', ''), all])),
+  picture: [png.toString('base64'), 'AAAA'],
+  'clients.logo': [png.toString('base64'), 'AAAA'],
+  'connections.logo': [png.toString('base64'), 'AAAA'],
   reason: ['not now'],
   limit: ['1', '200'],
   cursor: ['@cursor'],
@@ -75,6 +90,10 @@ const values: Record<string, readonly unknown[]> = {
   'resources.resource': ['https://api.example/', 'urn:example:api'],
   'resources.name': ['Notes'],
   'resources.scopes': [[{ value: 'notes.read', description: { en: 'Read your notes' } }]],
+  'sign_up_links.name': ['Harbour crew'],
+  'sign_up_links.groups': [['crew'], []],
+  'sign_up_links.domain': ['example.org', null],
+  'sign_up_links.expires_at': [new Date(Date.now() + 86_400_000).toISOString()],
   'connections.id': ['honest', 'manual'],
   'connections.display_name': ['Honest'],
   'connections.settings': [
@@ -84,6 +103,41 @@ const values: Record<string, readonly unknown[]> = {
   'connections.authoritative_domains': [['corp.example']],
   'connections.group_rules': [[{ equals: 'a', group: 'b' }]],
   'connections.secret': ['secret', null],
+  'webhooks.name': ['Hook', 'Other hook'],
+  'webhooks.url': ['https://hooks.example/x'],
+  'webhooks.events': [['user.*'], ['group.created', '*']],
+  'webhooks.secret': [`whsec_${Buffer.alloc(32).toString('base64')}`],
+  'webhooks.second_secret': [`whsec_${Buffer.alloc(24).toString('base64')}`, null],
+  'webhooks.event': ['1'],
+  'exchange_policies.name': ['Gateway'],
+  'exchange_policies.client_id': ['@client_id'],
+  'exchange_policies.subject_clients': [['@client_id'], []],
+  'exchange_policies.resources': [['https://api.example/']],
+  'exchange_policies.scopes': [['read'], ['read', 'write']],
+  'provisioning_targets.client': ['@client_id', 'nowhere'],
+  'provisioning_targets.base_url': ['https://app.example/scim/v2'],
+  'provisioning_targets.token_endpoint': ['https://app.example/token', null],
+  'provisioning_targets.groups': [[], ['staff']],
+  'trusted_issuers.name': ['Partner'],
+  'trusted_issuers.issuer': ['https://partner.example'],
+  'trusted_issuers.jwks_uri': ['https://partner.example/jwks', null],
+  'trusted_issuers.jwks': [
+    { keys: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }] },
+    null,
+  ],
+  'trusted_issuers.links': [[{ subject: 'x', user: '@sub' }], []],
+  'trusted_issuers.email_domains': [['partner.example'], []],
+  'trusted_issuers.clients': [['@client_id'], []],
+  'trusted_issuers.resources': [['https://api.example/']],
+  'trusted_issuers.scopes': [['read']],
+  'connected_servers.name': ['Partner'],
+  'connected_servers.issuer': ['https://partner.example'],
+  'connected_servers.clients': [[{ client: '@client_id', id: 'x', scopes: ['read'] }]],
+  'connected_servers.resources': [['https://api.example/'], []],
+  'scim_sources.id': ['entra', 'x1'],
+  'scim_sources.name': ['Entra'],
+  'scim_sources.connection_id': ['nowhere', null],
+  'scim_sources.group_prefix': ['', 'Entra '],
   algorithms: [['ES256'], ['EdDSA', 'EdDSA']],
   accent_color: ['#0c4a43', null],
   support_url: ['https://help.example/', 'mailto:help@example.com', null],
@@ -158,7 +212,12 @@ const pagesOf = ({ of, hasPage }: (typeof entityPlugins)[number]): [string, Rout
       of.table,
     );
     const form = path.endsWith('/delete')
-      ? { typed: [...named[`${of.table}/:${of.one}`]!, ...(values[`${of.table}.${of.called}`] as string[])] }
+      ? {
+          typed: [
+            ...named[`${of.table.replaceAll('_', '-')}/:${of.one}`]!,
+            ...(values[`${of.table}.${of.called}`] as string[]),
+          ],
+        }
       : Object.fromEntries(
           fields.map((field) => [
             field.required ? field.name : `${field.name}?`,

@@ -34,6 +34,7 @@ beforeAll(async () => {
       ACCESS_TOKEN_LIFETIME: '86400',
       USERINFO_POST: 'true',
       SIGN_UP: 'on',
+      EMAIL_SIGN_IN: 'on',
       REQUEST_OBJECT_UNSIGNED: 'true',
       TRUST_PROXY: '127.0.0.0/8,::1',
     },

@@ -3,6 +3,7 @@ import { deviceGrant } from '../../src/oauth/registrable-values.ts';
 import { createPages } from '../../src/pages/renderer.ts';
 import { adminRoutes, byAdministrator } from './admin-routes.ts';
 import { metadata, type Route } from './route.ts';
+import { scimRoutes } from './scim-routes.ts';
 
 const uri = 'https://rp.example.com/callback';
 const authorizationRequest = {
@@ -97,6 +98,7 @@ export const routes: Record<string, Route> = {
   'GET /.well-known/oauth-protected-resource/admin/api': readOnly,
   'GET /.well-known/oauth-protected-resource/user/info': readOnly,
   'GET /.well-known/openid-configuration': readOnly,
+  'GET /.well-known/webfinger': { query: { resource: ['acct:ada@example.com'], 'rel?': ['x'] }, statuses: [404] },
   'GET /access-denied': {
     query: { 'client_id?': ['@client_id', '@disabled_id'], 'transaction?': ['@transaction /access-denied'] },
     cookies: byCookie,
@@ -134,11 +136,19 @@ export const routes: Record<string, Route> = {
     statuses: [303, 403],
   },
   'GET /admin/settings': { cookies: byAdministrator, statuses: [200, 303, 403] },
+  'POST /admin/take-over': {
+    form: { csrf: ['x'], section: ['groups'], key: ['staff'], back: ['/admin/groups/staff'], 'typed?': ['staff'] },
+    cookies: byAdministrator,
+    statuses: [303, 403],
+  },
+  'POST /admin/checklist/backup': { form: { csrf: ['x'] }, cookies: byAdministrator, statuses: [303, 403] },
   'POST /admin/settings/test-mail': { form: { csrf: ['x'] }, cookies: byAdministrator, statuses: [303, 403] },
   'GET /assets/brand/:file': {
     path: { file: ['preview.css', 'preview.0c4a43.css', 'logo.png'] },
     statuses: [200, 404],
   },
+  'GET /assets/images/:file': { path: { file: ['AbCdEfGhIjKlMnOpQrStUv.png', 'a.svg'] }, statuses: [404] },
+  'HEAD /assets/images/:file': { path: { file: ['AbCdEfGhIjKlMnOpQrStUv.png', 'a.svg'] }, statuses: [404] },
   'HEAD /assets/brand/:file': { path: { file: ['preview.css', 'logo.png'] }, statuses: [200, 404] },
   'GET /admin/audit': {
     query: { ...auditFilter, 'before?': ['9', 'token-1-0123456789abcdef'] },
@@ -230,10 +240,32 @@ export const routes: Record<string, Route> = {
     statuses: [200, 303, 403],
   },
   'GET /admin/sessions/end': { query: { sub: ['@sub'] }, cookies: byAdministrator, statuses: [200, 303, 403, 404] },
+  'GET /admin/take-over': {
+    query: { section: ['groups'], key: ['staff'], back: ['/admin/groups/staff'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
   'GET /admin/search': {
     query: { 'q?': ['ada', 'staff', '@sub'] },
     cookies: byAdministrator,
     statuses: [200, 303, 403],
+  },
+  'GET /admin/pick/:noun': {
+    path: { noun: ['users', 'groups', 'clients', 'connections', 'attributes', 'scopes', 'resources'] },
+    query: { 'q?': ['ada', 'staff'] },
+    cookies: byAdministrator,
+    statuses: [200, 403],
+  },
+  'GET /admin/why/:reference': {
+    path: { reference: ['0a1b2c3d'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'GET /admin/users/:sub/access': {
+    path: { sub: ['@sub'] },
+    query: { 'client?': ['@client_id', 'Harbour'], 'address?': ['192.0.2.1'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 400, 403, 404],
   },
   'GET /admin/groups': {
     query: { 'q?': ['staff'], 'cursor?': ['x'] },
@@ -318,7 +350,6 @@ export const routes: Record<string, Route> = {
       'status?': ['enabled'],
       'linking?': ['ask'],
       'provisioning?': ['off'],
-      'group_rules?': ['a = b', '* = x*'],
       'authoritative_domains?': ['corp.example'],
       'secret?': ['secret'],
     },
@@ -331,6 +362,49 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [303, 400, 403, 404],
   },
+  ...Object.fromEntries(
+    (['secrets', 'secrets/remove', 'replay'] as const).map((act) => [
+      `POST /admin/webhooks/:webhook/${act}`,
+      {
+        path: { webhook: ['none'] },
+        form: {
+          csrf: [`@csrf /admin/webhooks/none/${act}`],
+          ...(act === 'secrets/remove' && { secret: ['secret'] }),
+          ...(act === 'replay' && { event: ['1'] }),
+        },
+        cookies: byAdministrator,
+        statuses: [200, 303, 400, 403, 404, 409],
+      },
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['tokens', 'tokens/remove'].map((act) => [
+      `POST /admin/scim-sources/:scim_source/${act}`,
+      {
+        path: { scim_source: ['none'] },
+        form: {
+          csrf: [`@csrf /admin/scim-sources/none/${act}`],
+          ...(act === 'tokens/remove' && { token: ['none'] }),
+        },
+        cookies: byAdministrator,
+        statuses: [200, 303, 400, 403, 404, 409],
+      },
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['approve', 'reconcile'].map((act) => [
+      `POST /admin/provisioning-targets/:provisioning_target/${act}`,
+      {
+        path: { provisioning_target: ['none'] },
+        form: {
+          csrf: [`@csrf /admin/provisioning-targets/none/${act}`],
+          ...(act === 'approve' && { leaving: ['0', '-1', 'x'] }),
+        },
+        cookies: byAdministrator,
+        statuses: [303, 400, 403, 404, 409],
+      },
+    ]),
+  ),
   'GET /admin/connections/:id/word-confirmations': {
     path: { id: ['none'] },
     cookies: byAdministrator,
@@ -385,6 +459,12 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [200, 303, 400, 403, 404],
   },
+  'POST /admin/connections/:id/metadata': {
+    path: { id: ['none'] },
+    form: { csrf: ['@csrf /admin/connections/none/metadata'], 'digest?': ['abc'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 400, 403, 404],
+  },
   'POST /admin/connections/:id/directory/import': {
     path: { id: ['none'] },
     form: {
@@ -433,6 +513,22 @@ export const routes: Record<string, Route> = {
     query: { 'state?': ['data'] },
     statuses: [200, 400, 403],
   },
+  'GET /connections/:id/saml/metadata': { path: { id: ['none'] }, statuses: [400, 404] },
+  'POST /connections/:id/saml/acs': {
+    path: { id: ['none'] },
+    form: { SAMLResponse: ['PGEvPg=='], 'RelayState?': ['abc'] },
+    statuses: [303, 400, 413, 415, 429],
+  },
+  'GET /connections/:id/saml/logout': {
+    path: { id: ['none'] },
+    query: { SAMLRequest: ['PGEvPg=='], 'RelayState?': ['abc'] },
+    statuses: [400, 404, 429],
+  },
+  'POST /connections/:id/saml/logout': {
+    path: { id: ['none'] },
+    form: { SAMLRequest: ['PGEvPg=='], 'RelayState?': ['abc'] },
+    statuses: [400, 404, 413, 415, 429],
+  },
   'GET /connections/:id/jwks': { path: { id: ['none'] }, statuses: [400, 404] },
   'POST /connections/:id': {
     path: { id: ['none'] },
@@ -449,6 +545,75 @@ export const routes: Record<string, Route> = {
     cookies: byCookie,
     statuses: [400, 403],
   },
+  'GET /admin/clients/:id/rules/:member/new': {
+    path: { id: ['@client_id'], member: ['claim_rules', 'none'] },
+    query: { 'kind?': ['groups', 'none'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'POST /admin/clients/:id/rules/:member/new': {
+    path: { id: ['@client_id'], member: ['claim_rules', 'none'] },
+    query: { 'kind?': ['groups', 'constant', 'none'] },
+    form: {
+      'claim?': ['dept', 'sub'],
+      'prefix?': ['a-'],
+      'one_of?': ['a'],
+      'value?': ['x'],
+      'map?': ['a=b'],
+      'into.1?': ['true'],
+    },
+    cookies: byAdministrator,
+    statuses: [303, 400, 403, 404],
+  },
+  'GET /admin/clients/:id/rules/:member/:rule': {
+    path: { id: ['@client_id'], member: ['claim_rules', 'none'], rule: ['none'] },
+    cookies: byAdministrator,
+    statuses: [303, 403, 404],
+  },
+  'POST /admin/clients/:id/rules/:member/:rule': {
+    path: { id: ['@client_id'], member: ['claim_rules'], rule: ['none'] },
+    query: { 'kind?': ['groups', 'none'] },
+    form: { 'claim?': ['dept'], 'into.1?': ['true'] },
+    cookies: byAdministrator,
+    statuses: [303, 400, 403, 404, 409],
+  },
+  'POST /admin/clients/:id/rules/:member': {
+    path: { id: ['@client_id'], member: ['claim_rules', 'none'] },
+    form: { 'remove?': ['none'], 'up?': ['none'] },
+    cookies: byAdministrator,
+    statuses: [303, 400, 403, 404],
+  },
+  'GET /admin/connections/:id/rules/:member/new': {
+    path: { id: ['none'], member: ['group_rules', 'claim_rules'] },
+    query: { 'kind?': ['equals', 'all'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'POST /admin/connections/:id/rules/:member/new': {
+    path: { id: ['none'], member: ['group_rules', 'claim_rules'] },
+    query: { 'kind?': ['equals', 'all', 'value'] },
+    form: { 'equals?': ['a'], 'group?': ['b'], 'prefix?': ['x'], 'to?': ['name'], 'from?': ['a.b'] },
+    cookies: byAdministrator,
+    statuses: [303, 400, 403, 404],
+  },
+  'GET /admin/connections/:id/rules/:member/:rule': {
+    path: { id: ['none'], member: ['group_rules'], rule: ['none'] },
+    cookies: byAdministrator,
+    statuses: [303, 403, 404],
+  },
+  'POST /admin/connections/:id/rules/:member/:rule': {
+    path: { id: ['none'], member: ['group_rules'], rule: ['none'] },
+    query: { 'kind?': ['equals'] },
+    form: { 'equals?': ['a'], 'group?': ['b'] },
+    cookies: byAdministrator,
+    statuses: [303, 400, 403, 404, 409],
+  },
+  'POST /admin/connections/:id/rules/:member': {
+    path: { id: ['none'], member: ['group_rules', 'claim_rules'] },
+    form: { 'remove?': ['none'], 'up?': ['none'] },
+    cookies: byAdministrator,
+    statuses: [303, 400, 403, 404],
+  },
   'GET /admin/clients/:id/claims': {
     path: { id: ['@client_id'] },
     query: { 'user?': ['ada', 'nobody'] },
@@ -458,13 +623,10 @@ export const routes: Record<string, Route> = {
   'POST /admin/clients/:id/claims': {
     path: { id: ['@client_id'] },
     form: {
-      act: ['role-add', 'role-give', 'role-take', 'rule-add', 'rule-remove', 'scope-give'],
+      act: ['role-add', 'role-give', 'role-take', 'scope-give'],
       'name?': ['admin'],
       'role?': ['admin'],
       'group?': ['staff'],
-      'claim?': ['dept', 'sub'],
-      'from?': ['groups'],
-      'into.1?': ['true'],
     },
     cookies: byAdministrator,
     statuses: [303, 403, 404],
@@ -602,6 +764,23 @@ export const routes: Record<string, Route> = {
     cookies: byCookie,
     statuses: [200, 302, 303, 400, 403, 409],
   },
+  // the sender is no proxy of a site
+  'GET /.gatehouse/callback': {
+    query: { code: ['@code'], state: ['abc'], 'error?': ['access_denied'] },
+    statuses: [403],
+  },
+  'GET /.gatehouse/sign-out': { statuses: [403] },
+  'GET /forward-auth/caddy': { statuses: [403] },
+  'GET /forward-auth/nginx': { statuses: [403] },
+  'GET /forward-auth/traefik': { statuses: [403] },
+  ...Object.fromEntries(
+    ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'QUERY', 'TRACE'].flatMap((method) => [
+      [`${method} /forward-auth/envoy/`, { statuses: [403] }],
+      [`${method} /forward-auth/envoy/*`, { path: { '*': ['page', 'page?a=1'] }, statuses: [403] }],
+    ]),
+  ),
+  'GET /forward-auth/expired': { cookies: byCookie, statuses: [303, 403] },
+  'GET /forward-auth/signed-out': { query: { 'client_id?': ['@client_id'] }, cookies: byCookie, statuses: [200, 403] },
   'GET /check-session': readOnly,
   'GET /consent': {
     query: { transaction: ['@transaction /consent'] },
@@ -627,6 +806,32 @@ export const routes: Record<string, Route> = {
   'GET /login/accounts': { query: secondStep, cookies: ['@newcomer', '@cookies'], statuses: [200, 303, 403] },
   'GET /login/authenticator': { query: secondStep, cookies: ['@newcomer', '@cookies'], statuses: [200, 303, 403] },
   'GET /login/second-factor': { query: secondStep, cookies: ['@newcomer', '@cookies'], statuses: [200, 303, 403] },
+  'GET /saml/logout': {
+    query: { SAMLRequest: ['fVJNT8Mw'], 'RelayState?': ['abc'], 'SigAlg?': ['x'], 'Signature?': ['AAAA'] },
+    cookies: byCookie,
+    statuses: [400, 403, 413],
+  },
+  'GET /saml/metadata': { statuses: [200] },
+  'GET /saml/sso': {
+    query: { 'SAMLRequest?': ['fVJNT8Mw'], 'RelayState?': ['abc'], 'sealed?': ['AAAA'] },
+    cookies: byCookie,
+    statuses: [303, 403, 413],
+  },
+  'GET /saml/start/:client_id': {
+    path: { client_id: ['@client_id', 'none'] },
+    cookies: byCookie,
+    statuses: [303, 403],
+  },
+  'POST /saml/logout': {
+    form: { SAMLRequest: ['PHg+'], 'RelayState?': ['abc'] },
+    cookies: byCookie,
+    statuses: [400, 403, 413],
+  },
+  'POST /saml/sso': {
+    form: { SAMLRequest: ['PHg+'], 'RelayState?': ['abc'] },
+    cookies: byCookie,
+    statuses: [303, 403, 413],
+  },
   'GET /logout': {
     query: {
       id_token_hint: ['@id_token'],
@@ -655,6 +860,8 @@ export const routes: Record<string, Route> = {
   'GET /password/reset': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
   'GET /sign-up': { query: { 'transaction?': ['@transaction /login'] }, cookies: byCookie, statuses: [200, 403] },
   'GET /sign-up/complete': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
+  'GET /sign-up/link': { query: { token: ['@sign_up_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
+  'GET /sign-up/link/complete': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [403, 410] },
   'GET /register/:clientId': {
     path: { clientId: ['@victim'] },
     authorization: ['@registration'],
@@ -675,6 +882,7 @@ export const routes: Record<string, Route> = {
   'HEAD /.well-known/oauth-protected-resource/admin/api': readOnly,
   'HEAD /.well-known/oauth-protected-resource/user/info': readOnly,
   'HEAD /.well-known/openid-configuration': readOnly,
+  'HEAD /.well-known/webfinger': { query: { resource: ['acct:ada@example.com'], 'rel?': ['x'] }, statuses: [404] },
   'HEAD /': { cookies: byCookie, statuses: [303] },
   'HEAD /account': { cookies: byCookie, statuses: [303, 403] },
   'HEAD /admin': { cookies: byAdministrator, statuses: [303, 403] },
@@ -752,7 +960,30 @@ export const routes: Record<string, Route> = {
     statuses: [200, 403, 429],
   },
   'POST /sign-up/complete': {
-    form: { csrf: ['@csrf /sign-up'], token: ['@mailed_link'], username: ['new'], new_password: ['x9 y8 z7 w6 v5'] },
+    form: {
+      csrf: ['@csrf /sign-up'],
+      token: ['@mailed_link'],
+      username: ['new'],
+      'name?': ['Ada'],
+      'act?': ['password', 'passkey'],
+      'handle?': ['AAAA'],
+      new_password: ['x9 y8 z7 w6 v5'],
+    },
+    cookies: byCookie,
+    statuses: [403, 410],
+  },
+  'POST /sign-up/link': {
+    form: { csrf: ['@csrf /sign-up/link'], token: ['@sign_up_link'], email: ['new@example.com'] },
+    cookies: byCookie,
+    statuses: [200, 403, 410, 429],
+  },
+  'POST /sign-up/link/complete': {
+    form: {
+      csrf: ['@csrf /sign-up/link'],
+      token: ['@mailed_link'],
+      username: ['new'],
+      new_password: ['x9 y8 z7 w6 v5'],
+    },
     cookies: byCookie,
     statuses: [403, 410],
   },
@@ -808,6 +1039,25 @@ export const routes: Record<string, Route> = {
     cookies: byCookie,
     statuses: [303, 403],
   },
+  'GET /account/profile/picture': { cookies: byCookie, statuses: [200, 303, 403] },
+  'POST /account/profile/picture': {
+    form: { csrf: ['@csrf /account/profile/picture'], 'act?': ['save', 'remove'] },
+    cookies: byCookie,
+    statuses: [303, 400, 403],
+  },
+  ...Object.fromEntries(
+    ['users/:sub', 'clients/:id', 'connections/:id'].flatMap((owner) => {
+      const path = owner.endsWith(':sub') ? { sub: ['@sub'] } : { id: ['@client_id', 'none'] };
+      const route = { path, cookies: byAdministrator };
+      return [
+        [`GET /admin/${owner}/image`, { ...route, statuses: [200, 303, 403, 404] }],
+        [
+          `POST /admin/${owner}/image`,
+          { ...route, form: { csrf: ['x'], 'act?': ['save', 'remove'] }, statuses: [303, 403, 404] },
+        ],
+      ];
+    }),
+  ),
   'POST /account/profile/edit': {
     form: {
       csrf: ['@csrf /account/profile/edit'],
@@ -832,6 +1082,11 @@ export const routes: Record<string, Route> = {
   },
   'POST /admin/keys/rotate': {
     form: { csrf: ['x'], 'alg_EdDSA?': ['on'], 'immediate?': ['on'] },
+    cookies: byAdministrator,
+    statuses: [303, 403],
+  },
+  'POST /admin/keys/saml': {
+    form: { csrf: ['x'], act: ['create', 'activate', 'delete'], 'id?': ['x'] },
     cookies: byAdministrator,
     statuses: [303, 403],
   },
@@ -888,6 +1143,7 @@ export const routes: Record<string, Route> = {
     },
     statuses: [200, 401, 403],
   },
+  'POST /language': { form: { shown: ['none'], locale: ['de', 'none'] }, statuses: [400, 403] },
   'POST /login/cancel': {
     form: { csrf: ['@csrf /login/cancel'], transaction: ['@transaction /login'] },
     cookies: ['@newcomer', '@cookies'],
@@ -903,6 +1159,22 @@ export const routes: Record<string, Route> = {
     },
     cookies: ['@newcomer', '@newcomer', '@cookies'],
     statuses: [303, 403],
+  },
+  'GET /login/email': {
+    query: { ...secondStep, 'problem?': ['missing', 'other'] },
+    cookies: ['@newcomer', '@cookies'],
+    statuses: [200, 303, 400, 403],
+  },
+  'POST /login/email': {
+    form: { csrf: ['@csrf /login/email'], ...secondStep, 'login?': ['@username', 'nobody'], 'remember?': ['on'] },
+    cookies: ['@newcomer', '@cookies'],
+    statuses: [303, 400, 403, 429],
+  },
+  'GET /login/email/code': { query: secondStep, cookies: ['@newcomer', '@cookies'], statuses: [200, 303, 403] },
+  'POST /login/email/code': {
+    form: { csrf: ['@csrf /login/email/code'], ...secondStep, 'code?': ['BCDF-GHJK'] },
+    cookies: ['@newcomer', '@cookies'],
+    statuses: [303, 400, 403, 429],
   },
   'POST /login/accounts': {
     form: { csrf: ['@csrf /account'], ...secondStep, 'continue?': ['@sub'], 'remove?': ['@sub'] },
@@ -989,6 +1261,13 @@ export const routes: Record<string, Route> = {
     },
     statuses: [200, 401, 403],
   },
+  'POST /revoke-user': {
+    authorization: ['@admin', '@bearer access_token'],
+    json: {
+      sub_id: [{ format: 'email', email: 'nobody@example.com' }, { format: 'iss_sub', iss: 'x', sub: 'x' }, 'x'],
+    },
+    statuses: [400, 401, 403],
+  },
   'POST /token': {
     ...asClient,
     form: {
@@ -1025,6 +1304,7 @@ export const routes: Record<string, Route> = {
     json: { client_id: ['@victim'], 'client_secret?': ['@victim_secret'], ...metadata },
     statuses: [200, 401, 409],
   },
+  ...scimRoutes,
   'PUT /user/:sub/settings': {
     ...ofUser,
     json: { settings: [{ theme: 'dark' }, { theme: null }, { a: { b: [1, 2] } }, {}] },

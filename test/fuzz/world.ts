@@ -6,6 +6,7 @@ import { deviceCodes } from '../helpers/device.ts';
 import { newProofKey, postWithProof, proofFor } from '../helpers/dpop.ts';
 import { adminToken, call, obtainCode, redeem } from '../helpers/grants.ts';
 import type { TestService } from '../helpers/service.ts';
+import { startDirectory } from '../helpers/scim.ts';
 import { authorizationUrl, hiddenFields, pkce, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 import { basic, endSessionAddress, everyClaim, everyScope, register, signedOutUri, wholeClient } from '../spec/kit.ts';
 
@@ -56,6 +57,7 @@ export async function foundWorld(service: TestService): Promise<World> {
   world.set('disabled_id', [disabled.clientId]);
   world.set('disabled', [disabled.basic]);
   world.set('admin', [`Bearer ${admin}`]);
+  world.set('scim', [`Bearer ${(await startDirectory(service, admin, 'fuzzed')).token}`]);
   const administrator = await service.createUser({ admin: true });
   const reviewer = new UserAgent(service);
   await reviewer.signIn(administrator);
@@ -124,6 +126,18 @@ export async function foundWorld(service: TestService): Promise<World> {
     const recovery = await inApi(`/users/${user.sub}/recovery-link`, { method: 'POST', body: {} });
     world.set('mailed_link', [new URL(recovery.body['recovery_uri'] as string).searchParams.get('token')!]);
 
+    const signUp = await inApi('/sign-up-links', {
+      method: 'POST',
+      // each world has its own
+      body: {
+        name: `Harbour crew ${randomUUID()}`,
+        uses: 9,
+        expires_at: new Date(Date.now() + 86_400_000).toISOString(),
+      },
+    });
+    world.set('sign_up_link_id', [String(signUp.body['id'])]);
+    world.set('sign_up_link', [new URL(signUp.body['uri'] as string).searchParams.get('token')!]);
+
     // the forms that the browser is showing
     const cookies = (of: UserAgent) => [...of.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const forms = async (form: string, path: string, browser: UserAgent) => {
@@ -133,6 +147,7 @@ export async function foundWorld(service: TestService): Promise<World> {
     };
     await forms('/account', '/account/applications', agent);
     world.set('csrf /account/email/verification', ['']);
+    await forms('/sign-up/link', `/sign-up/link?token=${world.get('sign_up_link')![0]!}`, agent);
     for (const path of ['/account/email', '/password/forgotten', '/sign-up', '/logout']) await forms(path, path, agent);
     for (const page of ['/account/sessions', '/account/data', '/account/profile/edit', '/account/passkeys'])
       await forms(page, page, agent);

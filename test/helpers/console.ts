@@ -13,6 +13,16 @@ export async function openConsole(
   return { agent, page };
 }
 
+/** Adds a rule to a list by the form of its kind. @param path the address of the one that has the list */
+export async function addRule(
+  agent: UserAgent,
+  { path, member, kind }: { path: string; member: string; kind: string },
+  fields: Record<string, string>,
+): Promise<Page> {
+  const uri = `${path}/rules/${member}/new?kind=${kind}`;
+  return agent.follow(await agent.post(uri, { ...formOf(await agent.get(uri), uri), ...fields }));
+}
+
 /** The hidden fields of the form that posts to `action`. */
 export function formOf(page: Page, action: string): Record<string, string> {
   // a filter on the same page may use the same address
@@ -27,7 +37,7 @@ export function formOf(page: Page, action: string): Record<string, string> {
   return Object.fromEntries([...fields].map(([, name, value]) => [name!, value!]));
 }
 
-/** The form that creates or changes a client, as a browser sends it. */
+/** The main form of a page, such as that which creates or changes a client, as a browser sends it. */
 export function filledForm(page: Page): Record<string, string> {
   const form: Record<string, string> = {};
   const decode = (text: string) =>
@@ -37,15 +47,18 @@ export function filledForm(page: Page): Record<string, string> {
       .replaceAll('&quot;', '"')
       .replaceAll('&#39;', "'")
       .replaceAll('&amp;', '&');
-  const main = page.body.slice(page.body.indexOf('<form class="edit"'));
+  const main = page.body.slice(page.body.search(/<form class="(edit|card)"/));
   for (const [tag] of main.matchAll(/<input [^>]*>/g)) {
     const attribute = (name: string) => new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1];
-    const isTaken = !tag.includes('type="checkbox"') || tag.includes(' checked');
-    if (isTaken) form[attribute('name')!] = decode(attribute('value') ?? 'on');
+    const isBox = /type="(checkbox|radio)"/.test(tag);
+    if (!isBox || tag.includes(' checked'))
+      form[attribute('name')!] = decode(attribute('value') ?? (isBox ? 'on' : ''));
   }
   for (const [, name, value] of main.matchAll(/<textarea [^>]*?name="([^"]*)"[^>]*>\n?([^<]*)<\/textarea>/g))
     form[name!] = decode(value!);
-  for (const [, name, options] of main.matchAll(/<select [^>]*?name="([^"]*)"[^>]*>(.*?)<\/select>/gs))
-    form[name!] = / value="([^"]*)" selected/.exec(options!)?.[1] ?? '';
+  for (const [, name, options] of main.matchAll(/<select [^>]*?name="([^"]*)"[^>]*>(.*?)<\/select>/gs)) {
+    const [, value, text = ''] = /<option(?: value="([^"]*)")? selected>([^<]*)/.exec(options!) ?? [];
+    form[name!] = value ?? text;
+  }
   return form;
 }

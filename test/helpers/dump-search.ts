@@ -4,7 +4,7 @@ import { Secret } from 'otpauth';
 import type pg from 'pg';
 
 /** Secrets recognised in any text: opaque tokens by their form, the others by the name before them. */
-const tokens = /gh(?:(?:ac|dc|ra|ia|rc|pr|ml)_[A-Za-z0-9_-]{49}|(?:at|ch|rt|se|kb)_[A-Za-z0-9_-]{57})/g;
+const tokens = /gh(?:(?:ac|dc|ra|ia|rc|pr|ml|sl)_[A-Za-z0-9_-]{49}|(?:at|ch|rt|se|kb)_[A-Za-z0-9_-]{57})/g;
 const named =
   /"(client_secret|shared_secret|secret_key|verification_code|user_code)": ?"([^"]+)"|(GATEHOUSE_BROWSER(?:_[0-9a-f]{8})?|transaction)=([A-Za-z0-9_-]{43})|name="(csrf)"[^>]* value="([^"]+)"/g;
 /** The key of an authenticator in its link, and recovery codes. */
@@ -22,6 +22,7 @@ const kinds: Record<string, string> = {
   ghpr_: 'pushed authorization request',
   ghkb_: 'known browser',
   ghml_: 'mailed link',
+  ghsl_: 'sign-up link',
 };
 
 const prefixLength = 8;

@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Entity } from '../../src/entities/entity.ts';
+import { ruleListsOf } from '../../src/entities/form.ts';
 
 const folder = join(import.meta.dirname, '../../src/entities');
 
@@ -14,12 +15,18 @@ export async function declaredEntities(): Promise<Entity[]> {
 }
 
 /** The routes of the console's pages of an entity. @param hasPage whether one has a page of its own; otherwise its form is at its address */
-export function entityRoutes({ table, one }: Pick<Entity, 'table' | 'one'>, hasPage: boolean): string[] {
-  const list = `/admin/${table}`;
+export function entityRoutes({ table, one, members }: Entity, hasPage: boolean): string[] {
+  const list = `/admin/${table.replaceAll('_', '-')}`;
   const page = `${list}/:${one}`;
   const forms = [`${list}/new`, `${page}${hasPage ? '/edit' : ''}`, `${page}/delete`];
   return [
     ...[list, ...(hasPage ? [page] : []), ...forms].map((path) => `GET ${path}`),
     ...forms.map((path) => `POST ${path}`),
+    ...(Object.keys(ruleListsOf(members)).length > 0
+      ? ['GET /new', 'GET /:rule', 'POST', 'POST /new', 'POST /:rule'].map((route) => {
+          const [method, end = ''] = route.split(' ');
+          return `${method} ${page}/rules/:member${end}`;
+        })
+      : []),
   ];
 }

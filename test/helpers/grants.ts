@@ -1,6 +1,6 @@
 // Carries an authorization to its code or its tokens, and sends requests and waits for results, for many tests.
 import { patience } from './limits.ts';
-import type { TestClient, TestService } from './service.ts';
+import { startTestService, type TestClient, type TestService } from './service.ts';
 import { responseParameters, tokenRequest, UserAgent } from './user-agent.ts';
 
 export interface Tokens {
@@ -119,6 +119,12 @@ export async function adminToken(service: TestService): Promise<string> {
   });
   const { body } = await tokenRequest(service.issuer, client, { grant_type: 'client_credentials' });
   return body['access_token'] as string;
+}
+
+/** A service without limits on requests, and a token for its admin routes. */
+export async function startAdministered(): Promise<{ service: TestService; token: string }> {
+  const service = await startTestService({ environment: withoutLimits });
+  return { service, token: await adminToken(service) };
 }
 
 /** Approves the current version of the client by the admin route. */

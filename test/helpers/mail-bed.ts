@@ -25,12 +25,13 @@ export function createMailBed() {
 
   return {
     server,
-    async start() {
+    /** @param more settings beside the usual ones */
+    async start(more: Record<string, string> = {}) {
       await server.start();
       const smtp = `smtp://gatehouse:let%20me%20in@127.0.0.1:${server.port}`;
       service = await startTestService({
         instances: 2,
-        environment: { ...environment, SMTP_URL: smtp, SIGN_UP: 'on', DEVICE_GRANT: 'on' },
+        environment: { ...environment, SMTP_URL: smtp, SIGN_UP: 'on', DEVICE_GRANT: 'on', ...more },
       });
       return { service, admin: await adminToken(service) };
     },

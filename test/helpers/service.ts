@@ -2,7 +2,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe } from 'node:diagnostics_channel';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
@@ -14,18 +13,23 @@ import { createPasswordHashing, type PasswordWork } from '../../src/crypto/passw
 import type { SecretBox } from '../../src/crypto/secret-box.ts';
 import { randomId, randomSecret } from '../../src/crypto/secrets.ts';
 import { openDatabase } from '../../src/database/database.ts';
+import { tracedDatabase } from '../../src/database/traced-database.ts';
 import { openEncryption } from '../../src/domain/keys/encryption-at-rest.ts';
+import type { CertificateListener } from '../../src/server/certificate-listener.ts';
+import { openCertificatePort, reloadCertificates } from '../../src/start/certificate-port.ts';
 import { listenAt } from '../../src/server/listen.ts';
 import { createPages, type PageRenderer } from '../../src/pages/renderer.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
 import { splitScope } from '../../src/oauth/scope.ts';
 import { createAdministration } from '../../src/domain/administration/administration.ts';
+import { openTraces } from '../../src/start/traces.ts';
 import { createStore, type Store } from '../../src/repositories/store.ts';
 import type { NewUser, User } from '../../src/repositories/users/users.ts';
 import { newCredentials } from '../../src/tokens/client-credentials.ts';
 import { type KeyAlgorithm, makeKeyPair } from '../../src/tokens/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { remember } from './dump-search.ts';
+import { freePort } from './server-process.ts';
 import type { Statement } from '../../src/database/statement.ts';
 
 export interface TestClient {
@@ -65,6 +69,8 @@ export interface TestService {
     metadata?: Record<string, unknown>,
     options?: { firstParty?: boolean; status?: 'enabled' | 'disabled' },
   ): Promise<TestClient>;
+  /** What SIGHUP does: reads the files of MTLS_PORT again. */
+  reloadCertificates(): void;
   stop(): Promise<void>;
 }
 
@@ -86,6 +92,10 @@ function hashOf(password: string, work: PasswordWork | undefined): Promise<strin
   if (!hash) passwordHashes.set(key, (hash = createPasswordHashing(work).hash(password)));
   return hash;
 }
+
+/** The settings that decide whether a client may register for certificates. */
+const pickCertificateSettings = (environment: Record<string, string> = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(environment).filter(([name]) => /^(MTLS_|CLIENT_CERT_)/.test(name)));
 
 /** Compiled built-in templates, by base path: to compile them takes as long as some requests. */
 const renderers = new Map<string, PageRenderer>();
@@ -123,11 +133,12 @@ export async function startTestService(
   } = {},
 ): Promise<TestService> {
   const database = options.database ?? (await createTestDatabase());
+  const { mtls } = loadConfig(pickCertificateSettings(options.environment));
   const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
   const secretKey = options.secretKey ?? randomSecret();
   remember('SECRET_KEY', secretKey);
   const count = options.instances ?? 1;
-  const ports = await freePorts(count);
+  const ports = await Promise.all(Array.from({ length: count }, freePort));
   const base = (port: number) => `http://${options.host ?? 'localhost'}:${port}${options.basePath ?? ''}`;
   const issuer = base(ports[0]!);
   const logs: Record<string, unknown>[] = [];
@@ -146,6 +157,7 @@ export async function startTestService(
   const passwordWork = options.fullPasswordWork ? undefined : littleWork;
   const closers: (() => Promise<void>)[] = [];
   const apps: FastifyInstance[] = [];
+  const certificatePorts: CertificateListener[] = [];
   for (const port of ports) {
     const config = loadConfig({
       PORT: String(port),
@@ -168,9 +180,11 @@ export async function startTestService(
         return opened.query<Row>(sent, values);
       },
     };
+    const tracing = await openTraces(config, logger);
     const app = await buildApp({
       config,
-      database: observed,
+      database: tracing ? tracedDatabase(observed) : observed,
+      tracing,
       secretKeys: [secretKey],
       logger,
       passwordWork,
@@ -178,9 +192,12 @@ export async function startTestService(
       renderer: rendererOf(config),
     });
     const close = await listenAt(app, { port, host: 'localhost' }, logger);
+    const certificates = await openCertificatePort(app, config);
     apps.push(app);
+    if (certificates) certificatePorts.push(certificates);
     closers.push(async () => {
-      await close();
+      await Promise.all([close(), certificates?.close()]);
+      await tracing?.stop();
       await opened.close();
     });
   }
@@ -205,6 +222,7 @@ export async function startTestService(
     logs,
     statements,
     ofRequests,
+    reloadCertificates: () => certificatePorts.forEach((port) => reloadCertificates(port, logger)),
     async createUser(user = {}) {
       const { password = 'correct horse battery staple', emailVerified = false, ...rest } = user;
       if (emailVerified) rest.confirmedBy ??= 'mail';
@@ -219,6 +237,7 @@ export async function startTestService(
       const parsed = parseClientMetadata(
         { redirect_uris: [testRedirectUri], grant_types: ['authorization_code', 'refresh_token'], ...metadata },
         { admin: true, apiScopes: splitScope(String(metadata['scope'] ?? '')) },
+        { mtls },
       );
       const clientId = randomId();
       const { stored, shown } = newCredentials(secretBox, clientId, parsed);
@@ -269,17 +288,4 @@ async function rememberKeys(secretBox: SecretBox, store: Store): Promise<void> {
       // a test has altered the row
     }
   }
-}
-
-/** Ports of the loopback that were free a moment ago. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, () => {
-      const server = createServer();
-      return new Promise<typeof server>((resolve) => server.listen(0, 'localhost', () => resolve(server)));
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

@@ -228,3 +228,7 @@ function unescape(text: string): string {
     .replaceAll('&gt;', '>')
     .replaceAll('&amp;', '&');
 }
+
+/** A page without its language menu, which is a form wherever no link shows the page again. */
+export const withoutLanguages = (body: string): string =>
+  body.replace(/<details class="languages">.*?<\/details>/s, '');

@@ -281,6 +281,30 @@ describe('sign-in', () => {
         issue,
       ],
       [
+        'a browser spares what the service requires of every user',
+        { secondFactor: { of: 'everyone', groups: [] }, session: { ...enrolled, spared: true } },
+        issue,
+      ],
+      [
+        'it spares nothing that a client requires',
+        {
+          client: { ...ordinary.client, requiredAcr: 'urn:gatehouse:acr:mfa' },
+          session: { ...enrolled, spared: true },
+        },
+        stepUp,
+      ],
+      ['it spares nothing that a request demands', { ...essentialAcr, session: { ...enrolled, spared: true } }, stepUp],
+      [
+        'it spares nothing once the user has no second factor',
+        { secondFactor: { of: 'everyone', groups: [] }, session: { ...enrolled, enrolled: false, spared: true } },
+        stepUp,
+      ],
+      [
+        'it spares nothing that is required of the members of a group',
+        { secondFactor: { of: 'everyone', groups: ['staff'] }, session: { ...enrolled, spared: true } },
+        stepUp,
+      ],
+      [
         'a session with an old sign-in cannot create a passkey',
         { ...passkeyRequired, passkeys: 'none', session: session(at(-3600)) },
         stepUp,

@@ -61,12 +61,12 @@ test('the mail to administrators shortens the names of registrations, removes ad
   expect(new Set(clients).size).toBe(clients.length);
   const mail = await server.find(administrator.email, /pending approval/);
   expect(mail.text).toContain('Sign in at … now');
-  for (const part of [mail.text, mail.html]) expect(part).toContain('the names are not verified');
+  for (const part of [mail.text, mail.html]) expect(part).toContain('The names are not verified');
   for (const part of foreignParts(mail, administrator.email)) {
     expect(part).not.toMatch(/evil|example/);
     expect(part).not.toContain(long.toLowerCase());
   }
-  expect((await server.find(german.email, /warten auf Genehmigung/)).text).toContain('sie sind nicht überprüft');
+  expect((await server.find(german.email, /warten auf Genehmigung/)).text).toContain('Die Namen sind nicht überprüft');
 });
 
 test.each(addresses)(

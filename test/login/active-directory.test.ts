@@ -114,7 +114,8 @@ describe.runIf(hasSamba)('Active Directory', () => {
         ]);
         const browser: Browser = await launchBrowser();
         const { page, checked, type, context, complaints } = await openWalk(browser, 'active-directory', walker);
-        const said = () => page.locator('#problem').textContent();
+        // a wrong name or password is said at the field alone
+        const said = () => page.locator('#problem, #password-fault').first().textContent({ timeout: 30_000 });
         const signIn = async (typed: string, password: string) => {
           await context.clearCookies({ name: 'JSESSIONOPENID' });
           await page.goto(`${service.issuer}/login`);

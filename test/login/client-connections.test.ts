@@ -106,7 +106,7 @@ describe('the sign-in page', () => {
     });
     const sent = await agent.post('/connections/three', fields);
     expect(sent.status).toBe(400);
-    expect(sent.body).toContain('This way to sign in is not available');
+    expect(sent.body).toContain('This way to sign in isn’t available');
     expect(await service.database.sql(`SELECT FROM connection_steps WHERE connection_id = 'three'`)).toEqual([]);
   });
 });

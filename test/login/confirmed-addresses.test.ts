@@ -178,7 +178,7 @@ describe('accounts in a domain whose address was confirmed by a word only', () =
     ]);
     await make();
     const { stdout } = await runCommand(service, ['connection', 'take-back-confirmations', 'work']);
-    expect(stdout).toContain('Took back the confirmation of 1 address.');
+    expect(stdout).toContain('Marked 1 address as not verified.');
     expect((await call(api, { token })).body).toEqual({ accounts: [], count: 0 });
     expect((await call(api.replace('work', 'none'), { token })).status).toBe(404);
   });

@@ -61,7 +61,7 @@ describe('of many concurrent requests', () => {
     expect(answers.filter(({ status }) => status === 303)).toHaveLength(1);
     for (const { status, body } of answers.filter((one) => one.status !== 303)) {
       expect(status).toBe(409);
-      expect(body).toContain('connected to another account already');
+      expect(body).toContain('is already connected to another account');
     }
     const links = await service.database.sql('SELECT FROM linked_identities WHERE subject = $1', [subject]);
     expect(links).toHaveLength(1);
@@ -139,7 +139,7 @@ test('a sign-in with keys of 10 MiB or 100,000 groups ends, and other sign-ins w
     );
     for (const page of [ofKeys, ofGroups]) {
       expect(page!.status).toBe(503);
-      expect(page!.body).toContain('answer at the moment');
+      expect(page!.body).toContain('isn’t responding');
     }
     expect(beside!.url).toBe(`${other.issuer}/account`);
     expect(await other.database.sql(`SELECT FROM linked_identities WHERE connection_id <> 'honest'`)).toEqual([]);

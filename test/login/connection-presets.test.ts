@@ -83,7 +83,7 @@ const unknownGroups = async (preset: Preset) =>
 const refused = (page: Page, words: string, status = 400) =>
   expect(page).toMatchObject({ status, body: expect.stringContaining(words) });
 /** Nothing is linked, and the page has our sentence. */
-async function isRefused(preset: Preset, words = 'could not be verified', status = 400): Promise<void> {
+async function isRefused(preset: Preset, words = 'couldn’t verify the response', status = 400): Promise<void> {
   const before = await links();
   refused(await signIn(preset), words, status);
   expect(await links()).toBe(before);
@@ -255,7 +255,7 @@ describe('microsoft', () => {
     // such as that of the consumers' tenant
     strict.state.key = { issuer: `${strict.origin}/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0` };
     const before = await links();
-    refused(await signInBy(new UserAgent(service), 'strict'), 'could not be verified');
+    refused(await signInBy(new UserAgent(service), 'strict'), 'couldn’t verify the response');
     expect(await links()).toBe(before);
     expect(strict.count('/keys')).toBe(1);
   });
@@ -420,7 +420,7 @@ describe('github', () => {
   test('has one problem for a refused secret and another for a refused code, though GitHub answers both with 200 (federation 4)', async () => {
     be({});
     providers.github.state.isClient = () => false;
-    await isRefused('github', 'refused this service');
+    await isRefused('github', 'rejected our request');
     providers.github.state.answers['/login/oauth/access_token'] = { body: fixture('github-token-error') };
     await isRefused('github');
   });
@@ -531,7 +531,7 @@ describe('apple', () => {
 
   test('leads a user who cancelled to a page, also by a posted answer (federation 4)', async () => {
     providers.apple.state.refusal = { error: 'user_cancelled_authorize' };
-    await isRefused('apple', 'You did not finish the sign-in');
+    await isRefused('apple', 'You didn’t finish signing in');
   });
 
   test.each([

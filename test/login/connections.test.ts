@@ -116,7 +116,7 @@ describe('a new user', () => {
   test('with an address in a domain of another connection is refused, and led to that connection (federation F28)', async () => {
     liar.be({ sub: newSubject(), preferred_username: 'x', email: 'somebody@corp.example', email_verified: true });
     const page = await signInBy(new UserAgent(service), 'liar');
-    refused(page, 'People with your address sign in another way');
+    refused(page, 'With your email address, you have to sign in another way');
     expect(page.body).toContain('action="/connections/honest"');
   });
 
@@ -133,7 +133,7 @@ describe('a new user', () => {
     });
     honest.be({ sub: far, preferred_username: `far ${number}`, email: `far${number}@branch.corp.example` });
     const page = await signInBy(new UserAgent(service), 'honest');
-    refused(page, 'People with your address sign in another way');
+    refused(page, 'With your email address, you have to sign in another way');
     expect(page.body).toContain('action="/connections/liar"');
     await changeConnection(service, 'honest', { subdomains: false });
     await changeConnection(service, 'liar', { authoritative_domains: [] });
@@ -149,7 +149,7 @@ describe('a new user', () => {
       const page = await signInBy(agent, 'liar');
       expect(page.url).toBe(`${service.issuer}/login/name`);
       expect(await usersOf('liar', sub)).toEqual([]);
-      expect((await agent.submit(page, { username: 'Alice' })).body).toContain('This name is taken');
+      expect((await agent.submit(page, { username: 'Alice' })).body).toContain('This user name is taken');
       const named = await agent.submit(page, { username: `chosen ${number}` });
       expect(named.url).toBe(`${service.issuer}/account`);
       expect(await usersOf('liar', sub)).toHaveLength(1);
@@ -163,7 +163,7 @@ describe('a new user', () => {
     await changeConnection(service, 'honest', { provisioning: 'off' });
     const sub = newSubject();
     honest.be({ sub, preferred_username: 'uninvited' });
-    refused(await signInBy(new UserAgent(service), 'honest'), 'You have no account here yet');
+    refused(await signInBy(new UserAgent(service), 'honest'), 'You don’t have an account here yet');
     expect(await usersOf('honest', sub)).toEqual([]);
   });
 });
@@ -211,7 +211,7 @@ describe('an account with the address', () => {
     const page = await signInBy(agent, 'liar');
     expect(page.body).not.toContain('id="connect"');
     const other = await signInOf(bob, await agent.get('/login?destination=connect&account=other'), agent);
-    expect(other.body).toContain('That was another account');
+    expect(other.body).toContain('That was a different account');
     expect(other.body).not.toContain('id="connect"');
     expect(await usersOf('liar', sub)).toEqual([]);
   });
@@ -226,7 +226,7 @@ describe('an account with the address', () => {
     // a second identity with the same address is no heir (federation F9)
     honest.be({ sub: newSubject(), email: 'dora@corp.example' });
     const other = await signInBy(new UserAgent(service), 'honest');
-    refused(other, 'is connected to a different account');
+    refused(other, 'is connected to a different');
     // a user who cannot sign in cannot remove a connection (reports D)
     expect(other.body).not.toContain('Remove that connection');
   });
@@ -236,7 +236,7 @@ describe('an account with the address', () => {
     const olga = await service.createUser({ email: 'olga@corp.example', emailVerified: true, groups: ['ops'] });
     for (const email of [root.email!, olga.email!]) {
       honest.be({ sub: newSubject(), email });
-      refused(await signInBy(new UserAgent(service), 'honest'), 'There is an account with your address already');
+      refused(await signInBy(new UserAgent(service), 'honest'), 'An account with your email address already exists');
     }
     expect(await sessionsOf(root.sub)).toEqual([]);
   });
@@ -265,7 +265,7 @@ describe('an answer', () => {
     honest.be({ sub: newSubject(), preferred_username: `answer ${number}` });
     return { agent, answer: await answerOf(await leave(agent, await signInPage(agent, id), id)) };
   };
-  const expired = 'has expired, was used already, or began in another browser';
+  const expired = 'expired, was already used, or started in another browser';
 
   test('is accepted once, from the browser that began the sign-in, at the connection of the request (federation FR3, FR4, F5)', async () => {
     const { agent, answer } = await start();
@@ -299,7 +299,7 @@ describe('an answer', () => {
       honest.lie({ answer: { iss: iss as string } });
       const asked = honest.seen.length;
       const { agent, answer } = await start();
-      refused(await agent.get(answer), 'could not be verified');
+      refused(await agent.get(answer), 'couldn’t verify the response');
       expect(honest.seen.length).toBe(asked + 1); // the browser's own
     },
   );
@@ -334,10 +334,10 @@ describe('an answer', () => {
 
   test('with an error leads to a page with texts of the service only, if the user cancelled or the provider failed (federation FR13, F15)', async () => {
     const cases: [string, string, number][] = [
-      ['access_denied', 'You did not finish the sign-in', 400],
-      ['temporarily_unavailable', 'answer at the moment', 503],
-      ['invalid_scope', 'refused this service', 400],
-      ['<script>alert(1)</script>', 'refused this service', 400],
+      ['access_denied', 'You didn’t finish signing in', 400],
+      ['temporarily_unavailable', 'isn’t responding', 503],
+      ['invalid_scope', 'rejected our request', 400],
+      ['<script>alert(1)</script>', 'rejected our request', 400],
     ];
     for (const [error, words, status] of cases) {
       const answer = { code: undefined, error, error_description: 'Call <a href="https://evil.example">us</a>' };
@@ -360,7 +360,7 @@ describe('a linked user', () => {
     const agent = new UserAgent(service);
     const answer = await answerOf(await leave(agent, await signInPage(agent, 'honest'), 'honest'));
     await changeConnection(service, 'honest', { status: 'disabled' });
-    refused(await agent.get(answer), 'has expired');
+    refused(await agent.get(answer), 'This sign-in expired');
     await changeConnection(service, 'honest', { status: 'enabled' });
     await service.store.users.update(link!.sub, { status: 'disabled' });
     refused(await signInBy(new UserAgent(service), 'honest'), 'is disabled');
@@ -424,7 +424,7 @@ describe('a linked user', () => {
     await service.database.sql(`DELETE FROM connections WHERE id = 'reborn'`);
     await addConnection(service, liar, 'reborn', { provisioning: 'off' });
     liar.be({ sub: 'old' });
-    refused(await signInBy(new UserAgent(service), 'reborn'), 'You have no account here yet');
+    refused(await signInBy(new UserAgent(service), 'reborn'), 'You don’t have an account here yet');
     await service.database.sql(`DELETE FROM connections WHERE id = 'reborn'`);
   });
 

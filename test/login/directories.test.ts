@@ -203,7 +203,7 @@ withServer('a user of a directory', () => {
   test('is refused if the connection makes no accounts, or if the connection or the account is disabled (federation 4, FR5)', async () => {
     await changeConnection(service, 'ldap', { provisioning: 'off' });
     const { page, agent } = await signInWith(service, 'dora');
-    expect(page.body).toContain('You have no account here yet');
+    expect(page.body).toContain('You don’t have an account here yet');
     expect(await isSignedIn(agent)).toBe(false);
     await changeConnection(service, 'ldap', { provisioning: 'on', status: 'disabled' });
     server.log();
@@ -516,7 +516,7 @@ withServer('a directory in trouble', () => {
       const unanswered = async () => {
         const { page } = await signInWith(troubled, 'gina');
         expect(page.status).toBe(503);
-        expect(page.body).toContain('The directory with your account doesn’t answer');
+        expect(page.body).toContain('The directory with your account isn’t responding');
         expect(page.body).toContain('id="password"');
         expect(await failures()).toEqual([]);
       };

@@ -291,7 +291,7 @@ describe('a request of an application', () => {
 });
 
 describe('an enforced domain', () => {
-  const required = 'People with your email address sign in with The corporate';
+  const required = 'With your email address, you sign in with The corporate';
 
   test('lets no password sign in, under any name of the account, and tells nothing about accounts (federation 4, F19)', async () => {
     await enforce(true);
@@ -474,7 +474,7 @@ test('a directory keeps the form of the password: for a client that names it, an
       },
       { timeout: 5000, interval: 100 },
     );
-    expect(page.body).toContain('People with your email address sign in with The tree');
+    expect(page.body).toContain('With your email address, you sign in with The tree');
     expect(hasPassword(page)).toBe(true);
     expect(page.body).not.toContain('id="use-passkey"');
     // no name leads away to it

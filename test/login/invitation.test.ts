@@ -102,6 +102,25 @@ describe('an invitation', () => {
     expect(mail.html).not.toMatch(/<img|undefined|\[object|[{}]\w+\}/);
   });
 
+  test('asks for the display name, shows the present one, and stores it with a password and with a passkey (pages, users)', async () => {
+    const first = await invite({ claims: { name: 'Ada L.', nickname: 'ada' } });
+    expect((await new UserAgent(service).get(first.link)).body).toContain('value="Ada L."');
+    await follow(first.link, { name: 'Ada Lovelace', new_password: newPassword });
+    expect((await find(first.sub)).claims).toEqual({ name: 'Ada Lovelace', nickname: 'ada' });
+    const second = await invite({ claims: { name: 'Grace H.' } });
+    const agent = new UserAgent(service);
+    const { action, options, fields } = passkeyForm(await agent.get(second.link));
+    const credential = new Authenticator(service.issuer).create(options);
+    const wrong = await agent.post(action, { ...fields, name: 'a'.repeat(256), credential });
+    expect([wrong.status, wrong.body]).toEqual([400, expect.stringContaining('id="name-fault"')]);
+    await agent.post(action, { ...fields, name: 'Grace Hopper', credential });
+    expect((await find(second.sub)).claims).toEqual({ name: 'Grace Hopper' });
+    // a form of the version before has no such field
+    const third = await invite({ claims: { name: 'Alan' } });
+    await accept(third.link);
+    expect((await find(third.sub)).claims).toEqual({ name: 'Alan' });
+  });
+
   test('is not used up by programs that open it, and opening it writes nothing (security R55)', async () => {
     const user = await invite();
     await quiet();

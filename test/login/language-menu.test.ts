@@ -117,3 +117,89 @@ test('the second factor, sign-up, the reset of a password, an invitation and the
   ])
     await inGerman(await agent.get(`/account${path}`));
 });
+
+test('every page that a link opens has the menu, which keeps the address with its query: an error, sign-out, and what follows it (pages, languages)', async () => {
+  const agent = new UserAgent(service, { 'accept-language': 'en', accept: 'text/html' });
+  const inGerman = async (path: string) => {
+    const page = await agent.get(path, { accept: 'text/html' });
+    const german = await agent.get(linkTo(page, 'de'), { 'sec-fetch-site': 'same-origin', accept: 'text/html' });
+    expect([german.status, languageOf(german)], path).toEqual([page.status, 'de']);
+    agent.cookies.delete('GATEHOUSE_LANGUAGE');
+    return new URL(german.url);
+  };
+  const refused = '/login?problem=request&reference=0123abcd';
+  expect((await inGerman(refused)).search).toBe('?problem=request&reference=0123abcd&locale=de');
+  // the tag of an earlier choice is replaced
+  expect((await inGerman(`${refused}&locale=ar`)).search).toBe('?problem=request&reference=0123abcd&locale=de');
+  await inGerman('/logout');
+  await agent.signIn(await service.createUser());
+  await inGerman('/logout');
+});
+
+test('no menu names an address that another site chose, and a page at an address that is none of the service has none (federation FR13; pages, languages)', async () => {
+  const agent = new UserAgent(service, { 'accept-language': 'en', accept: 'text/html' });
+  for (const path of [
+    '/nowhere',
+    '/login?problem=request&reference=evil.example',
+    `/login?problem=request&reference=${'x'.repeat(65)}`,
+    '/login?problem=request&call%200800=1',
+    '//evil.example/x',
+    '/%5Cevil.example/..//evil.example',
+  ]) {
+    const page = await agent.get(service.issuer + path, { accept: 'text/html' });
+    expect([page.status >= 400, page.body.includes('locale=de')], path).toEqual([true, false]);
+  }
+  const posted = await fetch(`${service.issuer}/nowhere`, { method: 'POST', headers: { accept: 'text/html' } });
+  const body = await posted.text();
+  expect([posted.status, body.includes('<html'), body.includes('locale=de')]).toEqual([404, true, false]);
+});
+
+/** Chooses a language in the menu of a page that no link opens again. */
+const chooseBy = (agent: UserAgent, { body }: Page, locale: string, headers = {}) =>
+  agent.post('/language', { shown: /name="shown" value="([^"]*)"/.exec(body)![1]!, locale }, headers);
+
+test('a page that answers a form, and one that is shown once, has the menu, and nothing of it is lost in another language (pages, languages)', async () => {
+  const agent = new UserAgent(service, { 'accept-language': 'en', accept: 'text/html' });
+  await agent.signIn(await service.createUser());
+  const { page, recoveryCodes } = await setUpAuthenticator(agent);
+  expect([page.status, recoveryCodes.length > 5]).toEqual([200, true]);
+  const german = await chooseBy(agent, page, 'de');
+  expect([german.status, languageOf(german)]).toEqual([200, 'de']);
+  for (const code of recoveryCodes) expect(german.body).toContain(code);
+  expect(languageOf(await agent.get('/account'))).toBe('de');
+  // its own menu offers the others again
+  expect(languageOf(await chooseBy(agent, german, 'ar'))).toBe('ar');
+  agent.cookies.clear();
+  // a sign-in by a connection that has ended, and a form that could not be read
+  const problem = await agent.get('/connections/none/callback?state=x&code=y', { accept: 'text/html' });
+  const refused = await agent.post('/consent', { transaction: 'x' }, { accept: 'text/html' });
+  for (const one of [problem, refused]) {
+    expect(one.status).toBeGreaterThanOrEqual(400);
+    const again = await chooseBy(agent, one, 'ar');
+    expect([again.status, languageOf(again), again.body.includes(one.reference!)]).toEqual([one.status, 'ar', true]);
+  }
+});
+
+test('another site chooses no language and shows no page by the form, and nothing is shown that the service did not seal (security R55)', async () => {
+  const agent = new UserAgent(service, { 'accept-language': 'en', accept: 'text/html' });
+  const page = await agent.post('/consent', { transaction: 'x' }, { accept: 'text/html' });
+  const cookie = internalCookie('LANGUAGE', service.issuer);
+  for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }] as Record<
+    string,
+    string
+  >[]) {
+    const foreign = await chooseBy(agent, page, 'de', headers);
+    expect([foreign.status, languageOf(foreign), agent.cookies.has(cookie)]).toEqual([403, 'en', false]);
+  }
+  const shown = /name="shown" value="([^"]*)"/.exec(page.body)![1]!;
+  const changed = (shown.startsWith('A') ? 'B' : 'A') + shown.slice(1);
+  for (const [sealed, locale] of [
+    [changed, 'de'],
+    [shown.slice(0, -4), 'de'],
+    ['', 'de'],
+    [shown, 'xx'],
+  ] as const) {
+    const answer = await agent.post('/language', { shown: sealed, locale }, { accept: 'text/html' });
+    expect([answer.status, agent.cookies.has(cookie)], sealed).toEqual([400, false]);
+  }
+});

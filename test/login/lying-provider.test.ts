@@ -40,7 +40,7 @@ const counts = async () =>
     )
   )[0]!;
 /** Nothing changed but the trail, and the page has our sentence only. */
-async function isRefused(lies: Lies, words = 'could not be verified', status = 400): Promise<Page> {
+async function isRefused(lies: Lies, words = 'couldn’t verify the response', status = 400): Promise<Page> {
   liar.lie(lies);
   const before = await counts();
   const page = await signInBy(new UserAgent(service), 'liar');
@@ -152,7 +152,7 @@ describe('an answer that is too big or too slow ends', () => {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(`{"id_token":"${'x'.repeat(10 * 1024 * 1024)}"}`);
     };
-    await isRefused({ write: { token: big } }, 'answer at the moment', 503);
+    await isRefused({ write: { token: big } }, 'isn’t responding', 503);
     await isRefused({
       write: {
         token: (response) =>
@@ -161,7 +161,7 @@ describe('an answer that is too big or too slow ends', () => {
             .end(Buffer.from('1f8b08000000000000034bcc2f0100', 'hex')),
       },
     });
-    await isRefused({ userInfo: { name: 'x'.repeat(1024 * 1024) } }, 'answer at the moment', 503);
+    await isRefused({ userInfo: { name: 'x'.repeat(1024 * 1024) } }, 'isn’t responding', 503);
   });
 
   test('claims of ten thousand levels, also where the user still has to choose a name (federation FR13, F14)', async () => {
@@ -184,7 +184,7 @@ describe('an answer that is too big or too slow ends', () => {
       response.writeHead(200, { 'content-type': 'application/json' });
       timers.push(setInterval(() => response.write(' '), 500));
     };
-    await isRefused({ write: { token: slow } }, 'answer at the moment', 503);
+    await isRefused({ write: { token: slow } }, 'isn’t responding', 503);
     for (const timer of timers) clearInterval(timer);
   });
 });
@@ -296,7 +296,7 @@ describe('saving a connection is refused', () => {
       { write: { discovery: (response) => void response.end('<html>') } },
       'could not be read',
     ],
-    ['whose document has no keys', {}, { discovery: { jwks_uri: undefined } }, 'no OpenID Provider'],
+    ['whose document has no keys', {}, { discovery: { jwks_uri: undefined } }, 'not an OpenID Provider'],
     [
       'whose document leads elsewhere',
       {},

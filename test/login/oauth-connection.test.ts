@@ -74,7 +74,7 @@ async function userOf(subject: string) {
 }
 const refused = (page: Page, words: string, status = 400) =>
   expect(page).toMatchObject({ status, body: expect.stringContaining(words) });
-async function isRefused(words = 'could not be verified', status = 400): Promise<void> {
+async function isRefused(words = 'couldn’t verify the response', status = 400): Promise<void> {
   const before = await links();
   refused(await signInBy(new UserAgent(service), 'service'), words, status);
   expect(await links()).toBe(before);
@@ -218,26 +218,32 @@ test('groups come from the path that the settings name, and an answer without th
 
 describe('an answer of the service', () => {
   test.each<[string, unknown, number, string, number]>([
-    ['as a list', [], 200, 'could not be verified', 400],
-    ['as text', 'sub', 200, 'could not be verified', 400],
-    ['without right', {}, 401, 'could not be verified', 400],
-    ['as a redirect', {}, 302, 'could not be verified', 400],
-    ['in trouble', {}, 500, 'answer at the moment', 503],
-    ['that wants us to wait', {}, 429, 'answer at the moment', 503],
-    ['that is too big', { sub: 'x', more: 'x'.repeat(100_000) }, 200, 'answer at the moment', 503],
+    ['as a list', [], 200, 'couldn’t verify the response', 400],
+    ['as text', 'sub', 200, 'couldn’t verify the response', 400],
+    ['without right', {}, 401, 'couldn’t verify the response', 400],
+    ['as a redirect', {}, 302, 'couldn’t verify the response', 400],
+    ['in trouble', {}, 500, 'isn’t responding', 503],
+    ['that wants us to wait', {}, 429, 'isn’t responding', 503],
+    ['that is too big', { sub: 'x', more: 'x'.repeat(100_000) }, 200, 'isn’t responding', 503],
   ])('%s is refused (federation FR13, F12, F14)', async (_title, body, status, words, shown) => {
     say(body, status);
     await isRefused(words, shown);
   });
 
   test.each<[string, object, number, string, number]>([
-    ['with a wrong secret', { error: 'invalid_client' }, 401, 'refused this service', 400],
-    ['with a used code', { error: 'invalid_grant' }, 400, 'could not be verified', 400],
-    ['with an error and 200', { error: 'invalid_grant', access_token: 'x' }, 200, 'could not be verified', 400],
-    ['without a token', { token_type: 'bearer' }, 200, 'could not be verified', 400],
-    ['with a token that is no text', { access_token: { a: 1 } }, 200, 'could not be verified', 400],
-    ['with a token that breaks a header', { access_token: 'a\r\nx-injected: 1' }, 200, 'could not be verified', 400],
-    ['in trouble', {}, 503, 'answer at the moment', 503],
+    ['with a wrong secret', { error: 'invalid_client' }, 401, 'rejected our request', 400],
+    ['with a used code', { error: 'invalid_grant' }, 400, 'couldn’t verify the response', 400],
+    ['with an error and 200', { error: 'invalid_grant', access_token: 'x' }, 200, 'couldn’t verify the response', 400],
+    ['without a token', { token_type: 'bearer' }, 200, 'couldn’t verify the response', 400],
+    ['with a token that is no text', { access_token: { a: 1 } }, 200, 'couldn’t verify the response', 400],
+    [
+      'with a token that breaks a header',
+      { access_token: 'a\r\nx-injected: 1' },
+      200,
+      'couldn’t verify the response',
+      400,
+    ],
+    ['in trouble', {}, 503, 'isn’t responding', 503],
   ])(
     'to the code %s is refused, and the user is asked for nothing (federation FR13)',
     async (_title, body, status, words, shown) => {
@@ -255,12 +261,12 @@ describe('an answer of the service', () => {
     const agent = new UserAgent(service);
     const { address } = await answered(agent, 'service');
     const asked = provider.count('/token');
-    refused(await agent.get(address.replace('/service/', '/second/')), 'has expired');
-    refused(await new UserAgent(service).get(address), 'has expired');
+    refused(await agent.get(address.replace('/service/', '/second/')), 'This sign-in expired');
+    refused(await new UserAgent(service).get(address), 'This sign-in expired');
     expect(provider.count('/token')).toBe(asked);
     await agent.get(address);
     expect(provider.count('/token')).toBe(asked + 1);
-    refused(await agent.get(address), 'has expired');
+    refused(await agent.get(address), 'This sign-in expired');
     expect(provider.count('/token')).toBe(asked + 1);
     await administrator.delete('second');
     await other.stop();
@@ -285,7 +291,7 @@ test('a connection whose stored settings do not fit this version leads to a page
   await administrator.create({ ...connectionTo('service', provider), id: 'older' });
   await service.database.sql(`UPDATE connections SET settings = '{"client_id": 7}' WHERE id = 'older'`);
   const agent = new UserAgent(service);
-  refused(await leave(agent, await signInPage(agent, 'older'), 'older'), 'refused this service');
+  refused(await leave(agent, await signInPage(agent, 'older'), 'older'), 'rejected our request');
   const posted = await postFromElsewhere(`${service.issuer}/connections/older/callback`, { state: 'a'.repeat(43) });
   expect(posted.status).toBe(303);
   expect((await administrator.link(bob.sub, { connection: 'older', subject: 'x' })).status).toBe(409);

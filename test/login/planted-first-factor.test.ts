@@ -111,7 +111,7 @@ describe('a planted first factor', () => {
       await service.database.sql(`SELECT type, detail FROM audit_events WHERE sub = $1 AND outcome = 'failure'`, [
         user.sub,
       ]),
-    ).toEqual([{ type: 'user.sign_in_failed', detail: { word: true } }]);
+    ).toEqual([{ type: 'user.sign_in_failed', detail: { word: true, reference: page.reference } }]);
   });
 
   test('counts its failures with those of the other first factors of the network (security R62)', async () => {

@@ -36,7 +36,7 @@ beforeEach(() => {
 });
 
 let number = 0;
-const expired = 'has expired, was used already, or began in another browser';
+const expired = 'expired, was already used, or started in another browser';
 const refused = (page: Page, words = expired, status = 400) =>
   expect(page).toMatchObject({ status, body: expect.stringContaining(words) });
 /** The stand-in redirects with what a provider would post. */
@@ -190,14 +190,14 @@ describe('an answer', () => {
     const wrong = await start();
     refused(
       await wrong.agent.get(await post(wrong.address, { ...wrong.form, iss: 'https://evil.example' })),
-      'could not be verified',
+      'couldn’t verify the response',
     );
     const { agent, address, form } = await start();
     const { state, iss } = form as { state: string; iss: string };
     const page = await agent.get(
       await post(address, { state, iss, error: 'access_denied', error_description: '<b>evil</b>' }),
     );
-    refused(page, 'You did not finish the sign-in');
+    refused(page, 'You didn’t finish signing in');
     expect(page.body).not.toContain('evil');
     expect(provider.count('token')).toBe(asked);
   });

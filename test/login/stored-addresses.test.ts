@@ -187,7 +187,7 @@ describe('a user of an enforced domain', () => {
       email_verified: true,
     });
     const page = await signInBy(new UserAgent(service), 'social');
-    expect(page.body).toContain('People with your address sign in another way');
+    expect(page.body).toContain('With your email address, you have to sign in another way');
     expect(page.body).toContain('action="/connections/work"');
     expect(await service.store.users.findByEmail('new@firm.example')).toBeUndefined();
   });

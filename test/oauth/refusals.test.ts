@@ -27,9 +27,16 @@ const fapi2 = { fapi2: 'security', ...byKey, ...keys };
 const isPublic = { token_endpoint_auth_method: 'none' };
 const pairwise = { subject_type: 'pairwise' };
 const noLocalhost = { issuer: 'https://idp.example', loopbackLocalhost: false };
+/** A service that takes certificates. */
+const certificates = {
+  ...noLocalhost,
+  mtls: { baseUrl: 'https://mtls.idp.example', header: 'Client-Cert', verifyHeader: 'Client-Cert-Verify' },
+};
+const byName = { token_endpoint_auth_method: 'tls_client_auth' };
+const bySelf = { token_endpoint_auth_method: 'self_signed_tls_client_auth' };
 const localhost = 'http://localhost/cb';
 
-const refused: [RefusalCode, string, Record<string, unknown>][] = [
+const refused: [RefusalCode, string, Record<string, unknown>, typeof noLocalhost?][] = [
   ['string', 'scope', { scope: 1 }],
   ['strings', 'request_uris.0', { request_uris: [1] }],
   ['boolean', 'require_pkce', { require_pkce: 'true' }],
@@ -110,6 +117,41 @@ const refused: [RefusalCode, string, Record<string, unknown>][] = [
     'response_types',
     { dpop_bound_access_tokens: true, response_types: ['id_token token'], grant_types: ['implicit'] },
   ],
+  [
+    'certificate.off',
+    'tls_client_certificate_bound_access_tokens',
+    { tls_client_certificate_bound_access_tokens: true },
+  ],
+  [
+    'dpop.certificate',
+    'response_types',
+    {
+      tls_client_certificate_bound_access_tokens: true,
+      response_types: ['id_token token'],
+      grant_types: ['implicit'],
+    },
+    certificates,
+  ],
+  ['certificate-name.missing', 'tls_client_auth_subject_dn', byName, certificates],
+  [
+    'certificate-name.several',
+    'tls_client_auth_san_dns',
+    { ...byName, tls_client_auth_subject_dn: 'CN=app', tls_client_auth_san_dns: 'app.example' },
+    certificates,
+  ],
+  ['distinguished-name', 'tls_client_auth_subject_dn', { ...byName, tls_client_auth_subject_dn: 'app' }, certificates],
+  ['host-name', 'tls_client_auth_san_dns', { ...byName, tls_client_auth_san_dns: '*.example' }, certificates],
+  ['resource', 'tls_client_auth_san_uri', { ...byName, tls_client_auth_san_uri: '/id' }, certificates],
+  ['host-address', 'tls_client_auth_san_ip', { ...byName, tls_client_auth_san_ip: '10.0.0' }, certificates],
+  ['email', 'tls_client_auth_san_email', { ...byName, tls_client_auth_san_email: 'desk' }, certificates],
+  [
+    'length',
+    'tls_client_auth_subject_dn',
+    { ...byName, tls_client_auth_subject_dn: `CN=${'x'.repeat(500)}` },
+    certificates,
+  ],
+  ['keys.authentication', 'jwks', bySelf, certificates],
+  ['key.certificate', 'jwks', { ...bySelf, jwks: { keys: [{ ...ec, x5c: ['AAAA'] }] } }, certificates],
   ['fapi2.method', 'token_endpoint_auth_method', { fapi2: 'security' }],
   ['fapi2.grant', 'grant_types', { ...fapi2, grant_types: ['authorization_code', 'implicit'] }],
   ['fapi2.response', 'response_types', { ...fapi2, response_types: ['code', 'none'] }],
@@ -147,12 +189,15 @@ function refusalOf(run: () => unknown): OAuthError {
   throw new Error('nothing was refused');
 }
 
-test.each(refused)('%s is reported at %s, with a message in every language (pages, forms)', (code, member, input) => {
-  const error = refusalOf(() => parseClientMetadata({ redirect_uris, ...input }, {}, noLocalhost));
-  expect(error).toBeInstanceOf(OAuthError);
-  expect(error.refusal).toMatchObject({ code, member } satisfies Partial<Refusal>);
-  expectWords(error);
-});
+test.each(refused)(
+  '%s is reported at %s, with a message in every language (pages, forms)',
+  (code, member, input, settings = noLocalhost) => {
+    const error = refusalOf(() => parseClientMetadata({ redirect_uris, ...input }, {}, settings));
+    expect(error).toBeInstanceOf(OAuthError);
+    expect(error.refusal).toMatchObject({ code, member } satisfies Partial<Refusal>);
+    expectWords(error);
+  },
+);
 
 test.each<[RefusalCode, string]>([
   ['sector-document.any', 'no JSON'],

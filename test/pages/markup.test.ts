@@ -34,7 +34,7 @@ describe('untrusted text', () => {
         methods: [{ id: 'password', form }],
         username: hostile,
         problem: 'credentials',
-        fields: ['username', 'password'],
+        fields: ['password'],
         reference: hostile,
         reauthentication: account,
         forgottenPasswordUri: 'javascript:alert(1)',
@@ -205,6 +205,8 @@ describe('untrusted text', () => {
             sid: hostile,
             browser: hostile,
             system: hostile,
+            address: hostile,
+            since: new Date(),
             signedInAt: new Date(0),
             usedAt: new Date(0),
             applications: [hostile],
@@ -277,15 +279,16 @@ describe('untrusted text', () => {
   });
 
   it('a form shows again what the user typed, but never a password', () => {
-    const refused = { problem: 'credentials', fields: ['username', 'password'] };
+    const refused = { problem: 'credentials', fields: ['password'] };
     const data = { ...signIn, ...refused, username: 'ada & co', password: 'hunter2' } as Pages['login'];
     const html = pages.render('login', data, english);
     expect(html).toContain('value="ada &amp; co"');
     expect(html).not.toContain('hunter2');
     expect(html).toMatch(/<input id="password"(?![^>]*value=)/);
-    expect(html).toMatch(/id="problem"[^>]*tabindex="-1" autofocus/);
-    expect(html).toContain('<a href="#username">');
-    expect(html).toMatch(/<input id="username"[^>]*aria-invalid="true" aria-describedby="username-fault"/);
+    // one sentence at the form says it, once
+    expect(html).not.toContain('id="problem"');
+    expect(html).toMatch(/<input id="password"[^>]*aria-invalid="true" autofocus aria-describedby="password-fault"/);
+    expect(html.split('Incorrect user name or password')).toHaveLength(2);
     expect(title(html)).toBe('Error: Sign in to Harbour - Gatehouse');
   });
 

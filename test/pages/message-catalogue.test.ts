@@ -3,13 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Brand } from '../../src/domain/appearance/appearance.ts';
-import type { Message } from '../../src/pages/catalogue.ts';
+import { type Message, readCatalogues } from '../../src/pages/catalogue.ts';
 import { languageTools } from '../../src/pages/language.ts';
+import { isForAdministrators, isOfConsole } from '../../src/pages/messages.ts';
 import { builtInTemplates, createPages } from '../../src/pages/renderer.ts';
 import { mailNames } from '../../src/pages/views/index.ts';
 import { mailExamples } from '../../templates/examples/index.ts';
 import { viewedTypes } from '../../src/repositories/audit/audit-view.ts';
-import { catalogueOf, everyView, signIn, translation } from './page-states/index.ts';
+import { everyView, signIn, translation, type View } from './page-states/index.ts';
 
 const catalogue = translation('en');
 const templates = readdirSync(builtInTemplates).filter((name) => name.endsWith('.eta'));
@@ -27,21 +28,36 @@ describe('the message catalogue', () => {
   const mails = mailNames.flatMap((name) =>
     mailExamples[name].map((content) => keyed.mail(name, content, { locale: 'tlh', issuer: '' })),
   );
-  const rendered = [
-    ...everyView.map((view) => keyed.render(view.name, view.data, { locale: 'tlh' })),
+  const render = (views: View[]) => views.map((view) => keyed.render(view.name, view.data, { locale: 'tlh' }));
+  const forUsers = [
+    ...render(everyView.filter(({ name }) => !isForAdministrators(name))),
     ...mails.flatMap(({ subject, text, html }) => [subject, text, html]),
     keyed.render('login', signIn, { locale: 'tlh', brand }),
   ];
+  const forAdministrators = render(everyView.filter(({ name }) => isForAdministrators(name)));
+  const keysOf = (pages: string[]) =>
+    new Set(pages.flatMap((html) => [...html.matchAll(/⟦([^⟧]*)⟧/g)].map(([, key]) => key!)));
 
   it('the catalogue lacks no message that a page or mail shows, and holds no other', () => {
-    const shown = new Set(rendered.flatMap((html) => [...html.matchAll(/⟦([^⟧]*)⟧/g)].map(([, key]) => key!)));
-    // both are only filled into other messages, which this language does not do
-    shown.add('account.label');
-    shown.add('about');
+    const shown = keysOf([...forUsers, ...forAdministrators]);
+    // only filled into other messages, which this language does not do
+    shown.add('account.label').add('console.rules.more');
     // written into the finished page, where its form is
     for (const key of ['notice', 'files', 'secret', 'soon', 'too-large']) shown.add(`console.kept.${key}`);
     expect(Object.keys(catalogue).filter((key) => !shown.has(key))).toEqual([]);
     expect([...shown].filter((key) => !Object.hasOwn(catalogue, key))).toEqual([]);
+  });
+
+  it('the folder console has the messages that no user and no mail sees, and no other, so that few texts are translated (pages, languages)', () => {
+    const seen = keysOf(forUsers).add('account.label');
+    const folder = join(builtInTemplates, 'messages');
+    const files = readCatalogues(folder).filter(({ language }) => language === 'en');
+    for (const { file, catalogue } of files)
+      for (const key of Object.keys(catalogue)) {
+        const ofConsole = file.startsWith(join(folder, 'en', 'console'));
+        expect({ key, ofConsole }).toEqual({ key, ofConsole: !seen.has(key) });
+        expect({ key, ofConsole: isOfConsole(key) }).toEqual({ key, ofConsole });
+      }
   });
 
   it('the catalogue holds every word of the templates', () => {
@@ -78,29 +94,6 @@ describe('the message catalogue', () => {
     }
   });
 
-  it.each(['de', 'ar'])('the catalogue has every message in %s too, with the same placeholders', (locale) => {
-    const names = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
-    const translated = translation(locale);
-    // these are the same in every language
-    const shared = ['product', 'page.title', 'account.label'];
-    const wanted = Object.entries(translation('en')).filter(([key]) => !shared.includes(key));
-    expect(Object.entries(translated).map(([key, text]) => [key, names(text)])).toEqual(
-      wanted.map(([key, text]) => [key, names(text)]),
-    );
-    for (const [key, text] of wanted)
-      if (/[a-z]{3} /i.test(text)) expect(translated[key], `${key} is not translated`).not.toBe(text);
-  });
-
-  it.each(['en', 'de', 'ar'])('has each plural form that %s distinguishes, and no other (pages, words)', (locale) => {
-    const categories = new Intl.PluralRules(locale).resolvedOptions().pluralCategories.toSorted();
-    const plurals = Object.entries(catalogueOf(locale)).filter(([, text]) => typeof text !== 'string');
-    expect(plurals.length).toBeGreaterThan(0);
-    for (const [key, forms] of plurals) expect([key, Object.keys(forms).sort()]).toEqual([key, categories]);
-    expect(plurals.map(([key]) => key)).toEqual(
-      Object.entries(catalogueOf('en')).flatMap(([key, text]) => (typeof text === 'string' ? [] : [key])),
-    );
-  });
-
   it('chooses the plural form by the first number, and writes numbers as the language does (pages, words)', () => {
     const files = {
       one: 'Import {count} user',
@@ -124,36 +117,5 @@ describe('the message catalogue', () => {
     ]);
     // a language without its own forms takes the message for all other numbers
     expect(say('de', 1, { other: '{count} weitere' })).toBe('1 weitere');
-  });
-
-  it('a missing message falls back to English, and the page names the direction of its language', () => {
-    const several = createPages({
-      basePath: '',
-      catalogues: { de: { 'login.submit': 'Los' }, 'de-AT': { 'login.password': 'Passwort' }, he: {} },
-    });
-    expect(several.availableLocales).toEqual(['en', 'ar', 'de', 'de-AT', 'he']);
-    const html = several.render('login', signIn, { locale: 'de-AT' });
-    expect(html).toContain('<html lang="de-AT" dir="ltr">');
-    expect(html).toContain('>Los</button>');
-    expect(html).toContain('>Passwort</label>');
-    expect(html).toContain('Passwort vergessen?');
-    const hebrew = several.render('login', signIn, { locale: 'he' });
-    expect(hebrew).toContain('<html lang="he" dir="rtl">');
-    expect(hebrew).toContain('Forgot password?');
-    expect(several.render('login', signIn, { locale: 'ar' })).toContain('<html lang="ar" dir="rtl">');
-    expect(several.render('login', signIn, { locale: 'xx' })).toContain('<html lang="en" dir="ltr">');
-  });
-
-  it('the language is chosen by ui_locales, then by the browser', () => {
-    const { chooseLocale } = createPages({ basePath: '', catalogues: { de: {}, 'pt-BR': {}, 'zh-Hans': {} } });
-    expect(chooseLocale(undefined, undefined)).toBe('en');
-    expect(chooseLocale('de', 'en')).toBe('de');
-    expect(chooseLocale('fr de-CH', 'en')).toBe('de');
-    expect(chooseLocale('fr', 'pt, en;q=0.5')).toBe('pt-BR');
-    expect(chooseLocale(undefined, 'fr, en;q=0.3, DE;q=0.7')).toBe('de');
-    expect(chooseLocale(undefined, 'zh-Hans-CN')).toBe('zh-Hans');
-    expect(chooseLocale(undefined, 'de;q=0, *')).toBe('en');
-    expect(chooseLocale('"><b> __proto__ ', ';;,,q=,-,*;q=x')).toBe('en');
-    expect(chooseLocale('-', 'de,'.repeat(100_000))).toBe('de');
   });
 });

@@ -38,6 +38,60 @@ describe.skipIf(!process.env['CHROMIUM'])('in a browser', () => {
     expect(lines).toEqual([1, 1, 1, 1]);
   });
 
+  test('an address breaks after a separator before it breaks inside a word (pages, every page)', async () => {
+    const example = examples['console-client'][1];
+    const uri = 'https://grafana.lighthouse.harbour.example/login/generic_oauth';
+    const { page, show } = await open(360);
+    await show(
+      most('console-client', { connect: { ...example.connect, saml: undefined, redirectUris: [uri], startUri: uri } }),
+    );
+    const addresses = await page.$$eval('dd bdi:has(wbr)', (all) =>
+      all.map((one) => ({
+        text: one.textContent,
+        lines: Math.max(
+          ...[...one.childNodes].map((word) => {
+            const range = document.createRange();
+            range.selectNode(word);
+            return new Set([...range.getClientRects()].map(({ top }) => top)).size;
+          }),
+        ),
+      })),
+    );
+    expect(addresses.filter(({ text }) => text === uri)).toEqual([
+      { text: uri, lines: 1 },
+      { text: uri, lines: 1 },
+    ]);
+  });
+
+  test('a long name has the line to itself, and the actions follow below it (pages, every page)', async () => {
+    const { page, show } = await open(1280);
+    await show(
+      most('console-client', { name: 'Royal Freight Forwarding and Passenger Transport Administration of Harbour' }),
+    );
+    const [name, actions] = await page.$$eval('.thing-head h1, .thing-head .toolbar', (all) =>
+      all.map((one) => one.getBoundingClientRect().toJSON() as { top: number; bottom: number }),
+    );
+    expect(actions!.top).toBeGreaterThan(name!.bottom);
+  });
+
+  test('the whole card of a kind of client leads to its form, also where its text names a setting (pages, every page)', async () => {
+    const { page, show } = await open(1280);
+    await show(most('console-client-kinds'));
+    const targets = await page.$$eval('.kinds .card', (all) =>
+      all
+        .map((card) => {
+          card.scrollIntoView();
+          const { left, bottom } = card.getBoundingClientRect();
+          return [card.querySelector('h2 a'), document.elementFromPoint(left + 8, bottom - 8)!.closest('a')];
+        })
+        .map(([own, found]) => [own!.getAttribute('href'), found!.getAttribute('href')]),
+    );
+    expect(targets.length).toBeGreaterThan(3);
+    for (const [own, found] of targets) expect(found).toBe(own);
+    const setting = page.locator('.kinds p a').first();
+    await setting.click({ trial: true });
+  });
+
   test('the line under a link is below the underscores of a name (pages, every page)', async () => {
     const { page, show } = await open(1280);
     await show(most('console-group'));

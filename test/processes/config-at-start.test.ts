@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { adminToken } from '../helpers/grants.ts';
 import { freePort, startServer, stopServers } from '../helpers/server-process.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
@@ -62,9 +63,14 @@ test('two instances that start at once apply one CONFIG_FILE once, and later sta
   expect([...servers, third].map(({ stdout, stderr }) => stdout + stderr).join('')).not.toContain(secret);
 }, 120_000);
 
-test('without CONFIG_APPLY a start plans: it says what differs, and changes nothing (federation 10)', async () => {
+test('without CONFIG_APPLY a start plans: it says what differs, and changes nothing; the metric counts it (federation 10)', async () => {
   const server = await start(write(text));
   await server.ready();
+  const token = await adminToken(service);
+  const answer = await fetch(`http://localhost:${server.port}/metrics`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  expect(await answer.text()).toMatch(/^gatehouse_config_drift 2$/m);
   expect(server.stderr).toContain('"create attributes.floor","create clients.wiki"');
   expect(await eventsOf('config.applied')).toEqual([]);
 }, 120_000);
@@ -85,7 +91,7 @@ test.each<[string, string, RegExp, Record<string, string>]>([
   [
     'a secret that only a command shows',
     text.replace('{ env: WIKI_SECRET }', 'generate'),
-    /generate makes a secret, which only the command shows/,
+    /only the command can show a generated secret/,
     { CONFIG_APPLY: 'apply' },
   ],
   [

@@ -3,7 +3,7 @@ import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
-import { filledForm, formOf, openConsole } from '../helpers/console.ts';
+import { addRule, filledForm, formOf, openConsole } from '../helpers/console.ts';
 import { adminToken, call, obtainTokens, userinfo } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService, type TestUser } from '../helpers/service.ts';
 import { authorizationUrl, UserAgent } from '../helpers/user-agent.ts';
@@ -313,10 +313,12 @@ describe('the console', () => {
     expect((await act({ act: 'role-give', role: 'editor', user: 'nobody' })).status).toBe(400);
     await act({ act: 'role-take', role: 'editor', group: 'crew' });
     expect(await service.store.clientRoles.list(undefined, client.clientId)).toMatchObject([{ groups: [], users: 1 }]);
-    const fields = { act: 'rule-add', claim: 'dept', from: 'department', map: 'Harbour=H-1', 'into.1': 'true' };
-    const added = await act(fields);
-    expect(added.body).toContain('dept ← department');
-    const refused = await act({ ...fields, claim: 'email_verified' });
+    const list = { path: `/admin/clients/${client.clientId}`, member: 'claim_rules', kind: 'attribute' };
+    const fields = { claim: 'dept', from: 'department', map: 'Harbour=H-1', 'into.1': 'true' };
+    const added = await addRule(agent, list, fields);
+    expect(added.url).toContain(`${path}?done=rule-added`);
+    expect(added.body).toContain('<bdi>dept</bdi> = <bdi>department</bdi>');
+    const refused = await addRule(agent, list, { ...fields, claim: 'email_verified' });
     expect([refused.status, refused.body]).toEqual([400, expect.stringContaining('value="email_verified"')]);
     const rule = (await service.store.clients.find(client.clientId))!.claimRules;
     expect(rule).toEqual([{ claim: 'dept', from: 'department', map: { Harbour: 'H-1' }, into: ['userinfo'] }]);
@@ -324,7 +326,9 @@ describe('the console', () => {
     expect((await service.store.clients.find(client.clientId))!.metadata.scope).toBe('openid free');
     const preview = await agent.get(`${path}?user=ada`);
     expect(preview.body.replaceAll('&quot;', '"')).toContain('"dept": "H-1"');
-    await act({ act: 'rule-remove', rule: JSON.stringify(rule[0]) });
+    const [, remove = ''] = /name="remove" value="([^"]*)"/.exec(added.body) ?? [];
+    const rules = `${list.path}/rules/claim_rules`;
+    await agent.post(rules, { ...formOf(await agent.get(path), rules), remove });
     expect((await service.store.clients.find(client.clientId))!.claimRules).toEqual([]);
   });
 

@@ -3,7 +3,8 @@ import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, call, eventually, obtainTokens } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
-import { authorizationUrl, responseParameters, UserAgent } from '../helpers/user-agent.ts';
+import { tokenExchangeGrant } from '../../src/oauth/registrable-values.ts';
+import { authorizationUrl, responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
 let below: TestService;
@@ -28,6 +29,29 @@ const ownEndpoints = [
   'user_settings_endpoint',
   'user_scope_endpoint',
 ];
+
+test('a grant type that rows of an administrator offer is listed while there is one, and its clients get the registered error otherwise (protocols P93)', async () => {
+  const token = await adminToken(service);
+  const api = (path: string, body?: unknown, method?: string) =>
+    call(`${service.issuer}/admin/api/${path}`, { token, body, ...(method && { method }) });
+  const offered = async () =>
+    ((await read(service, documents[0]!)).body['grant_types_supported'] as string[]).includes(tokenExchangeGrant);
+  expect(await offered()).toBe(false);
+  const client = await service.createClient({ redirect_uris: [], grant_types: [tokenExchangeGrant] });
+  const form = { grant_type: tokenExchangeGrant, subject_token: 'x', subject_token_type: 'y' };
+  for (const of of [client, await service.createClient()])
+    expect((await tokenRequest(service.issuer, of, form)).status).toBe(400);
+  await api('resources', { resource: 'https://api.example/', name: 'API' });
+  const made = await api('exchange-policies', {
+    name: 'First',
+    client_id: client.clientId,
+    resources: ['https://api.example/'],
+    scopes: ['read'],
+  });
+  await eventually(offered, (is) => is);
+  await api(`exchange-policies/${String(made.body['id'])}`, { status: 'disabled' }, 'PATCH');
+  await eventually(offered, (is) => !is);
+});
 
 describe.each(documents)('%s', (path) => {
   test('contains the issuer and the URLs of the endpoints below it (OpenID Connect Discovery 3, RFC 8414 2)', async () => {

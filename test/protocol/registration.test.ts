@@ -273,6 +273,7 @@ describe('reading, updating and deleting', () => {
       'first_party',
       'self_managed',
       'introspect',
+      'scim_source',
       'required_acr',
       'access',
       'access_groups',

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { deviceGrant } from '../../src/oauth/registrable-values.ts';
 import { tokenPrefixes } from '../../src/tokens/opaque-token.ts';
 import { adminToken, call, obtainCode, redeem, withoutLimits } from '../helpers/grants.ts';
+import { ask, createSite, SiteBrowser, type TestSite } from '../helpers/protected-sites.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 import { everyScope, form, wholeClient } from '../spec/kit.ts';
@@ -18,6 +19,7 @@ const redirect_uris = ['https://rp.example.com/callback'];
 
 let service: TestService;
 let client: TestClient;
+let site: TestSite;
 let admin: string;
 let secrets: Record<Kind, string>;
 /** The browser of the user who signed in. */
@@ -44,11 +46,23 @@ beforeAll(async () => {
     { client_id: client.clientId, redirect_uri: client.redirectUri, response_type: 'code', scope: 'openid' },
     { authorization: client.basic },
   );
+  await call(`${service.issuer}/admin/api/scim-sources`, { token: admin, body: { id: 'entra', name: 'Entra' } });
+  const { body: scim } = await call(`${service.issuer}/admin/api/scim-sources/entra/tokens`, {
+    method: 'POST',
+    token: admin,
+  });
   const device = await form(
     `${service.issuer}/device_authorization`,
     { client_id: client.clientId },
     { authorization: client.basic },
   );
+  const { body: signUp } = await call(`${service.issuer}/admin/api/sign-up-links`, {
+    token: admin,
+    body: { name: 'Crew', uses: 1, expires_at: new Date(Date.now() + 3_600_000).toISOString() },
+  });
+  site = await createSite(service, admin, 'site.example');
+  const browser = new SiteBrowser(service);
+  await browser.signIn(site, user);
   secrets = {
     authorization_code: await obtainCode(service, client, user, scope, agent),
     access_token: body['access_token'] as string,
@@ -61,7 +75,10 @@ beforeAll(async () => {
     device_code: device.body['device_code'] as string,
     pushed_authorization_request: (pushed.body['request_uri'] as string).split(':').at(-1)!,
     known_browser: agent.cookies.get('GATEHOUSE_KNOWN_BROWSER')!,
+    scim_token: scim['token'] as string,
     mailed_link: new URL(recovery['recovery_uri'] as string).searchParams.get('token')!,
+    sign_up_link: new URL(signUp['uri'] as string).searchParams.get('token')!,
+    site_session: browser.jar(site.host).get('__Host-gatehouse')!,
   };
 });
 afterAll(() => service?.stop());
@@ -89,6 +106,10 @@ const accepts: Record<UsableKind, (secret: string) => Promise<boolean>> = {
   },
   // a GET request does not consume the link
   mailed_link: async (token) => (await status(new UserAgent(service).get(`/password/reset?token=${token}`))) === 200,
+  scim_token: async (token) =>
+    (await status(call(`${service.issuer}/scim/v2/entra/ServiceProviderConfig`, { token }))) === 200,
+  site_session: async (cookie) => (await status(ask(service, site, { cookie: `__Host-gatehouse=${cookie}` }))) === 200,
+  sign_up_link: async (token) => (await status(new UserAgent(service).get(`/sign-up/link?token=${token}`))) === 200,
   registration_code: async (code) =>
     (await call(`${service.issuer}/register`, { body: { registration_code: code } })).status === 202,
   device_code: async (code) => {

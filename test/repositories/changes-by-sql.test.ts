@@ -129,7 +129,7 @@ test.each([
 
 test('two users that are created, two sessions that are ended, and two operations of one transaction have two rows each (decisions section 7)', async () => {
   const made = await rowsOf(() => sql(`INSERT INTO users (username) VALUES ('by-sql-1'), ('by-sql-2')`));
-  expect(made).toMatchObject([{ type: 'user.created', detail: { username: 'by-sql-1', admin: false } }, {}]);
+  expect(made).toMatchObject([{ type: 'user.created', detail: { admin: false } }, {}]);
   expect(made).toHaveLength(2);
   const user = await service.createUser();
   for (let times = 0; times < 2; times++) await new UserAgent(service).signIn(user);

@@ -77,7 +77,12 @@ test('unfinished sign-ins stay within a limit, however many browsers begin them,
   const { connection } = service.database;
   const database = openDatabase({ connection, poolSize: 1, onError: () => undefined });
   try {
-    const expired = expiredRepository(database, { pendingSignIns: 40, limits: 30, unknownNames: 20 });
+    const expired = expiredRepository(database, {
+      pendingSignIns: 40,
+      limits: 30,
+      unknownNames: 20,
+      webhookDeliveries: 10,
+    });
     for (let kind = 0; kind < expired.kinds; kind++) while ((await expired.deleteBatch(kind)) > 0);
     while ((await expired.deleteSurplusOfLimit('signInPerNetwork')) > 0);
   } finally {
@@ -91,7 +96,7 @@ test('unfinished sign-ins stay within a limit, however many browsers begin them,
   );
   // pushed requests have a separate limit
   expect(left).toEqual({ pending: 50, latest: true, pushed: 10, counted: 30, names: 20 + 1 });
-  expect(maxKept).toEqual({ pendingSignIns: 100_000, limits: 200_000, unknownNames: 100_000 });
+  expect(maxKept).toEqual({ pendingSignIns: 100_000, limits: 200_000, unknownNames: 100_000, webhookDeliveries: 1000 });
   await service.database.sql('TRUNCATE authorization_requests, rate_limits, sign_in_failures');
 });
 

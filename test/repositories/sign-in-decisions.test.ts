@@ -38,6 +38,8 @@ test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R
     passwordHash: optional('hash', 'hash', 'changed'),
     enrolled: fc.boolean(),
     knownBrowser: fc.boolean(),
+    // a browser that spares the user the second factor, unless the row says otherwise
+    sparing: fc.constantFrom('none', 'none', 'good', 'past', 'other factors', 'administrator', 'guarded', 'unasked'),
     connections: fc.constantFrom<string[][]>(['honest'], ['honest'], []),
     sessions: fc.integer({ min: 0, max: 5 }),
   });
@@ -50,7 +52,7 @@ test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R
   });
   const reached = new Set<string>();
   await fc.assert(
-    fc.asyncProperty(stored, request, async ({ sessions: count, ...facts }, { renews: which, ...asked }) => {
+    fc.asyncProperty(stored, request, async ({ sessions: count, sparing, ...facts }, { renews: which, ...asked }) => {
       const { sub } = await service.createUser({
         email: `${randomBytes(8).toString('hex')}@example.com`,
         emailVerified: true,
@@ -76,9 +78,20 @@ test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R
           `INSERT INTO linked_identities (connection_id, issuer, subject, sub, how) VALUES ($1, 'i', $2, $2, 'person')`,
           [connection, sub],
         );
+      if (facts.knownBrowser && sparing !== 'none')
+        await sql(
+          `UPDATE known_browsers SET second_factor_until = now() + $2::interval, second_factors = $3::text[] || ARRAY(SELECT id FROM second_factors WHERE sub = $1 ORDER BY id) WHERE sub = $1`,
+          [sub, sparing === 'past' ? '-1 minute' : '1 day', sparing === 'other factors' ? ['another'] : []],
+        );
+      if (sparing === 'administrator') await sql('UPDATE users SET admin = true WHERE sub = $1', [sub]);
+      if (sparing === 'guarded') await sql(`UPDATE users SET groups = '{ops}' WHERE sub = $1`, [sub]);
       const sessions = await storeSessions(sub, count);
+      const isSparing = sparing !== 'none' && sparing !== 'unasked';
       const renews = which === 'none' ? undefined : which === 'own' ? (sessions[0] ?? '0') : '0';
-      const outcome = decideSignIn({ ...facts, sessions }, { ...asked, renews });
+      const outcome = decideSignIn(
+        { ...facts, spares: facts.knownBrowser && sparing === 'good', sessions },
+        { ...asked, renews, sparing: isSparing },
+      );
 
       const { session, browser, ...rest } = signInOf(
         { tokenHash: randomBytes(32), sid: randomBytes(16).toString('hex'), sub, passwordHash: asked.passwordHash },
@@ -87,7 +100,12 @@ test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R
       const upstream = asked.connection && { connectionId: asked.connection, issuer: 'i', subject: sub };
       const made = await service.store.signIns.insert({
         ...rest,
-        session: { ...session, amr: asked.amr, upstream: upstream || null },
+        session: {
+          ...session,
+          amr: asked.amr,
+          upstream: upstream || null,
+          ...(isSparing && { sparing: { browser: previousHash, guarded: ['ops'] } }),
+        },
         renews,
         browser: { ...browser, previousHash },
         perUser: asked.maxSessions,

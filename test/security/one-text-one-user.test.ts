@@ -105,7 +105,7 @@ describe('where a sub is accepted', () => {
       ['user', 'disable', victim.sub],
     ]) {
       const { code, stderr } = await command(args);
-      expect([code, stderr]).toEqual([1, expect.stringContaining('names more than one user')]);
+      expect([code, stderr]).toEqual([1, expect.stringContaining('matches more than one user')]);
       expect(stderr).not.toContain('stranger');
     }
     expect([await groupsOf(victim), await groupsOf(stranger)]).toEqual([[], []]);

@@ -92,7 +92,8 @@ function endsOnAPage(parameters: (of: SignedIn) => Record<string, string>): Modu
       const before = await signedIn(rp);
       const page = expectPage(await logOut(rp, parameters(before)));
       expect(page.status).toBe(200);
-      expect(forms(page.body)).toEqual([]);
+      // the language menu of a page that answers a form is a form, too
+      expect(forms(page.body).filter(({ action }) => !action.endsWith('/language'))).toEqual([]);
       expect(page.body).toMatch(/<h1>[^<]*signed out/i);
       await expectSignedOut(rp, before.client);
     },

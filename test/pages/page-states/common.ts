@@ -51,6 +51,8 @@ const scopes = [
   'offline_access',
   'admin',
   'metrics',
+  'scim',
+  'revoke.global',
   'urn:other',
 ];
 const claims = Object.keys(translation('en')).flatMap((key) =>
@@ -69,10 +71,15 @@ export const commonStates: View[] = [
   ...Object.keys(loginProblems).flatMap((problem): View[] => [
     {
       name: 'login',
-      data: { ...signIn, problem, fields: { credentials: fields, missing: ['password'] }[problem] },
+      data: { ...signIn, problem, fields: { credentials: ['password'], missing: ['password'] }[problem] },
     },
-    { name: 'login', data: { problem } },
+    // only the form itself can be wrong about a password
+    ...(problem === 'credentials' ? [] : [{ name: 'login' as const, data: { problem } }]),
   ]),
+  ...(['missing', 'tampered', 'throttled'] as const).map((problem): View => ({
+    name: 'login-email-code',
+    data: { ...examples['login-email-code'][1], problem },
+  })),
   ...(Object.keys(errorKinds) as (keyof typeof errorKinds)[]).map((kind): View => ({
     name: 'error',
     data: { kind, reference: 'R-1' },
@@ -92,6 +99,10 @@ export const commonStates: View[] = [
       ...examples.consent[1],
       scopes: scopes.map((scope) => ({ scope, claims: claims.map((claim) => ({ claim, value: '1' })) })),
     },
+  },
+  {
+    name: 'consent',
+    data: { ...examples.consent[1], scopes: ['upstream_token', 'roles'].map((scope) => ({ scope, claims: [] })) },
   },
   { name: 'login', data: { methods, destination: 'registration' } },
   { name: 'login', data: { methods, destination: 'data' } },

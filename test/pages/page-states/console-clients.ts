@@ -14,16 +14,22 @@ const end = examples['console-client-end'][1];
 
 const fieldNames = clientGroups({}, {}).flatMap(({ fields }) => fields.map(({ name }) => name));
 /** Each sentence at a field; the form of a client with a document has no other fault at the same time. */
-const everyFault = refusedCodes
-  .filter((code) => !code.startsWith('document'))
-  .map((code, index) => ({ [fieldNames[index % fieldNames.length]!]: { code, params: refusedParams } }));
-const faultsTogether = [0, 1, 2, 3].map((rest) =>
+const codes = refusedCodes.filter((code) => !code.startsWith('document'));
+/** The sentences that one form shows, so that it does not weigh more than a form with a few faults. */
+const together = 6;
+const faultsTogether = Array.from({ length: Math.ceil(codes.length / together) }, (_none, form) =>
   Object.fromEntries(
-    everyFault.filter((_fault, index) => index % 4 === rest).flatMap((fault) => Object.entries(fault)),
+    codes
+      .slice(form * together, (form + 1) * together)
+      .map((code, index) => [fieldNames[index]!, { code, params: refusedParams }]),
   ),
 );
 
 export const consoleClientStates: View[] = [
+  {
+    name: 'console-client-secrets',
+    data: { ...secrets, problem: undefined, secrets: ['client_secret'], ofSite: true },
+  },
   ...[...faultsTogether, ...ownRefusals('console.field').map(({ field, code }) => ({ [field!]: { code } }))].map(
     (faults): View => ({
       name: 'console-client-edit',
@@ -36,6 +42,7 @@ export const consoleClientStates: View[] = [
   },
   { name: 'console-clients', data: { ...list, pending: { count: 3, more: false } } },
   { name: 'console-clients', data: { ...emptyList, filtered: true } },
+  { name: 'console-clients', data: { ...list, clients: [{ ...list.clients[0]!, kind: 'saml' }] } },
   ...[
     'client-saved',
     'client-approved',
@@ -58,6 +65,14 @@ export const consoleClientStates: View[] = [
   { name: 'console-registrations', data: { ...registrations, report: undefined, problem: 'reason', entry: 'c-4f82' } },
   { name: 'console-client', data: { ...client, problem: 'reason' } },
   { name: 'console-client', data: { ...client, access: [] } },
+  { name: 'console-client', data: { ...client, connect: { ...client.connect, saml: undefined } } },
+  {
+    name: 'console-client',
+    data: {
+      ...client,
+      connect: { ...client.connect, saml: undefined, certificate: { ...client.connect.certificate!, state: 'ended' } },
+    },
+  },
   ...(['enabled', 'disabled', 'registration', 'refused', 'collection'] as const).map((state): View => ({
     name: 'console-client',
     data: { ...client, state, review: undefined },

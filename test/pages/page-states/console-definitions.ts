@@ -21,13 +21,7 @@ export const consoleDefinitionsStates: View[] = [
     const field = { user: 'give-user-0', group: 'give-group-0', name: 'role-name' }[refused.field!]!;
     return { name: 'console-client-claims', data: { ...claims[1], refused: { ...refused, field } } };
   }),
-  {
-    name: 'console-client-claims',
-    data: {
-      ...claims[1],
-      refused: { field: 'into', member: 'claim_rules.2.into', code: 'claim-places', whole: false },
-    },
-  },
+  { name: 'console-client-claims', data: { ...claims[0], preview: { ...claims[1].preview!, saml: '{}' } } },
   { name: 'console-client-claims', data: { ...claims[0], preview: { typed: 'nobody', fault: 'unknown' } } },
   { name: 'console-client-claims', data: { ...claims[0], preview: { typed: 'two', fault: 'several' } } },
   { name: 'account-start', data: { ...examples['account-start'][1], tiles: [] } },

@@ -3,6 +3,7 @@ import { entityPlugins } from '../../../src/admin/admin.ts';
 import { fieldsOf, namesOf, typedOf } from '../../../src/admin/console/form.ts';
 import { type Entity, membersOf, starts, view } from '../../../src/entities/entity.ts';
 import { formOf } from '../../../src/entities/form.ts';
+import { signUpLinkStates as signUpLinkStatesOf } from '../../../src/entities/sign-up-links.ts';
 import { namesItsSubject } from '../../../src/oauth/refusals.ts';
 import type { Cell } from '../../../src/pages/views/console-entities.ts';
 import { examples } from '../../../templates/examples/index.ts';
@@ -11,6 +12,7 @@ import { ownRefusals, type View } from './state.ts';
 const [list] = examples['console-entities'];
 const [form] = examples['console-entity-form'];
 const [deletion] = examples['console-entity-delete'];
+const [takeOver] = examples['console-take-over'];
 
 const firstOf = ([first]: readonly { name: string }[]): string => first!.name;
 
@@ -33,7 +35,15 @@ function cellsOf(entity: Entity): Cell[] {
   ];
 }
 
-export const consoleEntitiesStates: View[] = entityPlugins.flatMap(({ of: entity }): View[] => {
+const keptStates: View[] = [
+  { name: 'console-take-over', data: { ...takeOver, done: 'kept-by-files' } },
+  {
+    name: 'console-entity-form',
+    data: { ...form, kept: { files: 'x', uri: '/admin/take-over' }, done: 'taken-over' },
+  },
+];
+
+const ofEntities: View[] = entityPlugins.flatMap(({ of: entity, showsMade }): View[] => {
   const { table: nouns, one: noun, section } = entity;
   const of = { nouns, noun, section, listUri: `/admin/${nouns}` };
   const values = view(entity, starts(entity));
@@ -41,9 +51,9 @@ export const consoleEntitiesStates: View[] = entityPlugins.flatMap(({ of: entity
   const data = { ...form, ...of, fields: fieldsOf(members, typedOf(members, values)) };
   const changed = formOf(entity, values);
   return [
-    ...['made', 'changed', 'deleted'].map((done): View => ({
+    ...[...(showsMade ? [] : ['made']), 'changed', 'deleted'].map((done): View => ({
       name: 'console-entities',
-      data: { ...list, ...of, done: `${noun}-${done}` },
+      data: { ...list, ...of, done: `${noun.replaceAll('_', '-')}-${done}` },
     })),
     { name: 'console-entities', data: { ...list, ...of, related: [{ nouns, uri: of.listUri }] } },
     // the cells of the column of properties: every choice of the members that have one, and their boxes
@@ -78,3 +88,29 @@ export const consoleEntitiesStates: View[] = entityPlugins.flatMap(({ of: entity
     },
   ];
 });
+
+/** The cells that the list of sign-up links adds. */
+const signUpLinkStates: View[] = signUpLinkStatesOf.map((state) => ({
+  name: 'console-entities',
+  data: {
+    ...list,
+    nouns: 'sign_up_links',
+    noun: 'sign_up_link',
+    section: 'users',
+    listUri: '/admin/sign-up-links',
+    rows: [
+      {
+        uri: '/admin/sign-up-links/5f2c',
+        cells: [
+          { member: 'name', text: 'x' },
+          { member: 'groups', text: 'crew', ltr: true },
+          { member: 'used', text: '3 / 20', ltr: true },
+          { member: 'expires_at', at: new Date('2026-03-14T09:26:53Z') },
+          { member: 'state', tags: [`state.${state}`] },
+        ],
+      },
+    ],
+  },
+}));
+
+export const consoleEntitiesStates = [...ofEntities, ...keptStates, ...signUpLinkStates];

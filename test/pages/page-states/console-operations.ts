@@ -8,9 +8,20 @@ const sessions = examples['console-sessions'][1];
 
 export const consoleOperationsStates: View[] = [
   { name: 'console-overview', data: { ...overview, pending: { count: 3, more: false } } },
+  {
+    name: 'console-overview',
+    data: {
+      ...overview,
+      checklist: overview.checklist!.map((item) => ({ ...item, isDone: !item.isDone })),
+      done: 'backup-confirmed',
+    },
+  },
   { name: 'console-sessions', data: { ...sessions, fault: 'user', done: 'session-ended' } },
   { name: 'console-sessions', data: { ...sessions, fault: 'several' } },
   { name: 'console-sessions', data: { ...sessions, done: 'sessions-ended' } },
   { name: 'console-keys-rotate', data: { ...examples['console-keys-rotate'][1], chosen: [], fault: 'algorithms' } },
-  { name: 'console-keys', data: { ...keys, done: 'key-withdrawn' } },
+  ...['key-withdrawn', 'saml-key-created', 'saml-key-activated', 'saml-key-deleted'].map((done): View => ({
+    name: 'console-keys',
+    data: { ...keys, done },
+  })),
 ];

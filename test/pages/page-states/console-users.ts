@@ -57,6 +57,10 @@ export const consoleUsersStates: View[] = [
   },
   { name: 'console-user-password', data: { ...password[0], problem: 'busy' } },
   { name: 'console-user-link', data: { ...examples['console-user-link'][0], of: 'invitation' } },
+  ...[1, 20].map((uses): View => ({
+    name: 'console-user-link',
+    data: { ...examples['console-user-link'][1], of: 'sign-up-link', uses },
+  })),
   ...[
     { byMail: true },
     { byMail: false, pending: { createdAt: since, expiresAt: since } },

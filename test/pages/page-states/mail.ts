@@ -27,6 +27,7 @@ export const mailStates: View[] = [
   })),
   { name: 'link-gone', data: { kind: 'address', uri: '/account' } },
   { name: 'link-gone', data: { kind: 'invitation', uri: '/login' } },
+  { name: 'link-gone', data: { kind: 'sign-up-link', uri: '/login' } },
   { name: 'address-confirm', data: { ...examples['address-confirm'][0], taken: true } },
   { name: 'address-stop', data: { ...examples['address-stop'][1], form: undefined } as never },
   { name: 'account-email', data: { ...email, verified: true, fault: 'same' } },

@@ -1,19 +1,27 @@
 // Defines a state of a page, and reads the messages of a language.
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Catalogue, readCatalogue } from '../../../src/pages/catalogue.ts';
+import { type Catalogue, readCatalogues } from '../../../src/pages/catalogue.ts';
 import { builtInTemplates } from '../../../src/pages/renderer.ts';
+import { settingGroups } from '../../../src/config/setting-descriptions.ts';
 import type { RefusalCode } from '../../../src/oauth/refusals.ts';
 import type { PageName, Pages } from '../../../src/pages/views/index.ts';
 import type { RefusedView } from '../../../src/pages/views/parts.ts';
 
 export type View = { [N in PageName]: { name: N; data: Pages[N] } }[PageName];
 
+const files: { language: string; file: string; catalogue: Catalogue }[] = readCatalogues(
+  join(builtInTemplates, 'messages'),
+);
+// the English explanations of the settings are those of .env.example
+const settings = settingGroups().flatMap((group) => group.settings);
+const explained = Object.fromEntries(settings.map(({ name, meaning }) => [`setting.${name}.text`, meaning]));
+const place = files.findIndex(({ language, file }) => language === 'en' && file.endsWith('setting-names.json'));
+files.splice(place + 1, 0, { language: 'en', file: '.env.example', catalogue: explained });
+
 /** All messages of a language: those of every file, in the order of the files. */
 export function catalogueOf(locale: string): Catalogue {
-  const folder = join(builtInTemplates, 'messages');
-  const files = readdirSync(folder).filter((name) => name.split('.')[0] === locale);
-  return Object.assign({}, ...files.map((file) => readCatalogue(join(folder, file)))) as Catalogue;
+  const own = files.filter(({ language }) => language === locale);
+  return Object.assign({}, ...own.map(({ catalogue }) => catalogue)) as Catalogue;
 }
 
 /** The texts of a language by key; of a message with plural forms, the form of most numbers. */

@@ -82,7 +82,7 @@ describe('rules that are refused', () => {
     'x'.repeat(256),
   ])('no rule makes %j (federation FR41, F62)', (claim) => expect(refused(rule({ claim }))).toBe(true));
   test.each<[string, unknown[]]>([
-    ['the same claim twice at one place', [rule({}), rule({ from: 'roles' })]],
+    ['the same claim twice in one place', [rule({}), rule({ from: 'roles' })]],
     ['51 rules', Array.from({ length: 51 }, (_, index) => rule({ claim: `c${index}` }))],
     ['a source with another form', [rule({ from: 'user.password' })]],
     ['the subject as a source', [rule({ from: 'sub' })]],
