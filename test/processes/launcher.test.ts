@@ -120,7 +120,7 @@ describe('the launcher', () => {
     mkdirSync(join(packages(), '.bin'));
     symlinkSync('../node/bin/node', join(packages(), '.bin/node'));
     expect(await startReport([], { NODE_OPTIONS: '--no-deprecation' })).toMatchObject({ execPath: process.execPath });
-    for (const node of ['v22.13.0', 'v8.0.0', 'nothing', ''])
+    for (const node of ['v22.15.0', 'v8.0.0', 'nothing', ''])
       expect(await run(join(checkout, 'bin/gatehouse'), [], { PATH: path(node) }), node).toEqual({
         code: 1,
         stdout: '',
