@@ -16,6 +16,7 @@ import { tokenIssued } from '../src/repositories/audit/audit-view.ts';
 /** The purpose of each address; the admin routes describe themselves. A test compares this with the routes of a running service. */
 const addresses: Record<string, string> = {
   'GET /.well-known/openid-configuration': 'The capabilities of the service (OpenID Connect Discovery 1.0)',
+  'GET /openapi.json': 'The OpenAPI document of the admin routes, without a token; unless `OPENAPI=off`',
   'GET /.well-known/webfinger': 'The issuer for users of WEBFINGER_DOMAINS (RFC 7033)',
   'GET /.well-known/oauth-protected-resource': 'The metadata of the service as a protected resource (RFC 9728)',
   'GET /.well-known/oauth-protected-resource/user/info': 'The metadata of UserInfo as a protected resource',
@@ -670,7 +671,7 @@ ${table(
 
 ## Admin routes
 
-They need \`Authorization: Bearer\` with an access token with the scope \`admin\`. \`GET /admin/api/openapi.json\` describes their bodies and answers.
+They need \`Authorization: Bearer\` with an access token with the scope \`admin\`. \`GET /openapi.json\` and \`GET /admin/api/openapi.json\` describe their bodies and answers.
 
 ${table(
   ['Route', 'What it does'],

@@ -205,6 +205,8 @@ const declared = {
   accountDeletion: setting('ACCOUNT_DELETION', onOrOff('off')),
   /** Whether users land on the start page after a sign-in without an application. */
   startPage: setting('START_PAGE', onOrOff('off')),
+  /** Whether /openapi.json describes the admin routes without a token. */
+  openapi: setting('OPENAPI', onOrOff('on')),
   givenHashConcurrency: setting('PASSWORD_HASH_CONCURRENCY', wholeNumber(1, 64).optional()),
   passwordHashQueue: setting('PASSWORD_HASH_QUEUE', count(64)),
   limits: {

@@ -7,6 +7,7 @@ import type { PageRenderer } from '../pages/renderer.ts';
 import { allowLongForm } from '../server/parameters.ts';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
+import { publicDocumentEndpoint } from './api/public-document.ts';
 import { adminEndpoint } from './api/routes.ts';
 import { type ConsoleDependencies, createConsole } from './console/admin-session.ts';
 import { takeOverRoutes } from './console/config/routes.ts';
@@ -57,7 +58,7 @@ import type { OperationContext } from './operations/operation.ts';
 import { createImports } from './operations/pages/user-imports.ts';
 import { registrationApprovalEndpoint } from './registration-approval/routes.ts';
 
-const apis = [adminEndpoint, metricsEndpoint];
+const apis = [adminEndpoint, publicDocumentEndpoint, metricsEndpoint];
 /** The pages of each entity. */
 export const entityPlugins = [
   attributePages,

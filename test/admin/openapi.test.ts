@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { answers, type AnswerName } from '../../src/admin/operations/answers.ts';
+import { missing } from '../../src/admin/api/examples.ts';
 import { adminRoutes } from '../../src/admin/api/routes.ts';
 import { errorCodes } from '../../src/oauth/errors.ts';
 import { auditEventTypes } from '../../src/repositories/audit/audit-events.ts';
@@ -18,12 +19,13 @@ interface Operation {
   operationId: string;
   summary: string;
   tags: string[];
-  parameters?: { name: string; in: string; required: boolean; schema: Json }[];
-  requestBody?: { required: boolean; content: { 'application/json': { schema: Json } } };
-  responses: Record<
-    string,
-    { $ref?: string; description?: string; content?: { 'application/json': { schema: Json } } }
-  >;
+  parameters?: { name: string; in: string; required: boolean; schema: Json; example?: unknown }[];
+  requestBody?: { required: boolean; content: { 'application/json': Content } };
+  responses: Record<string, { $ref?: string; description?: string; content?: { 'application/json': Content } }>;
+}
+interface Content {
+  schema: Json;
+  example?: unknown;
 }
 type Json = Record<string, unknown>;
 interface Document {
@@ -75,6 +77,43 @@ test('the document is readable only with a token of the admin routes (decisions 
   expect(answer.status).toBe(200);
   expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
   expect(answer.headers.get('api-version')).toBe(document.info['version']);
+});
+
+test('/openapi.json is the same document without a token, and 404 with OPENAPI=off (decisions section 8)', async () => {
+  const answer = await fetch(`${service.issuer}/openapi.json`);
+  expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'public, max-age=300']);
+  expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+  expect(await answer.json()).toEqual(document);
+  const closed = await startTestService({ environment: { OPENAPI: 'off' } });
+  try {
+    expect((await fetch(`${closed.issuer}/openapi.json`)).status).toBe(404);
+  } finally {
+    await closed.stop();
+  }
+});
+
+test('each operation has examples of its path, its body and its answer, and each example fits its schema (decisions section 8)', () => {
+  for (const { path, method, operation } of operations()) {
+    const { operationId: id, parameters = [], requestBody, responses } = operation;
+    const [answer] = Object.values(responses);
+    const contents = [requestBody?.content, answer!.content].flatMap((each) => Object.values<Content>(each ?? {}));
+    const examples = [...contents, ...parameters.filter((parameter) => parameter.in === 'path')];
+    // one without any needs none: it takes and answers nothing
+    if (examples.length === 0) expect(answer, id).not.toHaveProperty('content');
+    for (const { schema, example } of examples) {
+      expect(example, id).toBeDefined();
+      // src/admin/api/examples.ts has a value for each name
+      expect(JSON.stringify(example), id).not.toContain(`"${missing}"`);
+      const read = z.fromJSONSchema(standalone(schema) as never).safeParse(example);
+      expect(read.error?.issues, `${id}: ${JSON.stringify(example)}`).toBeUndefined();
+    }
+    const body = requestBody?.content['application/json']?.example;
+    if (body === undefined) continue;
+    // src/admin/api/example-bodies.ts has the body of a change
+    expect(Object.keys(body as object), id).not.toEqual([]);
+    const route = adminRoutes().find((one) => one.method.toLowerCase() === method && template(one.path) === path)!;
+    expect(route.input!({ passwordMinLength: 14 }).safeParse(body).error?.issues, id).toBeUndefined();
+  }
 });
 
 test('the document lists exactly the admin routes of the route map (decisions section 8)', () => {
@@ -593,6 +632,8 @@ describe('the answers of real requests', () => {
 });
 
 /** Returns a schema of the document together with the schemas that it refers to. */
+const template = (path: string) => path.replace(/:(\w+)/g, '{$1}');
+
 function standalone(schema: Json): Json {
   return JSON.parse(
     JSON.stringify({ ...schema, $defs: document.components.schemas }).replaceAll('#/components/schemas/', '#/$defs/'),

@@ -185,7 +185,6 @@ attack(
       '/docs',
       '/swagger',
       '/swagger.json',
-      '/openapi.json',
       '/graphql',
       '/.env',
       '/.git/config',
@@ -214,6 +213,8 @@ attack(
         expect(answer.headers + answer.body, path).not.toMatch(leak);
         expect(answer.headers, path).not.toMatch(/^(server|x-powered-by):/im);
       }
+    // public on purpose, unless OPENAPI=off
+    expect(await (await fetch(`${service.issuer}/openapi.json`)).text()).not.toMatch(leak);
     for (const asset of assets)
       expect(await (await fetch(service.issuer + asset)).text(), asset).not.toContain('sourceMappingURL');
     for (const path of ['/health/live', '/health/ready', '/health/ready?verbose', '/health/live?full=1'])

@@ -790,6 +790,7 @@ export const routes: Record<string, Route> = {
   'GET /end-session': { query: { request: ['@end_session'] }, cookies: byCookie, statuses: [302, 401, 403] },
   'GET /error': { statuses: [400] },
   'GET /health/live': readOnly,
+  'GET /openapi.json': readOnly,
   'GET /health/ready': readOnly,
   'GET /jwks': readOnly,
   'GET /login': {
@@ -892,6 +893,7 @@ export const routes: Record<string, Route> = {
     statuses: [200, 400, 403],
   },
   'HEAD /health/live': readOnly,
+  'HEAD /openapi.json': readOnly,
   'HEAD /health/ready': readOnly,
   'HEAD /jwks': readOnly,
   'OPTIONS *': { path: { '*': ['token', 'login', 'user/info', 'nowhere'] }, statuses: [204] },

@@ -5,6 +5,8 @@ import { maxAuthAge } from '../../browser/recent-sign-in.ts';
 import { answers } from '../operations/answers.ts';
 import { type Operation, takesBody } from '../operations/operation.ts';
 import { readOnlyMembers } from './body.ts';
+import { exampleBodies, exampleFiles } from './example-bodies.ts';
+import { exampleOf } from './examples.ts';
 
 const freshSignIn = `With a token of a user, the user must have signed in within the last ${maxAuthAge / 60} minutes: else 401 with insufficient_user_authentication (RFC 9470), and a token of an authorization with max_age=${maxAuthAge} is needed.`;
 
@@ -13,9 +15,10 @@ type Json = Record<string, unknown>;
 /** Describes operations for one configuration: the document names the issuer and the shortest password. */
 export function openapiDocument(operations: readonly Operation[], config: Config, version: string): Json {
   const paths: Record<string, Json> = {};
+  const schemas = componentSchemas();
   for (const one of operations) {
     const path = one.path.replace(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [one.method.toLowerCase()]: entryOf(one, config) };
+    paths[path] = { ...paths[path], [one.method.toLowerCase()]: entryOf(one, config, schemas) };
   }
   return {
     openapi: '3.1.1',
@@ -30,12 +33,12 @@ export function openapiDocument(operations: readonly Operation[], config: Config
     tags: [...new Set(operations.map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
     components: {
-      schemas: componentSchemas(),
+      schemas,
       headers: { ApiVersion: { description: 'The version of the admin routes.', schema: { type: 'string' } } },
       responses: {
         Refusal: {
           description: 'A refusal: a code, and a sentence that says what to do.',
-          content: json({ $ref: '#/components/schemas/Error' }),
+          content: json({ $ref: '#/components/schemas/Error' }, exampleOf(schemas['Error']!, 'Error', schemas)),
         },
       },
       securitySchemes: {
@@ -49,31 +52,40 @@ export function openapiDocument(operations: readonly Operation[], config: Config
   };
 }
 
-function entryOf(route: Operation, config: Config): Json {
+function entryOf(route: Operation, config: Config, schemas: Record<string, Json>): Json {
+  const id = operationId(route);
   const input = route.input?.(config);
   const body = takesBody(route) ? input : undefined;
   const query = body ? undefined : (input as z.ZodObject | undefined);
-  const parameters = [...parametersOf('path', route.params), ...parametersOf('query', query)];
+  const parameters = [...parametersOf('path', route.params, schemas), ...parametersOf('query', query, schemas)];
+  const shape = body && bodySchema(route, body);
   return {
-    operationId: operationId(route),
+    operationId: id,
     summary: route.summary,
     ...(route.needsRecentSignIn && { description: freshSignIn, 'x-max-authentication-age': maxAuthAge }),
     tags: [route.tag],
     ...(parameters.length > 0 && { parameters }),
-    ...(body && {
+    ...(shape && {
       requestBody: {
         required: !body.safeParse({}).success,
-        content: json(bodySchema(route, body)),
+        content: json(shape, exampleBodies[id] ?? exampleOf(shape, id, schemas)),
       },
     }),
     ...(route.media &&
-      route.media.body.length > 0 && { requestBody: { required: true, content: texts(route.media.body) } }),
+      route.media.body.length > 0 && {
+        requestBody: { required: true, content: texts(route.media.body, exampleFiles[id]?.body) },
+      }),
     responses: {
       [route.status]: {
         description: route.answer === undefined && !route.media ? 'Done.' : 'The answer.',
         headers: { 'Api-Version': { $ref: '#/components/headers/ApiVersion' } },
-        ...(route.answer !== undefined && { content: json({ $ref: `#/components/schemas/${route.answer}` }) }),
-        ...(route.media && { content: texts(route.media.answer) }),
+        ...(route.answer !== undefined && {
+          content: json(
+            { $ref: `#/components/schemas/${route.answer}` },
+            exampleOf(schemas[route.answer]!, route.answer, schemas),
+          ),
+        }),
+        ...(route.media && { content: texts(route.media.answer, exampleFiles[id]?.answer) }),
       },
       default: { $ref: '#/components/responses/Refusal' },
     },
@@ -92,7 +104,7 @@ function bodySchema(route: Operation, body: z.ZodType): Json {
 }
 
 /** The parameters with the types that their text is parsed to, such as a number for `limit`. */
-function parametersOf(place: 'path' | 'query', shape: z.ZodObject | undefined): Json[] {
+function parametersOf(place: 'path' | 'query', shape: z.ZodObject | undefined, schemas: Record<string, Json>): Json[] {
   if (!shape) return [];
   const { properties = {} } = schemaOf(shape, 'output') as { properties?: Record<string, Json> };
   return Object.entries<z.ZodType>(shape.shape).map(([name, rule]) => ({
@@ -100,6 +112,7 @@ function parametersOf(place: 'path' | 'query', shape: z.ZodObject | undefined): 
     in: place,
     required: !rule.safeParse(undefined).success,
     schema: properties[name],
+    ...(place === 'path' && { example: exampleOf(properties[name]!, name, schemas) }),
   }));
 }
 
@@ -120,12 +133,12 @@ function bare(schema: Json): Json {
   return Object.fromEntries(Object.entries(schema).filter(([name]) => name !== '$schema' && name !== '$id'));
 }
 
-function texts(types: readonly string[]): Json {
-  return Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }]));
+function texts(types: readonly string[], examples: Readonly<Record<string, string>> | undefined): Json {
+  return Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' }, example: examples?.[type] }]));
 }
 
-function json(schema: Json): Json {
-  return { 'application/json': { schema } };
+function json(schema: Json, example: unknown): Json {
+  return { 'application/json': { schema, example } };
 }
 
 /** `POST /admin/api/clients/:id/approve` is `post_clients_id_approve`. */
