@@ -25,6 +25,8 @@ export interface Signing {
   digest?: string;
   canonicalization?: string;
   transforms?: string[];
+  /** Prefixes of namespaces that the canonicalization includes. */
+  prefixes?: string[];
 }
 
 /** Signs the element with this id, by whatever algorithms the test names. */
@@ -39,6 +41,7 @@ export function signed(xml: string, id: string, { privateKey, certificate }: Tes
     xpath: `//*[@ID='${id}']`,
     transforms: how.transforms ?? [enveloped, exclusive],
     digestAlgorithm: how.digest ?? 'http://www.w3.org/2001/04/xmlenc#sha256',
+    ...(how.prefixes && { inclusiveNamespacesPrefixList: how.prefixes }),
   });
   const issuer = `//*[@ID='${id}']/*[local-name(.)='Issuer']`;
   signer.computeSignature(xml, { prefix: 'ds', location: { reference: issuer, action: 'after' } });

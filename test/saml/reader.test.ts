@@ -176,13 +176,78 @@ test.each<[string, () => string]>([
   process.stdout.write(`${what}: ${(performance.now() - start).toFixed(1)} ms\n`);
 });
 
+const repeated = (count: number, make: (index: number) => string) =>
+  Array.from({ length: count }, (_, n) => make(n)).join('');
+const before = (xml: string, more: string) => xml.replace('<saml:Subject>', `${more}<saml:Subject>`);
+
+test(
+  'a message that no pinned key signed costs no more than its parse, whatever fills it (federation FR24, F38)',
+  // one expression that looks at blanks twice takes minutes for the first
+  { timeout: 60_000 },
+  async () => {
+    const ten = Array.from({ length: 10 }, () => publicKeyOf(other!));
+    const twice = signed(good(), '_r1', K());
+    for (const [what, xml] of [
+      ['250,000 blanks', before(good(), ' '.repeat(250_000))],
+      ['250,000 blanks in a tag', before(good(), `<x${' '.repeat(250_000)}/>`)],
+      ['250,000 blanks around', `${' '.repeat(125_000)}${good()}${' '.repeat(125_000)}`],
+      [
+        '900 elements with 4 attributes',
+        before(
+          twice,
+          repeated(900, () => `<x${repeated(4, (n) => ` a${n}=""`)}/>`),
+        ),
+      ],
+      [
+        '900 elements with 4 namespaces',
+        before(
+          twice,
+          repeated(900, () => `<x${repeated(4, (n) => ` xmlns:a${n}="b"`)}/>`),
+        ),
+      ],
+      [
+        '1,300 nested namespaces',
+        before(
+          good(),
+          `${repeated(27, (d) => `<x${repeated(49, (n) => ` xmlns:a${d}x${n}="b"`)}>`)}${'</x>'.repeat(27)}`,
+        ),
+      ],
+      ['200 KB of a signature value', good().replace(/<ds:SignatureValue>/, `$&${'A'.repeat(200_000)}`)],
+      ['45,000 references', before(good(), `<x a="${'&amp;'.repeat(22_000)}">${'&amp;'.repeat(22_000)}</x>`)],
+    ] as const) {
+      const start = performance.now();
+      expect(await refusal(() => readResponse(xml, ten)), what).toBe('signature');
+      process.stdout.write(`${what}, ten keys: ${(performance.now() - start).toFixed(1)} ms\n`);
+    }
+    const many = before(
+      good(),
+      repeated(900, () => `<x${repeated(5, (n) => ` a${n}=""`)}/>`),
+    );
+    expect(await refusal(() => read(many))).toBe('weight');
+  },
+);
+
+test('a signature with its elements in another order, or with a long list of prefixes, is refused (federation FR21, FR24)', async () => {
+  const listed = (prefixes: string[]) => response(signed(assertion(), '_a1', K(), { prefixes }));
+  expect(subjectIn((await read(listed(['xs', 'xsi']))).assertion)).toBe('ann-1');
+  expect(await refusal(() => read(listed(Array.from({ length: 200 }, (_, n) => `p${n}`))))).toBe('signature');
+  const fine = good();
+  const [whole, info, value, key] =
+    /(<ds:SignedInfo>.*<\/ds:SignedInfo>)(<ds:SignatureValue>.*<\/ds:SignatureValue>)(<ds:KeyInfo>.*<\/ds:KeyInfo>)/s.exec(
+      fine,
+    )!;
+  // the package takes the first CanonicalizationMethod in a signature
+  expect(await refusal(() => read(fine.replace(whole!, `${key}${info}${value}`)))).toBe('signature');
+  expect(await refusal(() => read(fine.replace(whole!, `${value}${info}${key}`)))).toBe('signature');
+});
+
 test('inflating ends at the size that a message may have (federation F38)', async () => {
   const bomb = deflateRawSync(Buffer.alloc(100_000_000, 'a')).toString('base64');
-  const before = process.memoryUsage().rss;
+  const used = process.memoryUsage().rss;
   const start = performance.now();
   expect(await refusal(() => readQuery(`SAMLRequest=${encodeURIComponent(bomb)}`, []))).toBe('weight');
   process.stdout.write(
-    `a bomb of 100 MB: ${(performance.now() - start).toFixed(1)} ms, ${((process.memoryUsage().rss - before) / 1e6).toFixed(1)} MB\n`,
+    `a bomb of 100 MB: ${(performance.now() - start).toFixed(1)} ms, ${((process.memoryUsage().rss - used) / 1e6).toFixed(1)} MB\n`,
   );
 });
 

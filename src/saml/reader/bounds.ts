@@ -5,6 +5,7 @@ export const maxBytes = 262_144;
 const maxElements = 1000;
 const maxDepth = 32;
 const maxAttributes = 50;
+const maxAttributesInAll = 4000;
 
 const qualifiedName = '[A-Za-z_][\\w.-]*(?::[A-Za-z_][\\w.-]*)?';
 const opening = new RegExp(`<(${qualifiedName})`, 'y');
@@ -41,10 +42,10 @@ export function decoded(bytes: Uint8Array): string {
 export function admitted(given: string, { comments = false }: { comments?: boolean } = {}): string {
   if (Buffer.byteLength(given) > maxBytes) throw weight('the message is too large');
   if (otherCharacter.test(given)) throw form('a character is not one of XML');
-  const text = given.replace(declaration, '').replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
+  const text = withoutBlanksAround(given.replace(declaration, ''));
   const open: string[] = [];
   const ids = new Set<string>();
-  let [at, elements, isComplete] = [0, 0, false];
+  let [at, elements, attributes, isComplete] = [0, 0, 0, false];
   while (at < text.length) {
     const next = text.indexOf('<', at);
     const run = text.slice(at, next < 0 ? text.length : next);
@@ -93,7 +94,8 @@ export function admitted(given: string, { comments = false }: { comments?: boole
   function admitAttribute(name: string, value: string, names: Set<string>): void {
     if (names.has(name)) throw form('an element has an attribute twice');
     names.add(name);
-    if (names.size > maxAttributes) throw weight('an element has too many attributes');
+    attributes += 1;
+    if (names.size > maxAttributes || attributes > maxAttributesInAll) throw weight('there are too many attributes');
     if (/^xmlns:xml(ns)?$/.test(name)) throw form('a namespace takes a reserved name');
     admitText(value);
     if (!/(^|:)id$/i.test(name)) return;
@@ -103,6 +105,16 @@ export function admitted(given: string, { comments = false }: { comments?: boole
     if (ids.has(value)) throw form('two elements have the same id');
     ids.add(value);
   }
+}
+
+const isBlank = (character: string | undefined): boolean => character !== undefined && ' \t\r\n'.includes(character);
+
+/** By steps, not by an expression: an expression looks at a run of blanks in the middle again from each of its characters (federation FR24). */
+function withoutBlanksAround(text: string): string {
+  let [start, end] = [0, text.length];
+  while (isBlank(text[start])) start += 1;
+  while (end > start && isBlank(text[end - 1])) end -= 1;
+  return text.slice(start, end);
 }
 
 /** Admits characters with references to the five named characters and to numbers only. */
