@@ -159,6 +159,30 @@ describe('a sign-in by SAML', () => {
     expect((await userOf(foreign))!.email).toBeNull();
   });
 
+  test('lasts no longer than the session there, if the answer says when that ends (SAML Core 2.7.2, federation 9)', async () => {
+    await addSamlConnection(service, provider, 'lasting', { provisioning: 'on', session_lifetime: 1800 });
+    const seconds = async (id: string, ends?: number) => {
+      const nameId = someone();
+      const said = ends === undefined ? '' : ` SessionNotOnOrAfter="${time(new Date(), ends)}"`;
+      const edit = (xml: string) => xml.replace('<saml:AuthnStatement', `$&${said}`);
+      await signInBySaml(new UserAgent(service), provider, id, { assertion: { nameId, edit } });
+      const [session] = await service.database.sql<{ seconds: number }>(
+        `SELECT date_part('epoch', expires_at - created_at) AS seconds FROM sessions WHERE sub = $1`,
+        [(await userOf(nameId))!.sub],
+      );
+      return Math.round(session!.seconds);
+    };
+    expect(await seconds('saml', 900)).toBeLessThanOrEqual(900);
+    expect(await seconds('lasting', 900)).toBeLessThanOrEqual(900);
+    expect(await seconds('lasting', 86_400)).toBe(1800);
+    expect(await seconds('lasting')).toBe(1800);
+    // the clocks may differ by a minute: the session is not over before it begins
+    expect(await seconds('saml', -30)).toBe(60);
+    const usual = await seconds('saml');
+    expect(usual).toBeGreaterThan(3600);
+    expect(await seconds('saml', 250_000_000)).toBe(usual);
+  });
+
   test('asks for a new sign-in with prompt=login, and has the level and the time of the assertion (federation 4, FR10)', async () => {
     const client = await service.createClient({ scope: 'openid' }, { firstParty: true });
     const agent = new UserAgent(service);
@@ -182,6 +206,12 @@ describe('a sign-in by SAML', () => {
     expect(page.url).toBe(`${service.issuer}/login/name`);
     await refusedBy({ assertion: { ...transient } });
     await refusedBy({ assertion: { ...transient, attributes: { uid: [someone(), someone()] } } }, 'transient');
+    // two attributes may have the same friendly name
+    const friendly = (xml: string) => xml.replace(/ Name="(a|b)"/g, '$& FriendlyName="uid"');
+    await refusedBy(
+      { assertion: { ...transient, attributes: { a: someone(), b: someone() }, edit: friendly } },
+      'transient',
+    );
     await refusedBy({ assertion: { ...transient } }, 'transient');
   });
 

@@ -53,6 +53,8 @@ export interface VerifiedIdentity {
   amr: string[];
   /** The id of the provider's session. */
   sid: string | undefined;
+  /** When that session ends, in seconds since 1970: the session here ends no later. Undefined if the answer does not say. */
+  sessionEnds?: number | undefined;
   /** Names that the browser sent and that the provider did not sign. They fill an empty name, once. */
   unsignedNames?: Claims | undefined;
   /** Undefined if the connection keeps no tokens. */

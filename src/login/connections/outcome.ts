@@ -6,6 +6,7 @@ import type { LinkOutcome } from '../../domain/connections/link-identity.ts';
 import { type Continuation, signInPath } from '../../interaction/sign-in.ts';
 import { unknownAuthTime } from '../../oauth/acr.ts';
 import { readReturnTo } from '../../pages/return-to.ts';
+import { sessionLifetimeOf } from '../../rules/connections/connection-answer.ts';
 import type { Connection } from '../../entities/connections.ts';
 import { connectPath, continuationIn, type LoginConnectionsDependencies, namePath } from './login-connections.ts';
 import type { ConnectionProblems } from './problem.ts';
@@ -90,7 +91,8 @@ export function createDecide(options: LoginConnectionsDependencies, { problem }:
   ) {
     const { session, pending } = await sessions.findContext(request, reply, { transaction });
     const { issuer, subject, sid, amr, authTime = unknownAuthTime } = identity;
-    const upstream = { connectionId: id, issuer, subject, sid, anew, lifetime: connection?.sessionLifetime };
+    const lifetime = sessionLifetimeOf(connection?.sessionLifetime, identity.sessionEnds, new Date());
+    const upstream = { connectionId: id, issuer, subject, sid, anew, lifetime };
     const user: VerifiedUser = { sub, passwordHash: undefined, amr, authTime, upstream };
     const continuation: Continuation = {
       previous: session,

@@ -167,6 +167,17 @@ export function authenticatedAt(claims: Claims, now: Date): Date | undefined {
   return new Date(Math.min(at, now.getTime()));
 }
 
+/**
+ * The most seconds of a session by a connection: what the connection says, and no more than is left of the session at the provider
+ * (SAML Core 2.7.2). It is never shorter than the difference that two clocks may have.
+ * @param endsAt in seconds since 1970
+ */
+export function sessionLifetimeOf(own: number | undefined, endsAt: number | undefined, now: Date): number | undefined {
+  if (endsAt === undefined) return own;
+  const left = Math.max(endsAt - Math.floor(now.getTime() / 1000), clockTolerance);
+  return Math.min(left, own ?? left);
+}
+
 /** Whether the service can store and compare the id of a session or a token. */
 export const isSessionName = (value: unknown): value is string =>
   typeof value === 'string' && value.length > 0 && value.length <= 255 && value.isWellFormed() && !value.includes('\0');

@@ -45,7 +45,7 @@ export function identityOf(
   answer: SamlAnswer,
   { audience, now }: { audience: string; now: Date },
 ): VerifiedIdentity {
-  const { nameId, attributes, context, authnInstant, sessionIndex } = answer;
+  const { nameId, attributes, context, authnInstant, sessionIndex, sessionEnds } = answer;
   if (nameId) admitName(nameId, settings, audience);
   const subject = subjectOf(settings, nameId, attributes);
   const claims = claimsOf(settings, nameId, attributes);
@@ -57,6 +57,7 @@ export function identityOf(
     authTime: signedInAt(authnInstant, now),
     amr: methodsOf(connection, { acr: context }),
     sid: nameId && sessionName(nameId, sessionIndex),
+    sessionEnds: sessionEnds && Math.floor(sessionEnds.getTime() / 1000),
     // a logout there names the user as the answer did
     tokens:
       connection.logout === 'propagate' && nameId ? { idToken: JSON.stringify({ nameId, sessionIndex }) } : undefined,
@@ -93,9 +94,13 @@ function subjectOf(settings: SamlSettings, nameId: NameId | undefined, attribute
   return nameId.value;
 }
 
-const valuesOf = (attributes: readonly SamlAttribute[], named: string): string[] | undefined =>
-  (attributes.find(({ name }) => name === named) ?? attributes.find(({ friendlyName }) => friendlyName === named))
-    ?.values;
+/** The values of an attribute by its name; else those of all attributes with this friendly name, which need not be unique. */
+function valuesOf(attributes: readonly SamlAttribute[], named: string): string[] | undefined {
+  const byName = attributes.find(({ name }) => name === named);
+  if (byName) return byName.values;
+  const friendly = attributes.filter(({ friendlyName }) => friendlyName === named);
+  return friendly.length === 0 ? undefined : friendly.flatMap(({ values }) => values);
+}
 
 /** The attributes by their names, a single value as a text; then by the names that claims have. */
 function claimsOf(settings: SamlSettings, nameId: NameId | undefined, attributes: readonly SamlAttribute[]) {
