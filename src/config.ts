@@ -7,12 +7,14 @@ import { accentColorType, imageFileType, productNameType, supportUrlType } from 
 import { certificateUrl, certificateWarning, headerName } from './config/mtls-types.ts';
 import { type DataDir, installationData, usualDataDir } from './config/data-dir.ts';
 import { type OwnSecrets, ownSecrets } from './config/own-secrets.ts';
+import { isUnencrypted, trialWarning } from './config/trial.ts';
 import { adoptSettings, settingsForCommands } from './config/service-settings.ts';
 import { rulesOf, setting, type Settings, valuesOf, type ValuesOf } from './config/setting.ts';
 import { readSecretFiles } from './config/secret-files.ts';
 import { secretSettings, shownSettings } from './config/shown-settings.ts';
 import {
   baseUrl,
+  baseUrlProblem,
   breachCheck,
   choice,
   cidrList,
@@ -49,6 +51,8 @@ const declared = {
   /** How many processes share the port. */
   workers: setting('WORKERS', count(1, 64, 1)),
   baseUrl: setting('BASE_URL', baseUrl.optional()),
+  /** Whether BASE_URL may be http on a host that is no loopback: for a trial only. */
+  allowHttp: setting('ALLOW_HTTP', flag(false)),
   databaseUrl: setting('DATABASE_URL', postgresUrl.optional()),
   /** The server itself, where databaseUrl is a pooler in transaction mode. */
   databaseDirectUrl: setting('DATABASE_DIRECT_URL', postgresUrl.optional()),
@@ -253,12 +257,16 @@ function derived(values: Values) {
   const { folder: dataDir, notice } = dataDirOf(values);
   return {
     /** Lines for the operator about settings that may surprise. */
-    notices: Object.freeze([notice, certificateWarning(values)].filter((text) => text !== undefined)),
+    notices: Object.freeze(
+      [notice, trialWarning(issuer), certificateWarning(values)].filter((text) => text !== undefined),
+    ),
     /** The issuer identifier, `{base_url}` of the specification: no trailing slash. Every address begins with it (security R98). */
     issuer,
     /** The path of the issuer without a trailing slash: "" or "/idp". */
     basePath: url.pathname.replace(/\/$/, ''),
     secureCookies: url.protocol === 'https:',
+    /** Passwords and tokens pass a network without encryption: see ALLOW_HTTP. */
+    unencrypted: isUnencrypted(issuer),
     dataDir,
     // The hashes of all processes take half of the processors at most, and one thread of the pool stays free (security R102).
     passwordHashConcurrency:
@@ -332,6 +340,8 @@ function refuse(name: string, message: string): never {
 
 /** Refuses settings that are valid one by one, and not together. @throws ConfigError */
 function refuseConflicts(values: Values): void {
+  if (values.baseUrl !== undefined && isUnencrypted(values.baseUrl) && !values.allowHttp)
+    refuse('BASE_URL', `${baseUrlProblem}; ALLOW_HTTP=true admits http for a trial without a certificate`);
   if (values.databaseUrl && !values.secretKeys)
     refuse('SECRET_KEY', `is missing: it is required with DATABASE_URL (${keyWords})`);
   const { conflict } = dataDirOf(values);

@@ -197,7 +197,15 @@ export async function buildServices({
   const { now } = tokens;
   const arrivals = openClientCertificates(config, now, metrics.certificateHeaderDropped);
   const countTry = createCountTry({ store, deviceCookies, limits, freeFailures });
-  const passkeys = createPasskeys({ store, secretBox, sessions, countTry, issuer, now });
+  const passkeys = createPasskeys({
+    store,
+    secretBox,
+    sessions,
+    countTry,
+    issuer,
+    unencrypted: config.unencrypted,
+    now,
+  });
   const checkPassword = createPasswordCheck({
     store,
     passwords,

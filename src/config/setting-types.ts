@@ -124,12 +124,10 @@ export const claimList = z
   )
   .transform((claims) => editableClaims.filter((claim) => claims.includes(claim)));
 
-export const baseUrl = z
-  .string()
-  .refine(
-    isBaseUrl,
-    'must be an https URL (http only on a loopback host) in normalized form, without a query, a fragment or a trailing slash',
-  );
+export const baseUrlProblem =
+  'must be an https URL (http only on a loopback host) in normalized form, without a query, a fragment or a trailing slash';
+/** Also http at other hosts, which needs ALLOW_HTTP. */
+export const baseUrl = z.string().refine(isBaseUrl, baseUrlProblem);
 
 export const postgresUrl = z.string().superRefine((url, context) => {
   const message = postgresProblem(url);
@@ -203,9 +201,8 @@ function isGuessable(bytes: Buffer): boolean {
 function isBaseUrl(address: string): boolean {
   if (!URL.canParse(address)) return false;
   const url = new URL(address);
-  const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
   return (
-    (url.protocol === 'https:' || (url.protocol === 'http:' && loopback)) &&
+    /^https?:$/.test(url.protocol) &&
     // as browsers write it: without user, query, fragment, default port or capital letters
     address === url.origin + url.pathname.replace(/\/$/, '') &&
     !url.hostname.endsWith('.') &&

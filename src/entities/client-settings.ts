@@ -46,6 +46,11 @@ const trustSettings = {
     form: 'check',
     group: 'rights',
   }),
+  development: member(
+    'Whether redirect URIs may be http at addresses and names of private networks; users are then always asked for consent.',
+    z.boolean(),
+    { start: false, trust: true, form: 'check', group: 'rights' },
+  ),
 };
 
 /** Who may use the client, from where, and how the start page shows it. */

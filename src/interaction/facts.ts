@@ -62,11 +62,11 @@ export function createDecision({ config, store, passkeys, connectionRouting }: D
       redirectUri: request.registeredUri,
       acr: request.acr,
     };
-    const { firstParty, approvedBy, requiredAcr } = request.client;
+    const { firstParty, approvedBy, development, requiredAcr } = request.client;
     const facts = {
       session,
       grant,
-      client: { firstParty, selfRegistered: approvedBy === 'automatic', requiredAcr },
+      client: { firstParty, selfRegistered: approvedBy === 'automatic', development, requiredAcr },
       access: session
         ? mayUse(session.user, request.client, { from: { address }, by: wayOf(session) })
         : ('yes' as const),

@@ -40,8 +40,11 @@ export interface Facts {
   signsInHere?: boolean;
   /** The earlier grant of the user to the client. */
   grant: GrantParts | undefined;
-  /** `selfRegistered` if no administrator has reviewed the client: it asks again for each redirect URI (security R11, A25). */
-  client: { firstParty: boolean; selfRegistered: boolean; requiredAcr: string | undefined };
+  /**
+   * `selfRegistered` if no administrator has reviewed the client: it asks again for each redirect URI (security R11, A25). `development` if its
+   * answers may go over http: it asks each time.
+   */
+  client: { firstParty: boolean; selfRegistered: boolean; development?: boolean; requiredAcr: string | undefined };
   /** What mayUse() says about the session's user; `yes` without a session. */
   access: 'yes' | AccessRefusal;
   secondFactor: SecondFactorPolicy;
@@ -92,9 +95,10 @@ export function decide(facts: Facts, request: Asked): NextStep {
       ? error('access_denied', 'the End-User may not use this client')
       : { step: 'access-denied', reason: facts.access };
   if (decided && !decided.allowed) return error('access_denied', 'the End-User did not allow it');
-  const { firstParty } = facts.client;
+  const { development = false } = facts.client;
+  const firstParty = facts.client.firstParty && !development;
   const covered = grantCovers(facts.grant, facts.client, request);
-  if (!firstParty && !decided && (!covered || prompts.includes('consent')))
+  if (!firstParty && !decided && (development || !covered || prompts.includes('consent')))
     return silent ? error('consent_required', 'the End-User has to give consent') : { step: 'consent' };
   // the user allowed the request, but has withdrawn the grant since: the consent page asks again
   if (!firstParty && !covered) return { step: 'consent' };

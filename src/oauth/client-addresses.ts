@@ -44,17 +44,23 @@ type Addresses = {
 
 /**
  * @param admitted whether an administrator admits addresses that need it, or will decide about them
+ * @param development whether the client is one of development
  * @throws OAuthError invalid_redirect_uri or invalid_client_metadata
  */
-export function checkAddresses(metadata: Addresses, settings: MetadataSettings, admitted: boolean): void {
+export function checkAddresses(
+  metadata: Addresses,
+  settings: MetadataSettings,
+  admitted: boolean,
+  development: boolean,
+): void {
   const { application_type: type } = metadata;
   const localhost = settings.loopbackLocalhost ?? true;
   for (const [member, refused] of [
     ['redirect_uris', invalidRedirectUri],
     ['post_logout_redirect_uris', invalidClientMetadata],
   ] as const) {
-    const value = metadata[member]?.find((uri) => !isRedirectUri(uri, type, localhost, admitted));
-    if (value !== undefined) throw refused({ ...redirectRefusal(member, value, type, localhost), value });
+    const value = metadata[member]?.find((uri) => !isRedirectUri(uri, type, localhost, admitted, development));
+    if (value !== undefined) throw refused({ ...redirectRefusal(member, value, type, localhost, development), value });
   }
   const named = localhost ? undefined : webMembers.find((member) => isLocalhostUri(metadata[member] ?? ''));
   if (named !== undefined) throw invalidClientMetadata(refusal('localhost.member', named));

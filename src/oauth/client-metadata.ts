@@ -215,6 +215,7 @@ export const registrableFields = Object.keys(clientMetadataShape.shape);
 /**
  * Validates metadata from a registrant, an administrator or the console alike (security R25). Unknown members are dropped (RFC 7591 2, security R48).
  * @param options.admin the sender is an administrator, who may grant the scopes `admin` and `metrics`
+ * @param options.development the administrator made the client one of development
  * @param options.apiScopes scopes of resources that the client may register
  * @param options.unsigned the service accepts unsigned request objects
  * @param options.withoutGrants the client signs users in by another protocol, and has no grant types
@@ -225,6 +226,7 @@ export function parseClientMetadata(
   input: Record<string, unknown>,
   options: {
     admin?: boolean;
+    development?: boolean | undefined;
     apiScopes?: readonly string[];
     unsigned?: boolean;
     withoutGrants?: boolean;
@@ -274,7 +276,8 @@ export function parseClientMetadata(
   }
   if (!follows(metadata, settings.fapi2)) metadata.fapi2 = settings.fapi2;
   applyProfile(metadata, input, settings);
-  checkAddresses(metadata, settings, options.admin === true || options.awaitsAdmission === true);
+  const { admin = false, awaitsAdmission = false, development = false } = options;
+  checkAddresses(metadata, settings, admin || awaitsAdmission, admin && development);
   const frontchannel = metadata.frontchannel_logout_uri;
   if (frontchannel !== undefined && !metadata.redirect_uris.some((uri) => isSameOrigin(uri, frontchannel))) {
     throw invalidClientMetadata(refusal('same-origin', 'frontchannel_logout_uri'));

@@ -24,16 +24,30 @@ export function isLocalhostUri(uri: string): boolean {
 /**
  * Whether it may be registered as a redirect URI: a web URI, or for native clients a private-use scheme (RFC 8252 7.1).
  * @param admitted whether an administrator admits it, or will decide about it
+ * @param development whether an administrator made the client one of development (delivery 3)
  */
 export function isRedirectUri(
   uri: string,
   applicationType: ApplicationType,
   localhost = true,
   admitted = false,
+  development = false,
 ): boolean {
   if (isLocalhostUri(uri) && !localhost) return false;
   const isOfApplication = isPrivateUseUri(uri) && (admitted || !needsAdmission(uri));
-  return isWebUri(uri) || (applicationType === 'native' && isOfApplication);
+  if (isWebUri(uri) || (development && isDevelopmentUri(uri))) return true;
+  return applicationType === 'native' && isOfApplication;
+}
+
+const privateAddress = /^(10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.)\d{1,3}\.\d{1,3}(\.\d{1,3})?$|^\[f[cd][0-9a-f]{2}:/;
+/** Names that only a private network can have: a single label, or below a domain that is never delegated (RFC 2606, 6762, 8375). */
+const privateName = /^[a-z0-9-]*[a-z][a-z0-9-]*$|^[^:[]+\.(local|lan|home\.arpa|test|internal)$/;
+
+/** Whether it is http at an address or a name of a private network, which only a client of development may use. */
+export function isDevelopmentUri(uri: string): boolean {
+  const url = parseHosted(uri);
+  if (url?.protocol !== 'http:' || isLoopback(url.hostname)) return false;
+  return privateAddress.test(url.hostname) || privateName.test(url.hostname);
 }
 
 /** Schemes that belong to the browser or to the operating system: no application can own one. */
@@ -51,6 +65,7 @@ export function redirectRefusal(
   uri: string,
   applicationType: ApplicationType,
   localhost = true,
+  development = false,
 ): Refusal {
   const hosts = localhost ? '127.0.0.1, [::1] and localhost' : '127.0.0.1 and [::1]';
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(uri)?.[1]?.toLowerCase();
@@ -59,7 +74,7 @@ export function redirectRefusal(
   if (uri.includes('#')) return refusal('address.fragment', member);
   if (uri.length > 2000) return refusal('address.length', member);
   if (scheme === 'http' && URL.canParse(uri) && !isLoopback(new URL(uri).hostname))
-    return refusal('address.http', member, { hosts });
+    return development ? refusal('address.development', member) : refusal('address.http', member, { hosts });
   if (scheme !== 'http' && scheme !== 'https') {
     return applicationType === 'native'
       ? refusal('address.native-scheme', member)

@@ -162,6 +162,7 @@ export const clientRules = {
   'address.fragment': `${notAllowed} remove the fragment (everything from #)`,
   'address.length': `${notAllowed} use a URI of at most 2000 characters`,
   'address.http': `${notAllowed} use https, since http is for {hosts} only`,
+  'address.development': `${notAllowed} use https, since http is for private addresses, names without a dot, and .local, .lan, .home.arpa, .test and .internal only`,
   'address.native-scheme': `${notAllowed} use a scheme in reverse-domain form, such as com.example.app:/callback`,
   'address.web-scheme': `${notAllowed} use https, or http on {hosts}; a scheme such as com.example.app:/callback requires application_type native`,
   'address.form': `${notAllowed} write it in normalized form, without user information, wildcards, backslashes, default port or dot segments`,

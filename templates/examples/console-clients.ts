@@ -120,6 +120,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
           usedAt: at,
           hosts: ['harbour.example', 'staging.harbour.example', '127.0.0.1:8081'],
           selfRegistered: true,
+          development: true,
           createdAt: at,
         },
         {
@@ -130,6 +131,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
           kind: 'machine',
           hosts: [],
           selfRegistered: false,
+          development: false,
           createdAt: at,
         },
         {
@@ -140,6 +142,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
           kind: 'native',
           hosts: ['com.example.desk:'],
           selfRegistered: false,
+          development: false,
           createdAt: at,
         },
         ...['spa', 'api', 'device', 'proxy'].map((kind) => ({
@@ -150,6 +153,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
           kind,
           hosts: [],
           selfRegistered: false,
+          development: false,
           createdAt: at,
         })),
       ],
@@ -192,6 +196,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
       scopes: [],
       facts: { lookAlikes: [], heldResources: [] },
       selfRegistered: false,
+      development: false,
       firstParty: false,
       selfManaged: false,
       weakSecret: false,
@@ -238,6 +243,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
       approvedBy: 'administrator',
       origin: { actor: { id: 'bq1k', name: 'ada', uri: '/admin/users/bq1k' }, address: '203.0.113.7' },
       selfRegistered: true,
+      development: true,
       firstParty: true,
       selfManaged: true,
       weakSecret: true,

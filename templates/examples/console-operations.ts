@@ -41,6 +41,7 @@ export const operationsExamples: Examples<OperationsPages> = {
     {
       ...consoleFrame,
       account: { username: 'a' },
+      unencrypted: false,
       newest: [],
       figures: [],
       recent: [],
@@ -57,6 +58,7 @@ export const operationsExamples: Examples<OperationsPages> = {
     {
       ...consoleFrame,
       done: 'session-ended',
+      unencrypted: true,
       languages: languages('/admin'),
       pending: { count: 1000, more: true },
       checklist: [

@@ -208,6 +208,7 @@ export const everyMember = (sector: string) => ({
       id_token_claims: true,
       first_party: true,
       self_managed: true,
+      development: true,
       introspect: 'any',
       scim_source: 'every',
       required_acr: 'urn:gatehouse:acr:mfa',

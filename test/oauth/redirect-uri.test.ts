@@ -1,6 +1,7 @@
 // Redirect URIs are accepted for registration, compared with requests, and extended with response parameters: tables of cases.
 import { describe, expect, test } from 'vitest';
 import {
+  isDevelopmentUri,
   isPrivateUseUri,
   isRedirectUri,
   isWebUri,
@@ -121,6 +122,68 @@ describe('a redirect URI', () => {
     expect(isRedirectUri(uri, 'web')).toBe(false);
     expect(isRedirectUri(uri, 'native')).toBe(false);
     expect(isWebUri(uri)).toBe(false);
+  });
+});
+
+describe('a redirect URI of a client of development', () => {
+  test.each([
+    'http://10.0.0.1/cb',
+    'http://10.255.1.2:8080/cb',
+    'http://172.16.0.9/cb',
+    'http://172.31.255.254:3000/cb',
+    'http://192.168.1.20/cb',
+    'http://[fd00::1]/cb',
+    'http://[fc12:3456::7]:8080/cb',
+    'http://nas/cb',
+    'http://my-app1:3000/cb?x=1',
+    'http://app.local/cb',
+    'http://printer.lan/cb',
+    'http://cloud.home.arpa:8443/cb',
+    'http://rp.test/cb',
+    'http://a.b.internal/cb',
+  ])('%s may be registered by it, and by no other client (delivery 3)', (uri) => {
+    expect(isRedirectUri(uri, 'web', true, true, true)).toBe(true);
+    expect(isDevelopmentUri(uri)).toBe(true);
+    expect(isRedirectUri(uri, 'web', true, true)).toBe(false);
+    expect(isRedirectUri(uri, 'native', true, true)).toBe(false);
+  });
+
+  test.each([
+    'http://rp.example.com/cb',
+    'http://local/../cb',
+    'http://*.local/cb',
+    'http://*/cb',
+    'http://nas/*',
+    'http://app.local./cb',
+    'http://app.localx/cb',
+    'http://applocal.evil.example/cb',
+    'http://home.arpa.evil.example/cb',
+    'http://8.8.8.8/cb',
+    'http://11.0.0.1/cb',
+    'http://172.15.0.1/cb',
+    'http://172.32.0.1/cb',
+    'http://192.169.0.1/cb',
+    'http://169.254.169.254/cb',
+    'http://100.64.0.1/cb',
+    'http://10.0.0.1.evil.example/cb',
+    'http://10.1/cb',
+    'http://0x0a000001/cb',
+    'http://167772161/cb',
+    'http://[2001:db8::1]/cb',
+    'http://[fe80::1]/cb',
+    'http://[::ffff:10.0.0.1]/cb',
+    'http://user@nas/cb',
+    'http://nas/cb#x',
+    'http://nas:80/cb',
+    'http://nas;x/cb',
+    'ftp://nas/cb',
+  ])('%s may not be registered even by it (delivery 3)', (uri) => {
+    expect(isRedirectUri(uri, 'web', true, true, true)).toBe(false);
+  });
+
+  test('is refused with advice (delivery 3)', () => {
+    const { code } = redirectRefusal('redirect_uris', 'http://rp.example.com/cb', 'web', true, true);
+    expect(code).toBe('address.development');
   });
 });
 

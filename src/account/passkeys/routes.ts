@@ -194,7 +194,7 @@ export async function accountPasskeysEndpoint(
   }
 
   function closedBecause(session: Session, count: number): Page['closed'] {
-    if (!passkeys.available) return 'address';
+    if (passkeys.unavailable) return passkeys.unavailable;
     if (count >= maxPasskeys) return 'full';
     return mayAdd(session) ? undefined : 'stale';
   }

@@ -22,18 +22,19 @@ interface OwnClientDependencies {
 
 /** Creates the console's client, or restores its metadata: the base address may have changed, or an operator changed the row by SQL. */
 export function createOwnClient(
-  { config: { issuer }, clients, secretBox, appearance }: OwnClientDependencies,
+  { config: { issuer, unencrypted }, clients, secretBox, appearance }: OwnClientDependencies,
   administration: Administration,
 ): () => Promise<void> {
   return async () => {
     const known = await clients.find(consoleClientId);
     const by = { actor: 'service' };
-    const metadata = parseClientMetadata(
+    const uris = [issuer + consoleCallback];
+    const parsed = parseClientMetadata(
       {
         client_name: `${appearance.current().brand.productName ?? 'Gatehouse'} console`,
         // the same as instances of the previous version use, which refuse http on localhost for a web client
         application_type: new URL(issuer).protocol === 'http:' ? 'native' : 'web',
-        redirect_uris: [issuer + consoleCallback],
+        redirect_uris: unencrypted ? [`http://127.0.0.1${consoleCallback}`] : uris,
         token_endpoint_auth_method: 'none',
         grant_types: ['authorization_code'],
         response_types: ['code'],
@@ -43,6 +44,8 @@ export function createOwnClient(
       { admin: true },
       { issuer },
     );
+    // with ALLOW_HTTP no rule allows it
+    const metadata = { ...parsed, redirect_uris: uris };
     if (!known) {
       const { stored } = newCredentials(secretBox, consoleClientId, metadata);
       const client = { clientId: consoleClientId, metadata, status: 'enabled', approvedBy: 'administrator' } as const;

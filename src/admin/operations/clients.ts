@@ -120,7 +120,9 @@ export const createClient = operation({
     };
     const apiScopes = await registrableApiScopes(context.store, given['scope'], { admin: true });
     const isSaml = kind?.stored === 'saml';
-    const metadata = parseClientMetadata(given, { admin: true, apiScopes, withoutGrants: isSaml }, context.config);
+    const { development } = settingsIn(input);
+    const options = { admin: true, development, apiScopes, withoutGrants: isSaml };
+    const metadata = parseClientMetadata(given, options, context.config);
     const id = input.client_id ?? randomId();
     const described = isSaml ? await describedBySaml(context, input) : {};
     const settings = { ...settingsIn({ ...described, ...input }), status: input.status };
@@ -208,12 +210,15 @@ export const changeClient = operation({
         ),
         {
           admin: true,
+          development: settingsIn(input).development ?? client.development,
           apiScopes: [...splitScope(client.metadata.scope), ...apiScopes],
           withoutGrants: client.kind === 'saml',
         },
         context.config,
       );
-    return reviseClient(context, actor, id, fields.length > 0 ? metadataOf : undefined, (client) => {
+    // a client that is no longer one of development must not keep its addresses
+    const isRevised = fields.length > 0 || settingsIn(input).development === false;
+    return reviseClient(context, actor, id, isRevised ? metadataOf : undefined, (client) => {
       const { status, version } = input;
       if (status === 'enabled' && client.status === 'disabled' && version === undefined)
         throw conflict('to enable a client, send the version that you reviewed as version');

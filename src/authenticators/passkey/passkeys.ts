@@ -56,6 +56,8 @@ export interface PasskeysOptions {
   sessions: BrowserSessions;
   countTry: CountTry;
   issuer: string;
+  /** Whether the issuer is http on a host that is no loopback. */
+  unencrypted: boolean;
   /** The time that all instances share. */
   now: () => Date;
 }
@@ -65,9 +67,13 @@ export type Passkeys = ReturnType<typeof createPasskeys>;
 export function createPasskeys(options: PasskeysOptions) {
   const { store, secretBox, sessions, countTry, now } = options;
   const { origin, hostname } = new URL(options.issuer);
-  // an IP address is no domain, and so no RP ID (Web Authentication 4)
-  const relyingParty: RelyingParty | undefined =
-    isIP(hostname.replace(/[[\]]/g, '')) === 0 ? { id: hostname, origin } : undefined;
+  // an IP address is no domain, and so no RP ID (Web Authentication 4); browsers have no passkeys at an address without encryption
+  const unavailable: 'http' | 'address' | undefined = options.unencrypted
+    ? 'http'
+    : isIP(hostname.replace(/[[\]]/g, '')) === 0
+      ? undefined
+      : 'address';
+  const relyingParty: RelyingParty | undefined = unavailable === undefined ? { id: hostname, origin } : undefined;
 
   /** 16 random bytes, their expiry in seconds, and a MAC that binds both to the browser and the purpose. */
   function newChallenge(browserHash: Buffer, binding: ChallengeBinding): string {
@@ -100,8 +106,10 @@ export function createPasskeys(options: PasskeysOptions) {
   }
 
   return {
-    /** False if the host of the base address is an IP address: no browser creates passkeys for one. */
+    /** False if no browser creates passkeys for the base address. */
     available: relyingParty !== undefined,
+    /** Why: its host is an IP address, or it is http on a host that is no loopback. */
+    unavailable,
 
     /**
      * The options of navigator.credentials.create(), as JSON (Web Authentication 5.4).

@@ -29,6 +29,8 @@ export interface ClientRow {
   kind: string;
   hosts: string[];
   selfRegistered: boolean;
+  /** Its redirect URIs may be http in private networks. */
+  development: boolean;
   usedAt?: Date;
   /** The path of the uploaded logo. */
   logo?: string | undefined;
@@ -148,6 +150,7 @@ export interface ConsoleClientPages {
       firstParty: boolean;
       selfManaged: boolean;
       weakSecret: boolean;
+      development: boolean;
       /** The groups whose members may use it; absent if everyone may. */
       access?: { name: string; uri: string }[];
       /** Where users and the client may act; absent for everywhere. */

@@ -68,6 +68,8 @@ export interface OperationsPages {
   'console-overview': ConsoleFrame & {
     /** Until all of it is done. */
     checklist?: ChecklistView;
+    /** ALLOW_HTTP is on, and browsers come without encryption. */
+    unencrypted: boolean;
     /** The newest pending registrations and changes. */
     newest: { name: string; host: string; at: Date; uri: string }[];
     figures: ({ name: 'users' | 'clients' | 'sessions' | 'events'; uri: string } & AmountView)[];

@@ -28,7 +28,7 @@ export interface PasskeyPages {
     /** Absent if the user cannot add a passkey now. */
     add?: PasskeyView;
     /** Why the user cannot add a passkey: the sign-in is not recent, there are too many, or the address of the service allows none. */
-    closed?: 'stale' | 'full' | 'address';
+    closed?: 'stale' | 'full' | 'address' | 'http';
     /** The page that signs the user in again. */
     signInUri: string;
     /** Posts `passkey`, the id, and `name`. */

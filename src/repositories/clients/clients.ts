@@ -6,6 +6,7 @@ import type { ClaimRule } from '../../rules/claims/claim-rules.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { consoleClientId } from '../../rules/clients/console-client.ts';
 import type { StoredKind } from '../../rules/clients/kinds.ts';
+import type { WeakenedClient } from '../../rules/clients/weakened.ts';
 import { type ClientRules, rulesOf } from '../../rules/clients/client-rules.ts';
 import { methodsWithoutSecret } from '../../oauth/registrable-values.ts';
 import type { OwnScopes } from '../../oauth/scope.ts';
@@ -136,6 +137,11 @@ const listWithoutStart = statement(
     ORDER BY login_key(coalesce(metadata ->> 'client_name', client_id)) COLLATE "und-x-icu", client_id LIMIT $1`,
 );
 const findByEntityId = statement('clients.find_by_entity_id', 'SELECT client_id FROM clients WHERE entity_id = $1');
+const listWeakened = statement(
+  'clients.list_weakened',
+  `SELECT client_id AS "clientId", coalesce(metadata ->> 'client_name', client_id) AS name, development, weak_secret AS "weakSecret"
+     FROM clients WHERE development OR weak_secret ORDER BY client_id LIMIT $1`,
+);
 const insert = statement(
   'clients.insert',
   `INSERT INTO clients (client_id, status, approved_by, metadata, first_party, client_secret_hash, client_secret_encrypted,
@@ -228,6 +234,8 @@ export function clientsRepository(sql: Sql) {
     async listWithoutStart(limit: number): Promise<Client[]> {
       return (await sql.query<Row>(listWithoutStart, [limit, consoleClientId])).map(toClient);
     },
+    /** The clients that an administrator made weaker than others, by their ids. */
+    listWeakened: (limit: number): Promise<WeakenedClient[]> => sql.query<WeakenedClient>(listWeakened, [limit]),
     /** Newest first, unless the filter says otherwise. */
     async list(filter: ClientFilter, page: Page): Promise<Client[]> {
       const { statement, values } = clientListing(filter, page);
@@ -339,6 +347,7 @@ function toClient(row: Row): Client {
     registrationTokenHash: row.registration_access_token_hash ?? undefined,
     firstParty: row.first_party,
     selfManaged: row.self_managed,
+    development: row.development,
     selfRegistered: row.self_registered,
     origin: row.origin,
     documentGone: row.document_gone,

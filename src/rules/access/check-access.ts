@@ -31,7 +31,12 @@ export interface CheckedUser extends Required<AccessUser>, Member {
 
 export interface AccessFacts {
   user: CheckedUser;
-  client: AccessClient & { firstParty: boolean; selfRegistered: boolean; requiredAcr: string | undefined };
+  client: AccessClient & {
+    firstParty: boolean;
+    selfRegistered: boolean;
+    development?: boolean;
+    requiredAcr: string | undefined;
+  };
   connections: readonly WayConnection[];
   policy: SecondFactorPolicy;
   grant: (Granted & { redirectUris: readonly string[] }) | undefined;
@@ -63,7 +68,7 @@ export function checkAccess({ user, client, connections, policy, grant, asked, a
     reasons: accessReasons.filter((reason) => refused.has(reason)),
     ways,
     secondFactor: demanded ?? (user.enrolled ? 'account' : undefined),
-    consent: client.firstParty ? 'not_asked' : consent,
+    consent: client.development ? 'asked' : client.firstParty ? 'not_asked' : consent,
   };
 }
 

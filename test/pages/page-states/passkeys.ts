@@ -16,7 +16,7 @@ export const passkeyStates: View[] = [
     name: 'account-passkeys',
     data: { ...closed, add: most.add!, problem },
   })),
-  ...(['stale', 'full', 'address'] as const).map((reason): View => ({
+  ...(['stale', 'full', 'address', 'http'] as const).map((reason): View => ({
     name: 'account-passkeys',
     data: { ...closed, closed: reason },
   })),

@@ -38,6 +38,7 @@ const groups: Record<string, readonly string[]> = {
     'scope',
     'first_party',
     'self_managed',
+    'development',
     'require_pkce',
     'uma_profile',
     'introspect',

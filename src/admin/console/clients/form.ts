@@ -38,7 +38,7 @@ export async function validated(
     };
     const parsed = parseClientMetadata(
       whole,
-      { admin: true, apiScopes, withoutGrants: kind?.stored === 'saml' },
+      { admin: true, development: settings.development, apiScopes, withoutGrants: kind?.stored === 'saml' },
       config,
     );
     return isOnlyUnnamed ? { refusal: { faults, status: 400 } } : { metadata: parsed, settings };

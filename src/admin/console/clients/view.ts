@@ -49,7 +49,7 @@ export const named = (client: Client) => ({
 export function rowOf(client: Client, usedAt: Date | undefined): ClientRow {
   const { name, clientId, clientUri: uri } = named(client);
   const hosts = hostsOf(client.metadata.redirect_uris);
-  const { selfRegistered, createdAt } = client;
+  const { selfRegistered, development, createdAt } = client;
   const kind = kindOfClient(client).name;
   return {
     name,
@@ -59,6 +59,7 @@ export function rowOf(client: Client, usedAt: Date | undefined): ClientRow {
     kind,
     hosts,
     selfRegistered,
+    development,
     createdAt,
     logo: logoOf(client),
     ...(usedAt && { usedAt }),
@@ -189,6 +190,7 @@ export function factsOf(
     ...(metadata.client_uri !== undefined && { homeUri: metadata.client_uri }),
     selfRegistered: client.selfRegistered,
     weakSecret: client.weakSecret,
+    development: client.development,
     firstParty: client.firstParty,
     selfManaged: client.selfManaged,
     ...(client.access === 'groups' && {

@@ -100,6 +100,7 @@ export async function overviewRoutes(app: FastifyInstance, options: OverviewRout
           { name: 'refused', count: totals.failed + totals.refused, ...listOf('outcome=failure') },
         ],
         chart: shown,
+        unencrypted: config.unencrypted,
         health: healthOf(found, options, started),
       };
       if (now.getTime() - state.countedUntil.getTime() > behindAfter) data.countedUntil = state.countedUntil;

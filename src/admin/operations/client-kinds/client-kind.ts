@@ -97,6 +97,7 @@ export const needlessWithoutUsers = [
   'response_types',
   'first_party',
   'self_managed',
+  'development',
   'require_pkce',
   'uma_profile',
   'subject_type',

@@ -125,11 +125,12 @@ function metadataOf({ config }: OperationContext, entry: Input): ClientMetadata 
   // the rules of the entry have checked its settings
   const given = { ...kind?.metadata, ...own, ...kind?.derived?.(entry as ClientSettingsChange, config) };
   const apiScopes = typeof given['scope'] === 'string' ? splitScope(given['scope']) : [];
-  return parseClientMetadata(given, { admin: true, apiScopes, withoutGrants: kind?.stored === 'saml' }, config);
+  const options = { admin: true, development: entry['development'] === true, apiScopes };
+  return parseClientMetadata(given, { ...options, withoutGrants: kind?.stored === 'saml' }, config);
 }
 
 /** The metadata without members whose value is their default, if nothing else depends on them. */
-function shortMetadata(context: OperationContext, metadata: Input, { kind, hosts }: Client): Input {
+function shortMetadata(context: OperationContext, metadata: Input, { kind, hosts, development }: Client): Input {
   const ofKind = kind === 'oauth' ? undefined : metadataOf(context, { kind, hosts });
   if (ofKind)
     // metadata are read by any name here, which their type does not allow
@@ -147,7 +148,8 @@ function shortMetadata(context: OperationContext, metadata: Input, { kind, hosts
     Object.entries(metadata).filter(([name, value]) => value !== undefined && !isDefault(name, value)),
   );
   // a profile or a setting may give another default
-  return isDeepStrictEqual({ ...metadataOf(context, short) }, { ...without(metadata, []) }) ? short : metadata;
+  const whole = metadataOf(context, { ...short, development });
+  return isDeepStrictEqual({ ...whole }, { ...without(metadata, []) }) ? short : metadata;
 }
 
 function foundOf(context: OperationContext, client: Client, own: readonly { name: string }[]): Found {
