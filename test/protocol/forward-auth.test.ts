@@ -333,6 +333,9 @@ describe('a proxy', () => {
         '/public/%c0%ae%c0%ae/admin',
         '/public/%zz',
         '/public/..',
+        '/public/..%20/admin',
+        '/public/%20../admin',
+        '/public/.../admin',
       ];
       for (const path of paths) {
         const answer = await browser.ask(site, { kind, path });

@@ -1,5 +1,5 @@
 // Attacks the sign-in of SAML applications: requests that must get no answer, or a status, and never an assertion (federation F45 to F49).
-import { createHmac } from 'node:crypto';
+import { createHmac, sign } from 'node:crypto';
 import { deflateRawSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
@@ -8,6 +8,7 @@ import {
   type KeyPair,
   newKeyPair,
   queryOf,
+  rsaSha256,
   SamlApplication,
   signedXml,
   statusesOf,
@@ -294,10 +295,40 @@ test('RelayState comes back as it was, one above 80 bytes is dropped, and none i
     expect(page.body).not.toContain('<script>alert');
     expect(answerOf(page)!.action).toBe(sp.acsUri);
   }
+  // a question mark may stand in a query as it is (RFC 3986 3.4), and is signed so
+  const raw = `${queryOf(sp.authnRequest())}&RelayState=/a?b=c`;
+  expect(answerOf(await sp.send(agent, raw))!.relayState).toBe('/a?b=c');
+  const strict = await SamlApplication.create(service, { require_signed_requests: true }, keys);
+  const signed = signedQuery(strict.authnRequest(), '/a?b');
+  expect(answerOf(await strict.send(agent, signed))!.relayState).toBe('/a?b');
   for (const long of ['x'.repeat(81), 'x'.repeat(10_000), 'é'.repeat(41)]) {
     const page = await sp.post(agent, sp.authnRequest(), long);
     expect(answerOf(page)!.relayState).toBeUndefined();
   }
+});
+
+/** A signed query whose state is not percent-encoded. */
+function signedQuery(xml: string, relayState: string): string {
+  const covered = `${queryOf(xml)}&RelayState=${relayState}&SigAlg=${encodeURIComponent(rsaSha256)}`;
+  const value = sign('sha256', Buffer.from(covered), keys.privateKey).toString('base64');
+  return `${covered}&Signature=${encodeURIComponent(value)}`;
+}
+
+test('of hundreds of requested classes only those that the service knows are kept while the user signs in (federation F38)', async () => {
+  const unknown = Array.from(
+    { length: 400 },
+    (_, n) => `<saml:AuthnContextClassRef>urn:x:${'y'.repeat(300)}${n}</saml:AuthnContextClassRef>`,
+  );
+  const known = '<saml:AuthnContextClassRef>https://refeds.org/profile/sfa</saml:AuthnContextClassRef>';
+  const children = `<samlp:RequestedAuthnContext>${unknown.join('')}${known.repeat(100)}</samlp:RequestedAuthnContext>`;
+  const fresh = new UserAgent(service);
+  const page = await sp.post(fresh, sp.authnRequest({ children }));
+  const [stored] = await service.database.sql<{ context: string }>(
+    `SELECT parameters ->> 'context' AS context FROM authorization_requests WHERE endpoint = 'saml' ORDER BY expires_at DESC LIMIT 1`,
+  );
+  expect(JSON.parse(stored!.context)).toEqual({ comparison: 'exact', classes: ['https://refeds.org/profile/sfa'] });
+  const answer = answerOf(await fresh.signIn(user, page))!;
+  expect(answer.xml).toContain('AuthnContextClassRef>https://refeds.org/profile/sfa<');
 });
 
 test.each<[string, () => string]>([
@@ -308,6 +339,7 @@ test.each<[string, () => string]>([
     () =>
       sp.authnRequest({ attributes: Array.from({ length: 10_000 }, (_unused, index) => `a${index}="x"`).join(' ') }),
   ],
+  ['250,000 blanks', () => sp.authnRequest({ children: `${' '.repeat(250_000)}<a` })],
   ['200 KiB beyond the size', () => sp.authnRequest({ children: `<a>${'x'.repeat(460 * 1024)}</a>` })],
 ])('a request with %s is refused before it is parsed, at each address (federation F38, FR24)', async (_, xml) => {
   const text = xml();

@@ -1,20 +1,38 @@
 // Tests the sign-in to SAML applications: metadata, requests by redirect and by POST, and what an assertion says.
 import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import pg from 'pg';
+import { databaseLimits } from '../../src/database/deadline.ts';
 import { withoutLimits } from '../helpers/grants.ts';
+import {
+  addSamlConnection,
+  beginSaml,
+  postAnswer,
+  type SamlProvider,
+  startSamlProvider,
+} from '../helpers/saml-provider.ts';
 import { answerOf, idpMetadata, queryOf, SamlApplication, signedXml, statusesOf } from '../helpers/saml-application.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
-import { UserAgent } from '../helpers/user-agent.ts';
+import { type Page, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
 let user: TestUser;
 let sp: SamlApplication;
+let provider: SamlProvider;
 beforeAll(async () => {
-  service = await startTestService({ environment: withoutLimits });
+  provider = await startSamlProvider();
+  service = await startTestService({ environment: { ...withoutLimits, OUTBOUND_ALLOW: provider.host } });
   user = await service.createUser({ email: 'ada@corp.example', emailVerified: true });
-  sp = await SamlApplication.create(service);
+  sp = await SamlApplication.create(service, { idp_initiated: true });
 });
-afterAll(() => service?.stop());
+afterAll(async () => {
+  await service?.stop();
+  await provider?.stop();
+});
+
+test('the key is made with the first application: no user waits for it (federation 9)', async () => {
+  expect(await service.store.samlKeys.list()).toHaveLength(1);
+});
 
 test('the metadata name the service, its addresses, its formats of names, and one RSA-3072 key with a certificate of ten years that is not in the JWK Set (federation 9)', async () => {
   const { xml, certificates } = await idpMetadata(service);
@@ -65,4 +83,44 @@ test('a request by redirect may be signed over its query (SAML Bindings 3.4.4.1)
   const agent = new UserAgent(service);
   const page = await sp.send(agent, queryOf(sp.authnRequest(), { relayState: 'a b+c', key: sp.keys.privateKey }));
   expect(answerOf(await agent.signIn(user, page))).toMatchObject({ relayState: 'a b+c' });
+});
+
+test('each SAML address answers 503 in time while the database does not answer, with no message to any application, and the next request is answered again (federation F113)', async () => {
+  await addSamlConnection(service, provider, 'saml', { provisioning: 'on' });
+  const agent = new UserAgent(service);
+  await sp.signIn(agent, user);
+  const connected = new UserAgent(service);
+  const asked = await beginSaml(connected, 'saml');
+  const SAMLResponse = await provider.answer(asked, { assertion: { nameId: 'late' } });
+  const { nameID } = await sp.read(await sp.signIn(agent, user));
+  const get = (path: string) => agent.get(path, { 'sec-fetch-site': 'cross-site' });
+  const logout = () => queryOf(sp.logoutRequest({ nameId: nameID }), { key: sp.keys.privateKey });
+  const answer = { SAMLResponse, RelayState: asked.relayState };
+  const doors: Record<string, () => Promise<Page>> = {
+    'GET /saml/metadata': () => get('/saml/metadata'),
+    'GET /saml/sso': () => get(`/saml/sso?${queryOf(sp.authnRequest())}`),
+    'POST /saml/sso': () => sp.post(new UserAgent(service), sp.authnRequest()),
+    'GET /saml/start': () => get(`/saml/start/${sp.clientId}`),
+    'GET /saml/logout': () => get(`/saml/logout?${logout()}`),
+    'GET /connections/saml/saml/metadata': () => get('/connections/saml/saml/metadata'),
+    'POST /connections/saml/saml/acs': () => new UserAgent(service).post('/connections/saml/saml/acs', answer),
+    'GET /connections/saml/saml/logout': () => get('/connections/saml/saml/logout?SAMLRequest=x'),
+  };
+  const { deadline } = databaseLimits;
+  const holder = new pg.Client(service.database.url);
+  await holder.connect();
+  try {
+    // shorter than in production
+    databaseLimits.deadline = 1_000;
+    await holder.query('BEGIN; LOCK TABLE clients, saml_keys, connections IN ACCESS EXCLUSIVE MODE');
+    const pages = await Promise.all(Object.entries(doors).map(async ([door, open]) => [door, await open()] as const));
+    for (const [door, page] of pages)
+      expect([door, page.status, answerOf(page), page.location]).toEqual([door, 503, undefined, undefined]);
+  } finally {
+    databaseLimits.deadline = deadline;
+    await holder.end();
+  }
+  // neither the session nor the answer was used up
+  expect(statusesOf(answerOf(await sp.begin(agent))!)).toEqual(['Success']);
+  expect((await postAnswer(connected, 'saml', answer)).url).toBe(`${service.issuer}/account`);
 });

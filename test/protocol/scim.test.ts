@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, call, obtainTokens, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { eventsOf } from '../helpers/events.ts';
+import { ask, createSite, SiteBrowser, siteCookieOf } from '../helpers/protected-sites.ts';
+import { answerOf, SamlApplication, statusesOf } from '../helpers/saml-application.ts';
 import { type Directory, enterprise, groupSchema, startDirectory, userSchema } from '../helpers/scim.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
@@ -330,13 +332,30 @@ describe('users', () => {
     const client = await service.createClient();
     const tokens = await obtainTokens(service, client, user);
     expect((await userinfo(service.issuer, tokens.access_token)).status).toBe(200);
+    const application = await SamlApplication.create(service);
+    const site = await createSite(service, admin, 'leaving.example');
+    const browser = new SiteBrowser(service);
+    await browser.signIn(site, user);
+    expect(statusesOf(await application.signIn(browser.agent, user))).toEqual(['Success']);
+    /** What the application and the site answer to the browser at an instance, without a question to the user. */
+    const atInstance = async (base: string) => {
+      const agent = new UserAgent({ issuer: base });
+      for (const [name, value] of browser.agent.cookies) agent.cookies.set(name, value);
+      const passive = answerOf(await application.begin(agent, { attributes: 'IsPassive="true"' }))!;
+      return [...statusesOf(passive), (await ask(service, site, { base, cookie: siteCookieOf(browser, site) })).status];
+    };
+    for (const instance of service.instances) expect(await atInstance(instance)).toEqual(['Success', 200]);
     const off = await corp.patch(`/Users/${user.sub}`, { op: 'Replace', path: 'active', value: 'False' });
     expect([off.status, off.body['active']]).toEqual([200, false]);
     for (const instance of service.instances) expect((await userinfo(instance, tokens.access_token)).status).toBe(401);
+    for (const instance of service.instances)
+      expect(await atInstance(instance)).toEqual(['Responder', 'NoPassive', 401]);
     expect((await refresh(service.issuer, client, tokens.refresh_token)).status).toBe(400);
     const on = await corp.patch(`/Users/${user.sub}`, { op: 'replace', value: { active: true } });
     expect(on.body['active']).toBe(true);
     expect((await userinfo(service.issuer, tokens.access_token)).status).toBe(401);
+    for (const instance of service.instances)
+      expect(await atInstance(instance)).toEqual(['Responder', 'NoPassive', 401]);
     expect((await refresh(service.issuer, client, tokens.refresh_token)).status).toBe(400);
     // the source does not enable a user whom an administrator disabled, also after it had disabled the user itself
     await corp.patch(`/Users/${user.sub}`, { op: 'replace', path: 'active', value: false });

@@ -39,7 +39,7 @@ function metadataOfKind(
 
 /** Creates a client with its credentials. @param given a secret that the client had before @throws OAuthError if the sector does not fit, or another client holds a resource */
 export async function makeClient(
-  { administration, config, secretBox, checkSector }: OperationContext,
+  { administration, config, secretBox, checkSector, samlKeys }: OperationContext,
   actor: Actor,
   clientId: string,
   wanted: ClientMetadata,
@@ -64,6 +64,8 @@ export async function makeClient(
     ...stored,
     weakSecret,
   };
+  // it takes a second of a processor: no user waits for it at the first sign-in
+  if (kind?.stored === 'saml') await samlKeys.published();
   const client = await administration.createClient(actor, made, own);
   // a client that is not enabled has no resources yet
   if (kind?.resource && status === 'enabled')

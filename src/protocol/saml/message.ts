@@ -75,7 +75,7 @@ export async function receivedMessage(
   const expected = { namespace: ns.protocol, name };
   const binding = request.method === 'POST' ? 'post' : 'redirect';
   return admitted(async () => {
-    const query = request.raw.url?.split('?')[1] ?? '';
+    const [, query = ''] = /\?([^#]*)/.exec(request.raw.url ?? '') ?? [];
     const form = singleValued(request.body);
     const read =
       binding === 'post'

@@ -29,12 +29,17 @@ export interface RequestedContext {
   classes: readonly string[];
 }
 
+/** The classes that the service knows, each once: a request may name hundreds, and is stored while its user signs in. */
+export const knownClasses = (wanted: readonly string[]): string[] => [
+  ...new Set(wanted.filter((one) => Object.hasOwn(levels, one))),
+];
+
 /**
  * The levels of which the sign-in must reach one, in the order of the request; none if the service knows no class that would do.
  * A stronger sign-in also reaches a weaker level, and so is of its class.
  */
 export function demandedLevels({ comparison, classes: wanted }: RequestedContext): string[] {
-  const known = [...new Set(wanted.flatMap((one) => (Object.hasOwn(levels, one) ? [levels[one]!] : [])))];
+  const known = [...new Set(knownClasses(wanted).map((one) => levels[one]!))];
   if (comparison !== 'better' || known.length === 0) return known;
   // stronger than every one of them
   const strongest = Math.max(...known.map((level) => acrValues.indexOf(level)));

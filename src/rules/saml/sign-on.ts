@@ -1,6 +1,6 @@
 // Decides about the AuthnRequest of an application: where its answer goes, and which of its wishes cannot be met (SAML Core 3.4.1, federation F45).
 import { bindings } from '../../saml/names.ts';
-import { comparisons, demandedLevels, type RequestedContext } from './authn-context.ts';
+import { comparisons, demandedLevels, knownClasses, type RequestedContext } from './authn-context.ts';
 import { admitsFormat } from './name-id.ts';
 import type { SamlStatus } from './status.ts';
 
@@ -24,7 +24,9 @@ export function answerAddress(registered: readonly string[], { acsUri, acsIndex 
 
 /** The context that a request demands; undefined for one that is not known. */
 export const requestedContext = ({ context }: Pick<Wishes, 'context'>): RequestedContext | undefined =>
-  context && isComparison(context.comparison) ? { ...context, comparison: context.comparison } : undefined;
+  context && isComparison(context.comparison)
+    ? { comparison: context.comparison, classes: knownClasses(context.classes) }
+    : undefined;
 
 const isComparison = (given: string): given is RequestedContext['comparison'] =>
   (comparisons as readonly string[]).includes(given);

@@ -97,10 +97,10 @@ function checked(
 function isClearPath(path: string): boolean {
   if (!pathForm.test(path) || unclear.test(path)) return false;
   try {
-    // parameters of a segment follow its name after a semicolon
+    // parameters of a segment follow its name after a semicolon, and some programs drop blanks and dots at its end
     return !decodeURIComponent(path)
       .split('/')
-      .some((segment) => /^\.{1,2}(?:;|$)/.test(segment));
+      .some((segment) => /^ *\.[. ]*(?:;|$)/.test(segment));
   } catch {
     return false;
   }
