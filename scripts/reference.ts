@@ -626,6 +626,8 @@ const events: Record<AuditEventType, string> = {
   'mail.given_up': 'A mail could not be sent for a day, or the mail server refused it permanently',
   'mail.tested': 'An administrator sent a test email. A failure has the reason in its detail',
   'backup.confirmed': 'An administrator confirmed that backups are made',
+  'backup.noted':
+    'The command `backup note` recorded a backup. The detail has the time at which it was made and, of a dump, its size and the ids of the keys that it needs',
   'appearance.changed': 'An administrator changed the appearance of the pages. The detail names the members',
   'audit_events.exported':
     'The audit trail, or the events that match a filter, were exported. The detail names the filter',

@@ -1,5 +1,6 @@
 // Lists every command by its name: those of operations, and those that no single request can perform.
 import { allOperations } from '../admin/operations/all.ts';
+import { backupCommands } from './backup.ts';
 import { clientDecisionCommands } from './client-decisions.ts';
 import type { Command } from './command.ts';
 import { configCommands } from './config.ts';
@@ -18,6 +19,7 @@ const special: Record<string, Command> = {
   ...clientDecisionCommands,
   ...schemaCommands,
   ...secretKeyCommands,
+  ...backupCommands,
 };
 
 /** A command by its name. It is made when it is asked for: one call needs one of two hundred. */

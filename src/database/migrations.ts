@@ -92,6 +92,16 @@ export async function migrate(
   }
 }
 
+/** Compares the migrations that have run with those of this version: those to come, and those that only another version knows. */
+export async function compareMigrations(known: readonly string[]): Promise<{ pending: string[]; unknown: string[] }> {
+  const files = (await readdir(folder)).flatMap((file) => fileName.exec(file)?.[1] ?? []).sort();
+  const isOld = isBeforeBaseline([...known]);
+  return {
+    pending: files.filter((name) => !known.includes(name)),
+    unknown: isOld ? [] : known.filter((name) => !files.includes(name)),
+  };
+}
+
 /** Runs `work` while no other instance migrates or does such work: several instances start at once, and each does it after the other. */
 export async function underMigrationLock<T>(connection: pg.ClientConfig, work: () => Promise<T>): Promise<T> {
   const client = new pg.Client({ ...connection, connectionTimeoutMillis: 10_000, application_name: 'gatehouse start' });

@@ -143,6 +143,7 @@ export const auditEventTypes = [
   'mail.given_up',
   'mail.tested',
   'backup.confirmed',
+  'backup.noted',
   'appearance.changed',
   'audit_events.expired',
   'audit_events.exported',

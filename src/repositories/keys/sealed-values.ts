@@ -29,6 +29,8 @@ const columns = [
   { name: 'saml_keys.private_key_encrypted', table: 'saml_keys', column: 'private_key_encrypted', key: 'id' },
   { name: 'upstream_tokens.sealed_encrypted', table: 'upstream_tokens', column: 'sealed_encrypted', key: 'id' },
 ] as const;
+/** The encrypted columns, by their tables. */
+export const sealedColumns: readonly { table: string; column: string }[] = columns;
 export type SealedColumn = (typeof columns)[number]['name'];
 
 /** The associated data of a stored value: copied to another row or column, it does not decrypt (security R29). */

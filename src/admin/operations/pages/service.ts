@@ -37,11 +37,12 @@ export type ChecklistItem = (typeof checklistItems)[number];
 
 /** Which items of the checklist are done, each by a fact of its own. */
 export const checklist = pageOperation('overview', 'read', async ({ store, config }, _: undefined, { actor }) => {
-  const last = async (type: 'mail.tested' | 'backup.confirmed') =>
+  const last = async (type: 'mail.tested' | 'backup.confirmed' | 'backup.noted') =>
     (await store.auditSearch.search({ type }, { limit: 1, before: undefined })).events[0];
-  const [mail, backup, administrators, passkeys, clients, isArchived] = await Promise.all([
+  const [mail, backup, noted, administrators, passkeys, clients, isArchived] = await Promise.all([
     last('mail.tested'),
     last('backup.confirmed'),
+    last('backup.noted'),
     store.userSearch.find({ admin: true, status: 'enabled' }, { order: 'newest', limit: 2 }),
     store.passkeys.list(actor),
     store.clients.list({}, { limit: 2, after: undefined }),
@@ -52,7 +53,7 @@ export const checklist = pageOperation('overview', 'read', async ({ store, confi
     administrator: administrators.users.length > 1,
     passkey: passkeys.length > 0,
     client: clients.some(({ clientId }) => clientId !== consoleClientId),
-    backup: isArchived || backup !== undefined,
+    backup: isArchived || backup !== undefined || noted !== undefined,
     https: config.issuer.startsWith('https:'),
   };
   return checklistItems.map((name) => ({ name, isDone: isDone[name] }));

@@ -1,0 +1,178 @@
+// Reads a dump of pg_dump as lines of SQL, whatever its format, and finds in it what a restore needs to know.
+import { spawn } from 'node:child_process';
+import { createReadStream } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { sealedColumns } from '../repositories/keys/sealed-values.ts';
+import { UsageError } from './command.ts';
+import { ofTheFile } from './file.ts';
+
+export interface DumpFacts {
+  /** The ids of the keys that encrypted its values. */
+  keyIds: string[];
+  /** The names of its migrations. */
+  migrations: string[];
+  /** The issuer and the version of the service that started last on the database; undefined if none has. */
+  issuer: string | undefined;
+  version: string | undefined;
+  /** When it was made: the time of its file. */
+  madeAt: Date;
+  /** In bytes; undefined for a folder. */
+  size: number | undefined;
+}
+
+const magic = { custom: 'PGDMP', gzip: '\x1f\x8b' };
+/** Where a tar archive names its format. */
+const tarOffset = 257;
+
+/** @throws UsageError with one sentence */
+export async function readDump(file: string): Promise<DumpFacts> {
+  const stats = await stat(file).catch((error: unknown) => {
+    throw ofTheFile(error, file);
+  });
+  const tables = await tablesIn(file, await linesOf(file, stats.isDirectory()));
+  const names = tables.get('migrations')?.map((row) => row['name'] ?? '') ?? [];
+  if (names.length === 0)
+    throw new UsageError(`The file ${file} is no dump of a database of Gatehouse: it has no migrations.`);
+  const [service] = tables.get('service_settings') ?? [];
+  const keyIds = [...tables].flatMap(([table, rows]) =>
+    sealedColumns.filter((sealed) => sealed.table === table).flatMap(({ column }) => rows.map((row) => row[column])),
+  );
+  return {
+    keyIds: [...new Set(keyIds.filter((id) => id !== undefined))].sort(),
+    migrations: names,
+    issuer: issuerIn(service?.['settings']),
+    version: service?.['version'],
+    madeAt: stats.mtime,
+    size: stats.isDirectory() ? undefined : stats.size,
+  };
+}
+
+async function linesOf(file: string, isFolder: boolean): Promise<Readable> {
+  const start = isFolder ? undefined : await startOf(file);
+  if (isFolder) {
+    await stat(join(file, 'toc.dat')).catch(() => {
+      throw new UsageError(
+        `The folder ${file} is no dump of pg_dump. A copy of DATA_DIR has its keys in its file secret-key, and is restored as a whole.`,
+      );
+    });
+  }
+  if (start === undefined || start.startsWith(magic.custom) || start.slice(tarOffset, tarOffset + 5) === 'ustar')
+    return throughPgRestore(file);
+  const bytes = createReadStream(file);
+  return start.startsWith(magic.gzip) ? bytes.pipe(createGunzip()).on('error', () => bytes.destroy()) : bytes;
+}
+
+async function startOf(file: string): Promise<string> {
+  try {
+    const handle = await open(file);
+    try {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(512), 0, 512, 0);
+      return buffer.toString('latin1', 0, bytesRead);
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    throw ofTheFile(error, file);
+  }
+}
+
+const wanted = new Set(['migrations', 'service_settings', ...sealedColumns.map(({ table }) => table)]);
+
+/** Only that program knows the formats of its own. */
+async function throughPgRestore(file: string): Promise<Readable> {
+  const options = ['--data-only', '--file=-', ...[...wanted].map((table) => `--table=${table}`), '--', file];
+  const child = spawn('pg_restore', options, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let complaint = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text));
+  const fail = (message: string) => child.stdout.destroy(new UsageError(message));
+  child.on('error', () =>
+    fail(
+      `The dump ${file} can be read only by pg_restore, which is not installed: install the client programs of PostgreSQL, or make a dump with --format=plain.`,
+    ),
+  );
+  // the output ends before the exit code is known, so its end is held back until then
+  child.on('close', (code) => {
+    if (code !== 0 && code !== null)
+      failed.set(
+        child.stdout,
+        `pg_restore cannot read ${file}: ${complaint.trim().replace(/\s+/g, ' ').slice(0, 200)}.`,
+      );
+  });
+  ended.set(child.stdout, new Promise((resolve) => child.on('close', () => resolve())));
+  return child.stdout;
+}
+
+const ended = new WeakMap<Readable, Promise<void>>();
+const failed = new WeakMap<Readable, string>();
+
+type Row = Record<string, string | undefined>;
+
+/** The columns that matter, of the tables that matter. */
+async function tablesIn(file: string, bytes: Readable): Promise<Map<string, Row[]>> {
+  try {
+    const tables = await copiesIn(file, createInterface({ input: bytes, crlfDelay: Infinity }));
+    await ended.get(bytes);
+    const complaint = failed.get(bytes);
+    if (complaint !== undefined) throw new UsageError(complaint);
+    return tables;
+  } catch (error) {
+    throw error instanceof UsageError ? error : new UsageError(`The file ${file} cannot be read to its end.`);
+  }
+}
+
+async function copiesIn(file: string, lines: AsyncIterable<string>): Promise<Map<string, Row[]>> {
+  const tables = new Map<string, Row[]>();
+  let columns: string[] = [];
+  let rows: Row[] | undefined;
+  let isCopy = false;
+  for await (const line of lines) {
+    if (isCopy) {
+      if (line === '\\.') isCopy = false;
+      else rows?.push(rowOf(line, columns));
+      continue;
+    }
+    const copy = /^COPY (?:"?[^".]+"?\.)?"?(\w+)"? \((.+)\) FROM stdin;$/.exec(line);
+    if (copy) {
+      const [, table = '', names = ''] = copy;
+      isCopy = true;
+      columns = names.split(', ').map((name) => name.replaceAll('"', ''));
+      rows = wanted.has(table) ? [] : undefined;
+      if (rows) tables.set(table, rows);
+    } else if (line.startsWith('INSERT INTO '))
+      throw new UsageError(`The dump ${file} has INSERT statements: make it again without --inserts.`);
+  }
+  return tables;
+}
+
+const sealedNames = new Set(sealedColumns.map(({ column }) => column));
+const plainNames = ['name', 'settings', 'version'];
+
+/** A row of COPY: values separated by tabs. Of an encrypted value only the id of its key stays. */
+function rowOf(line: string, columns: readonly string[]): Row {
+  const cells = line.split('\t');
+  return Object.fromEntries(
+    columns.flatMap((column, index) => {
+      const cell = cells[index];
+      if (cell === undefined || cell === '\\N') return [];
+      if (plainNames.includes(column)) return [[column, cell.replaceAll('\\\\', '\\')]];
+      if (!sealedNames.has(column)) return [];
+      // the byte 3, and the 8 bytes of the id
+      const id = /^\\\\x03([0-9a-f]{16})/.exec(cell)?.[1];
+      return id === undefined ? [] : [[column, id]];
+    }),
+  );
+}
+
+function issuerIn(settings: string | undefined): string | undefined {
+  try {
+    const read: unknown = JSON.parse(settings ?? '');
+    const issuer = (read as Record<string, unknown>)['BASE_URL'];
+    return typeof issuer === 'string' ? issuer : undefined;
+  } catch {
+    return undefined;
+  }
+}
