@@ -7,7 +7,7 @@ import { EmbeddedPostgresError } from '../database/embedded.ts';
 import { MigrationError } from '../database/migrations.ts';
 import { registrableFields } from '../oauth/client-metadata.ts';
 import { OAuthError } from '../oauth/errors.ts';
-import { type Command, OutputClosed, outputClosedCode, type Terminal, UsageError } from './command.ts';
+import { type Command, type Output, OutputClosed, outputClosedCode, type Terminal, UsageError } from './command.ts';
 import { nearestOf } from '../rules/files/near-names.ts';
 import { type Commands, commands, madeOf } from './index.ts';
 
@@ -23,6 +23,12 @@ export async function runCommandLine(
   const json = words.includes('--json');
   const rest = words.filter((word) => word !== '--json');
   const all = commands();
+  const write = (result: Output): number => {
+    if (json || result.text !== '')
+      terminal.stdout.write(json ? `${harmlessJson(result.json)}\n` : `${result.text.trimEnd()}\n`);
+    return result.code ?? 0;
+  };
+  let command: Command | undefined;
   try {
     const help = await helpFor(rest, all);
     if (help !== undefined) {
@@ -30,14 +36,13 @@ export async function runCommandLine(
       return 0;
     }
     const [name, args] = find(rest, all);
+    command = await all[name]!();
     const config = loadConfig(environment);
     for (const notice of config.notices) terminal.stderr.write(`${harmless(notice)}\n`);
-    const result = await (await all[name]!()).run(config, args, terminal);
-    if (json || result.text !== '')
-      terminal.stdout.write(json ? `${harmlessJson(result.json)}\n` : `${result.text.trimEnd()}\n`);
-    return result.code ?? 0;
+    return write(await command.run(config, args, terminal));
   } catch (error) {
     if (error instanceof OutputClosed) return outputClosedCode;
+    if (command?.refused && !(error instanceof UsageError)) return write(command.refused(complaint(error)));
     terminal.stderr.write(`${complaint(error)}\n`);
     return 1;
   }

@@ -45,6 +45,8 @@ export interface Command {
   /** Each option with its value and its description. */
   options?: readonly (readonly [string, string])[];
   run(config: Config, args: string[], terminal: Terminal): Promise<Output>;
+  /** The output in place of an error that the operator can correct, such as a wrong setting. */
+  refused?(sentence: string): Output;
 }
 
 export interface Context extends Encryption {

@@ -4,6 +4,7 @@ import { backupCommands } from './backup.ts';
 import { clientDecisionCommands } from './client-decisions.ts';
 import type { Command } from './command.ts';
 import { configCommands } from './config.ts';
+import { doctorCommands } from './doctor/doctor.ts';
 import { groupMemberCommands } from './group-members.ts';
 import { importCommands } from './import-commands.ts';
 import { renderCommand } from './operation-command.ts';
@@ -19,6 +20,7 @@ const special: Record<string, Command> = {
   ...clientDecisionCommands,
   ...schemaCommands,
   ...secretKeyCommands,
+  ...doctorCommands,
   ...backupCommands,
 };
 

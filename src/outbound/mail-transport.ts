@@ -39,6 +39,8 @@ export interface MailTransport {
   place: string;
   /** @throws MailRefused */
   send(letter: Letter): Promise<void>;
+  /** Connects to the server and signs in, and sends nothing. @throws MailRefused */
+  check(): Promise<void>;
 }
 
 interface MailTransportOptions {
@@ -97,6 +99,13 @@ function bySmtp(options: MailTransportOptions, url: URL): MailTransport {
         throw refusal(error);
       }
     },
+    async check() {
+      try {
+        await (await open()).verify();
+      } catch (error) {
+        throw refusal(error);
+      }
+    },
   };
 }
 
@@ -105,6 +114,7 @@ function intoFolder(options: MailTransportOptions): MailTransport {
   return {
     kind: 'folder',
     place: folder,
+    check: () => Promise.resolve(),
     async send(letter) {
       const transport = (await library()).createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
       const { message } = await transport.sendMail(messageOf(letter, options));

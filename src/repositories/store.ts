@@ -19,6 +19,8 @@ import { clientsRepository } from './clients/clients.ts';
 import { clientSessionHandlesRepository } from './sessions/client-session-handles.ts';
 import { deferredRegistrationsRepository } from './registrations/deferred-registrations.ts';
 import { deviceAuthorizationsRepository } from './device-authorizations/device-authorizations.ts';
+import { doctorProbesRepository } from './doctor/doctor-probes.ts';
+import { doctorViewRepository } from './doctor/doctor-view.ts';
 import { dpopProofsRepository } from './tokens/dpop-proofs.ts';
 import { eventSubscriptionsRepository } from './outbox/event-subscriptions.ts';
 import { assertionGrantsRepository } from './tokens/assertion-grants.ts';
@@ -125,6 +127,8 @@ const factories = {
   deferredRegistrations: deferredRegistrationsRepository,
   deviceAuthorizations: deviceAuthorizationsRepository,
   directoryImports: directoryImportsRepository,
+  doctorProbes: doctorProbesRepository,
+  doctorView: doctorViewRepository,
   dpopProofs: dpopProofsRepository,
   eventSubscriptions: eventSubscriptionsRepository,
   exchangePolicies: exchangePoliciesRepository,

@@ -96,6 +96,7 @@ const tables = [
   byExpiry('sign_in_codes'),
   byExpiry('event_subscriptions', 'declared_at', `now() - interval '1 week'`),
   byExpiry('refusals', 'refused_at', `now() - interval '1 day'`),
+  byExpiry('doctor_probes', 'created_at', `now() - interval '1 minute'`),
   byExpiry('rate_limits', 'expire', 'extract(epoch FROM now()) * 1000'),
   // a chart shows a month, and an administrator may look back a year
   byExpiry('hourly_counts', 'hour', `now() - interval '400 days'`),
