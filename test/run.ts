@@ -7,7 +7,16 @@
 // With CI=true it installs what is missing, and any omitted or skipped test is a failure.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -43,6 +52,9 @@ const SAMBA = '/usr/sbin/samba';
 const NGINX = '/usr/sbin/nginx';
 const CADDY = '/usr/bin/caddy';
 const LDAPADD = '/usr/bin/ldapadd';
+const HAPROXY = '/usr/sbin/haproxy';
+/** Gives initdb the name of a user id without one. */
+const NAMES = '/usr/lib/*/libnss_wrapper.so';
 const CLUSTER_DEFAULTS = '/etc/postgresql-common/createcluster.d';
 
 process.chdir(join(import.meta.dirname, '..'));
@@ -75,7 +87,11 @@ if (vitestArguments.length > 0) {
     [NGINX, 'nginx'],
     [CADDY, 'caddy'],
   ] as const)
-    if (!existsSync(path)) leftOut.push(`No protected site was tested behind ${name}: install ${name}.`);
+    if (!existsSync(path))
+      leftOut.push(`No protected site, and not the service itself, was tested behind ${name}: install ${name}.`);
+  if (!existsSync(HAPROXY)) leftOut.push('The service was not tested behind HAProxy: install haproxy.');
+  if (globSync(NAMES).length === 0)
+    leftOut.push('The embedded PostgreSQL did not start as a user without a name: install libnss-wrapper.');
   if (!existsSync(PGBOUNCER)) leftOut.push('Nothing was tested behind PgBouncer: install pgbouncer.');
   const postgres = installedPostgres();
   if (postgres) {
@@ -129,7 +145,8 @@ async function installMissing(): Promise<void> {
   const all =
     installedPostgres() &&
     !needsBrowser &&
-    [APACHE_MODULE, PGBOUNCER, SLAPD, LDAPADD, SAMBA, NGINX, CADDY].every((path) => existsSync(path));
+    [APACHE_MODULE, PGBOUNCER, SLAPD, LDAPADD, SAMBA, NGINX, CADDY, HAPROXY].every((path) => existsSync(path)) &&
+    globSync(NAMES).length > 0;
   if (!mayInstall || !apt || all) return;
   await step('install what is missing', async () => {
     const options = { DEBIAN_FRONTEND: 'noninteractive' };
@@ -143,6 +160,8 @@ async function installMissing(): Promise<void> {
     if (!existsSync(PGBOUNCER)) packages.push('pgbouncer');
     if (!existsSync(NGINX)) packages.push('nginx-light');
     if (!existsSync(CADDY)) packages.push('caddy');
+    if (!existsSync(HAPROXY)) packages.push('haproxy');
+    if (globSync(NAMES).length === 0) packages.push('libnss-wrapper');
     if (!existsSync(LDAPADD)) packages.push('ldap-utils');
     if (!existsSync(SAMBA)) packages.push('samba', 'samba-ad-dc', 'samba-ad-provision', 'python3-samba');
     if (!existsSync(SLAPD)) packages.push('slapd');

@@ -3,6 +3,7 @@ import { randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type SecureContextOptions, type Server, type TlsOptions, type TLSSocket } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
+import { addressToListen } from './listen.ts';
 
 /** A file of the settings that cannot be used. */
 export class CertificateFileError extends Error {
@@ -60,9 +61,10 @@ export async function listenForCertificates(
   listener.on('drop', (dropped) => server.emit('drop', dropped));
   // a handshake that fails ends its connection, and is no fault of the service
   listener.on('tlsClientError', (_error, socket) => socket.destroy());
+  const address = await addressToListen(host);
   await new Promise<void>((resolve, reject) => {
     listener.once('error', reject);
-    listener.listen({ host, port }, () => {
+    listener.listen({ host: address, port }, () => {
       listener.off('error', reject);
       resolve();
     });

@@ -14,7 +14,10 @@ export async function listenAt(
   { host, port }: { host: string; port: number },
   logger: Pick<Logger, 'warn'>,
 ): Promise<() => Promise<void>> {
-  const addresses = host === 'localhost' ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
+  const addresses =
+    host === 'localhost'
+      ? (await lookup(host, { all: true })).map(({ address }) => address)
+      : [await addressToListen(host)];
   const [first, ...others] = new Set(addresses);
   await app.listen({ port, host: first! });
   const listeners = others.map((address) =>
@@ -24,6 +27,16 @@ export async function listenAt(
   );
   const closers = await Promise.all(listeners);
   return async () => void (await Promise.all([app.close(), ...closers.map((close) => close?.())]));
+}
+
+/** All addresses (`::`) are those of IPv4 where the system has no IPv6 at all; else the address itself. */
+export async function addressToListen(host: string): Promise<string> {
+  if (host !== '::') return host;
+  const probe = createServer();
+  return new Promise((resolve) => {
+    probe.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'EAFNOSUPPORT' ? '0.0.0.0' : host));
+    probe.listen({ host, port: 0 }, () => probe.close(() => resolve(host)));
+  });
 }
 
 /** Accepts connections at a further address, at the port of the application. @returns the function that closes this listener */

@@ -11,9 +11,10 @@ export function clientAddress(request: FastifyRequest): string | undefined {
   return plain(request.ip as string | undefined) ?? plain(request.socket.remoteAddress);
 }
 
-/** The address without its zone; undefined if it is none. */
+/** The address without its zone, and that of IPv4 where a listener of both families writes it as IPv6; undefined if it is none. */
 function plain(address: string | undefined): string | undefined {
   const withoutZone = address?.includes('%') ? address.replace(/%.*$/, '') : address;
+  if (withoutZone?.startsWith('::ffff:') && isIPv4(withoutZone.slice(7))) return withoutZone.slice(7);
   return withoutZone !== undefined && isIP(withoutZone) ? withoutZone : undefined;
 }
 

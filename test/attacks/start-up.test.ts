@@ -120,9 +120,12 @@ attack(
 test('no secret has a default, and no secret that the documentation shows starts the service (security R111)', () => {
   for (const name of ['SECRET_KEY', 'ADMIN_PASSWORD', 'DATABASE_URL'] as const)
     expect(settings[name].safeParse(undefined).data).toBeUndefined();
-  const files = ['README.md', '.env.example', 'docker-compose.yml', 'Dockerfile', 'SECURITY.md', 'CONTRIBUTING.md'];
+  const files = ['README.md', '.env.example', 'Dockerfile', 'SECURITY.md', 'CONTRIBUTING.md'];
   const pages = readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md'));
-  for (const file of [...files, ...pages.map((page) => `docs/${page}`)]) {
+  const deployed = readdirSync(join(root, 'deploy'), { recursive: true, withFileTypes: true }).flatMap((entry) =>
+    entry.isFile() ? [relative(root, join(entry.parentPath, entry.name))] : [],
+  );
+  for (const file of [...files, ...deployed, ...pages.map((page) => `docs/${page}`)]) {
     const text = read(file);
     const shown = [
       ...[...text.matchAll(/SECRET_KEY[=:] *(\S+)/g)].map((match) => match[1]!),
@@ -140,7 +143,7 @@ test('the service starts with valid settings, with any path (security R111)', ()
 });
 
 test('one file sets the options of Node, and every documented or packaged start uses that file', () => {
-  const named = 'README.md CONTRIBUTING.md .env.example package.json Dockerfile docker-compose.yml .ci .github';
+  const named = 'README.md CONTRIBUTING.md .env.example package.json Dockerfile .ci .github';
   const text = `${named} bin deploy docs bench demo scripts src`.split(' ').flatMap((path) => {
     if (!statSync(join(root, path)).isDirectory()) return [path];
     const found = readdirSync(join(root, path), { recursive: true, withFileTypes: true });

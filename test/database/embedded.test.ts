@@ -7,6 +7,7 @@ import {
   chownSync,
   cpSync,
   existsSync,
+  globSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -137,8 +138,9 @@ class User {
   readonly child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
 
-  constructor(dataDir: string, options: { uid?: number; module?: string } = {}) {
-    const { uid, module = path.join(repository, 'src/database/embedded.ts') } = options;
+  /** @param options.hidden files that this process sees as empty, which takes root */
+  constructor(dataDir: string, options: { uid?: number; module?: string; hidden?: string[] } = {}) {
+    const { uid, hidden = [], module = path.join(repository, 'src/database/embedded.ts') } = options;
     const code = `
       import { createInterface } from 'node:readline';
       const say = (word) => process.stdout.write(word + '\\n');
@@ -149,11 +151,15 @@ class User {
         for await (const word of createInterface(process.stdin)) { await server[word](); say('done'); if (word === 'stop') break; }
         process.stdin.destroy();
       } catch (error) { say(error.name + ': ' + error.message); process.exitCode = 1; }`;
-    this.child = spawn(node, ['--input-type=module', '-e', code], {
+    const words = [node, '--input-type=module', '-e', code];
+    const hide = hidden.map((file) => `mount --bind /dev/null '${file}' && `).join('');
+    const as = `exec setpriv --reuid=${uid} --regid=${uid} --clear-groups "$@"`;
+    const [program = '', ...args] = hide === '' ? words : ['unshare', '--mount', 'sh', '-c', hide + as, 'sh', ...words];
+    this.child = spawn(program, args, {
       stdio: ['pipe', 'pipe', 'pipe'],
       cwd: '/',
       env: surroundings,
-      ...(uid !== undefined && { uid, gid: uid }),
+      ...(uid !== undefined && hide === '' && { uid, gid: uid }),
     });
     children.push(this.child);
     // a process that is killed meanwhile does not read the command
@@ -616,6 +622,8 @@ describe.runIf(asRoot)('as root', () => {
 
 describe('as an unprivileged user', () => {
   const uid = asRoot ? NOBODY : undefined;
+  const nameless = 1234567;
+  const wrappers = globSync('/usr/lib{,64}/{,*-linux-gnu*/}libnss_wrapper.so');
 
   test('the server starts, is adopted after a kill, and stops', async () => {
     const dataDir = newDataDir(uid);
@@ -642,9 +650,25 @@ describe('as an unprivileged user', () => {
     );
   });
 
-  test.runIf(asRoot)('the error for a user id without a name says what initdb needs', async () => {
-    const nameless = 1234567;
+  test.runIf(asRoot && wrappers.length > 0)(
+    'a user id without a name gets one for initdb, and the server runs as this user (delivery 4)',
+    async () => {
+      const dataDir = newDataDir(nameless);
+      const user = new User(dataDir, { uid: nameless });
+      expect(await user.line()).toBe('started');
+      expect(statSync(path.join(dataDir, 'postgres')).uid).toBe(nameless);
+      expect(await ask(socketOf(dataDir), 'SELECT 1 AS x')).toEqual({ x: 1 });
+      // the file with the name is gone
+      expect(readdirSync(dataDir).filter((name) => name.includes('initdb'))).toEqual([]);
+      expect(await user.tell('stop')).toBe('done');
+    },
+  );
+
+  test.runIf(asRoot)('without the library for names, the error for such a user id says what initdb needs', async () => {
     const dataDir = newDataDir(nameless);
-    expect(await new User(dataDir, { uid: nameless }).line()).toMatch(/user id 1234567 has no entry in \/etc\/passwd/);
+    expect(await new User(dataDir, { uid: nameless, hidden: wrappers }).line()).toMatch(
+      /user id 1234567 has no entry in \/etc\/passwd.*libnss_wrapper/,
+    );
+    expect(readdirSync(dataDir).filter((name) => name.includes('initdb'))).toEqual([]);
   });
 });

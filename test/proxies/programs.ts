@@ -1,9 +1,9 @@
-// Runs real proxies with the very files of deploy/forward-auth/, whose placeholders and port are replaced.
+// Runs real proxies with the very files of deploy/, whose placeholders and port are replaced.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { patience } from '../helpers/limits.ts';
@@ -18,21 +18,27 @@ export interface Setting {
   application: number;
 }
 
-export interface Program {
-  name: string;
+/** What starts a proxy. */
+export interface Runnable {
   /** Where it is installed, if it is. */
   path: string | undefined;
+  /** Writes what it needs beside the files. @returns its arguments */
+  arrange(folder: string, files: readonly string[], port: number, other: number): string[];
+  /** Moves the text of a file to a port of the loopback, and to a folder. */
+  place?(text: string, port: number, folder: string): string;
+  /** Whether certificate and key are in one file. */
+  joinsKey?: true;
+}
+
+export interface Program extends Runnable {
+  name: string;
   /** Whether Debian has no package of it, so that only the walk runs it. */
   isFetched?: true;
   /** Its file in deploy/forward-auth/. */
   file: string;
-  /** Writes what it needs beside the file. @returns its arguments */
-  arrange(folder: string, file: string, port: number, other: number): string[];
-  /** How the file names the port, and how it does at another one. */
-  port?: [string, (port: number) => string];
 }
 
-const found = (variable: string, ...paths: string[]): string | undefined =>
+export const found = (variable: string, ...paths: string[]): string | undefined =>
   [process.env[variable], ...paths].find((path) => path !== undefined && existsSync(path));
 
 /** The first two are packages of Debian; test/proxies/run.ts fetches the others. */
@@ -41,16 +47,16 @@ export const programs: readonly Program[] = [
     name: 'nginx',
     path: found('NGINX', '/usr/sbin/nginx'),
     file: 'nginx.conf',
-    port: ['listen 443 ssl', (port) => `listen 127.0.0.1:${port} ssl`],
-    arrange(folder, file) {
+    place: (text, port) => text.replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`),
+    arrange(folder, files) {
       const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
         (name) => `${name}_temp_path ${folder}/${name};`,
       );
       const main = join(folder, 'main.conf');
       writeFileSync(
         main,
-        `daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log stderr; events {}
-http { access_log off; ${temporary.join(' ')} include ${file}; }\n`,
+        `${process.getuid?.() === 0 ? 'user root; ' : ''}daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log stderr; events {}
+http { access_log off; ${temporary.join(' ')} ${files.map((file) => `include ${file};`).join(' ')} }\n`,
       );
       return ['-e', 'stderr', '-p', folder, '-c', main];
     },
@@ -59,10 +65,10 @@ http { access_log off; ${temporary.join(' ')} include ${file}; }\n`,
     name: 'Caddy',
     path: found('CADDY', '/usr/bin/caddy'),
     file: 'Caddyfile',
-    arrange(folder, file, port, other) {
+    arrange(folder, files, port, other) {
       const main = join(folder, 'main.caddyfile');
       const options = `{\n\tadmin off\n\thttp_port ${other}\n\thttps_port ${port}\n\tdefault_bind 127.0.0.1\n\tauto_https disable_redirects\n\tstorage file_system ${folder}/caddy\n}\n`;
-      writeFileSync(main, options + readFileSync(file, 'utf8'));
+      writeFileSync(main, [options, ...files.map((file) => readFileSync(file, 'utf8'))].join('\n'));
       return ['run', '--config', main, '--adapter', 'caddyfile'];
     },
   },
@@ -71,9 +77,9 @@ http { access_log off; ${temporary.join(' ')} include ${file}; }\n`,
     path: found('TRAEFIK'),
     isFetched: true,
     file: 'traefik.yml',
-    arrange: (_folder, file, port) => [
+    arrange: (folder, _files, port) => [
       `--entryPoints.websecure.address=127.0.0.1:${port}`,
-      `--providers.file.filename=${file}`,
+      `--providers.file.directory=${join(folder, 'site')}`,
       '--global.checkNewVersion=false',
       '--global.sendAnonymousUsage=false',
     ],
@@ -83,8 +89,16 @@ http { access_log off; ${temporary.join(' ')} include ${file}; }\n`,
     path: found('ENVOY'),
     isFetched: true,
     file: 'envoy.yaml',
-    port: ['port_value: 443 ', (port) => `port_value: ${port} `],
-    arrange: (_folder, file) => ['-c', file, '--concurrency', '1', '--use-dynamic-base-id', '--log-level', 'warning'],
+    place: (text, port) => text.replace('port_value: 443 ', `port_value: ${port} `),
+    arrange: (_folder, files) => [
+      '-c',
+      files[0]!,
+      '--concurrency',
+      '1',
+      '--use-dynamic-base-id',
+      '--log-level',
+      'warning',
+    ],
   },
 ];
 
@@ -95,37 +109,64 @@ export interface RunningProxy {
 }
 
 /** Starts a proxy of a site, and waits until it listens. */
-export async function startProxy(
-  program: Program,
-  { host, secret, gatehouse, application }: Setting,
-): Promise<RunningProxy> {
+export function startProxy(program: Program, { host, secret, gatehouse, application }: Setting): Promise<RunningProxy> {
+  const { hostname, port, host: serviceHost } = new URL(gatehouse);
+  return runProxy(program, {
+    host,
+    sources: [`forward-auth/${program.file}`],
+    values: [
+      ['GATEHOUSE_HOST', serviceHost],
+      ['GATEHOUSE_ADDRESS', gatehouse.replace(hostname, '127.0.0.1')],
+      ['GATEHOUSE_UPSTREAM', `127.0.0.1:${port}`],
+      ['GATEHOUSE_IP', '127.0.0.1'],
+      ['GATEHOUSE_PORT', port],
+      ['PROXY_SECRET', secret],
+      ['APPLICATION_IP', '127.0.0.1'],
+      ['APPLICATION_PORT', String(application)],
+      ['APPLICATION', `127.0.0.1:${application}`],
+    ],
+  });
+}
+
+interface Configuration {
+  /** The name in the certificate, and of the site that answers when the proxy is ready. */
+  host: string;
+  /** Further names in the certificate. */
+  others?: readonly string[];
+  /** The files in deploy/, which are put into one folder. */
+  sources: readonly string[];
+  /** What the words of the files stand for, besides those of the certificate. */
+  values: readonly (readonly [word: string, value: string])[];
+  port?: number;
+}
+
+/** Starts a proxy with files of deploy/, and waits until it listens. */
+export async function runProxy(program: Runnable, configuration: Configuration): Promise<RunningProxy> {
+  const { host, others, sources } = configuration;
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-proxy-'));
-  const [port, other] = [await freePort(), await freePort()];
-  const { hostname, port: servicePort, host: serviceHost } = new URL(gatehouse);
-  makeCertificates(folder, { name: host });
-  const [usual, elsewhere] = program.port ?? ['', undefined];
-  const values: [string, string][] = [
+  const [port, other] = [configuration.port ?? (await freePort()), await freePort()];
+  makeCertificates(folder, { name: host, ...(others && { others }) });
+  const values = [
     ['SITE_HOST', host],
-    ['GATEHOUSE_HOST', serviceHost],
-    ['GATEHOUSE_ADDRESS', gatehouse.replace(hostname, '127.0.0.1')],
-    ['GATEHOUSE_UPSTREAM', `127.0.0.1:${servicePort}`],
-    ['GATEHOUSE_IP', '127.0.0.1'],
-    ['GATEHOUSE_PORT', servicePort],
-    ['PROXY_SECRET', secret],
-    ['APPLICATION_IP', '127.0.0.1'],
-    ['APPLICATION_PORT', String(application)],
-    ['APPLICATION', `127.0.0.1:${application}`],
+    ...configuration.values,
     ['CERTIFICATE_KEY', join(folder, 'server.key')],
-    ['CERTIFICATE', join(folder, 'server.pem')],
-  ];
-  const source = readFileSync(new URL(`../../deploy/forward-auth/${program.file}`, import.meta.url), 'utf8');
+    ['CERTIFICATE', join(folder, program.joinsKey ? 'joined.pem' : 'server.pem')],
+  ] as const;
+  const [certificate, key] = ['server.pem', 'server.key'].map((name) => readFileSync(join(folder, name), 'utf8'));
+  writeFileSync(join(folder, 'joined.pem'), `${certificate}${key}`);
   // Traefik takes a traefik.yml of the home folder for its other configuration
   mkdirSync(join(folder, 'site'));
-  const file = join(folder, 'site', program.file);
-  const text = values.reduce((made, [name, value]) => made.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), value), source);
-  writeFileSync(file, elsewhere ? text.replace(usual, elsewhere(port)) : text);
+  const files = sources.map((source) => {
+    const text = values.reduce(
+      (made, [name, value]) => made.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), value),
+      readFileSync(new URL(`../../deploy/${source}`, import.meta.url), 'utf8'),
+    );
+    const file = join(folder, 'site', basename(source));
+    writeFileSync(file, program.place?.(text, port, folder) ?? text);
+    return file;
+  });
   const printed = openSync(join(folder, 'printed'), 'a');
-  const child = spawn(program.path!, program.arrange(folder, file, port, other), {
+  const child = spawn(program.path!, program.arrange(folder, files, port, other), {
     env: { PATH: process.env['PATH'], HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
     stdio: ['ignore', printed, printed],
   });

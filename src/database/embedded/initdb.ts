@@ -1,7 +1,8 @@
 // Makes a new cluster: initdb fills a draft folder, which is then renamed, so that a kill or a concurrent start does no harm.
+import type { SpawnOptions } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chown, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chown, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -46,6 +47,8 @@ const INITDB = [
   ...Object.entries(TUNABLE).map(([name, value]) => `--set=${name}=${value}`),
 ];
 
+/** The library that reads the names of users from another file than /etc/passwd. The image contains it. */
+const WRAPPER = 'libnss_wrapper.so';
 const DRAFT_PREFIX = 'postgres.initdb-';
 const DRAFT_MAX_AGE_MS = 10 * 60_000;
 /** Attempts, since another process may remove the draft. */
@@ -97,43 +100,66 @@ async function initialiseDraft(
 }
 
 async function runInitdb(program: string, draft: string, account: Account | undefined): Promise<void> {
-  if (!account) requireUserName();
-  const child = spawnProgram(account, program, ['-D', directoryArgument(account, draft), ...INITDB], {
-    cwd: draft,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: INITDB_TIMEOUT_MS,
-  });
-  const exit = once(child, 'exit').catch((error: unknown) => {
-    throw programError(program, account, error);
-  });
-  const [[code], output, complaints] = await Promise.all([exit, text(child.stdout!), text(child.stderr!)]);
-  if (code === 0) return;
-  if (!(await exists(draft))) throw Object.assign(new Error('the draft is gone'), { code: 'ENOENT' });
-  const lines = `${output}\n${complaints}`.split('\n').map((line) => line.trim());
+  const names = account || hasUserName() ? undefined : `${draft}.names`;
+  try {
+    const naming = names === undefined ? {} : await nameUser(names);
+    const options: SpawnOptions = { cwd: draft, stdio: ['ignore', 'pipe', 'pipe'], timeout: INITDB_TIMEOUT_MS };
+    const args = ['-D', directoryArgument(account, draft), ...INITDB];
+    const child = spawnProgram(account, program, args, options, naming);
+    const exit = once(child, 'exit').catch((error: unknown) => {
+      throw programError(program, account, error);
+    });
+    const [[code], output, complaints] = await Promise.all([exit, text(child.stdout!), text(child.stderr!)]);
+    if (code === 0) return;
+    if (!(await exists(draft))) throw Object.assign(new Error('the draft is gone'), { code: 'ENOENT' });
+    throw initdbError(draft, `${output}\n${complaints}`);
+  } finally {
+    if (names !== undefined) await rm(names, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+function initdbError(draft: string, said: string): EmbeddedPostgresError {
+  if (/could not look up effective user ID/.test(said))
+    return new EmbeddedPostgresError(
+      `The user id ${process.getuid?.()} has no entry in /etc/passwd, which the embedded PostgreSQL needs: install ${WRAPPER} (Debian's package libnss-wrapper), add an entry, run the service as another user, or set DATABASE_URL.`,
+      { cause: said },
+    );
+  const lines = said.split('\n').map((line) => line.trim());
   const reason =
     lines.find((line) => /error|fatal/i.test(line)) ?? lines.findLast((line) => line !== '') ?? 'no reason given';
-  throw new EmbeddedPostgresError(
+  return new EmbeddedPostgresError(
     `The embedded PostgreSQL could not be initialised in DATA_DIR (${path.dirname(draft)}): ${reason}; fix the problem, or set DATABASE_URL.`,
-    { cause: `${output}${complaints}` },
+    { cause: said },
   );
 }
 
 /** initdb needs the name of its user, but an arbitrary user id in a container has no name. */
-function requireUserName(): void {
+function hasUserName(): boolean {
   try {
     userInfo();
-  } catch (error) {
-    throw new EmbeddedPostgresError(
-      `The user id ${process.getuid?.()} has no entry in /etc/passwd, which the embedded PostgreSQL needs: add one, run the service as another user, or set DATABASE_URL.`,
-      { cause: error },
-    );
+    return true;
+  } catch {
+    return false;
   }
+}
+
+/**
+ * Names this process's user in a file of its own. Where the library is missing, the loader goes on without it.
+ * @returns the variables by which initdb reads the file
+ */
+async function nameUser(folder: string): Promise<Record<string, string>> {
+  const [passwd, group] = [path.join(folder, 'passwd'), path.join(folder, 'group')];
+  const [uid, gid] = [process.getuid?.(), process.getgid?.()];
+  await mkdir(folder, { mode: 0o700 });
+  await writeFile(passwd, `gatehouse:x:${uid}:${gid}::/:/sbin/nologin\n`);
+  await writeFile(group, `gatehouse:x:${gid}:\n`);
+  return { LD_PRELOAD: WRAPPER, NSS_WRAPPER_PASSWD: passwd, NSS_WRAPPER_GROUP: group };
 }
 
 /** Removes the drafts of killed processes. Those of live processes stay. */
 async function removeAbandonedDrafts(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
-    if (!name.startsWith(DRAFT_PREFIX) || ownDrafts.has(name)) continue;
+    if (!name.startsWith(DRAFT_PREFIX) || ownDrafts.has(name.replace(/\.names$/, ''))) continue;
     const draft = path.join(dataDir, name);
     const maker = Number(name.slice(DRAFT_PREFIX.length).split('-')[0]);
     const age = Date.now() - ((await stat(draft).catch(() => undefined))?.mtimeMs ?? 0);

@@ -8,6 +8,7 @@ const ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 
 /**
  * Starts a program as the account.
+ * @param more variables besides those of every child
  * @throws EmbeddedPostgresError when the system refuses at once; a later refusal is the child's `error` event.
  */
 export function spawnProgram(
@@ -15,11 +16,12 @@ export function spawnProgram(
   program: string,
   args: string[],
   options: SpawnOptions,
+  more: Record<string, string> = {},
 ): ChildProcess {
   try {
     return spawn(program, args, {
       ...options,
-      env: ENVIRONMENT,
+      env: { ...ENVIRONMENT, ...more },
       ...(account && { uid: account.uid, gid: account.gid }),
     });
   } catch (error) {
