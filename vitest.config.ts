@@ -16,7 +16,12 @@ const long = [
 ];
 
 /** They need programs that are downloaded or that Debian does not install with the others: `npm run walks` runs them. */
-const walks = ['test/jobs/provisioning-peer.test.ts', 'test/relying-parties/mellon.test.ts'];
+const walks = [
+  'test/jobs/provisioning-peer.test.ts',
+  'test/relying-parties/mellon.test.ts',
+  'test/docs/site.test.ts',
+  'test/docs/guides-go.test.ts',
+];
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -105,7 +105,7 @@ test('the README links to every page of the documentation', () => {
   for (const page of pages.slice(1)) expect(read('README.md')).toContain(`](${page})`);
 });
 
-test('the README links to the guides, their index links to each, and each names its source, whether it was tested, and how soon a disabled user loses access', () => {
+test('the README links to the guides, their index links to each, and each names its source, whether it was tested, how soon a disabled user loses access, and what a lost group does', () => {
   expect(read('README.md')).toContain('](docs/guides/README.md)');
   for (const guide of guides.filter((file) => file !== 'docs/guides/README.md')) {
     expect(read('docs/guides/README.md')).toContain(`](${basename(guide)})`);
@@ -113,6 +113,7 @@ test('the README links to the guides, their index links to each, and each names 
       /^(?:Written from the documentation, not yet tested|Tested with .+)\. Source: \[/m,
     );
     expect(read(guide), guide).toMatch(/^(?:- )?\*\*Disabled users\*\* (?:lose|stay)/m);
+    expect(read(guide), guide).toMatch(/^(?:- )?\*\*A lost group\*\*(?:: a user| takes effect| changes)/m);
   }
 });
 

@@ -53,6 +53,28 @@ test('only listed packages run a script when they are installed, and an update w
   expect(read('CONTRIBUTING.md')).toContain('npm install --save-exact --min-release-age=7');
 });
 
+test('the packages of the site are pinned to one content, have an allowed licence, and run no script when they are installed (security R112)', () => {
+  const site = JSON.parse(read('docs/site/package.json')) as {
+    devDependencies: Record<string, string>;
+    allowScripts: Record<string, boolean>;
+  };
+  const { packages: locked } = JSON.parse(read('docs/site/package-lock.json')) as {
+    packages: Record<
+      string,
+      { version: string; license?: string; integrity?: string; hasInstallScript?: boolean; devDependencies?: object }
+    >;
+  };
+  expect(locked['']!.devDependencies).toEqual(site.devDependencies);
+  expect(Object.values(site.allowScripts)).not.toContain(true);
+  expect(read('docs/site/.npmrc')).toBe(read('.npmrc'));
+  for (const [path, each] of Object.entries(locked).filter(([name]) => name !== '')) {
+    const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+    expect(each.integrity, name).toMatch(/^sha512-[A-Za-z0-9+/]{86}==$/);
+    expect([...allowedInDevelopment, 'CC0-1.0'], name).toContain(each.license);
+    if (each.hasInstallScript) expect(site.allowScripts, name).toHaveProperty(name);
+  }
+});
+
 test.each([
   ['fastify', '5.12.2'],
   ['node', '24.0.0'],

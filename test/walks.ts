@@ -89,6 +89,18 @@ const walks: readonly Walk[] = [
     command: [...tests, 'test/relying-parties/mellon'],
     environment: { WALKS: 'all' },
   },
+  {
+    name: 'docs-site',
+    says: 'the site of the documents: built, its links followed, searched in Chromium, checked with axe',
+    command: [...tests, 'test/docs/site'],
+    environment: { WALKS: 'all' },
+  },
+  {
+    name: 'guides-go',
+    says: 'the guides of nginx and Caddy with oauth2-proxy, which is built: sign-in, a lost group, a disabled user',
+    command: [...tests, 'test/docs/guides-go'],
+    environment: { WALKS: 'all' },
+  },
   { name: 'faults', says: 'databases that are killed, frozen and failed over', command: ['test/faults/run.ts'] },
 ];
 

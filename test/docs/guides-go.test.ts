@@ -1,0 +1,199 @@
+// Walks the guides of nginx and Caddy with oauth2-proxy, which the Go proxy has, by the very blocks of the guides: sign-in, a lost group, a disabled user. npm run walks -- guides-go
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { request } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { makeCertificates } from '../helpers/certificates.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
+import { freePort } from '../helpers/server-process.ts';
+import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
+import { UserAgent } from '../helpers/user-agent.ts';
+import { buildFolder, fetchedParties } from '../relying-parties/fetched-parties.ts';
+
+const root = join(import.meta.dirname, '../..');
+const read = (guide: string) => readFileSync(join(root, 'docs/guides', guide), 'utf8');
+const blockOf = (guide: string, language: string) => new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(read(guide))![1]!;
+const host = 'app.example.com';
+
+interface Case {
+  proxy: string;
+  program: string;
+  /** What the guide adds to the configuration of oauth2-proxy. */
+  more: string;
+  /** Writes the configuration into a folder. @returns the arguments */
+  arrange(folder: string, port: number, upstream: number, application: number): Promise<string[]>;
+  /** The header in which the application gets a part of the identity. */
+  header: (part: 'user' | 'groups') => string;
+}
+
+const cases: Case[] = [
+  {
+    proxy: 'nginx',
+    program: '/usr/sbin/nginx',
+    more: '',
+    async arrange(folder, port, upstream, application) {
+      const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`);
+      const block = blockOf('nginx.md', 'nginx')
+        .replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
+        .replaceAll('127.0.0.1:4180', `127.0.0.1:${upstream}`)
+        .replaceAll('127.0.0.1:8080', `127.0.0.1:${application}`);
+      writeFileSync(
+        join(folder, 'main.conf'),
+        `daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log stderr; events {}
+http { access_log off; ${temporary.join(' ')} ssl_certificate ${folder}/server.pem; ssl_certificate_key ${folder}/server.key;
+proxy_buffer_size 32k; proxy_buffers 8 32k; proxy_busy_buffers_size 64k;
+${block} }\n`,
+      );
+      return ['-e', 'stderr', '-p', folder, '-c', join(folder, 'main.conf')];
+    },
+    header: (part) => `x-${part}`,
+  },
+  {
+    proxy: 'Caddy',
+    program: '/usr/bin/caddy',
+    more: blockOf('caddy.md', 'toml'),
+    async arrange(folder, port, upstream) {
+      const block = blockOf('caddy.md', 'caddyfile')
+        .replaceAll('127.0.0.1:4180', `127.0.0.1:${upstream}`)
+        .replace('{\n', `{\n  tls ${folder}/server.pem ${folder}/server.key\n`);
+      const options = `{\n  admin off\n  http_port ${await freePort()}\n  https_port ${port}\n  default_bind 127.0.0.1\n  auto_https disable_redirects\n  storage file_system ${folder}/caddy\n}\n`;
+      writeFileSync(join(folder, 'Caddyfile'), options + block);
+      return ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'];
+    },
+    header: (part) => (part === 'user' ? 'x-forwarded-preferred-username' : 'x-forwarded-groups'),
+  },
+];
+
+/** The path of an address of the site, which may have the port of the test. */
+const within = (address: string) => new URL(address, `https://${host}`).pathname + new URL(address, `https://${host}`).search;
+const refusalOf = (answer: Answer) => (answer.status === 200 ? undefined : answer);
+
+interface Answer {
+  status: number;
+  location: string | undefined;
+  body: string;
+}
+
+let service: TestService;
+let application: Server;
+let token: string;
+beforeAll(async () => {
+  fetchedParties.find(({ folder }) => folder === 'oauth2-proxy')!.fetch!();
+  service = await startTestService({ environment: withoutLimits });
+  token = await adminToken(service);
+  // it answers with the headers that it got
+  application = createServer((incoming, outgoing) => outgoing.end(JSON.stringify(incoming.headers)));
+  await new Promise<void>((resolve) => application.listen(0, '127.0.0.1', resolve));
+});
+afterAll(async () => {
+  application?.close();
+  await service?.stop();
+});
+
+describe.each(cases)('$proxy with oauth2-proxy', ({ program, more, arrange, header }) => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-guide-'));
+  const children: ChildProcess[] = [];
+  const cookies = new Map<string, string>();
+  let port: number;
+  let user: TestUser;
+  let printed = '';
+
+  /** Sends a request to the proxy as a browser does, and keeps the cookies of the answer. */
+  function open(path: string): Promise<Answer> {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const where = { host: '127.0.0.1', port, servername: host, rejectUnauthorized: false, agent: false, setHost: false };
+    return new Promise((resolve, reject) => {
+      const sent = request({ ...where, path, headers: { host, ...(cookie && { cookie }) } }, (response) => {
+        for (const line of response.headers['set-cookie'] ?? []) {
+          const [name = '', value = ''] = line.split(';')[0]!.split(/=(.*)/s);
+          if (value === '') cookies.delete(name);
+          else cookies.set(name, value);
+        }
+        let body = '';
+        response.on('data', (part: Buffer) => (body += part.toString())).on('error', reject);
+        response.on('end', () => resolve({ status: response.statusCode!, location: response.headers.location, body }));
+      });
+      sent.on('error', reject).end();
+    });
+  }
+  const start = (path: string, args: string[]) => {
+    const child = spawn(path, args, { env: { PATH: process.env['PATH'], HOME: folder }, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (part: Buffer) => (printed += part.toString()));
+    children.push(child);
+  };
+
+  beforeAll(async () => {
+    expect(existsSync(program), `${program} is not installed`).toBe(true);
+    makeCertificates(folder, { name: host });
+    const upstream = await freePort();
+    port = await freePort();
+    const { port: behind } = application.address() as AddressInfo;
+    const client = await service.createClient({
+      redirect_uris: [`https://${host}/oauth2/callback`],
+      scope: 'openid profile email groups',
+    });
+    user = await service.createUser({ username: `ada-${port}`, email: `ada${port}@example.com`, emailVerified: true, groups: ['staff', 'crew'] });
+    const values: [string, string][] = [
+      ['https://id.example.com', service.issuer],
+      ['CLIENT_ID', client.clientId],
+      ['CLIENT_SECRET', client.clientSecret!],
+      ['COOKIE_SECRET', '0123456789abcdef0123456789abcdef'],
+      ['127.0.0.1:4180', `127.0.0.1:${upstream}`],
+      ['127.0.0.1:8080', `127.0.0.1:${behind}`],
+      // the test does not wait for five minutes: oauth2-proxy asks at each request
+      ['cookie_refresh = "5m"', 'cookie_refresh = "1ms"'],
+    ];
+    const text = values.reduce((made, [name, value]) => made.replaceAll(name, value), blockOf('README.md', 'toml') + more);
+    writeFileSync(join(folder, 'oauth2-proxy.cfg'), text);
+    start(join(buildFolder('oauth2-proxy'), 'oauth2-proxy'), ['--config', join(folder, 'oauth2-proxy.cfg')]);
+    start(program, await arrange(folder, port, upstream, behind));
+    await vi.waitUntil(async () => (await open('/oauth2/sign_in').catch(() => undefined))?.status === 302, { interval: 50 });
+    cookies.clear();
+  });
+  afterAll(async () => {
+    await Promise.all(
+      children.map(async (child) => {
+        const ended = new Promise((resolve) => child.once('close', resolve));
+        child.kill('SIGTERM');
+        if (child.exitCode === null) await ended;
+      }),
+    );
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const change = async (body: object) => {
+    const answer = await call(`${service.issuer}/admin/api/users/${user.sub}`, { method: 'PATCH', token, body });
+    expect(answer.status).toBe(200);
+  };
+  const groups = (answer: Answer) => ((JSON.parse(answer.body) as Record<string, string>)[header('groups')] ?? '').split(',').sort();
+
+  test('a visitor signs in, the application gets the user with groups, a lost group is gone with the next refresh, and a disabled user is sent to the sign-in (decisions section 8)', async () => {
+    let answer = await open('/page?a=1&b=2');
+    for (let hops = 0; answer.status === 302 && !answer.location!.startsWith(service.issuer) && hops < 3; hops++)
+      answer = await open(within(answer.location!));
+    expect(answer.location, printed).toContain(`${service.issuer}/authorize?`);
+    const agent = new UserAgent(service);
+    let page = await agent.signIn(user, await agent.follow(await agent.get(answer.location!)));
+    if (page.body.includes('id="allow"')) page = await agent.submit(page, { decision: 'allow' });
+    expect(page.location).toContain(`https://${host}/oauth2/callback?`);
+    const back = await open(within(page.location!));
+    expect([back.status, back.location]).toEqual([302, expect.stringMatching(/\/page\?a=1&b=2$/)]);
+    const shown = await open('/page?a=1');
+    expect(shown.status, printed).toBe(200);
+    expect((JSON.parse(shown.body) as Record<string, string>)[header('user')]).toBe(user.username);
+    expect(groups(shown)).toEqual(['crew', 'staff']);
+
+    await change({ groups: ['staff'] });
+    // the age of a session counts in whole seconds there
+    await vi.waitUntil(async () => groups(await open('/page')).join() === 'staff', { interval: 100 });
+
+    await change({ status: 'disabled' });
+    const refused = await vi.waitUntil(async () => refusalOf(await open('/page')), { interval: 100 });
+    expect([302, 401, 403], printed).toContain(refused.status);
+    expect(refused.body).not.toContain(user.username);
+  });
+});
