@@ -12,7 +12,7 @@ import { sketches, written } from './request.ts';
 import { routes } from './routes.ts';
 import { foundWorld, renew, worksAsEver, type World } from './world.ts';
 
-const numRuns = Number(process.env['FUZZ_RUNS'] ?? 5);
+const numRuns = Number(process.env['FUZZ_RUNS'] ?? 3);
 const seed = Number(process.env['FUZZ_SEED'] ?? 20_261_121);
 const renewalInterval = 100; // requests after which codes, sessions and forms are used up
 
