@@ -314,6 +314,16 @@ const addresses: Record<string, string> = {
   'POST /admin/webhooks/:webhook/secrets': 'Creates a second secret of a webhook, and shows it once',
   'POST /admin/webhooks/:webhook/secrets/remove': 'Removes one of two secrets of a webhook',
   'POST /admin/webhooks/:webhook/replay': 'Sends the message about an event again',
+  'GET /admin/authorization-details-types': 'The console’s list of types of authorization details',
+  'GET /admin/authorization-details-types/new': 'A form for a new type of authorization details',
+  'POST /admin/authorization-details-types/new': 'Creates a type of authorization details',
+  'GET /admin/authorization-details-types/:authorization_details_type':
+    'A form with the members of a type of authorization details',
+  'POST /admin/authorization-details-types/:authorization_details_type': 'Changes a type of authorization details',
+  'GET /admin/authorization-details-types/:authorization_details_type/delete':
+    'The consequences of deleting a type of authorization details',
+  'POST /admin/authorization-details-types/:authorization_details_type/delete':
+    'Deletes a type of authorization details',
   'GET /admin/exchange-policies': 'The console’s list of exchange policies',
   'GET /admin/exchange-policies/new': 'A form for a new exchange policy',
   'POST /admin/exchange-policies/new': 'Creates an exchange policy',
@@ -456,6 +466,8 @@ const errors: Record<ErrorCode, string> = {
   invalid_dpop_proof:
     'The DPoP proof is missing, not valid, too old, for another request or already used. The description names the reason (RFC 9449)',
   use_dpop_nonce: 'Repeat the request with a new DPoP proof that has the nonce of the header `DPoP-Nonce` (RFC 9449)',
+  invalid_authorization_details:
+    'The parameter `authorization_details` has an object of an unknown type, one that does not follow its type, or one that was not granted; the description names it by its index (RFC 9396)',
   invalid_target:
     'The parameter `resource` names no resource that is open to the client, or several where one token is issued (RFC 8707)',
   not_found: 'There is no page at this address, or no object of this name',
@@ -521,6 +533,10 @@ const events: Record<AuditEventType, string> = {
   'connection.metadata_changed':
     'The identity provider of a connection by SAML publishes other metadata. The pinned keys stay until an administrator accepts the new ones',
   'connection.deleted': 'A connection was deleted, with its links',
+  'authorization_details_type.created': 'A type of authorization details was created',
+  'authorization_details_type.changed':
+    'A type of authorization details was changed. A change of trust has the values before and after',
+  'authorization_details_type.deleted': 'A type of authorization details was deleted',
   'exchange_policy.created': 'An exchange policy was created',
   'exchange_policy.changed': 'An exchange policy was changed. A change of trust has the values before and after',
   'exchange_policy.deleted': 'An exchange policy was deleted',

@@ -19,6 +19,7 @@ afterAll(async () => {
 
 const listed = [
   'DELETE /admin/api/attributes/:attribute',
+  'DELETE /admin/api/authorization-details-types/:authorization_details_type',
   'DELETE /admin/api/clients/:id',
   'DELETE /admin/api/clients/:id/logo',
   'DELETE /admin/api/clients/:id/roles/:role',
@@ -83,6 +84,8 @@ const listed = [
   'GET /admin/api/attributes',
   'GET /admin/api/audit',
   'GET /admin/api/audit/export',
+  'GET /admin/api/authorization-details-types',
+  'GET /admin/api/authorization-details-types/:authorization_details_type',
   'GET /admin/api/clients',
   'GET /admin/api/clients/:id',
   'GET /admin/api/clients/:id/roles',
@@ -344,6 +347,7 @@ const listed = [
   'OPTIONS *',
   'PATCH /admin/api/appearance',
   'PATCH /admin/api/attributes/:attribute',
+  'PATCH /admin/api/authorization-details-types/:authorization_details_type',
   'PATCH /admin/api/clients/:id',
   'PATCH /admin/api/clients/:id/roles/:role',
   'PATCH /admin/api/connected-servers/:connected_server',
@@ -382,6 +386,7 @@ const listed = [
   'POST /account/second-factors',
   'POST /account/sessions',
   'POST /admin/api/attributes',
+  'POST /admin/api/authorization-details-types',
   'POST /admin/api/clients',
   'POST /admin/api/clients/:id/approve',
   'POST /admin/api/clients/:id/disable',

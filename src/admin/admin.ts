@@ -22,6 +22,7 @@ import { consoleClientsEndpoint } from './console/clients/routes.ts';
 import { exchangePolicyPages } from './console/exchange-policies/pages.ts';
 import { groupPageRoutes } from './console/groups/page-routes.ts';
 import { consoleGroupsEndpoint } from './console/groups/routes.ts';
+import { authorizationDetailsTypePages } from './console/authorization-details-types/pages.ts';
 import { connectedServerPages } from './console/connected-servers/pages.ts';
 import { consoleConnectionsEndpoint } from './console/connections/routes.ts';
 import { consoleConfirmationsEndpoint } from './console/connections/confirmation-routes.ts';
@@ -66,6 +67,7 @@ export const entityPlugins = [
   exchangePolicyPages,
   trustedIssuerPages,
   connectedServerPages,
+  authorizationDetailsTypePages,
   scopePages,
   scimSourcePages,
   provisioningTargetPages,

@@ -10,6 +10,7 @@ import type { Session } from '../repositories/sessions/sessions.ts';
 import type { SignInContext } from '../repositories/sessions/sign-in-context.ts';
 import type { Store } from '../repositories/store.ts';
 import { resourceGrants } from '../sender-constraint/audience.ts';
+import { detailAcrs } from '../sender-constraint/authorization-details.ts';
 import type { VerifiedRequest } from './relying-party.ts';
 
 export interface DecisionDependencies {
@@ -58,7 +59,11 @@ export function createDecision({ config, store, passkeys, connectionRouting }: D
       needsAuthTime: request.needsAuthTime,
       expectedSubs: await expectedSubs(request, session),
       ...askedBy(request),
-      resourceAcrs: request.targets.flatMap(({ api }) => api?.requiredAcr ?? []),
+      resourceAcrs: [
+        ...request.targets.flatMap(({ api }) => api?.requiredAcr ?? []),
+        ...detailAcrs(request.details ?? []),
+      ],
+      asksAlways: request.details?.some(({ type }) => !type.remembered) ?? false,
       redirectUri: request.registeredUri,
       acr: request.acr,
     };
@@ -81,7 +86,13 @@ export function createDecision({ config, store, passkeys, connectionRouting }: D
 }
 
 /** What the user has to grant. */
-export const askedBy = ({ client, scope, claims, targets }: VerifiedRequest): Granted => ({
+export const askedBy = (request: VerifiedRequest): Granted => ({
+  ...grantedBy(request),
+  ...(request.details && { details: request.details.map(({ detail }) => detail) }),
+});
+
+/** The part that a first-party client gets without the consent page: no authorization details. */
+export const grantedBy = ({ client, scope, claims, targets }: VerifiedRequest): Granted => ({
   scope: scope.filter(isServiceScopeOf(client)),
   claims: claims.beside,
   resources: resourceGrants(targets),

@@ -19,7 +19,7 @@ import { consoleClientId } from '../rules/clients/console-client.ts';
 import { jsonErrors } from '../server/errors.ts';
 import { clientAddress } from '../server/network.ts';
 import { denialReference } from './denial-reference.ts';
-import { askedBy, createDecision, type DecisionDependencies, mayLearnErrors } from './facts.ts';
+import { askedBy, createDecision, grantedBy, type DecisionDependencies, mayLearnErrors } from './facts.ts';
 import type { NextStep } from './next-step.ts';
 import { shownRequest } from './pending-request-view.ts';
 import type {
@@ -86,8 +86,8 @@ export function createInteractionFlow(options: InteractionDependencies): Interac
     if (next.step === 'error') throw party.errorOf(verified, next.code, described(next, transaction));
     if (next.step !== 'issue' || !session || !confirmed) return next.step;
     if (next.recordGrant)
-      await store.grants.add(session.user.sub, client.clientId, askedBy(verified), verified.registeredUri);
-    const at = { endpoint, idHash: transaction?.idHash };
+      await store.grants.add(session.user.sub, client.clientId, grantedBy(verified), verified.registeredUri);
+    const at = { endpoint, idHash: transaction?.idHash, details: transaction?.decision?.details };
     return (await party.respond(request, reply, verified, session, at)) ? undefined : 'login';
   }
 
@@ -248,7 +248,8 @@ export function createInteractionFlow(options: InteractionDependencies): Interac
 const questionOf = (verified: VerifiedRequest): ConsentQuestion => {
   const { client, target, registeredUri, targets, uiLocales } = verified;
   const apis = targets.flatMap(({ api, scope }) => (api && scope.length > 0 ? [api] : []));
-  return { client, redirectUri: target.redirectUri, registeredUri, asked: askedBy(verified), apis, uiLocales };
+  const { details = [] } = verified;
+  return { client, redirectUri: target.redirectUri, registeredUri, asked: askedBy(verified), apis, details, uiLocales };
 };
 
 /** The error of a request with prompt=none that needs a page. */

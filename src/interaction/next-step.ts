@@ -4,7 +4,7 @@ import { isKnownAuthTime, needsPasskey, preferredAcr } from '../oauth/acr.ts';
 import type { AccessRefusal } from '../rules/access/access.ts';
 import { grantCovers, missingDemand, type SecondFactorPolicy } from '../rules/access/demands.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
-import type { Granted } from '../oauth/granted.ts';
+import { covers, type Granted, nothing } from '../oauth/granted.ts';
 import type { GrantParts } from '../repositories/clients/grants.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
 
@@ -20,8 +20,10 @@ export interface Asked extends Granted {
   /** The users that id_token_hint or requested claims allow; undefined if the client names none. */
   expectedSubs: readonly string[] | undefined;
   redirectUri: string;
-  /** The levels that the resources demand. */
+  /** The levels that the resources and the types of the details demand. */
   resourceAcrs: readonly string[];
+  /** Whether an earlier consent never covers its details. */
+  asksAlways?: boolean;
   /** The levels that the client wants, in order of preference; essential ones are demanded. */
   acr: { values: readonly string[]; essential: boolean };
 }
@@ -51,7 +53,9 @@ export interface Facts {
   /** Whether the user has a passkey. It is read only if wantsPasskey() says so. */
   passkeys: 'unavailable' | 'none' | 'some';
   /** The stored request, once the browser was sent to a page. */
-  transaction: { createdAt: Date; decision: { allowed: boolean; sub: string } | undefined } | undefined;
+  transaction:
+    | { createdAt: Date; decision: { allowed: boolean; sub: string; details?: Granted['details'] } | undefined }
+    | undefined;
 }
 
 export type NextStep =
@@ -97,7 +101,13 @@ export function decide(facts: Facts, request: Asked): NextStep {
   if (decided && !decided.allowed) return error('access_denied', 'the End-User did not allow it');
   const { development = false } = facts.client;
   const firstParty = facts.client.firstParty && !development;
-  const covered = grantCovers(facts.grant, facts.client, request);
+  const { details = [], ...rest } = request;
+  const covered = grantCovers(facts.grant, facts.client, rest);
+  // the decision is about these details, and the statement that issues compares them again
+  const shown =
+    details.length === 0 || decided !== undefined || (!request.asksAlways && coversDetails(facts.grant, details));
+  // a user allows details only by reading them, whoever runs the client (security R142)
+  if (!shown) return silent ? error('consent_required', 'the End-User has to give consent') : { step: 'consent' };
   if (!firstParty && !decided && (development || !covered || prompts.includes('consent')))
     return silent ? error('consent_required', 'the End-User has to give consent') : { step: 'consent' };
   // the user allowed the request, but has withdrawn the grant since: the consent page asks again
@@ -107,6 +117,10 @@ export function decide(facts: Facts, request: Asked): NextStep {
     recordGrant: !covered || !request.claims.every((claim) => facts.grant!.claims.includes(claim)),
   };
 }
+
+/** Whether the user has allowed each of these details before. */
+const coversDetails = (grant: GrantParts | undefined, details: NonNullable<Granted['details']>): boolean =>
+  covers(grant ?? nothing, { ...nothing, details });
 
 /** Whether the decision depends on whether the user has a passkey. */
 export function wantsPasskey(facts: Omit<Facts, 'passkeys'>, request: Asked): boolean {

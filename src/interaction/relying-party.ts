@@ -1,12 +1,14 @@
 // Declares how a protocol has its requests carried through the pages of a sign-in: what it verifies, how it answers and how it refuses.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Resource } from '../entities/resources.ts';
+import type { Detail } from '../oauth/authorization-details.ts';
 import type { Granted } from '../oauth/granted.ts';
 import type { ErrorCode, ResponseError } from '../oauth/errors.ts';
 import type { AuthorizationRequestRow } from '../repositories/authorization-requests/authorization-requests.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
 import type { SignInContext } from '../repositories/sessions/sign-in-context.ts';
+import type { AskedDetail } from '../sender-constraint/authorization-details.ts';
 import type { Target } from '../sender-constraint/audience.ts';
 
 /**
@@ -38,6 +40,8 @@ export interface VerifiedRequest {
   needsAuthTime: boolean;
   /** In seconds. */
   maxAge: number | undefined;
+  /** The authorization details that it asks for (RFC 9396); absent without any. */
+  details?: readonly AskedDetail[];
   /** The resources for which the client can get tokens; none for tokens whose audience is the client itself. */
   targets: readonly Target[];
 }
@@ -52,7 +56,7 @@ export interface RelyingParty<Request extends VerifiedRequest = VerifiedRequest>
   verify(stored: StoredRequest, framed: boolean): Promise<Request>;
   /**
    * Issues the response and sends it.
-   * @param idHash of the stored request, if the browser was sent to a page
+   * @param idHash of the stored request, if the browser was sent to a page; `details` are those that its user allowed there
    * @returns false if the session is over and the user has to sign in
    * @throws ResponseError for the client, OAuthError for a page
    */
@@ -61,7 +65,7 @@ export interface RelyingParty<Request extends VerifiedRequest = VerifiedRequest>
     reply: FastifyReply,
     verified: Request,
     session: Session,
-    stored: { endpoint: string; idHash: Buffer | undefined },
+    stored: { endpoint: string; idHash: Buffer | undefined; details?: readonly Detail[] | undefined },
   ): Promise<boolean>;
   /** Makes an error that the client gets. */
   errorOf(verified: Request, code: ErrorCode, description: string): ResponseError;
@@ -80,6 +84,8 @@ export interface ConsentQuestion {
   asked: Granted;
   /** The APIs of the resources. */
   apis: Resource[];
+  /** The authorization details, with their types. */
+  details: readonly AskedDetail[];
   uiLocales: string | undefined;
 }
 

@@ -58,6 +58,8 @@ interface JobDependencies {
 }
 
 const keyInterval = 30_000; // milliseconds
+/** The nouns of which the metadata of the service says something. */
+const inMetadata = ['resources', 'client', 'exchange_policies', 'trusted_issuers', 'authorization_details_types'];
 
 /** @returns the function that stops them */
 export function startJobs(dependencies: JobDependencies): { stop(): Promise<void> } {
@@ -127,8 +129,7 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
     if (kind === undefined || kind === 'keys') void refreshKeys();
     if (kind === undefined || kind === 'appearance') void refreshAppearance();
     // the resource of a disabled client is not shown
-    if (kind === undefined || ['resources', 'client', 'exchange_policies', 'trusted_issuers'].includes(kind))
-      void refreshPublicResources();
+    if (kind === undefined || inMetadata.includes(kind)) void refreshPublicResources();
     if (kind === undefined || kind === 'import') directories?.wake();
     for (const channel of channels) if (kind === undefined || kind === channel.name) channel.wake();
   });

@@ -1,5 +1,6 @@
 // Validates client metadata (OpenID Connect Registration 1.0, RFC 7591).
 import { z } from 'zod';
+import { detailTypes } from './authorization-details.ts';
 import { hasOwnCertificate } from './client-certificate.ts';
 import { certificateNameMembers, isAddress, isDistinguishedName } from './certificate-names.ts';
 import { offersCertificates } from './certificate-settings.ts';
@@ -8,6 +9,7 @@ import { isPrivateUseUri, isSameOrigin, isWebUri, needsAdmission } from './redir
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
 import { applyProfile, fapi2Profiles, follows } from './fapi2.ts';
 import { canVerify, isKnownKey, isPrivateOrSymmetric, isValidKey, maxKeys } from './json-web-key.ts';
+import { isLegible } from './legible.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { firstRefusal, refusal, rule } from './refusals.ts';
 import {
@@ -54,9 +56,6 @@ export const serverMembers = [
   'refusal_reason',
 ] as const;
 
-// control characters, direction overrides and invisible characters make a name look like another (security R48)
-const deceptive = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|\u034f|\u17b4|\u17b5/u;
-
 /** Characters of a text that pages show to users. */
 export const maxDisplayText = 100;
 const displayLength = rule('length', { most: String(maxDisplayText) });
@@ -67,7 +66,7 @@ export const displayText = z
   .refine((text) => text.length >= 1 && [...text].length <= maxDisplayText, displayLength)
   // one character can decompose into many, and names are compared in their decomposed form
   .refine((text) => [...text.normalize('NFKD')].length <= 2 * maxDisplayText, displayLength)
-  .refine((text) => !deceptive.test(text), rule('characters'));
+  .refine(isLegible, rule('characters'));
 
 const webUri = z.string(rule('string')).refine(isWebUri, rule('web-address'));
 
@@ -180,6 +179,7 @@ export const clientMetadataShape = z.object({
   require_auth_time: z.boolean(rule('boolean')).optional(),
   software_id: displayText.optional(),
   software_version: displayText.optional(),
+  authorization_details_types: detailTypes,
   resource_uris: uriList
     .optional()
     .describe('The URIs of the APIs that the client serves: it introspects their tokens.'),

@@ -1,4 +1,5 @@
 // Decides whether an authorization code is redeemed: the readable form of redeem_code.sql, which the service runs; a property test holds the two equal.
+import type { Detail } from './authorization-details.ts';
 import { type Binding, satisfies } from './binding.ts';
 import { type Audience, isFor } from './own-resource.ts';
 
@@ -28,6 +29,8 @@ export interface RedemptionRequest {
   binding: Binding;
   /** A resource that the tokens must be for. */
   resource: string | undefined;
+  /** The authorization details to which the tokens are limited; absent for all of them. */
+  details?: readonly Detail[] | undefined;
   /** A client that lost the response repeats its request within this time. */
   retrySeconds: number;
 }
@@ -44,6 +47,7 @@ export type RedemptionFailure =
   | 'pkce'
   | 'key' // another key than the one that the code is bound to, or none
   | 'resource' // the authorization is not for it: the code stays as it is
+  | 'details' // an authorization detail was not granted: the code stays as it is
   | 'unbound' // the resource takes only tokens that are bound to a key
   | 'proof' // the DPoP proof was used before: the code stays as it is
   | 'replayed' // everything that was issued from the code is revoked

@@ -36,6 +36,7 @@ export const errorCodes = [
   'invalid_registration', // draft-dellaert-oauth-approval-based-dcr
   'unsupported_token_type', // RFC 7009 2.2.1
   'invalid_target', // RFC 8707 2
+  'invalid_authorization_details', // RFC 9396 5
   'invalid_dpop_proof', // RFC 9449 5, 7.1
   'use_dpop_nonce', // RFC 9449 8, 9
   'not_found',
@@ -121,6 +122,8 @@ export class AuthorizationError extends ResponseError {
 export const invalidRequest = (reason: string | Refusal) => new OAuthError('invalid_request', reason);
 export const invalidGrant = (description: string) => new OAuthError('invalid_grant', description);
 export const invalidTarget = (description: string) => new OAuthError('invalid_target', description);
+export const invalidAuthorizationDetails = (description: string) =>
+  new OAuthError('invalid_authorization_details', description);
 export const invalidScope = (description: string) => new OAuthError('invalid_scope', description);
 export const unsupportedGrantType = (description: string) => new OAuthError('unsupported_grant_type', description);
 export const unauthorizedClient = (description: string, status = 400) =>

@@ -1,5 +1,6 @@
 // Decides whether a refresh token is exchanged for tokens: the readable form of use_refresh_token.sql, which the service runs; a property test holds
 // the two equal.
+import type { Detail } from './authorization-details.ts';
 import { type Binding, satisfies } from './binding.ts';
 import { type Audience, isFor } from './own-resource.ts';
 
@@ -30,6 +31,8 @@ export interface RefreshRequest {
   /** A narrower scope; undefined keeps the whole. */
   scope: string[] | undefined;
   resource: string | undefined;
+  /** The authorization details to which the access token is limited; absent for all of them. */
+  details?: readonly Detail[] | undefined;
   /** Whether a new refresh token replaces it. */
   rotate: boolean;
   /** For how many seconds after its first use a spent token may be used again. */
@@ -44,6 +47,7 @@ export type RefreshFailure =
   | 'expired'
   | 'scope' // the request asks for more than was granted
   | 'resource' // the authorization is not for it
+  | 'details' // an authorization detail was not granted
   | 'unbound' // the resource takes only tokens that are bound to a key
   | 'proof' // the DPoP proof was used before
   | 'grace' // too many uses within the grace: only refused

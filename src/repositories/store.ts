@@ -25,6 +25,7 @@ import { dpopProofsRepository } from './tokens/dpop-proofs.ts';
 import { eventSubscriptionsRepository } from './outbox/event-subscriptions.ts';
 import { assertionGrantsRepository } from './tokens/assertion-grants.ts';
 import { trustedIssuersRepository } from './exchange/trusted-issuers.ts';
+import { authorizationDetailsTypesRepository } from './details/authorization-details-types.ts';
 import { connectedServersRepository } from './exchange/connected-servers.ts';
 import { idJagsRepository } from './tokens/id-jags.ts';
 import { exchangePoliciesRepository } from './exchange/exchange-policies.ts';
@@ -122,6 +123,7 @@ const factories = {
   uses: usesRepository,
   clients: clientsRepository,
   connectionSteps: connectionStepsRepository,
+  authorizationDetailsTypes: authorizationDetailsTypesRepository,
   connectedServers: connectedServersRepository,
   connections: connectionsRepository,
   deferredRegistrations: deferredRegistrationsRepository,

@@ -1,6 +1,7 @@
 // Mints JWT access tokens and reads those that come back (RFC 9068, security R138).
 import { authTimeClaim } from '../oauth/acr.ts';
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
+import type { Detail } from '../oauth/authorization-details.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import type { ActingParty } from '../oauth/token-exchange.ts';
 import type { Confirmation } from '../repositories/confirmation.ts';
@@ -22,6 +23,8 @@ export interface JwtAccessToken {
   scope: string | undefined;
   /** The client that acts for the user (RFC 8693 4.1). */
   act?: ActingParty | undefined;
+  /** The authorization details for the resource. */
+  details?: readonly Detail[] | undefined;
   /** The key that the token is bound to. */
   cnf: Confirmation | undefined;
   /** The digest under which the token is stored: its `jti`, by which it is found again. */
@@ -48,6 +51,8 @@ export async function mintAccessToken(ring: KeyRing, alg: KeyAlgorithm, content:
     scope: content.scope,
     cnf: content.cnf,
     act: content.act,
+    // RFC 9396 9.1
+    authorization_details: content.details,
     jti: content.hash.toString('base64url'),
     iat: issuedAt,
     exp: issuedAt + content.lifetime,

@@ -1,5 +1,6 @@
 // Issues the tokens of a response in two steps: makes them, and writes the response once the caller has stored their hashes.
 import { acrOf } from '../oauth/acr.ts';
+import type { Detail } from '../oauth/authorization-details.ts';
 import { type Binding, tokenTypeOf } from '../oauth/binding.ts';
 import { confirmationOf } from '../repositories/confirmation.ts';
 import { idTokenClaims, namedClaims, needsRoles, type Subject } from '../rules/claims/claims.ts';
@@ -77,6 +78,8 @@ export interface IssuedTokens {
     /** Of the authentication request. */
     nonce: string | undefined;
   };
+  /** The authorization details of the access token; absent without any. */
+  details?: readonly Detail[] | undefined;
   /** Of an access token that is a JWT for a resource; `sub` is the user as the resource knows the user, or the client. */
   jwt?: (Pick<JwtFormat, 'alg' | 'audience' | 'claims' | 'act'> & { sub: string }) | undefined;
   /** The refresh token that the client uses next. */
@@ -93,6 +96,8 @@ export interface TokenResponse {
   /** In seconds. */
   expires_in?: number;
   scope?: string;
+  /** What the user allowed, each object with its identifier (RFC 9396 7). */
+  authorization_details?: readonly Detail[];
   refresh_token?: string;
   /** For clients of the UMA profile: a handle of the client session that was never part of a URL (decisions section 5). */
   client_session_handle?: string;
@@ -242,7 +247,7 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
   /** The members of the response that need no signature, and the access token. */
   function responseOf(
     { code, handle, bindings: { binding }, lifetimes: { accessToken: lifetime } }: PreparedTokens,
-    { scope, refreshToken }: IssuedTokens,
+    { scope, details, refreshToken }: IssuedTokens,
     accessToken: OpaqueToken | undefined,
   ): TokenResponse {
     const response: TokenResponse = {};
@@ -252,6 +257,7 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
       response.token_type = binding === 'none' ? 'Bearer' : tokenTypeOf(binding);
       response.expires_in = lifetime;
       if (scope !== undefined) response.scope = scope;
+      if (details) response.authorization_details = details;
     }
     if (refreshToken !== undefined) response.refresh_token = refreshToken;
     if (handle) response.client_session_handle = handle.token;
@@ -263,7 +269,7 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
     { clientId }: Client,
     { lifetimes: { accessToken: lifetime }, bindings: { binding } }: PreparedTokens,
     hash: Buffer,
-    { jwt, scope, authorization }: IssuedTokens & { jwt: NonNullable<IssuedTokens['jwt']> },
+    { jwt, scope, details, authorization }: IssuedTokens & { jwt: NonNullable<IssuedTokens['jwt']> },
   ): Promise<OpaqueToken> {
     const { alg, audience, sub, act } = jwt;
     // a client reads its token: it learns nothing that its scope does not release (security R12)
@@ -286,6 +292,7 @@ export function createTokenIssuer(options: TokenIssuerOptions) {
       clientId,
       scope,
       act,
+      details,
       cnf: confirmationOf(binding),
       hash,
       lifetime,

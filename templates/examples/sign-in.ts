@@ -84,6 +84,18 @@ export const signInExamples: Examples<SignInPages> = {
     {
       client,
       account,
+      details: [
+        {
+          type: 'payment',
+          text: { en: 'Pay {amount} to {payee.name}' },
+          values: { amount: '123.50', 'payee.name': 'Merchant A' },
+          members: [
+            { path: 'amount', value: '123.50' },
+            { path: 'payee.name', value: 'Merchant A' },
+          ],
+          keep: 'keep_0',
+        },
+      ],
       form: form('/consent'),
       switchAccountUri: '/login/accounts?transaction=request',
       languages: languages('/consent?transaction=request'),

@@ -47,6 +47,7 @@ test('every admin route that writes needs a recent sign-in, except those that on
       .map(({ method, path }) => `${method} ${path}`);
   expect(names(true).sort()).toEqual([
     'DELETE /admin/api/attributes/:attribute',
+    'DELETE /admin/api/authorization-details-types/:authorization_details_type',
     'DELETE /admin/api/clients/:id',
     'DELETE /admin/api/clients/:id/logo',
     'DELETE /admin/api/clients/:id/roles/:role',
@@ -77,6 +78,7 @@ test('every admin route that writes needs a recent sign-in, except those that on
     'GET /admin/api/users/export',
     'PATCH /admin/api/appearance',
     'PATCH /admin/api/attributes/:attribute',
+    'PATCH /admin/api/authorization-details-types/:authorization_details_type',
     'PATCH /admin/api/clients/:id',
     'PATCH /admin/api/clients/:id/roles/:role',
     'PATCH /admin/api/connected-servers/:connected_server',
@@ -92,6 +94,7 @@ test('every admin route that writes needs a recent sign-in, except those that on
     'PATCH /admin/api/users/:sub',
     'PATCH /admin/api/webhooks/:webhook',
     'POST /admin/api/attributes',
+    'POST /admin/api/authorization-details-types',
     'POST /admin/api/clients',
     'POST /admin/api/clients/:id/approve',
     'POST /admin/api/clients/:id/disable',

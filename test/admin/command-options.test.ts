@@ -153,6 +153,33 @@ const changes: Record<
     set: ['--mode', 'impersonate', '--status', 'disabled', '--scope', 'write'],
     unset: { 'subject-client': ['subject_clients', []] },
   },
+  'authorization-details-type change': {
+    async make() {
+      const schema = join(folder, 'schema.json');
+      writeFileSync(schema, JSON.stringify({ type: 'object', properties: { amount: { type: 'string' } } }));
+      await json('resource', 'create', 'https://details.example/', '--name', 'Details');
+      await json(
+        'authorization-details-type',
+        'create',
+        'payment',
+        '--schema',
+        schema,
+        '--text',
+        'en=Pay {amount}',
+        '--resource',
+        'https://details.example/',
+        '--required-acr',
+        'phr',
+      );
+      return 'payment';
+    },
+    set: ['--removable', '--status', 'disabled', '--text', 'en=Pay', '--text', 'de=Zahlen'],
+    unset: {
+      resource: ['resources', []],
+      'required-acr': ['required_acr', undefined],
+      removable: ['removable', false],
+    },
+  },
   'trusted-issuer change': {
     async make() {
       await json('resource', 'create', 'https://issuers.example/', '--name', 'Issuers');

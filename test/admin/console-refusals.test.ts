@@ -208,6 +208,22 @@ const forms: Record<string, Form> = {
       status: tampered,
     },
   },
+  'new type of authorization details': {
+    path: '/admin/authorization-details-types/new',
+    right: {
+      type: 'payment',
+      schema: '{"type": "object", "properties": {"amount": {"type": "string"}}}',
+      text: 'Pay {amount}',
+    },
+    wrong: {
+      type: ['', 'a b', 'x"y'],
+      schema: ['', 'x', '{"type": "object", "pattern": "a"}', '{"type": "string"}'],
+      text: ['', '[de] Zahlen', 'Pay {unknown}', 'Pay {'],
+      resources: ['https://nowhere.example/', 'https://held.example\nhttps://held.example'],
+      required_acr: ['unknown'],
+      status: tampered,
+    },
+  },
   'new exchange policy': {
     path: '/admin/exchange-policies/new',
     right: { name: 'Bridge', client_id: 'held-client', resources: 'https://held.example', scopes: 'read' },

@@ -520,6 +520,17 @@ describe('the answers of real requests', () => {
     await check('DELETE', one, documented);
   });
 
+  test('the answers about types of authorization details match their schemas (protocols 5.6)', async () => {
+    const path = '/authorization-details-types';
+    const schema = { type: 'object', properties: { amount: { type: 'string' } } };
+    await check('POST', path, path, { type: 'payment', schema, text: { en: 'Pay {amount}' } });
+    await check('GET', `${path}?limit=1`, path);
+    const documented = `${path}/{authorization_details_type}`;
+    await check('GET', `${path}/payment`, documented);
+    await check('PATCH', `${path}/payment`, documented, { removable: true, required_acr: 'urn:gatehouse:acr:mfa' });
+    await check('DELETE', `${path}/payment`, documented);
+  });
+
   test('the answers about trusted issuers match their schemas (protocols 6.4)', async () => {
     const resource = 'https://issued.example/';
     await check('POST', '/resources', '/resources', { resource, name: 'Issued' });

@@ -224,6 +224,19 @@ export const pages: Record<string, Page> = {
     // no other server has signed one, and no user has signed in
     refused: [/assertion=/, /subject_token=/],
   },
+  'docs/authorization-details.md': {
+    async before(service) {
+      const redirects = ['https://shop.example.com/callback'];
+      const metadata = { redirect_uris: redirects, scope: 'openid', authorization_details_types: ['payment'] };
+      const { clientId, clientSecret } = await service.createClient(metadata);
+      return { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret };
+    },
+    files: {
+      'payment.schema.json': /```json\n(.*?)```/s.exec(
+        readFileSync(join(import.meta.dirname, '../../docs/authorization-details.md'), 'utf8'),
+      )![1]!,
+    },
+  },
   'docs/token-exchange.md': {
     before: async (service) => ({ APP_ID: (await service.createClient()).clientId }),
     // no user has signed in to the application

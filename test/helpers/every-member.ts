@@ -127,6 +127,18 @@ export const everyMember = (sector: string) => ({
       status: 'disabled',
     },
   },
+  authorization_details_types: {
+    every_payment: {
+      schema: { type: 'object', properties: { amount: { type: 'string', maxLength: 20 } } },
+      text: { en: 'Pay {amount}', de: '{amount} zahlen' },
+      resources: ['https://every.example/api'],
+      remembered: true,
+      removable: true,
+      without_user: true,
+      required_acr: 'urn:gatehouse:acr:mfa',
+      status: 'disabled',
+    },
+  },
   exchange_policies: {
     'Every exchange': {
       client_id: 'every-web',

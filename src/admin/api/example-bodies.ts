@@ -41,6 +41,12 @@ export const exampleBodies: Readonly<Record<string, object>> = {
     scopes: [{ value: 'notes:read', description: { en: 'Read your notes' } }],
   },
   patch_resources_resource: { access_token_lifetime: 300 },
+  post_authorization_details_types: {
+    type: 'payment',
+    schema: { type: 'object', required: ['amount'], properties: { amount: { type: 'string', maxLength: 20 } } },
+    text: { en: 'Pay {amount}' },
+  },
+  patch_authorization_details_types_authorization_details_type: { status: 'disabled' },
   post_exchange_policies: {
     name: 'Reports for notes',
     client_id: 'f3c1a0de-5a42-4d0c-9a54-0b1f6c2d7e90',

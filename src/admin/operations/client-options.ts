@@ -10,6 +10,7 @@ export const usualOptions = {
   'grant-type': 'grant_types',
   scope: 'scope',
   'resource-uri': 'resource_uris',
+  'authorization-details-type': 'authorization_details_types',
   'auth-method': 'token_endpoint_auth_method',
   jwks: 'jwks',
   'jwks-uri': 'jwks_uri',

@@ -41,6 +41,8 @@ export interface EntityOperations<E extends Entity> {
   before?(context: OperationContext, input: Input): void;
   /** Completes the values that a command was given. */
   prepare?(given: Input): Input;
+  /** How commands take members if not as their rule suggests. */
+  forms?: Readonly<Record<string, 'json' | 'json-file' | 'text-file'>>;
 }
 
 export function entityOperations<E extends Entity>(of: E, how: EntityOperations<E>) {
@@ -64,7 +66,7 @@ export function entityOperations<E extends Entity>(of: E, how: EntityOperations<
         .map(([name, { option = name.replaceAll('_', '-') }]) => [option, name]),
       ...(of.versioned && !isNew ? [['version', 'version']] : []),
     ]) as Record<string, string>;
-  const prepare = how.prepare && { prepare: how.prepare };
+  const prepare = { ...(how.prepare && { prepare: how.prepare }), ...(how.forms && { forms: how.forms }) };
 
   async function find(context: OperationContext, name: string, ...owners: string[]): Promise<One> {
     const found = name.includes('\0') ? undefined : await how.repository(context).find(name, ...owners);

@@ -5,6 +5,7 @@ import { auditOperations } from './audit.ts';
 import { claimOperations } from './claims.ts';
 import { clientDecisionOperations } from './client-decisions.ts';
 import { clientOperations } from './clients.ts';
+import { authorizationDetailsTypeActs } from './authorization-details-types.ts';
 import { exchangePolicyActs } from './exchange-policies.ts';
 import { grantOperations } from './grants.ts';
 import { groupOperations } from './groups.ts';
@@ -48,6 +49,7 @@ export const operations: Operation[] = [
   ...exchangePolicyActs.all,
   ...trustedIssuerActs.all,
   ...connectedServerActs.all,
+  ...authorizationDetailsTypeActs.all,
   ...scimSourceOperations,
   ...provisioningTargetOperations,
   ...attributeActs.all,

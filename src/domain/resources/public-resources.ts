@@ -12,6 +12,8 @@ export interface PublicResources {
   keepsTokens: boolean;
   /** The nouns with enabled rows, which offer grant types (oauth/registrable-values.ts). */
   offering: readonly string[];
+  /** The enabled types of authorization details (RFC 9396 10). */
+  detailTypes: readonly string[];
 }
 
 export type PublicResourcesService = ReturnType<typeof createPublicResources>;
@@ -21,18 +23,20 @@ export function createPublicResources({
   connections,
   exchangePolicies,
   trustedIssuers,
-}: Pick<Store, 'resources' | 'connections' | 'exchangePolicies' | 'trustedIssuers'>) {
-  let current: PublicResources = { resources: [], scopes: [], keepsTokens: false, offering: [] };
+  authorizationDetailsTypes,
+}: Pick<Store, 'resources' | 'connections' | 'exchangePolicies' | 'trustedIssuers' | 'authorizationDetailsTypes'>) {
+  let current: PublicResources = { resources: [], scopes: [], keepsTokens: false, offering: [], detailTypes: [] };
   let [reads, newest] = [0, 0];
   return {
     /** Reads the resources again; until the first time there is none. */
     async refresh(): Promise<void> {
       const turn = ++reads;
-      const [found, keepsTokens, exchanges, issuers] = await Promise.all([
+      const [found, keepsTokens, exchanges, issuers, detailTypes] = await Promise.all([
         resources.listPublic(),
         connections.keepTokens(),
         exchangePolicies.any(),
         trustedIssuers.any(),
+        authorizationDetailsTypes.names(),
       ]);
       // a read that began later has found at least as much
       if (turn < newest) return;
@@ -42,6 +46,7 @@ export function createPublicResources({
         scopes: [...new Set(found.flatMap(({ scopes }) => Object.keys(scopes)))],
         keepsTokens,
         offering: [...(exchanges ? ['exchange_policies'] : []), ...(issuers ? ['trusted_issuers'] : [])],
+        detailTypes,
       };
       // the documents are written again when the object changes
       if (!isDeepStrictEqual(next, current)) current = next;

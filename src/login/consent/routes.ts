@@ -2,11 +2,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';
+import type { Detail } from '../../oauth/authorization-details.ts';
 import type { InteractionFlow, ConsentQuestion } from '../../interaction/relying-party.ts';
 import { denialReference } from '../../interaction/denial-reference.ts';
 import { continuationPath, signInPath } from '../../interaction/sign-in.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { apiView } from '../../pages/api-view.ts';
+import { detailView } from '../../pages/detail-view.ts';
 import { legible, scopeView } from '../../pages/claim-text.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { clientAddress } from '../../server/network.ts';
@@ -31,6 +33,9 @@ const form = z.object({
   decision: z.enum(['allow', 'deny']),
 });
 
+/** The field by which the user keeps a detail that the user may take out. */
+const keepField = (index: number) => `keep_${index}`;
+
 interface ConsentDependencies {
   store: Pick<Store, 'transaction' | 'authorizationRequests'>;
   sessions: BrowserSessions;
@@ -53,7 +58,8 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
   });
 
   app.post('/consent', async (request, reply) => {
-    const parsed = form.safeParse(singleValued(request.body));
+    const fields = singleValued(request.body);
+    const parsed = form.safeParse(fields);
     if (!parsed.success) throw new OAuthError('invalid_request', 'the form could not be read');
     const { csrf, transaction, decision } = parsed.data;
     const { session, pending, grant } = await sessions.findContext(request, reply, { transaction });
@@ -70,7 +76,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
       store,
       {
         idHash: digest('transaction', transaction),
-        decision: { allowed: decision === 'allow', sub: session.user.sub },
+        decision: { allowed: decision === 'allow', sub: session.user.sub, ...allowedDetails(question, fields) },
         question,
         address: clientAddress(request),
         reference: denialReference(pending, session.user.sub),
@@ -92,7 +98,8 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
   ): FastifyReply {
     const lacked = lacking(granted ?? nothing, question.asked);
     // the whole request is shown if everything was granted before
-    const { scope, claims, resources } = isNothing(lacked) ? question.asked : lacked;
+    const hasDetails = question.details.length > 0;
+    const { scope, claims, resources } = isNothing(lacked) && !hasDetails ? question.asked : lacked;
     const data: Pages['consent'] = {
       client: clientView(question.client, question.redirectUri),
       account: accountView(session.user),
@@ -113,6 +120,11 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
       apis: question.apis.flatMap((api) => (resources[api.id] ? [apiView(api, resources[api.id]!)] : [])),
       scopes: scope.map((value) => scopeView(session.user, question.client, value)),
     };
+    // all of them, whatever the user allowed before
+    if (hasDetails)
+      data.details = question.details.map((asked, index) =>
+        detailView(asked, asked.type.removable ? keepField(index) : undefined),
+      );
     if (problem === 'tampered') data.problem = problem;
     return pages.send(request, reply, 'consent', data, {
       status: problem ? 400 : 200,
@@ -122,8 +134,23 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
   }
 }
 
+/** The details that the user keeps: each, except those of a type that allows to take single ones out. */
+function allowedDetails(
+  { details }: ConsentQuestion,
+  fields: Readonly<Record<string, string>>,
+): { details?: readonly Detail[] } {
+  if (details.length === 0) return {};
+  const kept = details.filter(({ type }, index) => !type.removable || fields[keepField(index)] === 'yes');
+  return { details: kept.map(({ detail }) => detail) };
+}
+
 /** The question as the form is bound to it. */
-function shown({ asked: { scope, claims, resources } }: ConsentQuestion): string {
+function shown({ asked: { scope, claims, resources, details } }: ConsentQuestion): string {
   const ofApis = Object.entries(resources).flatMap(([id, values]) => values.map((value) => `${id}:${value}`));
-  return [...scope, ...claims.map((claim) => `claim:${claim}`), ...ofApis].join(' ');
+  return [
+    ...scope,
+    ...claims.map((claim) => `claim:${claim}`),
+    ...ofApis,
+    ...(details ? [JSON.stringify(details)] : []),
+  ].join(' ');
 }

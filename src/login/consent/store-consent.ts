@@ -1,5 +1,6 @@
 // Stores the End-User's decision on the consent page, with the grant and the event, in one transaction.
 import type { ConsentQuestion } from '../../interaction/relying-party.ts';
+import type { Granted } from '../../oauth/granted.ts';
 import type { AuditLog } from '../../repositories/audit/audit-events.ts';
 import type { ConsentDecision } from '../../repositories/authorization-requests/authorization-requests.ts';
 import type { Store } from '../../repositories/store.ts';
@@ -9,7 +10,7 @@ interface Consent {
   idHash: Buffer;
   decision: ConsentDecision;
   /** What the page showed. */
-  question: Pick<ConsentQuestion, 'client' | 'registeredUri' | 'asked' | 'apis'>;
+  question: Pick<ConsentQuestion, 'client' | 'registeredUri' | 'asked' | 'apis' | 'details'>;
   address: string | undefined;
   /** Of a denial, for administrators. */
   reference: string;
@@ -29,6 +30,15 @@ export function decideConsent(
   return allowed ? 'grant' : 'deny';
 }
 
+/** The details that the grant has: those that the user allowed and that the service remembers. The decision has the others. */
+function rememberedDetails(
+  { details }: Consent['question'],
+  { details: allowed = [] }: ConsentDecision,
+): Pick<Granted, 'details'> {
+  const kept = details.filter(({ detail, type }) => type.remembered && allowed.includes(detail));
+  return { details: kept.length > 0 ? kept.map(({ detail }) => detail) : undefined };
+}
+
 /** @param log the log for the event's line */
 export function storeConsent(
   store: Pick<Store, 'transaction'>,
@@ -36,7 +46,8 @@ export function storeConsent(
   log: AuditLog,
 ): Promise<void> {
   const { sub } = decision;
-  const { asked, apis, registeredUri } = question;
+  const { asked: whole, apis, registeredUri } = question;
+  const asked = { ...whole, ...rememberedDetails(question, decision) };
   const { scope, claims, resources } = asked;
   const named = apis.flatMap(({ id, resource }) => (resources[id] ?? []).map((value) => `${resource} ${value}`));
   const { clientId } = question.client;
@@ -48,6 +59,7 @@ export function storeConsent(
       scope: [...scope],
       ...(claims.length > 0 && { claims: [...claims] }),
       ...(named.length > 0 && { resources: named }),
+      ...(decision.details && { authorization_details: decision.details.map(({ type }) => type) }),
       ...(outcome === 'deny' && { reference }),
     };
     await Promise.all([

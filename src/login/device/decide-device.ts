@@ -1,8 +1,10 @@
 // Stores a user's decision about a device, with its grant, its authorization code and the event, in one transaction.
+import { randomUUID } from 'node:crypto';
 import type { Config } from '../../config.ts';
 import type { ResponseRefusal } from '../../oauth/authorization-response.ts';
 import { conflict, OAuthError } from '../../oauth/errors.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
+import type { AskedDetail } from '../../sender-constraint/authorization-details.ts';
 import { authorizedFor, resourceGrants, type Target } from '../../sender-constraint/audience.ts';
 import { deviceGrant } from '../../oauth/registrable-values.ts';
 import type { AuditLog } from '../../repositories/audit/audit-events.ts';
@@ -22,6 +24,8 @@ interface Decision {
   client: Client;
   /** The resources that the request is for, as the page shows them. */
   targets: readonly Target[];
+  /** The authorization details that it asks for, as the page shows them. */
+  details: readonly AskedDetail[];
   address: string | undefined;
   /** Of the form that decides. */
   formHash: Buffer | undefined;
@@ -39,7 +43,7 @@ export async function decideDevice(
     config,
     store,
   }: { config: Pick<Config, 'limits'>; store: Pick<Store, 'transaction' | 'pairwiseSubjects' | 'authorizationCodes'> },
-  { userCodeHashes, approved, session, client, targets, address, formHash }: Decision,
+  { userCodeHashes, approved, session, client, targets, details: asked, address, formHash }: Decision,
   log: AuditLog,
 ): Promise<boolean> {
   const { sub } = session.user;
@@ -55,6 +59,7 @@ export async function decideDevice(
     if (approved) {
       const ofService = scope.filter(isServiceScopeOf(client));
       const added = { scope: ofService, claims: [], resources: resourceGrants(targets) };
+      const details = asked.map(({ detail }) => detail);
       await grants.add(sub, clientId, added, undefined);
       const issued = await authorizationCodes.issue({
         codeHash: deviceCodeHash,
@@ -71,6 +76,8 @@ export async function decideDevice(
         codeChallenge: undefined,
         codeBinding: binding,
         ...authorizedFor(targets),
+        details: details.length > 0 ? details.map((one) => ({ ...one, id: randomUUID() })) : undefined,
+        shownDetails: details,
         subject,
         lifetime,
         accessTokenLifetime: 0,

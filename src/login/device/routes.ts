@@ -15,7 +15,14 @@ import { deviceGrant, grantTypeOf, isOffered } from '../../oauth/registrable-val
 import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { notAdmitted, refusedReason } from '../../pages/access-reason.ts';
 import { apiView } from '../../pages/api-view.ts';
-import { findTargets, resourceGrants, type Target } from '../../sender-constraint/audience.ts';
+import {
+  type AskedDetail,
+  checkedDetails,
+  detailAcrs,
+  findTargetsOf,
+} from '../../sender-constraint/authorization-details.ts';
+import { resourceGrants, type Target } from '../../sender-constraint/audience.ts';
+import { detailView } from '../../pages/detail-view.ts';
 import { text } from '../../oauth/text.ts';
 import { scopeView } from '../../pages/claim-text.ts';
 import { accountView, clientView, type PageResponses } from '../../pages/page-response.ts';
@@ -47,6 +54,8 @@ interface Waiting {
   client: Client;
   /** The resources that the request is for. */
   targets: readonly Target[];
+  /** The authorization details that it asks for. */
+  details: readonly AskedDetail[];
 }
 
 interface DeviceDependencies {
@@ -100,7 +109,7 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
       return ask(request, reply, session, { problem: 'tampered', typed, status: code ? 403 : 400 });
     const waiting = await find(code);
     if (!waiting) return answered(request, reply, session, code, decision);
-    const { client, targets } = waiting;
+    const { client, targets, details } = waiting;
     const approved = decision === 'allow';
     const obstacle = approved ? demandSignIn(request, reply, session, waiting) : undefined;
     if (obstacle) return obstacle;
@@ -112,6 +121,7 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
         session,
         client,
         targets,
+        details,
         address: clientAddress(request),
         formHash: sessions.formHash(request, decision),
       },
@@ -146,8 +156,10 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
     const client = device && (await store.clients.find(device.clientId));
     if (!client || !admitsUsers(client)) return undefined;
     const { resources, scope } = device!;
-    const targets = await findTargets(store, config.issuer, { client, resource: resources?.join(' '), scope });
-    return { code, device: device!, client, targets };
+    const details = device!.details.length === 0 ? [] : await checkedDetails(store, client, device!.details);
+    const asked = { client, resource: resources?.join(' '), scope };
+    const targets = await findTargetsOf(store, config.issuer, asked, details);
+    return { code, device: device!, client, targets, details };
   }
 
   const counters = (request: FastifyRequest, session: Session) => [
@@ -228,7 +240,7 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
   }
 
   function review(request: FastifyRequest, reply: FastifyReply, session: Session, waiting: Waiting): FastifyReply {
-    const { code, device, client, targets } = waiting;
+    const { code, device, client, targets, details } = waiting;
     const returnTo = devicePage(code);
     const data: Pages['device-review'] = {
       client: shownClient(client),
@@ -244,6 +256,7 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
       },
       switchAccountUri: signInPath('/login/accounts', { returnTo }),
     };
+    if (details.length > 0) data.details = details.map((asked) => detailView(asked));
     if (device.address !== undefined) data.network = networkOf(device.address);
     return pages.send(request, reply, 'device-review', data, { here: returnTo.path });
   }
@@ -253,7 +266,7 @@ export async function deviceEndpoint(app: FastifyInstance, options: DeviceDepend
 function nextStep(
   { secondFactor }: Pick<Config, 'secondFactor'>,
   session: Session,
-  { device, client, targets }: Waiting,
+  { device, client, targets, details }: Waiting,
   address: string | undefined,
 ): NextStep {
   return decide(
@@ -272,7 +285,7 @@ function nextStep(
       expectedSubs: undefined,
       scope: device.scope.filter(isServiceScopeOf(client)),
       resources: resourceGrants(targets),
-      resourceAcrs: targets.flatMap(({ api }) => api?.requiredAcr ?? []),
+      resourceAcrs: [...targets.flatMap(({ api }) => api?.requiredAcr ?? []), ...detailAcrs(details)],
       claims: [],
       redirectUri: '',
       acr: { values: [], essential: false },

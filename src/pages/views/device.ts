@@ -1,5 +1,5 @@
 // Declares what the pages show by which a user decides about a device.
-import type { AccountView, ApiView, ClaimText, ClientView, FormView, LanguageLink } from './parts.ts';
+import type { AccountView, ApiView, ClaimText, ClientView, DetailView, FormView, LanguageLink } from './parts.ts';
 
 export interface DevicePages {
   /** Asks for the code that a device shows. */
@@ -26,6 +26,8 @@ export interface DevicePages {
     scopes: { scope: string; claims: ClaimText[]; text?: Record<string, string> }[];
     /** The APIs with the requested scopes of each. */
     apis: ApiView[];
+    /** The authorization details that it asks for, each in full. */
+    details?: DetailView[];
     requestedAt: Date;
     /** The network of the device, an IPv4 /24 or an IPv6 /64; absent if it is not known. */
     network?: string;

@@ -50,6 +50,18 @@ export interface ApiView {
   scopes: { scope: string; description: Record<string, string> }[];
 }
 
+/** An authorization detail: a sentence, and every member in full. Untrusted text. */
+export interface DetailView {
+  type: string;
+  /** The sentence by language; {path} stands for a value. */
+  text: Record<string, string>;
+  /** The values that the sentence can name, by their paths. */
+  values: Record<string, string>;
+  members: { path: string; value: string }[];
+  /** The name of the field by which the user takes it out; absent if it is allowed with the rest or not at all. */
+  keep?: string;
+}
+
 /** What stands for a user or a client, with its name. Untrusted text. */
 export interface FaceView {
   /** Decides the colour where there is no picture. */

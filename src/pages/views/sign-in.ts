@@ -1,7 +1,7 @@
 // Declares what the pages of sign-in, consent and sign-out show.
 import type { MarkView } from '../connection-mark.ts';
 import type { ReturnTo } from '../return-to.ts';
-import type { AccountView, ApiView, ClaimText, ClientView, Footer, FormView } from './parts.ts';
+import type { AccountView, ApiView, ClaimText, ClientView, DetailView, Footer, FormView } from './parts.ts';
 
 /**
  * Why the sign-in page shows a message; each is a key of the message catalogue under `login.problem.`. The refusals of the authenticators
@@ -123,6 +123,8 @@ export interface SignInPages {
     scopes: { scope: string; claims: ClaimText[]; text?: Record<string, string> }[];
     /** The APIs that the client wants to use as the user. */
     apis: ApiView[];
+    /** The authorization details that it asks for, each in full. */
+    details?: DetailView[];
     /** Single claims beside those of the scopes; the text is empty if there is no value yet. */
     claims?: ClaimText[];
     problem?: 'expired' | 'tampered';

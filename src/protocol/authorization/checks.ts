@@ -18,7 +18,7 @@ import type { TrustedRequest } from './trusted-request.ts';
 const maxOpaque = 2048;
 const maxScope = 1024;
 
-export type CheckRules = Pick<VerificationContext, 'findTargets' | 'requirePkce' | 'prompts' | 'fapi2'>;
+export type CheckRules = Pick<VerificationContext, 'findTargets' | 'findDetails' | 'requirePkce' | 'prompts' | 'fapi2'>;
 
 /** Refuses a request, or stores the values that it has read in it. @throws OAuthError */
 type Check = (request: TrustedRequest, parameters: Record<string, string>, rules: CheckRules) => void | Promise<void>;
@@ -29,6 +29,7 @@ export const checks: readonly Check[] = [
   checkRegistration,
   checkResponseMode,
   checkResponseType,
+  checkDetails,
   checkScope,
   checkClaims,
   checkAcr,
@@ -92,6 +93,18 @@ function checkResponseType(request: TrustedRequest, parameters: Record<string, s
     refuse('invalid_request', 'response_mode query.jwt can carry tokens only if the client registered encryption');
 }
 
+/** Only a request with details reads their types (RFC 9396 2, 5). */
+async function checkDetails(
+  request: TrustedRequest,
+  { authorization_details: details }: Record<string, string>,
+  { findDetails }: CheckRules,
+): Promise<void> {
+  if (details === undefined) return;
+  request.details = await findDetails(request.client, details);
+  if (parts(request.responseType).token)
+    refuse('invalid_request', 'authorization_details need response_type code: a browser gets no token with them');
+}
+
 /** Also finds the resources, to which scopes can belong (RFC 8707 2). */
 async function checkScope(
   request: TrustedRequest,
@@ -105,14 +118,14 @@ async function checkScope(
   if (wanted.length > maxScope || !isScope(wanted)) refuse('invalid_scope', 'scope must be a list of scope values');
   const asked = splitScope(wanted);
   const registered = splitScope(metadata.scope);
-  const targets = await findTargets({ client, resource, scope: asked });
+  const targets = await findTargets({ client, resource, scope: asked }, request.details);
   // a browser gets one token, and cannot name a resource for each
   if (parts(responseType).token && targets.length > 1) oneResource(targets.map(({ audience: [uri] }) => uri).join(' '));
   if (parts(responseType).token && targets.some(({ api }) => api && api.binding !== 'none'))
     refuse('invalid_target', 'the resource accepts only tokens that are bound to a key: use response_type code');
   const apiScope = targets.flatMap((target) => target.scope);
-  // a request for scopes of APIs is plain OAuth 2.0 without it
-  if (apiScope.length === 0 || parts(responseType).idToken) {
+  // a request for scopes of APIs, or for details, is plain OAuth 2.0 without it
+  if ((apiScope.length === 0 && !request.details) || parts(responseType).idToken) {
     if (!registered.includes('openid')) refuse('invalid_scope', 'the client is not registered for the scope openid');
     if (!asked.includes('openid')) refuse('invalid_scope', 'scope must include openid');
   }

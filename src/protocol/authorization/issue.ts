@@ -1,4 +1,6 @@
 // Issues an authorization response: stores its tokens if session, client and limits allow it, else refuses.
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BrowserSessions } from '../../browser/session.ts';
 import { createRefusedResponse, type RefusedResponseDependencies } from '../../interaction/refused-response.ts';
@@ -6,6 +8,7 @@ import type { Config } from '../../config.ts';
 import { preferredAcr } from '../../oauth/acr.ts';
 import type { Binding } from '../../oauth/binding.ts';
 import { requestedClaims } from '../../oauth/claims-request.ts';
+import type { Detail } from '../../oauth/authorization-details.ts';
 import { AuthorizationError, type ErrorCode, OAuthError } from '../../oauth/errors.ts';
 import { parts } from '../../oauth/response-type.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
@@ -25,6 +28,15 @@ export interface IssueDependencies extends RefusedResponseDependencies {
   store: Pick<Store, 'authorizationCodes' | 'clients' | 'pairwiseSubjects'>;
   tokens: TokenService;
   sessions: BrowserSessions;
+}
+
+/** The details of the authorization, each with an identifier: those that the user kept, or all of them without the page. */
+function grantedDetails(
+  { details }: Pick<TrustedRequest, 'details'>,
+  allowed: readonly Detail[] | undefined,
+): Detail[] | undefined {
+  const kept = details?.filter(({ detail }) => !allowed || allowed.some((one) => isDeepStrictEqual(one, detail)));
+  return kept && kept.length > 0 ? kept.map(({ detail }) => ({ ...detail, id: randomUUID() })) : undefined;
 }
 
 export function createIssue(options: IssueDependencies) {
@@ -61,7 +73,15 @@ export function createIssue(options: IssueDependencies) {
     reply: FastifyReply,
     authorization: TrustedRequest,
     session: Session,
-    { endpoint, idHash }: { endpoint: AuthorizationRequestRow['endpoint']; idHash: Buffer | undefined },
+    {
+      endpoint,
+      idHash,
+      details: allowed,
+    }: {
+      endpoint: AuthorizationRequestRow['endpoint'];
+      idHash: Buffer | undefined;
+      details?: readonly Detail[] | undefined;
+    },
   ): Promise<Record<string, string> | undefined> => {
     const { client, scope, target, targets, nonce } = authorization;
     const { user } = session;
@@ -88,6 +108,7 @@ export function createIssue(options: IssueDependencies) {
       codeChallenge: authorization.codeChallenge,
       codeBinding: authorization.codeBinding,
       ...authorizedFor(targets),
+      details: grantedDetails(authorization, allowed),
       subject,
       lifetime: lifetimes.authorizationCode,
       accessTokenLifetime: lifetimes.accessToken,
@@ -110,12 +131,12 @@ export function createIssue(options: IssueDependencies) {
       return undefined;
     }
     const { sid, authTime, amr } = session;
-    const details = { sid, subject: subject ?? user.sub, scope: granted.join(' '), authTime, amr, requested, user };
+    const facts = { sid, subject: subject ?? user.sub, scope: granted.join(' '), authTime, amr, requested, user };
     const { jwt } = format;
     const response = await tokens.respond(client, prepared, {
       jwt: jwt && { ...jwt, sub: await subjectAt(jwt, store, user.sub) },
-      scope: details.scope,
-      authorization: { ...details, issuedAt: issued.issuedAt, nonce },
+      scope: facts.scope,
+      authorization: { ...facts, issuedAt: issued.issuedAt, nonce },
       direct: false,
     });
     request.log.info(

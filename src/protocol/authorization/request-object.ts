@@ -39,6 +39,7 @@ const requestParameters = [
   'id_token_hint',
   'acr_values',
   'claims',
+  'authorization_details',
   'code_challenge',
   'code_challenge_method',
   'dpop_jkt',
@@ -50,7 +51,8 @@ const requestParameters = [
 const maxBytes = 8 * 1024;
 /** The same of a request with a request object, `claims` or `authorization_details`. */
 export const maxLargeBytes = 16 * 1024;
-const sizes = 'the request is too long: 8 KiB in all, and 16 KiB with a request object or claims, is the most';
+const sizes =
+  'the request is too long: 8 KiB in all, and 16 KiB with a request object, claims or authorization_details, is the most';
 
 /** The parameters by which the client can learn of an error, each with the most characters of a valid value. */
 const essential: readonly [string, number][] = [
@@ -91,7 +93,9 @@ export async function effectiveRequest(
     parameters: essentials(outside),
     problem: { code: 'invalid_request', description: sizes },
   } as const;
-  const large = [request, requestUri, outside['claims'], received['authorization_details']];
+  const large = [request, requestUri, outside['claims'], outside['authorization_details']];
+  if (Buffer.byteLength(outside['authorization_details'] ?? '') > maxLargeBytes)
+    return { ...tooLong, problem: { code: 'invalid_authorization_details', description: sizes } };
   if (sizeOf(known) > (large.every((value) => value === undefined) ? maxBytes : maxLargeBytes)) return tooLong;
 
   if (!pushed && (requirePushed || metadata.require_pushed_authorization_requests))
@@ -165,7 +169,7 @@ function parametersOf(payload: Record<string, unknown>): Record<string, string> 
     const text =
       name === 'max_age' && typeof value === 'number'
         ? String(value)
-        : name === 'claims' && typeof value === 'object'
+        : (name === 'claims' || name === 'authorization_details') && typeof value === 'object'
           ? asText(value)
           : // the only parameter that may be repeated (RFC 8707 2)
             name === 'resource' && Array.isArray(value)

@@ -3,6 +3,7 @@ import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { RequestObjects } from '../../tokens/request-object.ts';
 import { findTargets, type Target, type TargetRequest } from '../../sender-constraint/audience.ts';
+import { type AskedDetail, findDetails, findTargetsOf } from '../../sender-constraint/authorization-details.ts';
 import type { Fapi2Profile } from '../../oauth/fapi2.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
@@ -12,7 +13,9 @@ import { promptValues } from '../../oauth/prompt.ts';
 export interface VerificationContext {
   findClient: ClientCache['find'];
   /** @throws OAuthError invalid_target, invalid_scope */
-  findTargets: (request: TargetRequest) => Target[] | Promise<Target[]>;
+  findTargets: (request: TargetRequest, details?: readonly AskedDetail[]) => Target[] | Promise<Target[]>;
+  /** @throws OAuthError invalid_authorization_details */
+  findDetails: (client: Client, parameter: string) => Promise<AskedDetail[]>;
   clientSecret: (client: Client) => Buffer | undefined;
   requestObjects: RequestObjects;
   requirePkce: boolean;
@@ -43,7 +46,9 @@ export function verificationContext({
 }: VerificationDependencies): VerificationContext {
   return {
     findClient: clients.find,
-    findTargets: (request) => findTargets(store, config.issuer, request),
+    findTargets: (request, details) =>
+      details ? findTargetsOf(store, config.issuer, request, details) : findTargets(store, config.issuer, request),
+    findDetails: (client, parameter) => findDetails(store, client, parameter),
     clientSecret: tokens.clientSecret,
     requestObjects,
     requirePkce: config.requirePkce,

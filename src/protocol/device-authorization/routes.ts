@@ -10,7 +10,8 @@ import { deviceGrant, grantTypeOf, isOffered } from '../../oauth/registrable-val
 import { isScope, splitScope } from '../../oauth/scope.ts';
 import { text } from '../../oauth/text.ts';
 import type { Store } from '../../repositories/store.ts';
-import { findTargets, permittedScope } from '../../sender-constraint/audience.ts';
+import { permittedScope } from '../../sender-constraint/audience.ts';
+import { findDetails, findTargetsOf } from '../../sender-constraint/authorization-details.ts';
 import type { Dpop } from '../../sender-constraint/dpop.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { jsonErrors, noStore } from '../../server/errors.ts';
@@ -20,7 +21,11 @@ import { clientAddress, networkOf } from '../../server/network.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { deferAuthorization } from '../../tokens/deferred-authorization.ts';
 
-const parameters = z.object({ scope: text(1024).optional(), resource: text(2000).optional() });
+const parameters = z.object({
+  scope: text(1024).optional(),
+  resource: text(2000).optional(),
+  authorization_details: text(20_000).optional(),
+});
 
 /** Undecided requests of one client, and of one network for public clients, whose name anyone can send. */
 const limits = { perClient: 1000, perNetwork: 100 };
@@ -56,13 +61,14 @@ export async function deviceAuthorizationEndpoint(
       throw unauthorizedClient('the document of this client is gone: an administrator must approve it again');
     const { clientId } = client;
     const proof = await dpop.read(request, { asksNonce: client.metadata.dpop_nonce ?? false });
-    const { scope: requested, resource } = readParameters(parameters, request.body);
+    const { scope: requested, resource, authorization_details: named } = readParameters(parameters, request.body);
     if (requested !== undefined && !isScope(requested)) throw invalidScope('scope must be a list of scope values');
     // the registered scopes by default (RFC 6749 section 3.3)
     const asked = splitScope(requested ?? client.metadata.scope);
-    const targets = await findTargets(store, config.issuer, { client, resource, scope: asked });
+    const details = named === undefined ? [] : await findDetails(store, client, named);
+    const targets = await findTargetsOf(store, config.issuer, { client, resource, scope: asked }, details);
     const scope = permittedScope(client, targets, asked, requested !== undefined);
-    if (scope.length === 0) throw invalidScope('the client may request none of these scopes');
+    if (scope.length === 0 && details.length === 0) throw invalidScope('the client may request none of these scopes');
     const address = clientAddress(request);
     const page = { code: 'device_code', shown: 'user_code', page: `${config.issuer}/device` } as const;
     const kind = { ...page, lifetime: config.lifetimes.deviceCode };
@@ -73,6 +79,7 @@ export async function deviceAuthorizationEndpoint(
           clientId,
           scope,
           resources: resource === undefined ? undefined : splitScope(resource),
+          details: named === undefined ? undefined : details.map(({ detail }) => detail),
           // only the device that asked can redeem its code (draft-parecki-oauth-dpop-device-flow)
           binding: proof ? proof.binding : 'none',
           proof,

@@ -110,7 +110,7 @@ function oauthConfiguration(
 
 function openidConfiguration(
   { config: { issuer, requirePushedRequests, fapi2, clientDocuments }, capabilities }: DiscoveryDependencies,
-  { resources, scopes, keepsTokens, offering }: PublicResources,
+  { resources, scopes, keepsTokens, offering, detailTypes }: PublicResources,
 ): Readonly<Record<string, unknown>> {
   const methods = namesOf(capabilities.clientAuthenticationMethods);
   return {
@@ -119,6 +119,8 @@ function openidConfiguration(
     scopes_supported: [...capabilities.scopes.filter((scope) => scope !== 'upstream_token' || keepsTokens), ...scopes],
     // RFC 9728 4
     ...(resources.length > 0 && { protected_resources: resources }),
+    // RFC 9396 10
+    ...(detailTypes.length > 0 && { authorization_details_types_supported: detailTypes }),
     response_types_supported: capabilities.responseTypes,
     response_modes_supported: capabilities.responseModes,
     grant_types_supported: capabilities.grantTypes.filter((name) => {

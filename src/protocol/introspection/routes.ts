@@ -7,6 +7,7 @@ import { onlyForms } from '../../server/form-body.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { acrOf, authTimeClaim } from '../../oauth/acr.ts';
+import type { Detail } from '../../oauth/authorization-details.ts';
 import { type Binding, tokenTypeOf } from '../../oauth/binding.ts';
 import {
   introspectionClaims,
@@ -53,6 +54,8 @@ interface Known {
   requested?: RequestedClaims | undefined;
   /** The client that acts for the user. */
   act?: ActingParty | undefined;
+  /** The authorization details that its resource may know: a token has those of one resource (RFC 9396 9.2). */
+  details?: readonly Detail[] | undefined;
   /** Whether its client has rules for claims; undefined if that is not known. */
   hasClaimRules?: boolean;
   /** Whether its own client could have made it, such as an ID Token signed by HS256: then it proves nothing to other clients. */
@@ -217,6 +220,8 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
       cnf: confirmationOf(token.binding),
       // RFC 8693 4.1
       act: token.act,
+      // RFC 9396 9.2
+      authorization_details: token.details,
       // RFC 9470 6.2
       ...authentication,
       extension_field: token.kind,

@@ -1,7 +1,8 @@
 // Defines a grant type: its parameters, and how it authorizes the request of an authenticated client.
 import type { z } from 'zod';
+import type { Detail } from '../../oauth/authorization-details.ts';
 import type { Binding } from '../../oauth/binding.ts';
-import { type OAuthError, proofMissing, proofReused } from '../../oauth/errors.ts';
+import { invalidAuthorizationDetails, type OAuthError, proofMissing, proofReused } from '../../oauth/errors.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Authorization, JwtFormat } from '../../repositories/tokens/authorization-codes.ts';
@@ -14,6 +15,8 @@ export interface GrantContext {
   client: Client;
   /** The one resource that the request names (RFC 8707 section 2). */
   resource: string | undefined;
+  /** The authorization details that the request names, of a grant type that takes them (RFC 9396 6). */
+  details: readonly Detail[] | undefined;
   /** Where the client acts, which must be in a network of the client; undefined if it is unknown. */
   address: () => string | undefined;
   /** The key that the request proves to hold, by a proof or by its certificate. */
@@ -52,6 +55,10 @@ export interface UserTokens extends Response {
 /** The refusals that the binding of tokens causes, by the failure of a stored function. */
 export const bindingRefusals = { unbound: () => proofMissing('resource'), proof: () => proofReused() };
 
+/** The refusal of authorization details that the user did not allow. */
+export const beyondDetails = () =>
+  invalidAuthorizationDetails('authorization_details have an object that was not granted, or not for this resource');
+
 /** The refusal of a scope that the client may not have. */
 export const beyondClient = 'scope exceeds what the client may request without an End-User';
 
@@ -89,6 +96,8 @@ export interface GrantType<Parameters = unknown> {
    * a minute of the browser's request, and often by a server elsewhere.
    */
   readonly asksNetwork: boolean;
+  /** Whether a request may name authorization details; else they are refused, and never left out (security R142). */
+  readonly takesDetails?: true;
   /** Its own parameters of the token request. */
   readonly parameters: z.ZodType<Parameters>;
   authorize(parameters: Parameters, context: GrantContext): Authorized | Promise<Authorized>;

@@ -1,12 +1,16 @@
 // Serves POST /token, in the phases that every grant type shares (RFC 6749 section 3.2).
+import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Config } from '../../config.ts';
+import type { Detail } from '../../oauth/authorization-details.ts';
 import { mayUse } from '../../rules/access/access.ts';
+import { detailsFor, readDetails } from '../../rules/details/details.ts';
 import { type Binding, isBoundFor } from '../../oauth/binding.ts';
 import {
   clientDisabled,
+  invalidAuthorizationDetails,
   invalidScope,
   OAuthError,
   proofMissing,
@@ -17,7 +21,8 @@ import {
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { NotedUses } from '../../repositories/uses/noted-uses.ts';
-import { findTargets, formatOf, oneResource, scopeFor, subjectAt } from '../../sender-constraint/audience.ts';
+import { type AskedDetail, checkedDetails, findTargetsOf } from '../../sender-constraint/authorization-details.ts';
+import { formatOf, oneResource, scopeFor, subjectAt } from '../../sender-constraint/audience.ts';
 import { type Keys, keysOf } from '../../sender-constraint/certificate.ts';
 import type { Dpop } from '../../sender-constraint/dpop.ts';
 import type { ClientCertificates } from '../../server/client-certificate.ts';
@@ -32,10 +37,25 @@ import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { repeated, text } from '../../oauth/text.ts';
 import { type TokenResponse, withLifetimeOf } from '../../tokens/token-issuer.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
-import { beyondClient, type ClientToken, type GrantContext, type GrantType, type UserTokens } from './grant-type.ts';
+import {
+  beyondClient,
+  beyondDetails,
+  type ClientToken,
+  type GrantContext,
+  type GrantType,
+  type UserTokens,
+} from './grant-type.ts';
 
 const grantTypeParameter = z.object({ grant_type: text(255) });
 const resourceParameter = z.object({ resource: text(2000) });
+const detailsParameter = z.object({ authorization_details: text(20_000) });
+
+/** @throws OAuthError invalid_authorization_details */
+function namedDetails({ takesDetails }: GrantType, body: unknown): Detail[] {
+  if (!takesDetails)
+    throw invalidAuthorizationDetails('this grant_type takes no authorization_details: leave them out');
+  return readDetails(readParameters(detailsParameter, body).authorization_details);
+}
 
 /** Whose groups the grant's database call asks about. */
 const anyUser = { groups: [] };
@@ -51,7 +71,10 @@ interface TokenDependencies {
   /** Undefined where the service takes no certificates. */
   certificates: ClientCertificates | undefined;
   config: Pick<Config, 'issuer'>;
-  store: Pick<Store, 'accessTokens' | 'clients' | 'pairwiseSubjects' | 'resources' | 'users'>;
+  store: Pick<
+    Store,
+    'accessTokens' | 'authorizationDetailsTypes' | 'clients' | 'pairwiseSubjects' | 'resources' | 'users'
+  >;
   tokens: TokenService;
   audit: AuditTrail;
   metrics: Metrics;
@@ -103,6 +126,7 @@ export async function tokenEndpoint(
     const { resource } = isNamed(request.body, 'resource')
       ? readParameters(resourceParameter, request.body)
       : { resource: undefined };
+    const details = isNamed(request.body, 'authorization_details') ? namedDetails(grantType, request.body) : undefined;
     // the refresh token and the device code stay as they are: the client may come again from its network
     if (grantType.asksNetwork && !isInNetwork(client, request))
       throw new OAuthError('access_denied', 'the client may not act from this network');
@@ -112,6 +136,7 @@ export async function tokenEndpoint(
       // a function: for its own tokens no client is asked where it acts
       address: () => clientAddress(request),
       resource: resource === undefined ? undefined : oneResource(resource),
+      details,
       held,
       proof,
       prepare: (kinds) => tokens.prepare(client, key, ['access_token', ...kinds]),
@@ -160,6 +185,7 @@ export async function tokenEndpoint(
     return tokens.respond(client, prepared, {
       jwt: jwt && { ...jwt, sub: await subjectAt(jwt, store, authorization.user.sub) },
       scope: authorization.scope,
+      details: authorization.details,
       authorization: { ...authorization, issuedAt, nonce },
       refreshToken,
       direct: true,
@@ -169,10 +195,11 @@ export async function tokenEndpoint(
   /** A token of the client itself, for the resource that the request named. */
   async function clientResponse(
     request: FastifyRequest,
-    { client, resource, proof }: GrantContext,
+    { client, resource, details: named, proof }: GrantContext,
     { scope, isScopeNamed, binding, held }: ClientToken & Keys,
   ): Promise<TokenResponse> {
-    const targets = await findTargets(store, config.issuer, { client, resource, scope });
+    const asked = named ? await detailsOfClient(client, named) : [];
+    const targets = await findTargetsOf(store, config.issuer, { client, resource, scope }, asked);
     const [target, ...others] = targets;
     if (others.length > 0) oneResource(targets.map(({ audience: [uri] }) => uri).join(' '));
     const isOfService = isServiceScopeOf(client);
@@ -186,12 +213,16 @@ export async function tokenEndpoint(
     const prepared = withLifetimeOf(format, await tokens.prepare(client, key, ['access_token']));
     // a resource must not take a client for a user: no JWT where a user has the id of the client as subject (RFC 9068 5)
     const isUser = format.jwt && (await store.users.find(client.clientId));
+    const ofResource = detailsFor(asked, target?.audience[0] ?? undefined);
+    if (ofResource.length < asked.length) throw beyondDetails();
+    const details = asked.length > 0 ? ofResource.map((detail) => ({ ...detail, id: randomUUID() })) : undefined;
     const stored = await store.accessTokens.insertForClient({
       tokenHash: prepared.accessToken.hash,
       clientId: client.clientId,
       scope: granted,
       lifetime: prepared.lifetimes.accessToken,
       audience: target?.audience,
+      details,
       binding: prepared.bindings.binding,
       proof,
     });
@@ -203,6 +234,19 @@ export async function tokenEndpoint(
     }
     if (target?.api) uses.note('resources', target.api.resource);
     const jwt = format.jwt && !isUser ? { ...format.jwt, sub: client.clientId } : undefined;
-    return tokens.respond(client, prepared, { jwt, scope: granted === '' ? undefined : granted, direct: true });
+    return tokens.respond(client, prepared, {
+      jwt,
+      scope: granted === '' ? undefined : granted,
+      details,
+      direct: true,
+    });
+  }
+
+  /** The details that a client asks for itself: no user reads them, so that the type has to allow it. */
+  async function detailsOfClient(client: Client, named: readonly Detail[]): Promise<AskedDetail[]> {
+    const asked = await checkedDetails(store, client, named);
+    if (!asked.every(({ type }) => type.withoutUser))
+      throw invalidAuthorizationDetails('authorization_details have a type that only a user can allow');
+    return asked;
   }
 }

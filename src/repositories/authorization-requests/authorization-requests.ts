@@ -1,6 +1,7 @@
 // Reads and writes the table authorization_requests: requests that wait for their user, bound to one browser (security R4), or pushed by a client.
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
+import type { Detail } from '../../oauth/authorization-details.ts';
 import type { ErrorCode } from '../../oauth/errors.ts';
 import { batchedCall } from '../batched-call.ts';
 import { type UsedProof, usedProof, useProof } from '../tokens/dpop-proofs.ts';
@@ -11,6 +12,8 @@ import { repeatedWithin } from '../sessions/sessions.ts';
 export interface ConsentDecision {
   allowed: boolean;
   sub: string;
+  /** The authorization details that the user allowed; absent if the request has none. */
+  details?: readonly Detail[] | undefined;
 }
 
 /** Seconds in which a browser follows the page that leads to the answer. */
@@ -42,8 +45,11 @@ export interface RequestRow {
   problem: AuthorizationRequestRow['problem'] | null;
   decision: 'allowed' | 'denied' | null;
   decided_sub: string | null;
+  details: Detail[] | null;
   created_at: Date;
 }
+
+type DecisionRow = Pick<RequestRow, 'decision' | 'decided_sub' | 'details'>;
 
 const networkIsFull = storedFunction(new URL('network_is_full.sql', import.meta.url));
 const storeRequest = storedFunction(new URL('store_request.sql', import.meta.url), [networkIsFull]);
@@ -70,30 +76,30 @@ export const findRequest = batchedSelect(
   'authorization_requests.find',
   ['bytea', 'bytea'],
   (idHash, browserHash) =>
-    `SELECT client_id, endpoint, parameters, problem, decision, decided_sub, created_at FROM authorization_requests
+    `SELECT client_id, endpoint, parameters, problem, decision, decided_sub, details, created_at FROM authorization_requests
       WHERE id_hash = ${idHash} AND browser_hash = ${browserHash} AND expires_at > now()`,
 );
 const lock = statement(
   'authorization_requests.lock',
-  'SELECT decision, decided_sub FROM authorization_requests WHERE id_hash = $1 FOR NO KEY UPDATE',
+  'SELECT decision, decided_sub, details FROM authorization_requests WHERE id_hash = $1 FOR NO KEY UPDATE',
 );
 // A copy for the same form, which a double click sends twice: once the request is answered, it gets a new response for the same decision. It has
 // no id that a browser knows, and counts in no network.
 const copy = (form: string) => `
   INSERT INTO authorization_requests
-    (id_hash, browser_hash, client_id, endpoint, parameters, problem, decision, decided_sub, created_at, expires_at)
-    SELECT ${form}, browser_hash, client_id, endpoint, parameters, problem, decision, decided_sub, created_at,
+    (id_hash, browser_hash, client_id, endpoint, parameters, problem, decision, decided_sub, details, created_at, expires_at)
+    SELECT ${form}, browser_hash, client_id, endpoint, parameters, problem, decision, decided_sub, details, created_at,
            clock_timestamp() + make_interval(secs => ${repeatedWithin}) FROM changed WHERE ${form} IS NOT NULL
     ON CONFLICT (id_hash) DO NOTHING`;
 const decide = statement(
   'authorization_requests.decide',
-  `WITH changed AS (UPDATE authorization_requests SET decision = $2, decided_sub = $3 WHERE id_hash = $1 RETURNING *) ${copy('$4::bytea')}`,
+  `WITH changed AS (UPDATE authorization_requests SET decision = $2, decided_sub = $3, details = $5 WHERE id_hash = $1 RETURNING *) ${copy('$4::bytea')}`,
 );
 const repeat = statement(
   'authorization_requests.repeat',
   `INSERT INTO authorization_requests
-     (id_hash, browser_hash, client_id, endpoint, parameters, problem, decision, decided_sub, created_at, expires_at)
-     SELECT $2, browser_hash, client_id, endpoint, parameters, problem, decision, decided_sub, created_at,
+     (id_hash, browser_hash, client_id, endpoint, parameters, problem, decision, decided_sub, details, created_at, expires_at)
+     SELECT $2, browser_hash, client_id, endpoint, parameters, problem, decision, decided_sub, details, created_at,
             clock_timestamp() + make_interval(secs => ${answeredWithin})
        FROM authorization_requests WHERE id_hash = $1 AND browser_hash = $3 AND expires_at > clock_timestamp()
         AND (decision IS NULL OR decision = $4) RETURNING 1 AS done`,
@@ -188,12 +194,17 @@ export function authorizationRequestsRepository(sql: Sql) {
     },
     /** Locks a stored request until the transaction ends, and returns the decision so far; undefined if the request was answered. */
     async lock(idHash: Buffer): Promise<Pick<AuthorizationRequestRow, 'decision'> | undefined> {
-      const [row] = await sql.query<Pick<RequestRow, 'decision' | 'decided_sub'>>(lock, [idHash]);
+      const [row] = await sql.query<DecisionRow>(lock, [idHash]);
       return row && { decision: toDecision(row) };
     },
     /** Stores a user's decision, in a transaction that holds the lock of the request. @param formHash of the form that decides */
-    async decide(idHash: Buffer, { allowed, sub }: ConsentDecision, formHash: Buffer | undefined): Promise<void> {
-      await sql.query(decide, [idHash, allowed ? 'allowed' : 'denied', sub, formHash]);
+    async decide(
+      idHash: Buffer,
+      { allowed, sub, details }: ConsentDecision,
+      formHash: Buffer | undefined,
+    ): Promise<void> {
+      const allowedDetails = details && JSON.stringify(details);
+      await sql.query(decide, [idHash, allowed ? 'allowed' : 'denied', sub, formHash, allowedDetails]);
     },
     /** Stores an answered request again under a new id if the same form of the browser decided the same within the last seconds; else false. */
     async repeat(formHash: Buffer, idHash: Buffer, browserHash: Buffer, isAllowed: boolean): Promise<boolean> {
@@ -226,8 +237,9 @@ export function toAuthorizationRequest(row: RequestRow): AuthorizationRequestRow
   };
 }
 
-function toDecision({ decision, decided_sub: sub }: Pick<RequestRow, 'decision' | 'decided_sub'>) {
-  return decision && sub ? { allowed: decision === 'allowed', sub } : undefined;
+function toDecision({ decision, decided_sub: sub, details }: DecisionRow): ConsentDecision | undefined {
+  if (!decision || !sub) return undefined;
+  return { allowed: decision === 'allowed', sub, ...(details && { details }) };
 }
 
 /** How many of the older requests stay beside a new one. */

@@ -9,7 +9,8 @@ BEGIN
   INSERT INTO grants AS g (sub, client_id, granted, redirect_uris)
     VALUES (user_sub, granted_client, added, array_remove(ARRAY[added_redirect_uri], NULL))
     ON CONFLICT (sub, client_id) DO UPDATE SET
-      granted = CASE WHEN g.granted @> excluded.granted THEN g.granted ELSE {{united}}(g.granted, excluded.granted) END,
+      -- an object of details with fewer members is another one: containment does not compare them
+      granted = CASE WHEN g.granted @> excluded.granted AND NOT excluded.granted ? 'details' THEN g.granted ELSE {{united}}(g.granted, excluded.granted) END,
       redirect_uris = CASE WHEN g.redirect_uris @> excluded.redirect_uris THEN g.redirect_uris ELSE g.redirect_uris || excluded.redirect_uris END,
       updated_at = now();
 END $$;

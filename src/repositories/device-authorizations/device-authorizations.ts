@@ -1,9 +1,11 @@
 // Reads and writes the table device_authorizations: requests of devices that wait for a user's decision (RFC 8628).
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
+import type { Detail } from '../../oauth/authorization-details.ts';
 import type { Binding } from '../../oauth/binding.ts';
 import type { RedemptionFailure } from '../../oauth/code-redemption.ts';
 import { deviceGrant } from '../../oauth/registrable-values.ts';
+import { splitScope } from '../../oauth/scope.ts';
 import { actsAt } from '../tokens/may-issue.ts';
 import { pacePoll } from '../deferred-authorizations/pace-poll.ts';
 import { batchedCall } from '../batched-call.ts';
@@ -26,6 +28,8 @@ export interface NewDeviceAuthorization {
   scope: string[];
   /** The resources that the request named. */
   resources: string[] | undefined;
+  /** The authorization details that it asks for. */
+  details: readonly Detail[] | undefined;
   /** The key by which the device must redeem its code. */
   binding: Binding;
   /** The proof of this key, which counts once. */
@@ -47,6 +51,7 @@ export interface DeviceAuthorization {
   clientId: string;
   scope: string[];
   resources: string[] | undefined;
+  details: readonly Detail[];
   binding: Binding;
   address: string | undefined;
   createdAt: Date;
@@ -65,6 +70,7 @@ interface Row {
   client_id: string;
   scope: string;
   audience: string[] | null;
+  details: Detail[] | null;
   cnf: Confirmation | null;
   address: string | null;
   created_at: Date;
@@ -76,9 +82,9 @@ const useDeviceCode = storedFunction(new URL('use_device_code.sql', import.meta.
 
 const insert = statement(
   'device_authorizations.insert',
-  `SELECT ${storeDeviceAuthorization.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS outcome`,
+  `SELECT ${storeDeviceAuthorization.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS outcome`,
 );
-const columns = `device_code_hash, client_id, scope, audience, cnf, host(address) AS address, created_at,
+const columns = `device_code_hash, client_id, scope, audience, details, cnf, host(address) AS address, created_at,
   extract(epoch FROM expires_at - now())::double precision AS lifetime`;
 const isWaiting = 'user_code_hash = ANY ($1::bytea[]) AND decision IS NULL AND expires_at > now()';
 const find = statement('device_authorizations.find', `SELECT ${columns} FROM device_authorizations WHERE ${isWaiting}`);
@@ -116,6 +122,7 @@ export function deviceAuthorizationsRepository(sql: Sql) {
         device.perClient,
         device.perNetwork,
         usedProof(device.proof),
+        device.details && JSON.stringify(device.details),
       ]);
       return row!.outcome;
     },
@@ -144,13 +151,14 @@ export function deviceAuthorizationsRepository(sql: Sql) {
       },
       slowDown: { by: number; most: number },
     ): Promise<RedemptionResult<PollFailure>> {
-      const { codeHash, clientId, resource, retrySeconds, proof } = redemption;
+      const { codeHash, clientId, resource, details, retrySeconds, proof } = redemption;
       const [row] = await sql.query<RedemptionRow<PollFailure>>(poll, [
         codeHash,
         {
           client_id: clientId,
           redirect_uri: deviceGrant,
           resource,
+          details,
           retry_seconds: retrySeconds,
           slow_down_seconds: slowDown.by,
           max_interval: slowDown.most,
@@ -167,8 +175,9 @@ export function deviceAuthorizationsRepository(sql: Sql) {
 const toDeviceAuthorization = (row: Row): DeviceAuthorization => ({
   deviceCodeHash: row.device_code_hash,
   clientId: row.client_id,
-  scope: row.scope.split(' '),
+  scope: splitScope(row.scope),
   resources: row.audience ?? undefined,
+  details: row.details ?? [],
   binding: bindingOf(row.cnf),
   address: row.address ?? undefined,
   createdAt: row.created_at,

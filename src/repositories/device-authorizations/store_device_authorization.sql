@@ -3,7 +3,7 @@
 -- visible to the next. Without a network the request counts for the client alone.
 CREATE FUNCTION {{store_device_authorization}}(
   new_device_code bytea, new_user_code bytea, requesting_client text, requested_scope text, requested_audience text[], device_cnf jsonb, device_address inet,
-  device_network text, interval_seconds integer, lifetime_seconds double precision, max_per_client integer, max_per_network integer, proof jsonb
+  device_network text, interval_seconds integer, lifetime_seconds double precision, max_per_client integer, max_per_network integer, proof jsonb, requested_details jsonb
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   waiting_count integer;
@@ -25,8 +25,8 @@ BEGIN
     RETURN 'full';
   END IF;
   INSERT INTO device_authorizations
-    (device_code_hash, user_code_hash, client_id, scope, audience, cnf, address, network, poll_interval, expires_at)
-    VALUES (new_device_code, new_user_code, requesting_client, requested_scope, requested_audience, device_cnf, device_address, device_network,
+    (device_code_hash, user_code_hash, client_id, scope, audience, details, cnf, address, network, poll_interval, expires_at)
+    VALUES (new_device_code, new_user_code, requesting_client, requested_scope, requested_audience, requested_details, device_cnf, device_address, device_network,
             interval_seconds, now() + make_interval(secs => lifetime_seconds))
     ON CONFLICT (user_code_hash) DO NOTHING;
   IF NOT FOUND THEN

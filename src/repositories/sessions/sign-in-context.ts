@@ -36,6 +36,7 @@ interface Row extends SessionRow {
   problem: RequestRow['problem'];
   decision: RequestRow['decision'];
   decided_sub: string | null;
+  details: RequestRow['details'];
   requested_at: Date;
   granted: Granted | null;
   redirect_uris: string[];
@@ -50,7 +51,7 @@ const find = batchedSelect(
     requestHash,
     browserHash,
     clientId,
-  ) => `SELECT s.*, r.client_id AS requested_of, r.endpoint, r.parameters, r.problem, r.decision, r.decided_sub, r.created_at AS requested_at,
+  ) => `SELECT s.*, r.client_id AS requested_of, r.endpoint, r.parameters, r.problem, r.decision, r.decided_sub, r.details, r.created_at AS requested_at,
           g.granted, g.redirect_uris
      FROM (VALUES (true)) AS visit (here)
      LEFT JOIN authorization_requests r ON r.id_hash = ${requestHash} AND r.browser_hash = ${browserHash} AND r.expires_at > now()

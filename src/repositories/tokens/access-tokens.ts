@@ -1,5 +1,6 @@
 // Reads and writes the table access_tokens: small rows, which every request for a resource reads.
 import { batchedStatement, type Sql, statement } from '../../database/database.ts';
+import type { Detail } from '../../oauth/authorization-details.ts';
 import type { Binding } from '../../oauth/binding.ts';
 import type { Subject } from '../../rules/claims/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
@@ -59,6 +60,8 @@ export interface AccessToken {
   binding: Binding;
   /** The client that acts for the user, of a token that an exchange issued by delegation. */
   act: ActingParty | undefined;
+  /** The authorization details that it has; undefined without any. */
+  details: readonly Detail[] | undefined;
 }
 
 /** What an exchange stores of a token, beside what every token has. */
@@ -106,6 +109,7 @@ interface BoundRow {
 interface Rare {
   cnf: Confirmation | null;
   exchange: Exchange | null;
+  details: Detail[] | null;
   requested: RequestedClaims | null;
   registered_scope: string | null;
   userinfo_as_jwt: boolean;
@@ -125,10 +129,10 @@ const textOfFind = (tokenHash: string, ...columns: string[]) =>
           cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.amr, cs.nonce, date_part('epoch', cs.auth_time) AS auth_time,
           date_part('epoch', now() - cs.auth_time) AS authentication_age,
           coalesce(t.audience, cs.audience) AS audience,
-          CASE WHEN t.cnf IS NOT NULL OR t.exchange IS NOT NULL OR cs.requested IS NOT NULL OR c.claim_rules IS NOT NULL
+          CASE WHEN t.cnf IS NOT NULL OR t.exchange IS NOT NULL OR t.details IS NOT NULL OR cs.requested IS NOT NULL OR c.claim_rules IS NOT NULL
                  OR c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg']
                  OR coalesce(t.scope, cs.scope) LIKE '%roles%'
-            THEN ${rareMembers.name}(t.cnf, t.exchange, t.scope, cs.scope, cs.requested, c.claim_rules, c.metadata, u.sub, u.groups, c.client_id)
+            THEN ${rareMembers.name}(t.cnf, t.exchange, t.scope, cs.scope, cs.requested, t.details, c.claim_rules, c.metadata, u.sub, u.groups, c.client_id)
           END AS rare${columns.map((column) => `, ${column}`).join('')}
      FROM access_tokens t
      LEFT JOIN client_sessions cs ON cs.id = t.client_session_id
@@ -162,13 +166,14 @@ const insertForClient = batchedStatement(
    )
    SELECT place::integer FROM good`,
 );
+// of a token that is bound to a key, or has authorization details
 const insertBoundForClient = statement(
   'access_tokens.insert_bound_for_client',
   `WITH good AS MATERIALIZED (
      SELECT epoch, $7::jsonb IS NULL OR ${useProof.name}($7) AS is_new FROM ${mayIssueToClient('$2')}
    ), stored AS (
-     INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at, audience, cnf)
-     SELECT $1, $2, epoch, $3, now() + make_interval(secs => $4), $5, $6 FROM good WHERE is_new
+     INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at, audience, cnf, details)
+     SELECT $1, $2, epoch, $3, now() + make_interval(secs => $4), $5, $6, $8 FROM good WHERE is_new
    )
    SELECT is_new FROM good`,
 );
@@ -200,16 +205,19 @@ export function accessTokensRepository(sql: Sql) {
       scope: string;
       lifetime: number;
       audience: Audience | undefined;
+      details?: readonly Detail[] | undefined;
       binding: Binding;
       proof: UsedProof | undefined;
     }): Promise<'stored' | 'disabled' | 'replayed'> {
-      const { tokenHash, clientId, scope, lifetime, audience, binding, proof } = token;
+      const { tokenHash, clientId, scope, lifetime, audience, details, binding, proof } = token;
       const values = [tokenHash, clientId, scope, lifetime, audience];
-      if (binding === 'none') return (await sql.query(insertForClient, values)).length > 0 ? 'stored' : 'disabled';
+      if (binding === 'none' && !details)
+        return (await sql.query(insertForClient, values)).length > 0 ? 'stored' : 'disabled';
       const [row] = await sql.query<{ is_new: boolean }>(insertBoundForClient, [
         ...values,
         confirmationOf(binding),
         usedProof(proof),
+        details && JSON.stringify(details),
       ]);
       return !row ? 'disabled' : row.is_new ? 'stored' : 'replayed';
     },
@@ -243,6 +251,7 @@ function toAccessToken(row: Row): AccessToken {
     restrictedTo: row.audience ?? undefined,
     binding: bindingOf(rare?.cnf ?? null),
     act: rare?.exchange?.act,
+    details: rare?.details ?? undefined,
   };
 }
 

@@ -2,6 +2,7 @@
 import type { Binding } from '../../oauth/binding.ts';
 import { isForeignKeyViolation, type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
+import type { Detail } from '../../oauth/authorization-details.ts';
 import type { ResponseRefusal } from '../../oauth/authorization-response.ts';
 import type { Subject } from '../../rules/claims/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
@@ -12,6 +13,7 @@ import type { ActingParty } from '../../oauth/token-exchange.ts';
 import { confirmationOf } from '../confirmation.ts';
 import { type UsedProof, usedProof, useProof } from './dpop-proofs.ts';
 import { actsAt, mayIssueFunction } from './may-issue.ts';
+import { tokenDetails } from './token-details.ts';
 import { tokenResource } from './token-resource.ts';
 import { batchedCall } from '../batched-call.ts';
 import type { SigningKeyRow } from '../keys/signing-keys.ts';
@@ -41,6 +43,10 @@ export interface NewResponse {
   audience: Audience | undefined;
   /** The resources of which each token request names one. */
   resources: readonly AuthorizedResource[];
+  /** The authorization details, each with its identifier; undefined without any. */
+  details?: readonly Detail[] | undefined;
+  /** Those that the user has just allowed on another page than the consent page of the request. */
+  shownDetails?: readonly Detail[] | undefined;
   /** The subject of the user for the client; undefined for the user's own `sub`. */
   subject: string | undefined;
   /** In seconds. */
@@ -91,6 +97,8 @@ export interface Authorization {
   amr: string[];
   nonce: string | undefined;
   requested: RequestedClaims | undefined;
+  /** The authorization details of the token; absent without any. */
+  details?: readonly Detail[] | undefined;
   user: Subject;
 }
 
@@ -124,6 +132,7 @@ export interface RedemptionRow<Failure extends string = RedemptionFailure> exten
   requested: RequestedClaims | null;
   access_seconds: number | null;
   jwt: JwtFormat | null;
+  details: Detail[] | null;
   amr: string[];
   client_id: string;
 }
@@ -154,6 +163,7 @@ const issueCode = storedFunction(new URL('issue_code.sql', import.meta.url), [ke
 /** Also redeems the code of an approved device authorization request. */
 export const redeemCode = storedFunction(new URL('redeem_code.sql', import.meta.url), [
   mayIssueFunction,
+  tokenDetails,
   tokenResource,
   useProof,
 ]);
@@ -200,6 +210,7 @@ export function authorizationCodesRepository(sql: Sql) {
             granted: grantedTo(response),
             max_per_minute: response.maxPerMinute,
             acts_at: actsAt(response.address),
+            shown: response.shownDetails,
           },
           {
             code: response.codeHash?.toString('hex'),
@@ -210,6 +221,7 @@ export function authorizationCodesRepository(sql: Sql) {
             nonce: response.nonce,
             audience: response.audience,
             resources: response.resources.length > 0 ? response.resources : undefined,
+            details: response.details,
             requested: response.requested,
             redirect_uri: response.redirectUri,
             code_challenge: response.codeChallenge,
@@ -241,6 +253,7 @@ export function authorizationCodesRepository(sql: Sql) {
           redirect_uri: redemption.redirectUri,
           code_challenge: redemption.codeChallenge,
           resource: redemption.resource,
+          details: redemption.details,
           retry_seconds: redemption.retrySeconds,
           proof: usedProof(redemption.proof),
         },
@@ -285,6 +298,7 @@ export function toRedemptionResult<Failure extends string = RedemptionFailure>(
       amr: row.amr,
       nonce: row.nonce ?? undefined,
       requested: row.requested ?? undefined,
+      details: row.details ?? undefined,
       user: toUser(row),
     },
   };

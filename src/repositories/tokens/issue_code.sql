@@ -3,8 +3,9 @@
 -- It also locks the grant: a withdrawal either waits and ends what is issued here, or was earlier. `refusal` is NULL if the response was issued. A test
 -- compares it with decideResponse() in src/oauth/authorization-response.ts.
 --   expected: request (hash in hex; null for a request that was not stored), session, client_id, client_version,
---     granted (what the grant must have, in its form), max_per_minute, acts_at (as for may_issue())
---   issue: code, access_token (hashes in hex, each may be null), scope, subject, offline, nonce, audience, resources, requested, redirect_uri, code_challenge, max_codes,
+--     granted (what the grant must have, in its form), max_per_minute, acts_at (as for may_issue()),
+--     shown (authorization details that the user has just allowed on another page; null without one)
+--   issue: code, access_token (hashes in hex, each may be null), scope, subject, offline, nonce, audience, resources, details, requested, redirect_uri, code_challenge, max_codes,
 --     code_seconds, access_seconds, client_session_seconds, code_cnf (the key by which the code must be redeemed)
 CREATE FUNCTION {{issue_code}}(expected jsonb, issue jsonb, OUT refusal text, OUT issued_at timestamptz) LANGUAGE plpgsql AS $$
 DECLARE
@@ -14,6 +15,8 @@ DECLARE
   max_per_minute integer := (expected -> 'max_per_minute')::integer;
   new_code bytea := decode(issue ->> 'code', 'hex');
   max_codes integer := (issue -> 'max_codes')::integer;
+  request record;
+  shown jsonb;
   issuing record;
   facts record;
   new_client_session bigint;
@@ -21,7 +24,7 @@ DECLARE
   listed_codes bytea[];
 BEGIN
   IF request_hash IS NOT NULL THEN
-    PERFORM FROM authorization_requests WHERE id_hash = request_hash FOR UPDATE;
+    SELECT r.details, r.decided_sub, r.decision INTO request FROM authorization_requests r WHERE r.id_hash = request_hash FOR UPDATE;
     IF NOT FOUND THEN
       refusal := 'answered';
       RETURN;
@@ -35,13 +38,25 @@ BEGIN
     RETURN;
   END IF;
   -- once the rows are locked, so that it sees the changes for which the locks waited
-  SELECT f.epoch INTO facts
+  SELECT f.epoch, f.granted INTO facts
     FROM {{may_issue}}(issuing.sub, issuing_client, NULL, issuing_session, false, true, issuing.connection_id,
                        expected ->> 'acts_at') AS f
    WHERE f.version = (expected -> 'client_version')::integer AND f.granted @> (expected -> 'granted');
   IF NOT FOUND THEN
     refusal := 'ended';
     RETURN;
+  END IF;
+  -- only for authorizations with details: each was shown to this user as a whole (security R142)
+  IF issue -> 'details' IS NOT NULL THEN
+    shown := coalesce(facts.granted -> 'details', '[]') || coalesce(expected -> 'shown', '[]');
+    IF request_hash IS NOT NULL THEN
+      shown := shown || CASE WHEN request.decision = 'allowed' AND request.decided_sub = issuing.sub THEN coalesce(request.details, '[]') ELSE '[]' END;
+    END IF;
+    IF EXISTS (SELECT FROM jsonb_array_elements(issue -> 'details') AS each (one)
+                WHERE NOT EXISTS (SELECT FROM jsonb_array_elements(shown) AS allowed (one) WHERE allowed.one = each.one - 'id')) THEN
+      refusal := 'ended';
+      RETURN;
+    END IF;
   END IF;
   IF max_per_minute > 0 THEN
     IF issuing.codes_at[cardinality(issuing.codes_at) - max_per_minute + 1] > clock_timestamp() - interval '1 minute' THEN
@@ -55,11 +70,11 @@ BEGIN
     token_audience := ARRAY(SELECT jsonb_array_elements_text(issue -> 'audience'));
   END IF;
   INSERT INTO client_sessions
-    (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, resources, requested, subject, connection_id,
+    (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, resources, details, requested, subject, connection_id,
      expires_at)
     VALUES (issuing_session, issuing.sid, issuing.sub, issuing_client, facts.epoch, issue ->> 'scope', (issue -> 'offline')::boolean,
             issuing.auth_time, issuing.amr, issue ->> 'nonce',
-            token_audience, issue -> 'resources', issue -> 'requested', issue ->> 'subject', issuing.connection_id,
+            token_audience, issue -> 'resources', issue -> 'details', issue -> 'requested', issue ->> 'subject', issuing.connection_id,
             now() + make_interval(secs => (issue -> 'client_session_seconds')::double precision))
     RETURNING id INTO new_client_session;
   INSERT INTO session_clients AS sc (session_id, client_id, subject, codes)

@@ -1,7 +1,7 @@
 -- Redeems a code exactly once (security R14, R15, R16, R17, R22, R35). It locks the client session first, as refresh, revocation and logout do. Then an
 -- update claims the code and sees the effects of earlier redemptions. `failure` is NULL if tokens were issued; the result is NULL for an unknown code. A
 -- test compares it with decideRedemption() in src/oauth/code-redemption.ts.
---   expected: client_id, redirect_uri, code_challenge (computed from the verifier), resource, retry_seconds, proof (as for use_proof(); null without one),
+--   expected: client_id, redirect_uri, code_challenge (computed from the verifier), resource, details (to which the tokens are limited; null for all), retry_seconds, proof (as for use_proof(); null without one),
 --     acts_at (as for may_issue())
 --   issue: access_token, refresh_token, handle (hashes in hex), access_seconds, refresh_seconds, client_session_seconds,
 --     cnf, refresh_cnf, handle_cnf (the keys to which these tokens are bound; null for none)
@@ -21,6 +21,7 @@ DECLARE
   resource jsonb;
   token_audience text[];
   token_scope text;
+  token_details jsonb;
 BEGIN
   SELECT ac.client_session_id, ac.expires_at, ac.redirect_uri, ac.code_challenge, ac.cnf INTO code FROM authorization_codes ac
    WHERE ac.code_hash = presented_hash;
@@ -53,6 +54,15 @@ BEGIN
        OR resource ->> 'binding' = 'mtls' AND (issue -> 'cnf' ? 'x5t#S256') IS NOT TRUE THEN
       answer.failure := 'unbound';
     END IF;
+  END IF;
+  -- only for authorizations with details, and requests that name some
+  IF answer.failure IS NULL AND (client_session.details IS NOT NULL OR expected -> 'details' IS NOT NULL) THEN
+    token_details := {{token_details}}(client_session.details, client_session.client_id,
+                                       coalesce(resource -> 'audience' ->> 0, client_session.audience[1]), expected -> 'details');
+    IF token_details IS NULL THEN
+      answer.failure := 'details';
+    END IF;
+    token_details := nullif(token_details, '[]');
   END IF;
   IF answer.failure IS NULL AND expected -> 'proof' IS NOT NULL AND NOT {{use_proof}}(expected -> 'proof') THEN
     answer.failure := 'proof';
@@ -89,10 +99,11 @@ BEGIN
     answer.amr := client_session.amr;
     answer.nonce := client_session.nonce;
     answer.requested := client_session.requested;
+    answer.details := token_details;
     answer.issued_at := now();
     tokens_end := now() + make_interval(secs => coalesce(answer.access_seconds, (issue -> 'access_seconds')::double precision));
-    INSERT INTO access_tokens (token_hash, client_session_id, scope, audience, cnf, expires_at)
-      VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, token_scope, token_audience, issue -> 'cnf', tokens_end);
+    INSERT INTO access_tokens (token_hash, client_session_id, scope, audience, details, cnf, expires_at)
+      VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, token_scope, token_audience, token_details, issue -> 'cnf', tokens_end);
     IF issue ->> 'handle' IS NOT NULL THEN
       tokens_end := greatest(tokens_end, client_session_end);
       INSERT INTO client_session_handles (handle_hash, client_session_id, cnf)

@@ -6,6 +6,7 @@ import { grace, type RefreshFailure, type RefreshRequest } from '../../oauth/ref
 import type { Authorization, JwtFormat } from './authorization-codes.ts';
 import { type UsedProof, usedProof, useProof } from './dpop-proofs.ts';
 import { actsAt, mayIssueFunction } from './may-issue.ts';
+import { tokenDetails } from './token-details.ts';
 import { tokenResource } from './token-resource.ts';
 import { batchedCall } from '../batched-call.ts';
 import { toUser, type UserRow, withUser } from '../users/users.ts';
@@ -38,6 +39,7 @@ export type RefreshResult =
 
 const useRefreshToken = storedFunction(new URL('use_refresh_token.sql', import.meta.url), [
   mayIssueFunction,
+  tokenDetails,
   tokenResource,
   useProof,
 ]);
@@ -70,6 +72,7 @@ export function refreshTokensRepository(sql: Sql) {
           requested: Authorization['requested'] | null;
           access_seconds: number;
           jwt: JwtFormat | null;
+          details: Authorization['details'] | null;
         }
       >(rotate, [
         refresh.tokenHash,
@@ -77,6 +80,7 @@ export function refreshTokensRepository(sql: Sql) {
           client_id: refresh.clientId,
           scope: refresh.scope,
           resource: refresh.resource,
+          details: refresh.details,
           grace_seconds: refresh.graceSeconds ?? grace.seconds,
           grace_uses: grace.uses,
           proof: usedProof(refresh.proof),
@@ -109,6 +113,7 @@ export function refreshTokensRepository(sql: Sql) {
           amr: row.amr,
           nonce: row.nonce ?? undefined,
           requested: row.requested ?? undefined,
+          details: row.details ?? undefined,
           user: toUser(row),
         },
       };

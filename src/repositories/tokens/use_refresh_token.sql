@@ -1,7 +1,7 @@
 -- Uses a refresh token (security R12, R31, R32, R33, R34, R35, R36). It locks the client session first, then stores and counts the use. The count
 -- decides the result: a successor, a refusal, or the end of the client session. `failure` is NULL if tokens were issued; the result is NULL for an unknown
 -- token. A test compares it with decideRefresh() in src/oauth/refresh-rotation.ts.
---   expected: client_id, scope (a narrower one; null for the whole), resource, grace_seconds, grace_uses, proof (as for use_proof(); null without one)
+--   expected: client_id, scope (a narrower one; null for the whole), resource, details (to which the access token is limited; null for all), grace_seconds, grace_uses, proof (as for use_proof(); null without one)
 --   issue: rotates, access_token, refresh_token (hashes in hex), access_seconds, refresh_seconds, client_session_seconds,
 --     cnf (the key that the client proved to hold; null for none), binds (whether the refresh tokens are bound to it from now on)
 --
@@ -82,6 +82,16 @@ BEGIN
     answer.failure := 'unbound';
     RETURN answer;
   END IF;
+  -- only for authorizations with details, and requests that name some
+  IF client_session.details IS NOT NULL OR expected -> 'details' IS NOT NULL THEN
+    answer.details := {{token_details}}(client_session.details, client_session.client_id,
+                                        coalesce(resource -> 'audience' ->> 0, client_session.audience[1]), expected -> 'details');
+    IF answer.details IS NULL THEN
+      answer.failure := 'details';
+      RETURN answer;
+    END IF;
+    answer.details := nullif(answer.details, '[]');
+  END IF;
   IF expected -> 'proof' IS NOT NULL AND NOT {{use_proof}}(expected -> 'proof') THEN
     answer.failure := 'proof';
     RETURN answer;
@@ -149,8 +159,8 @@ BEGIN
   answer.rotated := token.uses >= 1;
   answer.jwt := nullif(resource -> 'jwt', 'null');
   answer.access_seconds := least((issue -> 'access_seconds')::double precision, (resource ->> 'seconds')::double precision);
-  INSERT INTO access_tokens (token_hash, client_session_id, scope, audience, cnf, expires_at)
-    VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, answer.scope, token_audience, issue -> 'cnf',
+  INSERT INTO access_tokens (token_hash, client_session_id, scope, audience, details, cnf, expires_at)
+    VALUES (decode(issue ->> 'access_token', 'hex'), client_session.id, answer.scope, token_audience, answer.details, issue -> 'cnf',
             now() + make_interval(secs => answer.access_seconds));
   IF answer.rotated THEN
     INSERT INTO refresh_tokens (token_hash, client_session_id, generation, expires_at, parent)

@@ -25,7 +25,13 @@ const replacement =
 /** A further entry of the list waits. */
 const addition =
   (
-    member: 'default_acr_values' | 'post_logout_redirect_uris' | 'redirect_uris' | 'request_uris' | 'resource_uris',
+    member:
+      | 'authorization_details_types'
+      | 'default_acr_values'
+      | 'post_logout_redirect_uris'
+      | 'redirect_uris'
+      | 'request_uris'
+      | 'resource_uris',
   ): Rule =>
   (current, next) =>
     (next[member] ?? []).some((entry) => !current[member]?.includes(entry));
@@ -115,6 +121,7 @@ const rules: Record<Member, Rule> = {
   require_auth_time: free,
   software_id: free,
   software_version: free,
+  authorization_details_types: addition('authorization_details_types'),
   resource_uris: addition('resource_uris'),
   require_pkce: relaxation('require_pkce'),
   uma_profile: (current, next) => next.uma_profile && !current.uma_profile,

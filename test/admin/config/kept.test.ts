@@ -44,6 +44,8 @@ connected_servers:
   Partner: { issuer: https://as.partner.example, clients: [{ client: wiki, id: w, scopes: [read] }] }
 trusted_issuers:
   Partner: { issuer: https://partner.example, jwks_uri: https://partner.example/jwks, resources: [https://api.example/notes], scopes: [notes.read] }
+authorization_details_types:
+  payment: { schema: { type: object, properties: { amount: { type: string } } }, text: { en: 'Pay {amount}' } }
 exchange_policies:
   Wiki: { client_id: wiki, resources: [https://api.example/notes], scopes: [notes.read] }
 provisioning_targets:
@@ -59,6 +61,11 @@ const changes: Record<string, { path: string; change: object; key: string }> = {
   scim_sources: { path: 'scim-sources/entra', change: { name: 'Other' }, key: 'entra' },
   connected_servers: { path: 'connected-servers/Partner', change: { subject: 'pairwise' }, key: 'Partner' },
   trusted_issuers: { path: 'trusted-issuers/Partner', change: { max_lifetime: 60 }, key: 'Partner' },
+  authorization_details_types: {
+    path: 'authorization-details-types/payment',
+    change: { removable: true },
+    key: 'payment',
+  },
   exchange_policies: { path: 'exchange-policies/Wiki', change: { mode: 'impersonate' }, key: 'Wiki' },
   provisioning_targets: { path: 'provisioning-targets/wiki', change: { leave: 'nothing' }, key: 'wiki' },
   groups: { path: 'groups/staff', change: { description: 'By hand' }, key: 'staff' },

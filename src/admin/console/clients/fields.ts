@@ -43,6 +43,7 @@ const groups: Record<string, readonly string[]> = {
     'uma_profile',
     'introspect',
     'scim_source',
+    'authorization_details_types',
     'resource_uris',
   ],
   saml: [...settingsOf('saml'), 'session_lifetime'],

@@ -7,7 +7,7 @@ import { entityPages } from '../entity-pages.ts';
 
 export const resourcePages = entityPages(resources, resourceActs, {
   known: ({ resource }) => resource,
-  related: ['exchange_policies', 'trusted_issuers', 'connected_servers'],
+  related: ['exchange_policies', 'trusted_issuers', 'connected_servers', 'authorization_details_types'],
   uses: (admin, ids) => admin.run(resourceUses, ids),
   async show(admin, resource, uris) {
     const { accessTokenLifetime, requiredAcr } = resource;

@@ -8,7 +8,7 @@ import type { RedemptionFailure } from '../../../oauth/code-redemption.ts';
 import { repeated, text } from '../../../oauth/text.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import { withLifetimeOf } from '../../../tokens/token-issuer.ts';
-import { bindingRefusals, type GrantType } from '../grant-type.ts';
+import { beyondDetails, bindingRefusals, type GrantType } from '../grant-type.ts';
 
 const parameters = z.object({
   code: text(512),
@@ -16,7 +16,7 @@ const parameters = z.object({
   code_verifier: text(256).optional(),
 });
 
-const descriptions: Record<Exclude<RedemptionFailure, keyof typeof bindingRefusals>, string> = {
+const descriptions: Record<Exclude<RedemptionFailure, keyof typeof bindingRefusals | 'details'>, string> = {
   unknown: 'the code is unknown',
   expired: 'the code has expired',
   ended: 'the authorization is no longer valid',
@@ -47,9 +47,10 @@ export function authorizationCodeGrant({
     name: 'authorization_code',
     asksNetwork: false,
     parameters,
+    takesDetails: true,
     async authorize(
       { code, redirect_uri: redirectUri, code_verifier: verifier },
-      { client, resource, proof, prepare },
+      { client, resource, details, proof, prepare },
     ) {
       const codeHash = opaqueTokenHash('authorization_code', code);
       if (!codeHash) return { refusal: invalidGrant(descriptions.unknown) };
@@ -67,6 +68,7 @@ export function authorizationCodeGrant({
         ...tokens.bindings,
         proof,
         resource,
+        details,
         retrySeconds: client.rules.retrySeconds,
         accessTokenLifetime: tokens.lifetimes.accessToken,
         refreshTokenLifetime: tokens.lifetimes.refreshToken,
@@ -80,9 +82,11 @@ export function authorizationCodeGrant({
       const refusal =
         failure === 'unbound' || failure === 'proof'
           ? bindingRefusals[failure]()
-          : failure === 'resource'
-            ? invalidTarget(`${descriptions.resource}${repeated(resource ?? '')}`)
-            : invalidGrant(descriptions[failure]);
+          : failure === 'details'
+            ? beyondDetails()
+            : failure === 'resource'
+              ? invalidTarget(`${descriptions.resource}${repeated(resource ?? '')}`)
+              : invalidGrant(descriptions[failure]);
       const type = burned ? 'code.burned' : events[failure];
       if (!type) return { refusal, isUnbound: failure === 'unbound' };
       return { refusal, event: { type, clientId, sub, detail: { failure: burned ? failure : undefined } } };

@@ -12,6 +12,7 @@ export function clientCredentialsGrant(): GrantType<z.infer<typeof parameters>> 
     name: 'client_credentials',
     asksNetwork: false,
     parameters,
+    takesDetails: true,
     authorize({ scope }, { client }) {
       if (scope !== undefined && !isScope(scope))
         return { refusal: invalidScope('scope must be a list of scope values') };

@@ -9,7 +9,7 @@ import type { Store } from '../../../repositories/store.ts';
 import { polls } from '../../../tokens/deferred-authorization.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import { withLifetimeOf } from '../../../tokens/token-issuer.ts';
-import { bindingRefusals, type GrantType } from '../grant-type.ts';
+import { beyondDetails, bindingRefusals, type GrantType } from '../grant-type.ts';
 
 const parameters = z.object({ device_code: text(512) });
 
@@ -37,6 +37,7 @@ const events: Partial<Record<PollFailure, AuditEventType>> = {
 
 const refusalOf = (failure: PollFailure): OAuthError => {
   if (failure === 'unbound' || failure === 'proof') return bindingRefusals[failure]();
+  if (failure === 'details') return beyondDetails();
   const [code, description] = refusals[failure] ?? [
     'invalid_grant',
     invalid[failure] ?? 'the device code was already used',
@@ -53,7 +54,8 @@ export function deviceCodeGrant({
     name: deviceGrant,
     asksNetwork: true,
     parameters,
-    async authorize({ device_code: code }, { client, resource, address, proof, prepare }) {
+    takesDetails: true,
+    async authorize({ device_code: code }, { client, resource, details, address, proof, prepare }) {
       const codeHash = opaqueTokenHash('device_code', code);
       if (!codeHash) return { refusal: refusalOf('unknown') };
       const tokens = await prepare(['id_token', 'refresh_token', 'client_session_handle']);
@@ -68,6 +70,7 @@ export function deviceCodeGrant({
           proof,
           address: address(),
           resource,
+          details,
           retrySeconds: client.rules.retrySeconds,
           accessTokenLifetime: tokens.lifetimes.accessToken,
           refreshTokenLifetime: tokens.lifetimes.refreshToken,

@@ -10,11 +10,11 @@ import { repeated, text } from '../../../oauth/text.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import type { TokenService } from '../../../tokens/token-service.ts';
 import { withLifetimeOf } from '../../../tokens/token-issuer.ts';
-import { bindingRefusals, type GrantType } from '../grant-type.ts';
+import { beyondDetails, bindingRefusals, type GrantType } from '../grant-type.ts';
 
 const parameters = z.object({ refresh_token: text(512), scope: text(1024).optional() });
 
-const descriptions: Record<Exclude<RefreshFailure, keyof typeof bindingRefusals>, string> = {
+const descriptions: Record<Exclude<RefreshFailure, keyof typeof bindingRefusals | 'details'>, string> = {
   unknown: 'the refresh token is unknown',
   client: 'the refresh token was issued to another client',
   key: 'the refresh token is bound to a key: send a DPoP proof that is signed with this key, or come with this certificate',
@@ -48,7 +48,8 @@ export function refreshTokenGrant({
     name: 'refresh_token',
     asksNetwork: true,
     parameters,
-    async authorize({ refresh_token: presented, scope }, { client, resource, address, proof, prepare }) {
+    takesDetails: true,
+    async authorize({ refresh_token: presented, scope }, { client, resource, details, address, proof, prepare }) {
       const tokenHash = opaqueTokenHash('refresh_token', presented);
       if (!tokenHash) return { refusal: invalidGrant(descriptions.unknown) };
       if (scope !== undefined && !isScope(scope))
@@ -59,6 +60,7 @@ export function refreshTokenGrant({
         clientId: client.clientId,
         scope: scope === undefined ? undefined : splitScope(scope),
         resource,
+        details,
         rotate: rotates(client),
         graceSeconds: config.lifetimes.refreshTokenGrace,
         accessTokenHash: tokens.accessToken.hash,
@@ -81,9 +83,11 @@ export function refreshTokenGrant({
       const refusal =
         failure === 'unbound' || failure === 'proof'
           ? bindingRefusals[failure]()
-          : failure === 'resource'
-            ? invalidTarget(`${descriptions.resource}${repeated(resource ?? '')}`)
-            : (failure === 'scope' ? invalidScope : invalidGrant)(descriptions[failure]);
+          : failure === 'details'
+            ? beyondDetails()
+            : failure === 'resource'
+              ? invalidTarget(`${descriptions.resource}${repeated(resource ?? '')}`)
+              : (failure === 'scope' ? invalidScope : invalidGrant)(descriptions[failure]);
       const type = events[failure];
       // nothing is used up by either
       const isUnbound = failure === 'unbound' || failure === 'key';

@@ -26,7 +26,7 @@ import { grantIdJag, type IdJagDependencies } from '../id-jag.ts';
 import { type FoundSubject, readSubject, type SubjectDependencies } from '../subject-token.ts';
 
 /** What the service does not do is refused, and never left out: the client would get another token than it asked for (security R145). */
-const unsupported = ['actor_token', 'actor_token_type', 'authorization_details', 'claims'] as const;
+const unsupported = ['actor_token', 'actor_token_type', 'claims'] as const;
 
 const parameters = z.object({
   subject_token: text(16_384),
@@ -36,7 +36,6 @@ const parameters = z.object({
   scope: text(1024).optional(),
   actor_token: z.string().optional(),
   actor_token_type: z.string().optional(),
-  authorization_details: z.string().optional(),
   claims: z.string().optional(),
 });
 type Parameters = z.infer<typeof parameters>;
