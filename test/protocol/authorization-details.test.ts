@@ -439,6 +439,27 @@ describe('tokens', () => {
   });
 });
 
+test('a request without details reads no type at any address, and one with details reads them once at each step (protocols 5.6)', async () => {
+  const plainClient = await createClient({ authorization_details_types: undefined });
+  const flow = async (of: TestClient, parameters: Record<string, string>) => {
+    const agent = await browser();
+    const before = service.ofRequests.length;
+    const { code } = await allow(agent, await ask(agent, { scope: 'openid offline_access', ...parameters }, of));
+    const first = await redeem(service.issuer, of, code!);
+    await refresh(service.issuer, of, String(first.body['refresh_token']));
+    await seen(tokenOf(first), of);
+    return service.ofRequests.slice(before);
+  };
+  const [without, withDetails] = [await flow(plainClient, {}), await flow(client, asDetails(payment))];
+  const ofTypes = (names: string[]) => names.filter((name) => name.startsWith('authorization_details_types'));
+  expect(ofTypes(without)).toEqual([]);
+  // at the request, the page, the form and the answer
+  expect(new Set(ofTypes(withDetails))).toEqual(new Set(['authorization_details_types.enabled']));
+  // the token endpoint and the introspection need as many statements as without
+  const others = (names: string[]) => names.filter((name) => !name.startsWith('authorization_details_types')).sort();
+  expect(others(withDetails)).toEqual(others(without));
+});
+
 test('a device gets the details that its user allowed on the page (RFC 9396 2, RFC 8628 3.1)', async () => {
   const device = await service.createClient({ ...deviceMetadata, authorization_details_types: types });
   const codes = await deviceCodes(service.issuer, device, { scope: 'openid', ...asDetails(payment) });

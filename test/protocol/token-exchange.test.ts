@@ -303,7 +303,7 @@ describe('is refused', () => {
     [{ requested_token_type: tokenTypes.idToken }, 'invalid_request'],
     [{ actor_token: 'x' }, 'invalid_request'],
     [{ actor_token_type: tokenTypes.accessToken }, 'invalid_request'],
-    [{ authorization_details: '[]' }, 'invalid_request'],
+    [{ authorization_details: '[]' }, 'invalid_authorization_details'],
     [{ claims: '{}' }, 'invalid_request'],
     [{ scope: 'orders.read "' }, 'invalid_scope'],
     [{ scope: 'orders.write' }, 'invalid_scope'],
