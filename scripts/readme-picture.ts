@@ -31,7 +31,7 @@ try {
   await shoot(signIn, 'sign-in.png');
   // a longer picture, so with a smaller scale
   const consent = await reachSignIn(1.5);
-  await consent.getByRole('button', { name: 'Sign in' }).click();
+  await consent.getByRole('button', { name: 'Sign in', exact: true }).click();
   await consent.getByRole('button', { name: 'Allow', exact: true }).waitFor();
   await shoot(consent, 'consent.png');
 } finally {
@@ -50,7 +50,7 @@ async function reachSignIn(deviceScaleFactor: number): Promise<Page> {
     locale: 'en-GB',
   });
   await page.goto(application.url);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.getByLabel('User name or email').fill(sampleUser.username);
   await page.getByLabel('Password', { exact: true }).fill(password ?? '');
   await page.getByLabel('Password', { exact: true }).blur();

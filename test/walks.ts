@@ -97,7 +97,7 @@ const walks: readonly Walk[] = [
   },
   {
     name: 'guides-go',
-    says: 'the guides of nginx and Caddy with oauth2-proxy, which is built: sign-in, a lost group, a disabled user',
+    says: 'the guides of nginx and Caddy with oauth2-proxy, and of Miniflux: sign-in, a lost group, a disabled user',
     command: [...tests, 'test/docs/guides-go'],
     environment: { WALKS: 'all' },
   },

@@ -1,6 +1,6 @@
-// Walks the guides of nginx and Caddy with oauth2-proxy, which the Go proxy has, by the very blocks of the guides: sign-in, a lost group, a disabled user. npm run walks -- guides-go
+// Walks the guides of nginx and Caddy with oauth2-proxy, and that of Miniflux, by their own blocks: sign-in, a lost group, a disabled user. Go builds both programs. npm run walks -- guides-go
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { request } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -9,10 +9,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
+import { createTestDatabase, dropDatabase, type TestDatabase } from '../helpers/database.ts';
 import { freePort } from '../helpers/server-process.ts';
 import { startTestService, type TestService, type TestUser } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
-import { buildFolder, fetchedParties } from '../relying-parties/fetched-parties.ts';
+import { build, buildFolder, fetchedParties, run } from '../relying-parties/fetched-parties.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (guide: string) => readFileSync(join(root, 'docs/guides', guide), 'utf8');
@@ -195,5 +196,102 @@ describe.each(cases)('$proxy with oauth2-proxy', ({ program, more, arrange, head
     const refused = await vi.waitUntil(async () => refusalOf(await open('/page')), { interval: 100 });
     expect([302, 401, 403], printed).toContain(refused.status);
     expect(refused.body).not.toContain(user.username);
+  });
+});
+
+describe('Miniflux', () => {
+  const folder = buildFolder('miniflux');
+  const cookies = new Map<string, string>();
+  let database: TestDatabase;
+  let child: ChildProcess | undefined;
+  let address: string;
+  let printed = '';
+
+  async function open(path: string): Promise<Answer> {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const answer = await fetch(new URL(path, address), { redirect: 'manual', headers: { cookie } });
+    for (const line of answer.headers.getSetCookie()) {
+      const [name = '', value = ''] = line.split(';')[0]!.split(/=(.*)/s);
+      cookies.set(name, value);
+    }
+    return { status: answer.status, location: answer.headers.get('location') ?? undefined, body: await answer.text() };
+  }
+
+  beforeAll(async () => {
+    build(folder, () => {
+      cpSync(join(root, 'test/relying-parties/miniflux/go.mod'), join(folder, 'go.mod'));
+      run('go', ['build', '-o', 'miniflux', 'miniflux.app/v2'], { cwd: folder, env: { GOFLAGS: '-mod=mod -modcacherw' } });
+    });
+    database = await createTestDatabase('template0');
+    const port = await freePort();
+    address = `http://127.0.0.1:${port}`;
+    const client = await service.createClient({ redirect_uris: [`${address}/oauth2/oidc/callback`], scope: 'openid profile email groups' });
+    const values: [string, string][] = [
+      ['https://reader.example.com', address],
+      ['https://id.example.com', service.issuer],
+      ['CLIENT_ID', client.clientId],
+      ['CLIENT_SECRET', client.clientSecret!],
+    ];
+    // the names of the settings contain those of the values
+    const settings = /^```sh\n(BASE_URL=.*?)^```$/ms.exec(read('miniflux.md'))![1]!.trim().split('\n').map((line) => line.split(/=(.*)/s));
+    const env = Object.fromEntries(
+      settings.map(([name, value = '']) => [name, values.reduce((made, [word, by]) => made.replace(word, by), value)]),
+    );
+    const { host: socket, user: owner, port: at, database: name } = database.connection;
+    child = spawn(join(folder, 'miniflux'), [], {
+      env: {
+        PATH: process.env['PATH'],
+        ...env,
+        LISTEN_ADDR: `127.0.0.1:${port}`,
+        RUN_MIGRATIONS: '1',
+        DATABASE_URL: `host=${socket} port=${at} user=${owner} dbname=${name} sslmode=disable`,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (part: Buffer) => (printed += part.toString()));
+    await vi.waitUntil(async () => {
+      expect(child!.exitCode, printed).toBeNull();
+      return (await open('/healthcheck').catch(() => undefined))?.status === 200;
+    }, { interval: 50 });
+  });
+  afterAll(async () => {
+    if (child?.exitCode === null) {
+      const ended = new Promise((resolve) => child!.once('close', resolve));
+      child.kill('SIGTERM');
+      await ended;
+    }
+    // its sessions are no secrets of this service
+    if (database) await dropDatabase(database.connection.database);
+  });
+
+  /** Signs in with a new browser. @returns where the service sent it */
+  async function signIn(user: TestUser): Promise<string> {
+    cookies.clear();
+    const { location } = await open('/oauth2/oidc/redirect');
+    expect(location, printed).toContain(`${service.issuer}/authorize?`);
+    const agent = new UserAgent(service);
+    let page = await agent.signIn(user, await agent.follow(await agent.get(location!)));
+    if (page.body.includes('id="allow"')) page = await agent.submit(page, { decision: 'allow' });
+    return page.location ?? page.body;
+  }
+
+  test('a user signs in as an administrator by a group, loses the role at the next sign-in, and stays signed in when disabled, but signs in no more (decisions section 8)', async () => {
+    const user = await service.createUser({ username: 'reader', groups: ['reader-admins'] });
+    const change = async (body: object) => {
+      const answer = await call(`${service.issuer}/admin/api/users/${user.sub}`, { method: 'PATCH', token, body });
+      expect(answer.status).toBe(200);
+    };
+    const back = await open(await signIn(user));
+    expect([back.status, printed]).toEqual([302, expect.anything()]);
+    expect((await open('/users')).status).toBe(200);
+
+    await change({ groups: [] });
+    expect((await open('/users')).status).toBe(200);
+    expect((await open(await signIn(user))).status).toBe(302);
+    expect((await open('/users')).status).toBe(403);
+
+    await change({ status: 'disabled' });
+    expect((await open('/unread')).status).toBe(200);
+    expect(await signIn(user)).toContain('Incorrect user name or password.');
   });
 });

@@ -110,7 +110,7 @@ browserTest.each(['light', 'dark'] as const)('axe finds no fault on pages of eac
     const context = await browser!.newContext({ viewport: { width, height: 800 }, colorScheme });
     await bringAxe(context);
     const page = await context.newPage();
-    for (const path of ['/', '/sign-in-fails.html', '/guides/nginx.html', '/api.html', '/compared.html']) {
+    for (const path of ['/', '/sign-in-fails.html', '/guides/nginx.html', '/api.html', '/compared.html', '/start-at-home.html']) {
       await page.goto(address + path);
       await page.locator('main h1').waitFor();
       const faults = await page.evaluate<string[]>(runAxe(wcagRules));
