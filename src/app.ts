@@ -29,11 +29,14 @@ export interface AppOptions extends ServiceOptions {
   isStarting?: (() => boolean) | undefined;
   /** Records traces of requests, if they are switched on. */
   tracing?: Tracing | undefined;
+  /** Adds the doors of `gatehouse dev`, which no other start gives (delivery 5). */
+  doors?: ((app: FastifyInstance, services: Awaited<ReturnType<typeof buildServices>>) => Promise<void>) | undefined;
 }
 
 export async function buildApp({
   isStarting = () => false,
   tracing,
+  doors,
   ...options
 }: AppOptions): Promise<FastifyInstance> {
   const { config, logger } = options;
@@ -84,6 +87,7 @@ export async function buildApp({
         await browsers.register(loginPages, services);
         await browsers.register(accountPages, services);
         await browsers.register(adminPages, services);
+        if (doors) await browsers.register((scope) => doors(scope, services));
         browsers.get('/', alsoHead, (_request, reply) => pages.redirect(reply, landing));
       });
     },

@@ -7,9 +7,10 @@ import { accentColorType, imageFileType, productNameType, supportUrlType } from 
 import { certificateUrl, certificateWarning, headerName } from './config/mtls-types.ts';
 import { type DataDir, installationData, usualDataDir } from './config/data-dir.ts';
 import { type OwnSecrets, ownSecrets } from './config/own-secrets.ts';
+import { devConflict, type DevOptions, devVariables } from './config/dev-settings.ts';
 import { isUnencrypted, trialWarning } from './config/trial.ts';
 import { adoptSettings, settingsForCommands } from './config/service-settings.ts';
-import { rulesOf, setting, type Settings, valuesOf, type ValuesOf } from './config/setting.ts';
+import { defaultMessage, rulesOf, setting, type Settings, valuesOf, type ValuesOf } from './config/setting.ts';
 import { readSecretFiles } from './config/secret-files.ts';
 import { secretSettings, shownSettings } from './config/shown-settings.ts';
 import {
@@ -41,6 +42,8 @@ import {
   wholeNumber,
 } from './config/setting-types.ts';
 
+type Variables = Readonly<Record<string, string | undefined>>;
+
 /** A setting is missing or wrong: the message is one sentence for the operator, and never holds a secret's value. */
 export class ConfigError extends Error {}
 
@@ -54,7 +57,6 @@ const declared = {
   /** Whether BASE_URL may be http on a host that is no loopback: for a trial only. */
   allowHttp: setting('ALLOW_HTTP', flag(false)),
   databaseUrl: setting('DATABASE_URL', postgresUrl.optional()),
-  /** The server itself, where databaseUrl is a pooler in transaction mode. */
   databaseDirectUrl: setting('DATABASE_DIRECT_URL', postgresUrl.optional()),
   databasePrepared: setting('DATABASE_PREPARED_STATEMENTS', flag(true)),
   databasePoolSize: setting('DATABASE_POOL_SIZE', count(20, 1000, 1)),
@@ -285,7 +287,7 @@ export type Config = Values &
  * Reads the settings from an environment; an empty value counts as unset. A secret may be in a file.
  * @throws ConfigError with one sentence that names the first wrong setting
  */
-export function loadConfig(variables: Record<string, string | undefined> = process.env): Config {
+export function loadConfig(variables: Variables = process.env): Config {
   const given = readSecretFiles(secretSettings, variables, refuse);
   for (const name of [...Object.keys(rules), ...Object.keys(renamed)]) {
     // a final newline comes from the program that wrote the value
@@ -304,8 +306,15 @@ export function loadConfig(variables: Record<string, string | undefined> = proce
   return config;
 }
 
-/** All variables from which the settings were read: a configuration file may name others of them. */
-const variablesOf = new WeakMap<Config, Readonly<Record<string, string | undefined>>>();
+/** The settings of `gatehouse dev`. @throws ConfigError */
+export function loadDevConfig(options: DevOptions, variables: Variables = process.env): Config {
+  const conflict = devConflict(variables);
+  if (conflict) refuse(...conflict);
+  return loadConfig(devVariables(variables, options, Object.keys(rules)));
+}
+
+/** All variables, of which a configuration file may name those that are no settings. */
+const variablesOf = new WeakMap<Config, Variables>();
 /** A variable that is no setting; undefined for one that is. */
 export const foreignVariable = (config: Config, name: string): string | undefined =>
   Object.hasOwn(rules, name) ? undefined : variablesOf.get(config)?.[name];
@@ -317,7 +326,7 @@ export const ownSecretsOf = (config: Config): OwnSecrets =>
 /** The settings with their secrets, which no page and no log of a Config shows. */
 const givenTo = new WeakMap<Config, Record<string, string>>();
 
-/** What the service stores for its commands; it holds no secret (security R99). */
+/** What the service stores for its commands, without secrets (security R99). */
 export const storedForCommands = ({ given, issuer }: Config) => settingsForCommands(given, issuer);
 
 /** The settings of a command at the service whose database it opened, whatever its shell says. */
@@ -388,9 +397,4 @@ const secretsIn = (values: Values): (readonly [string, string])[] => [
 function dataDirOf({ givenDataDir, databaseUrl }: Pick<Values, 'givenDataDir' | 'databaseUrl'>): DataDir {
   if (givenDataDir !== undefined) return { folder: givenDataDir };
   return databaseUrl === undefined ? usualDataDir() : { folder: installationData };
-}
-
-/** What is wrong with a setting whose rule has no message of its own. */
-function defaultMessage(issue: z.core.$ZodRawIssue): string {
-  return issue.code === 'invalid_value' ? `must be one of ${issue.values.join(', ')}` : 'is not valid';
 }

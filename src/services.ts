@@ -61,7 +61,7 @@ import {
   createGuardedPost,
   createGuardedRead,
 } from './outbound/guarded-fetch.ts';
-import { createMailTransport } from './outbound/mail-transport.ts';
+import { createMailTransport, type MailTransport } from './outbound/mail-transport.ts';
 import { logEvent } from './repositories/audit/audit-events.ts';
 import { createConnectionDirectory } from './repositories/connections/connection-directory.ts';
 import { createClientCache } from './repositories/clients/client-cache.ts';
@@ -84,6 +84,8 @@ export interface ServiceOptions {
   renderer?: PageRenderer | undefined;
   /** Replaces the function that makes a key pair. */
   newKeyPair?: typeof makeKeyPair | undefined;
+  /** Replaces the one that the settings name. */
+  mailTransport?: MailTransport | undefined;
   /** The other processes behind the same port. */
   siblings?: Siblings | undefined;
   /** Counts what differs from CONFIG_FILE. */
@@ -99,6 +101,7 @@ export async function buildServices({
   passwordWork,
   renderer: given,
   newKeyPair,
+  mailTransport = createMailTransport(config),
   siblings,
   configDrift,
 }: ServiceOptions) {
@@ -267,7 +270,7 @@ export async function buildServices({
     pages,
     appearance,
     publicResources,
-    mailTransport: createMailTransport(config),
+    mailTransport,
     passwords,
     passwordPolicy: createPasswordPolicy(config.passwordBreachCheck, fetchDocument, logger),
     deviceCookies,

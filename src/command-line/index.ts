@@ -5,6 +5,7 @@ import { clientDecisionCommands } from './client-decisions.ts';
 import type { Command } from './command.ts';
 import { configCommands } from './config.ts';
 import { doctorCommands } from './doctor/doctor.ts';
+import { devCommands } from './dev.ts';
 import { groupMemberCommands } from './group-members.ts';
 import { importCommands } from './import-commands.ts';
 import { renderCommand } from './operation-command.ts';
@@ -22,6 +23,7 @@ const special: Record<string, Command> = {
   ...secretKeyCommands,
   ...doctorCommands,
   ...backupCommands,
+  ...devCommands,
 };
 
 /** A command by its name. It is made when it is asked for: one call needs one of two hundred. */

@@ -51,3 +51,8 @@ export function valuesOf<Declared extends Settings>(
   ]);
   return Object.freeze(Object.fromEntries(values)) as ValuesOf<Declared>;
 }
+
+/** What is wrong with a setting whose rule has no message of its own. */
+export function defaultMessage(issue: z.core.$ZodRawIssue): string {
+  return issue.code === 'invalid_value' ? `must be one of ${issue.values.join(', ')}` : 'is not valid';
+}

@@ -4,11 +4,11 @@ import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import pino, { type Logger } from 'pino';
-import { buildApp } from '../app.ts';
+import { type AppOptions, buildApp } from '../app.ts';
 import { type Config, ConfigError, storedForCommands } from '../config.ts';
 import { installedVersion } from '../config/version.ts';
 import { letPoolThreadsGiveWay } from '../crypto/thread-priority.ts';
-import { migrateOnceReachable, openServiceDatabase } from '../database/service-database.ts';
+import { migrateOnceReachable, openServiceDatabase, type ServiceDatabase } from '../database/service-database.ts';
 import { appliedText } from '../database/migrations.ts';
 import { tracedDatabase } from '../database/traced-database.ts';
 import { openJsonLog, standardError } from '../server/json-log.ts';
@@ -50,9 +50,19 @@ export function createLogger(config: Pick<Config, 'logLevel'>): Logger {
   return pino({ level: config.logLevel, base: undefined, redact: redacted }, destination);
 }
 
+/** What `gatehouse dev` adds to a start. */
+export interface Additions {
+  app: Pick<AppOptions, 'mailTransport' | 'newKeyPair' | 'passwordWork'> & {
+    doors(connection: ServiceDatabase): AppOptions['doors'];
+  };
+  /** Fills the database before the service listens. */
+  fill(opened: { config: Config; connection: ServiceDatabase; store: Store; logger: Logger }): Promise<void>;
+}
+
 /**
  * @param stopped ends the wait for a database that does not answer yet; the start then throws its reason
  * @param siblings the other processes on the same port
+ * @param additions of `gatehouse dev`
  * @throws ConfigError, EmbeddedPostgresError, MigrationError or the system's own error, each with one clear sentence
  */
 export async function startService(
@@ -60,6 +70,7 @@ export async function startService(
   stopped?: AbortSignal,
   siblings?: Siblings,
   logger: Logger = createLogger(config),
+  additions?: Additions,
 ): Promise<Service> {
   for (const notice of config.notices) logger.warn(notice);
   const tracing = await openTraces(config, logger);
@@ -73,10 +84,13 @@ export async function startService(
     await store.serviceSettings.write({ settings: storedForCommands(config), version: installedVersion() });
     await warnOfFormerRules(store, logger);
     const configDrift = await configureAtStart({ config, connection, store, logger });
+    await additions?.fill({ config, connection, store, logger });
+    const own = additions && { ...additions.app, doors: additions.app.doors(connection) };
     let starting = true;
     const isStarting = () => starting;
     const { secretKeys } = connection;
-    const app = await buildApp({ config, database, secretKeys, logger, siblings, configDrift, isStarting, tracing });
+    const options = { config, database, secretKeys, logger, siblings, configDrift, isStarting, tracing };
+    const app = await buildApp({ ...options, ...own });
     closeApp = () => app.close();
     // an administrator with a password from the settings exists before the first request
     if (config.adminPassword !== undefined) await createFirstAdministrator(config, store);
