@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describedRoutes, reference } from '../scripts/reference.ts';
+import { unplaced } from '../scripts/site/pages.ts';
 import { settings } from '../src/config.ts';
 import { call, obtainTokens } from './helpers/grants.ts';
 import { routesOf } from './helpers/route-map.ts';
@@ -103,6 +104,13 @@ test('the page for contributors is short, and links to every recipe (decisions s
 
 test('the README links to every page of the documentation', () => {
   for (const page of pages.slice(1)) expect(read('README.md')).toContain(`](${page})`);
+});
+
+test('every page has a place in the menu of the site (decisions section 8)', () => {
+  const names = pages.slice(1).map((page) => page.replace(/^docs\/|\.md$/g, ''));
+  // scripts/site/pages.ts has the menu
+  expect(unplaced(names)).toEqual([]);
+  expect(unplaced(['nowhere'])).toEqual(['nowhere']);
 });
 
 test('the README links to the guides, their index links to each, and each names its source, whether it was tested, how soon a disabled user loses access, and what a lost group does', () => {

@@ -8,6 +8,7 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8');
 
 /** Documents at the root of the repository that are pages, by their names in the site. */
 const ofRoot: Readonly<Record<string, string>> = {
+  'README.md': 'overview.md',
   'CHANGELOG.md': 'changelog.md',
   'CONTRIBUTING.md': 'contributing.md',
   'SECURITY.md': 'report-a-vulnerability.md',
@@ -15,12 +16,13 @@ const ofRoot: Readonly<Record<string, string>> = {
 
 /** The pages that readers read, in groups; each page is in one group or in the list below. */
 const menu: Readonly<Record<string, readonly string[]>> = {
-  Start: ['index', 'start-at-home', 'start-in-a-company', 'dev', 'compared'],
+  Start: ['index', 'start-at-home', 'start-in-a-company', 'dev', 'overview', 'compared'],
   'Install and run': [
     'install',
     'behind-a-proxy',
     'operator',
     'upgrade',
+    'releases',
     'scaling',
     'observability',
     'configuration',
@@ -52,7 +54,7 @@ const menu: Readonly<Record<string, readonly string[]>> = {
     'mcp',
     'client-id-metadata',
   ],
-  'APIs and tokens': ['apis', 'api', 'token-exchange', 'assertions', 'dpop', 'mtls'],
+  'APIs and tokens': ['apis', 'api', 'token-exchange', 'assertions', 'dpop', 'mtls', 'authorization-details', 'ciba'],
   'How it is built': ['architecture', 'decisions', 'specification', 'contributing', 'report-a-vulnerability'],
 };
 /** The links at the top of each page. */
@@ -81,7 +83,6 @@ const outsideCode = (text: string, change: (part: string) => string) =>
 /** The place in the site of a file of the repository; undefined for a file that is no page. */
 function placeOf(file: string): string | undefined {
   if (Object.hasOwn(ofRoot, file)) return ofRoot[file];
-  if (file === 'README.md') return 'index.md';
   if (!file.startsWith('docs/')) return undefined;
   const page = file.slice('docs/'.length).replace(/(^|\/)README\.md$/, '$1index.md');
   return /\.md$|^images\//.test(page) ? page : undefined;
@@ -91,18 +92,20 @@ function placeOf(file: string): string | undefined {
 function linked(file: string, repository: string | undefined): string {
   const from = dirname(placeOf(file)!);
   return outsideCode(read(file), (part) =>
-    part.replaceAll(
-      /(!?)\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g,
-      (whole, mark: string, text: string, link: string) => {
-        if (/^[a-z]+:|^#/.test(link)) return whole;
-        const [path = '', fragment] = link.split('#');
-        const target = posix.join(dirname(file), path).replace(/\/$/, '/README.md');
-        const place = placeOf(/\.\w+$/.test(target) ? target : `${target}/README.md`);
-        const anchor = fragment === undefined ? '' : `#${fragment}`;
-        if (place) return `${mark}[${text}](${posix.relative(from, place)}${anchor})`;
-        return repository ? `[${text}](${repository}/blob/main/${posix.join(dirname(file), path)}${anchor})` : text;
-      },
-    ),
+    part
+      .replaceAll(
+        /(!?)\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g,
+        (whole, mark: string, text: string, link: string) => {
+          if (/^[a-z]+:|^#/.test(link)) return whole;
+          const [path = '', fragment] = link.split('#');
+          const target = posix.join(dirname(file), path).replace(/\/$/, '/README.md');
+          const place = placeOf(/\.\w+$/.test(target) ? target : `${target}/README.md`);
+          const anchor = fragment === undefined ? '' : `#${fragment}`;
+          if (place) return `${mark}[${text}](${posix.relative(from, place)}${anchor})`;
+          return repository ? `[${text}](${repository}/blob/main/${posix.join(dirname(file), path)}${anchor})` : text;
+        },
+      )
+      .replaceAll('src="docs/images/', 'src="images/'),
   );
 }
 

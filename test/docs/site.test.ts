@@ -20,13 +20,13 @@ const types: Record<string, string> = {
   '.json': 'application/json',
 };
 
-let site: Server;
+let site: Server | undefined;
 let address: string;
 let browser: Browser | undefined;
 beforeAll(async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ['scripts/site.ts'], { cwd: root });
   console.log(stdout.trim().split('\n').at(-1));
-  site = createServer((request, response) => {
+  const server = createServer((request, response) => {
     const path = decodeURIComponent(new URL(request.url!, 'http://site').pathname).replace(/\/$/, '/index.html');
     const file = join(dist, extname(path) === '' ? `${path}.html` : path);
     readFile(file).then(
@@ -34,14 +34,15 @@ beforeAll(async () => {
       () => response.writeHead(404).end(),
     );
   });
-  await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
-  address = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  site = server;
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   if (process.env.CHROMIUM !== undefined) browser = await launchBrowser();
 });
 afterAll(async () => {
   await browser?.close();
-  site.closeAllConnections();
-  site.close();
+  site?.closeAllConnections();
+  site?.close();
 });
 
 const built = () => globSync('**/*.html', { cwd: dist }).filter((file) => file !== '404.html');
@@ -110,7 +111,7 @@ browserTest.each(['light', 'dark'] as const)('axe finds no fault on pages of eac
     const context = await browser!.newContext({ viewport: { width, height: 800 }, colorScheme });
     await bringAxe(context);
     const page = await context.newPage();
-    for (const path of ['/', '/sign-in-fails.html', '/guides/nginx.html', '/api.html', '/compared.html', '/start-at-home.html']) {
+    for (const path of ['/', '/sign-in-fails.html', '/guides/nginx.html', '/api.html', '/compared.html', '/start-at-home.html', '/overview.html', '/install.html']) {
       await page.goto(address + path);
       await page.locator('main h1').waitFor();
       const faults = await page.evaluate<string[]>(runAxe(wcagRules));

@@ -1,5 +1,5 @@
-// Takes the theme of VitePress, with colors that have enough contrast.
+// Takes the theme of VitePress, with enough contrast, and with a search button whose name is its text.
 import theme from 'vitepress/theme-without-fonts';
-import './contrast.css';
+import './access.css';
 
 export default theme;
