@@ -1,0 +1,59 @@
+package example;
+
+import com.nimbusds.oauth2.sdk.util.JSONObjectUtils;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.List;
+import java.util.Map;
+import net.minidev.json.JSONObject;
+
+/** Starts `gatehouse dev` for the tests of a relying party. */
+final class Gatehouse implements AutoCloseable {
+  private final Process process;
+  private final HttpClient http = HttpClient.newHttpClient();
+  final String issuer;
+  final JSONObject client;
+
+  Gatehouse(String config) throws Exception {
+    String command = System.getenv().getOrDefault("GATEHOUSE", "gatehouse");
+    process = new ProcessBuilder(command, "dev", "--config", config).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    String line = new BufferedReader(new InputStreamReader(process.getInputStream())).readLine();
+    if (line == null) throw new IOException("gatehouse dev did not start");
+    JSONObject ready = JSONObjectUtils.parse(line);
+    issuer = JSONObjectUtils.getString(ready, "issuer");
+    client = new JSONObject((Map<String, ?>) ((List<?>) ready.get("clients")).get(0));
+  }
+
+  private JSONObject call(String door, Map<String, ?> body) throws Exception {
+    HttpRequest request =
+        HttpRequest.newBuilder(URI.create(issuer + "/dev/" + door))
+            .header("content-type", "application/json")
+            .POST(HttpRequest.BodyPublishers.ofString(new JSONObject(body).toJSONString()))
+            .build();
+    HttpResponse<String> response = http.send(request, HttpResponse.BodyHandlers.ofString());
+    if (response.statusCode() != 200) throw new IOException(response.body());
+    return JSONObjectUtils.parse(response.body());
+  }
+
+  /** The address at which a browser ends that signs the user in. */
+  URI signIn(String user, URI authorizationRequest) throws Exception {
+    Map<String, String> body = Map.of("user", user, "authorization_request", authorizationRequest.toString());
+    return URI.create(JSONObjectUtils.getString(call("sign-in", body), "redirect"));
+  }
+
+  /** Makes what is stored older: codes, sessions, refresh tokens, opaque access tokens. */
+  void passTime(long seconds) throws Exception {
+    call("time", Map.of("seconds", seconds));
+  }
+
+  @Override
+  public void close() throws InterruptedException {
+    process.destroy(); // SIGTERM
+    process.waitFor();
+  }
+}
