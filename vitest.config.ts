@@ -21,6 +21,7 @@ const walks = [
   'test/relying-parties/mellon.test.ts',
   'test/docs/site.test.ts',
   'test/docs/guides-go.test.ts',
+  'test/saml-peers/peers.test.ts',
 ];
 
 class LongFirst extends BaseSequencer {

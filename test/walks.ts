@@ -10,7 +10,6 @@ const many = {
   FUZZ_RUNS: '500',
   FUZZ_SEED: String(Date.now() % 1_000_000),
   KILL_ROUNDS: '20',
-  SAML_FUZZ_RUNS: '100000',
 };
 
 interface Walk {
@@ -85,9 +84,13 @@ const walks: readonly Walk[] = [
   },
   {
     name: 'saml',
-    says: 'mod_auth_mellon and xmlsec1, where they are installed',
-    command: [...tests, 'test/relying-parties/mellon'],
-    environment: { WALKS: 'all' },
+    says: 'SAML programs of other authors as both sides: mod_auth_mellon, pysaml2, simplesamlphp, xmlsec1 and xmllint',
+    command: ['test/saml-peers/run.ts'],
+  },
+  {
+    name: 'saml-fuzz',
+    says: '100,000 mutated responses and requests of SAML, in a process for each processor',
+    command: ['test/fuzz/saml-shards.ts'],
   },
   {
     name: 'docs-site',
