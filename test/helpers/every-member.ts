@@ -176,6 +176,7 @@ export const everyMember = (sector: string) => ({
     },
     'every-web': {
       client_name: 'Every member',
+      authorization_details_types: ['every_payment'],
       redirect_uris: ['https://every.example/callback'],
       post_logout_redirect_uris: ['https://every.example/'],
       response_types: ['code', 'id_token'],

@@ -191,11 +191,11 @@ test('an export that is applied to an empty service is the same there, byte for 
   const again = await run(service, 'apply', file);
   expect(again).toMatchObject({ code: 0, stdout: 'Nothing to do.\n' });
   const events = await eventsOf(service, '%.created');
-  expect(events.filter(({ actor }) => actor === 'config:gatehouse')).toHaveLength(39);
+  expect(events.filter(({ actor }) => actor === 'config:gatehouse')).toHaveLength(40);
   // the former service comes under its own file, and nothing of it changes
   const taken = await run(former, 'plan', file);
   // this test gave the client by which it calls the service another secret
-  expect(taken.stdout).toMatch(/0 to create, 1 to change, 0 to delete, 35 to take over\.\n$/);
+  expect(taken.stdout).toMatch(/0 to create, 1 to change, 0 to delete, 36 to take over\.\n$/);
   expect(await run(former, 'apply', file)).toMatchObject({ code: 0 });
   expect(await eventsOf(former, 'client.updated')).toEqual([]);
   expect(await run(former, 'plan', file)).toMatchObject({ code: 0 });
