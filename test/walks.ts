@@ -104,6 +104,11 @@ const walks: readonly Walk[] = [
     command: [...tests, 'test/docs/guides-go'],
     environment: { WALKS: 'all' },
   },
+  ...['python', 'java', 'go'].map((language) => ({
+    name: `dev-${language}`,
+    says: `the example of docs/dev.md for ${language}, whose libraries are downloaded`,
+    command: ['test/dev-examples/run.ts', language],
+  })),
   { name: 'faults', says: 'databases that are killed, frozen and failed over', command: ['test/faults/run.ts'] },
 ];
 

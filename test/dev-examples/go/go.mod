@@ -1,8 +1,10 @@
 module example
 
-go 1.24
+go 1.26.0
 
 require (
-	github.com/coreos/go-oidc/v3 v3.17.0
-	golang.org/x/oauth2 v0.34.0
+	github.com/coreos/go-oidc/v3 v3.20.0
+	golang.org/x/oauth2 v0.37.0
 )
+
+require github.com/go-jose/go-jose/v4 v4.1.4 // indirect
