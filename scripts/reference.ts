@@ -30,6 +30,8 @@ const addresses: Record<string, string> = {
   'POST /authenticate': 'The form of the page “Continue to …”, which a request from another site gets',
   'POST /device_authorization':
     'Gives a device without a browser a code that its user enters, if `DEVICE_GRANT=on`. Else the answer is 404 (RFC 8628)',
+  'POST /bc-authorize':
+    'Asks a user who answers in the account, if `CIBA=on`. Else the answer is 404 (OpenID Connect CIBA)',
   'GET /device':
     'The page on which a signed-in user enters the code of a device, and sees what its application requests',
   'POST /device': 'Approves or denies the request of a device',
@@ -79,6 +81,9 @@ const addresses: Record<string, string> = {
   'POST /account/all-sessions': 'Ends all sessions, including this one',
   'GET /account/applications': 'The applications with access',
   'POST /account': 'Revokes the access of one application',
+  'GET /account/requests': 'The backchannel requests of applications that wait for the user, if `CIBA=on`',
+  'POST /account/requests': 'Allows or denies one of them',
+  'POST /account/requests/deny': 'Denies all that the page showed',
   'GET /account/delete': 'The page on which users delete their account, where `ACCOUNT_DELETION` allows it',
   'POST /account/delete': 'Deletes the account',
   'GET /account/data': 'The page on which users download their data or delete their account',
@@ -455,11 +460,16 @@ const errors: Record<ErrorCode, string> = {
   registration_not_supported: 'The parameter `registration` is not supported (OpenID Connect Core)',
   invalid_redirect_uri: 'A redirect URI cannot be registered (RFC 7591)',
   invalid_client_metadata: 'Another member of a registration is not valid (RFC 7591)',
-  authorization_pending: 'The user of a device has not decided yet. Poll again after the interval (RFC 8628)',
+  authorization_pending:
+    'The user of a device, or of a backchannel request, has not decided yet. Poll again after the interval (RFC 8628)',
+  unknown_user_id:
+    'No user can answer a backchannel request with this hint. Only a client with `ciba_trusted` learns this (OpenID Connect CIBA)',
+  invalid_binding_message:
+    '`binding_message` is too long, or has characters that do not print, markup or a web address (OpenID Connect CIBA)',
   slow_down:
-    'The poll came too soon. For a device, wait five seconds longer between polls from now on. For a pending registration, wait `Retry-After` seconds between polls from now on (RFC 8628)',
+    'The poll came too soon. For a device or a backchannel request, wait five seconds longer between polls from now on. With status 429, too many backchannel requests wait for the user, or were made today. For a pending registration, wait `Retry-After` seconds between polls from now on (RFC 8628)',
   expired_token:
-    'The codes of a device have expired. Or no administrator decided on the registration in time, or the client did not collect its credentials. In these cases, register again (RFC 8628)',
+    'The codes of a device, or a backchannel request, have expired. Or no administrator decided on the registration in time, or the client did not collect its credentials. In these cases, register again (RFC 8628)',
   invalid_registration:
     'The registration code is unknown or used. Register again (draft-dellaert-oauth-approval-based-dcr)',
   unsupported_token_type: 'There is no such `token_type_hint`, or this endpoint does not support it (RFC 7009)',
@@ -594,6 +604,12 @@ const events: Record<AuditEventType, string> = {
   'device.requested': 'A device asked for a code. The detail has the scopes',
   'device.approved': 'A user entered the code of a device and allowed the request. The detail has the scopes',
   'device.denied': 'A user refused it',
+  'backchannel.requested':
+    'A client sent a backchannel request. The detail has the scopes. Without a user it reaches nobody',
+  'backchannel.approved': 'A user allowed a backchannel request in the account. The detail has the scopes',
+  'backchannel.denied': 'A user refused it',
+  'backchannel.ping_failed':
+    'A client got no ping about the answer to its backchannel request. The detail has the number of attempts',
   'client.registered': 'A client registered itself',
   'client.collected': 'A client collected the credentials of an approved registration: it is enabled',
   'client.updated': 'A registration was changed, by its client or an administrator. The detail names the members',

@@ -136,6 +136,8 @@ const declared = {
   rotateConfidential: setting('REFRESH_TOKEN_ROTATION', whether('all', 'public', 'all')),
   /** Whether devices without a browser may ask for tokens (RFC 8628). */
   deviceGrant: setting('DEVICE_GRANT', onOrOff('off')),
+  /** Whether clients may ask users who answer in their account (OpenID Connect CIBA Core 1.0). */
+  ciba: setting('CIBA', onOrOff('off')),
   /** Certificates of clients; without baseUrl the service takes none (RFC 8705). */
   mtls: {
     baseUrl: setting('MTLS_BASE_URL', certificateUrl.optional()),
@@ -163,6 +165,7 @@ const declared = {
   lifetimes: {
     pushedRequest: setting('PUSHED_REQUEST_LIFETIME', seconds(60, 600)),
     deviceCode: setting('DEVICE_CODE_LIFETIME', seconds(600, 3600)),
+    backchannelRequest: setting('CIBA_LIFETIME', seconds(120, 600)),
     authorizationCode: setting('AUTHORIZATION_CODE_LIFETIME', seconds(60, 600)),
     accessToken: setting('ACCESS_TOKEN_LIFETIME', seconds(600)),
     refreshToken: setting('REFRESH_TOKEN_LIFETIME', seconds(30 * 86_400)),

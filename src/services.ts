@@ -337,8 +337,8 @@ export async function buildServices({
       ...arrivals,
       issuer,
       fapi2: config.fapi2,
-      // RFC 7523 3, RFC 9126 2, RFC 8628 3.1
-      audiencePaths: ['/token', '/par', '/device_authorization'],
+      // RFC 7523 3, RFC 9126 2, RFC 8628 3.1, OpenID Connect CIBA Core 7.1
+      audiencePaths: ['/token', '/par', '/device_authorization', '/bc-authorize'],
     }),
     ...arrivals,
     dpop: createDpop({

@@ -188,7 +188,8 @@ export const requirements: Record<string, Record<number, string>> = {
     140: 'Only a signed-in user causes the service to fetch the document of a client. No such fetch reaches a private address, follows a redirect, or repeats within its minute.',
     141: 'The document of a client changes nothing that was approved until it is approved again.',
     142: 'Authorization details are granted as the user was shown them, whole, and no later request gets more.',
-    143: 'Only a signed-in user can try user codes, ten times. A device is allowed or denied only by the act of a user on the full page.',
+    143: 'Only a signed-in user can try user codes, ten times. A device or a backchannel request is allowed or denied only by the act of a user on the full page.',
+    144: 'Backchannel requests do not tell whether a user exists, and cannot be sent without end.',
     145: 'A token exchange never gives more scope, time, audience or freshness of the sign-in than the presented token and the policy both have. It refuses what it does not do.',
     146: 'An assertion is accepted once, for one issuer that is trusted now, and for a user who was linked on purpose.',
     148: 'A response or an introspection as a JWT has what the plain form would have, for one audience, for minutes, and there is no other parameter.',
@@ -274,7 +275,8 @@ export const attackCases = [
 /** The numbers of the attack cases P, on the protocols beyond OpenID Connect, as each is built. */
 export const protocolCases = [
   1, 4, 5, 6, 7, 9, 10, 11, 13, 15, 16, 17, 18, 19, 21, 22, 23, 24, 26, 27, 28, 29, 30, 31, 33, 34, 35, 36, 37, 38, 39,
-  40, 41, 42, 44, 45, 46, 47, 48, 49, 52, 53, 55, 56, 57, 58, 60, 62, 63, 65, 66, 75, 76, 78, 79, 93, 94, 95,
+  40, 41, 42, 44, 45, 46, 47, 48, 49, 52, 53, 55, 56, 57, 58, 60, 62, 63, 65, 66, 68, 69, 70, 71, 72, 75, 76, 78, 79,
+  93, 94, 95,
 ];
 
 /** The numbers of the cases F on federation, which titles cite as “federation F22”, as each is built. */

@@ -13,6 +13,7 @@ import { accountPasswordEndpoint } from './password/routes.ts';
 import { accountPictureEndpoint } from './picture/routes.ts';
 import { accountProfileEndpoint } from './profile/routes.ts';
 import { accountSecondFactorsEndpoint } from './second-factors/routes.ts';
+import { accountRequestsEndpoint } from './requests/routes.ts';
 import { accountStartEndpoint } from './start/routes.ts';
 import { accountSessionsEndpoint } from './sessions/routes.ts';
 
@@ -27,6 +28,7 @@ const endpoints = [
   accountConnectionsEndpoint,
   accountSessionsEndpoint,
   accountApplicationsEndpoint,
+  accountRequestsEndpoint,
   accountStartEndpoint,
   accountDataEndpoint,
   accountDeleteEndpoint,

@@ -51,6 +51,11 @@ const trustSettings = {
     z.boolean(),
     { start: false, trust: true, form: 'check', group: 'rights' },
   ),
+  ciba_trusted: member(
+    'Whether the client may ask users who have granted it nothing (CIBA), and learns that there is no such user.',
+    z.boolean(),
+    { start: false, trust: true, form: 'check', group: 'rights' },
+  ),
 };
 
 /** Who may use the client, from where, and how the start page shows it. */

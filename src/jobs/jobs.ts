@@ -28,6 +28,7 @@ import { eventChannel } from './event-channel.ts';
 import { createMailComposition } from './mail-composition.ts';
 import { type LogoutChannelOptions, logoutChannel } from './logout-channel.ts';
 import { mailChannel } from './mail-channel.ts';
+import { pingChannel } from './ping-channel.ts';
 import { startSamlMetadata } from './saml-metadata.ts';
 import { type Channel, startChannel } from './channel.ts';
 import { provisioningChannel } from './provisioning-channel.ts';
@@ -83,6 +84,7 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
     start(logoutChannel({ store, tokens, post, retention, logger })),
     start(webhookChannel({ store, secretBox, send, logger, stopped: stopped.signal })),
     start(provisioningChannel(store)),
+    ...(config.ciba ? [start(pingChannel({ store, secretBox, send, logger, stopped: stopped.signal }))] : []),
     start(targetChannel({ store, secretBox, exchange, logger, stopped: stopped.signal })),
   ];
 

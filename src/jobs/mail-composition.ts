@@ -82,6 +82,7 @@ const buttonPaths: Partial<Record<MailName, string>> = {
   'identity-unlinked': '/account/connections',
   'new-sign-in': '/account',
   'second-step-failed': '/account/password',
+  'approval-requested': '/account/requests',
   'sign-up-known': '/login',
   'sign-in-elsewhere': '/login',
   'registration-waiting': '/admin',
@@ -191,6 +192,9 @@ export function createMailComposition(options: MailCompositionOptions) {
       // the account has another address by now, so the link would do nothing
       if (ordered === 'verify-address' && user?.email !== (row.data['replaces'] ?? undefined)) return undefined;
       if (purpose === 'invitation' && user?.email !== to) return undefined;
+      // it would ask for an answer that comes too late
+      if (name === 'approval-requested' && !(await store.backchannelRequests.waits(String(row.data['request']))))
+        return undefined;
       // each kind of mail has its own count: requests of one kind for another user's address must not use up the limit of the others
       if (
         requestableByAnyone.includes(name) &&

@@ -1,10 +1,11 @@
-// Words the rules of client metadata about certificates, bound tokens and FAPI 2.0, for refusals.ts.
+// Words the rules of client metadata about certificates, bound tokens, FAPI 2.0 and backchannel requests, for refusals.ts.
 
 /** Rules for one member. */
 export const certificateMemberRules = {
   'distinguished-name': 'must be a distinguished name as RFC 4514 writes it, such as CN=client,O=Example,C=DE',
   'host-name': 'must be a host name, such as app.example.com',
   'host-address': 'must be an IP address',
+  'choice.delivery': 'must be poll or ping',
 } as const;
 
 /** Rules for several members; each sentence is whole. */
@@ -20,5 +21,7 @@ export const boundClientRules = {
   'fapi2.response': 'fapi2 allows only the response type code',
   'fapi2.uma': 'fapi2 does not allow uma_profile',
   'fapi2.algorithm': 'fapi2 requires PS256, ES256 or EdDSA as {member}',
+  'backchannel.endpoint': 'backchannel_token_delivery_mode ping requires backchannel_client_notification_endpoint',
+  'backchannel.keys': 'backchannel_authentication_request_signing_alg {alg} requires jwks or jwks_uri',
   'fapi2.redirect-uri': 'fapi2 requires https in redirect_uris, or http on a loopback address for a native application',
 } as const;

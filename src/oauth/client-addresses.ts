@@ -33,6 +33,7 @@ const webMembers = [
   'sector_identifier_uri',
   'frontchannel_logout_uri',
   'backchannel_logout_uri',
+  'backchannel_client_notification_endpoint',
 ] as const;
 
 type Addresses = {

@@ -1,6 +1,7 @@
 // Validates client metadata (OpenID Connect Registration 1.0, RFC 7591).
 import { z } from 'zod';
 import { detailTypes } from './authorization-details.ts';
+import { backchannelMembers, backchannelRefusal } from './backchannel-metadata.ts';
 import { hasOwnCertificate } from './client-certificate.ts';
 import { certificateNameMembers, isAddress, isDistinguishedName } from './certificate-names.ts';
 import { offersCertificates } from './certificate-settings.ts';
@@ -171,6 +172,7 @@ export const clientMetadataShape = z.object({
   request_uris: uriList.optional(),
   require_signed_request_object: z.boolean(rule('boolean')).optional(),
   require_pushed_authorization_requests: z.boolean(rule('boolean')).optional(),
+  ...backchannelMembers,
   default_acr_values: z
     .array(z.string().regex(/^[!-~]{1,255}$/), rule('strings'))
     .max(20, rule('entries'))
@@ -301,7 +303,7 @@ export function parseClientMetadata(
     const refused = allows((metadata as Record<string, unknown>)[member], member);
     if (refused) throw invalidClientMetadata(refused);
   }
-  const unfit = method.refuses?.(metadata);
+  const unfit = method.refuses?.(metadata) ?? backchannelRefusal(metadata);
   if (unfit) throw invalidClientMetadata(unfit);
   // names that the method does not read would look as if they were checked
   if (!method.refuses) for (const member of certificateNameMembers) Reflect.deleteProperty(metadata, member);

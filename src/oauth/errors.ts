@@ -33,6 +33,8 @@ export const errorCodes = [
   'authorization_pending', // RFC 8628 3.5
   'slow_down',
   'expired_token',
+  'unknown_user_id', // OpenID Connect CIBA Core 13
+  'invalid_binding_message',
   'invalid_registration', // draft-dellaert-oauth-approval-based-dcr
   'unsupported_token_type', // RFC 7009 2.2.1
   'invalid_target', // RFC 8707 2

@@ -7,6 +7,9 @@ import { type Refusal, refusal } from './refusals.ts';
 /** The name of the device authorization grant (RFC 8628 section 3.4). */
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
+/** The name of the grant of backchannel authentication (OpenID Connect CIBA Core 10.1). */
+export const cibaGrant = 'urn:openid:params:grant-type:ciba';
+
 /** The name of the token exchange (RFC 8693 section 2.1). */
 export const tokenExchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
@@ -35,6 +38,7 @@ export interface RegistrableGrantType {
 }
 interface OfferSettings extends CertificateSettings {
   readonly deviceGrant: boolean;
+  readonly ciba: boolean;
 }
 
 /**
@@ -52,6 +56,12 @@ export const grantTypes: RegistrableGrantType[] = [
     inDocuments: true,
     isOffered: (settings) => settings.deviceGrant,
     endpoints: ['device_authorization_endpoint'],
+  },
+  {
+    name: cibaGrant,
+    hasUser: true,
+    isOffered: (settings) => settings.ciba,
+    endpoints: ['backchannel_authentication_endpoint'],
   },
   { name: tokenExchangeGrant, offeredBy: 'exchange_policies' },
   { name: jwtBearerGrant, offeredBy: 'trusted_issuers' },

@@ -275,6 +275,16 @@ export function clientView(client: Client, redirectUri = client.metadata.redirec
   return view;
 }
 
+/** The client of a request that no redirect URI takes part in: with the host of its redirect URI or its home page, if it has one. */
+export function remoteClientView(client: Client): ClientView {
+  const {
+    redirect_uris: [redirectUri],
+    client_uri: home,
+  } = client.metadata;
+  const host = redirectUri !== undefined ? redirectHost(redirectUri) : home !== undefined ? new URL(home).host : '';
+  return { ...clientView(client), host };
+}
+
 export function accountView(user: User): AccountView {
   const name = user.claims['name'];
   const picture = ownImage(user.claims['picture']);

@@ -15,7 +15,8 @@ export interface ReturnTo {
     | 'second-factors'
     | 'authenticator'
     | 'connect'
-    | 'connections';
+    | 'connections'
+    | 'requests';
   /** The value of the sign-in page's parameter `destination`. */
   value: string;
   /** Path and query of the page. */
@@ -42,6 +43,9 @@ export const newAuthenticator: ReturnTo = {
 export const connectAccount: ReturnTo = { name: 'connect', value: 'connect', path: '/login/connect' };
 export const ownConnections: ReturnTo = { name: 'connections', value: 'connections', path: '/account/connections' };
 
+/** Where a user answers the backchannel requests of clients. */
+export const ownRequests: ReturnTo = { name: 'requests', value: 'requests', path: '/account/requests' };
+
 const ownPages = [
   ownData,
   ownAddress,
@@ -52,6 +56,7 @@ const ownPages = [
   newAuthenticator,
   connectAccount,
   ownConnections,
+  ownRequests,
 ];
 
 /** Whether the page is one of the account, which its user opened. */

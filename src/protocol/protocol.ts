@@ -25,6 +25,7 @@ import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import { authenticationEndpoint } from './authentication/routes.ts';
 import { pushedAuthorizationRequestEndpoint } from './authorization/pushed-request-routes.ts';
 import { authorizationEndpoint } from './authorization/routes.ts';
+import { backchannelAuthenticationEndpoint } from './backchannel-authentication/routes.ts';
 import { checkSessionEndpoint } from './check-session/routes.ts';
 import { deviceAuthorizationEndpoint } from './device-authorization/routes.ts';
 import {
@@ -61,6 +62,7 @@ export const standardEndpoints = {
   authorization_endpoint: '/authorize',
   pushed_authorization_request_endpoint: '/par',
   device_authorization_endpoint: '/device_authorization',
+  backchannel_authentication_endpoint: '/bc-authorize',
   token_endpoint: '/token',
   revocation_endpoint: '/revoke',
   introspection_endpoint: '/introspect',
@@ -98,6 +100,7 @@ const clientEndpoints = [
   registrationEndpoint,
   pushedAuthorizationRequestEndpoint,
   deviceAuthorizationEndpoint,
+  backchannelAuthenticationEndpoint,
   userinfoEndpoint,
   revocationEndpoint,
   globalRevocationEndpoint,

@@ -18,6 +18,7 @@ import { clientRolesRepository } from './claims/client-roles.ts';
 import { clientsRepository } from './clients/clients.ts';
 import { clientSessionHandlesRepository } from './sessions/client-session-handles.ts';
 import { deferredRegistrationsRepository } from './registrations/deferred-registrations.ts';
+import { backchannelRequestsRepository } from './backchannel-requests/backchannel-requests.ts';
 import { deviceAuthorizationsRepository } from './device-authorizations/device-authorizations.ts';
 import { doctorProbesRepository } from './doctor/doctor-probes.ts';
 import { doctorViewRepository } from './doctor/doctor-view.ts';
@@ -128,6 +129,7 @@ const factories = {
   connections: connectionsRepository,
   deferredRegistrations: deferredRegistrationsRepository,
   deviceAuthorizations: deviceAuthorizationsRepository,
+  backchannelRequests: backchannelRequestsRepository,
   directoryImports: directoryImportsRepository,
   doctorProbes: doctorProbesRepository,
   doctorView: doctorViewRepository,

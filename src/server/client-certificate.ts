@@ -46,7 +46,7 @@ interface Arrival {
 }
 
 /** The routes below the path of the issuer that clients with certificates can call: none is a page. */
-const aliasRoutes = ['/token', '/par', '/introspect', '/revoke', '/device_authorization'];
+const aliasRoutes = ['/token', '/par', '/introspect', '/revoke', '/device_authorization', '/bc-authorize'];
 const aliasFolders = ['/user/'];
 
 export const certificateAliases = aliasRoutes.concat('/user/info');

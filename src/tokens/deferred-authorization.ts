@@ -1,4 +1,4 @@
-// Makes the codes of a deferred authorization: the client polls with one, and a user or an administrator decides, who finds it by the other.
+// Makes the codes of a deferred authorization: the client polls with one, and a user or an administrator decides. They find it by the other, or in their account.
 import type { SecretBox } from '../crypto/secret-box.ts';
 import { newOpaqueToken } from './opaque-token.ts';
 import { type CodePurpose, newVerificationCode, verificationCodeHash } from './verification-code.ts';
@@ -57,4 +57,18 @@ export async function deferAuthorization<Outcome extends string>(
     };
     return { outcome, body };
   }
+}
+
+/** The codes of a request that its user finds in the account: only the client has a code. */
+export interface DeferredRequest extends Omit<DeferredCodes, 'shownCodeHash'> {
+  token: string;
+  /** The body that the client gets (OpenID Connect CIBA Core 7.3). */
+  body: Readonly<Record<string, unknown>>;
+}
+
+/** @param lifetime in seconds */
+export function deferRequest(lifetime: number): DeferredRequest {
+  const { token, hash: codeHash } = newOpaqueToken('auth_req_id');
+  const { interval } = polls;
+  return { token, codeHash, interval, lifetime, body: { auth_req_id: token, expires_in: lifetime, interval } };
 }

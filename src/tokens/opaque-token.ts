@@ -6,6 +6,7 @@ import { digest, randomSecret } from '../crypto/secrets.ts';
 export const tokenPrefixes = {
   authorization_code: 'ghac_',
   device_code: 'ghdc_',
+  auth_req_id: 'ghbc_',
   access_token: 'ghat_',
   client_session_handle: 'ghch_',
   refresh_token: 'ghrt_',
@@ -43,7 +44,7 @@ export interface OpaqueToken {
   hash: Buffer;
 }
 
-const form = /^gh(?:ac|dc|at|ch|rt|ra|ia|rc|se|pr|kb|ml|sc|sl|ss)_(?:[A-Za-z0-9_-]{8})?[A-Za-z0-9_-]{49}$/;
+const form = /^gh(?:ac|dc|bc|at|ch|rt|ra|ia|rc|se|pr|kb|ml|sc|sl|ss)_(?:[A-Za-z0-9_-]{8})?[A-Za-z0-9_-]{49}$/;
 const prefixLength = 5;
 const timeLength = 8;
 const randomLength = 43;

@@ -1,7 +1,7 @@
 // Gives example data of the account pages.
 import type { AccountPages } from '../../src/pages/views/account.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
-import { account, form, image, languages } from './parts.ts';
+import { account, bareClient, client, form, image, languages } from './parts.ts';
 
 const noUser = { account: { username: '' }, accountUri: '/account' };
 const ada = { account, accountUri: '/account' };
@@ -20,7 +20,47 @@ const choices = [
   { value: 'ar', label: 'العربية' },
 ];
 
+const asked = {
+  requestedAt: new Date('2026-03-14T09:26:53Z'),
+  expiresAt: new Date('2026-03-14T09:28:53Z'),
+};
+
 export const accountExamples: Examples<AccountPages> = {
+  'account-requests': [
+    { ...noUser, requests: [], form: form('/account/requests') },
+    {
+      ...ada,
+      requests: [
+        {
+          ...asked,
+          id: '6b3c7b8e-30cc-4e76-8a5b-6a1f7a3f1f11',
+          client,
+          message: 'Pay 12.50 EUR',
+          scopes: [
+            { scope: 'openid', claims: [] },
+            { scope: 'email', claims: [{ claim: 'email', value: 'ada@example.org' }] },
+          ],
+          apis: [
+            {
+              name: 'Logbook',
+              host: 'api.harbour.example',
+              scopes: [
+                {
+                  scope: 'log.read',
+                  description: { en: 'Read your logbook', de: 'Ihr Logbuch lesen', ar: 'قراءة سجلّك' },
+                },
+              ],
+            },
+          ],
+        },
+        { ...asked, id: '0b1d2f27-4f63-4b0e-9d0c-0c52f1c5a9b2', client: bareClient, scopes: [], apis: [] },
+      ],
+      form: form('/account/requests'),
+      denyForm: form('/account/requests/deny'),
+      problem: 'gone',
+      languages: languages('/account/requests'),
+    },
+  ],
   'account-start': [
     { ...noUser, q: '', tiles: [], any: false, lacking: [] },
     {
@@ -58,6 +98,7 @@ export const accountExamples: Examples<AccountPages> = {
       email: 'ada@example.org',
       verificationForm: form('/account/email/verification'),
       attention: [
+        { kind: 'requests', uri: '/account/requests', count: 2 },
         { kind: 'unprotected', uri: '/account/security', count: 0 },
         { kind: 'recovery-codes', uri: '/account/second-factors', count: 2 },
       ],

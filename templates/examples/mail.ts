@@ -30,6 +30,7 @@ export const mailExamples: Examples<Record<MailName, MailContent>> = {
       link,
     },
   ],
+  'approval-requested': [{ link }, { values: { username: 'ada', client: 'Harbour' }, link }],
   'sign-in-code': [
     { code: 'BCDF-GHJK', lifetime: 600 },
     {

@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { identityProviderMetadata, serviceProviderMetadata } from '../../src/saml/metadata.ts';
+import { askUser, cibaMetadata } from '../helpers/ciba.ts';
 import { adminToken, call, obtainTokens } from '../helpers/grants.ts';
 import { type Provider, providerClient, startProvider } from '../helpers/provider.ts';
 import { testKey } from '../helpers/saml-messages.ts';
@@ -162,6 +163,18 @@ export const pages: Record<string, Page> = {
     },
     // no user has decided yet
     refused: [/device_code=ghdc_/],
+  },
+  'docs/ciba.md': {
+    environment: { CIBA: 'on' },
+    async before(service) {
+      await service.createUser({ username: 'ada' });
+      const client = await service.createClient(cibaMetadata);
+      const { body } = await askUser(service.issuer, client, { login_hint: 'ada' });
+      const { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET } = client;
+      return { CLIENT_ID, CLIENT_SECRET, 'ghbc_…': String(body['auth_req_id']) };
+    },
+    // no user has answered
+    refused: [/auth_req_id=ghbc_/],
   },
   'docs/guides': {
     async before(service) {

@@ -1,5 +1,5 @@
 // Lists every route with valid values of its parameters, and the statuses that it may answer besides those for malformed requests. The routes of operations and entities follow from their declarations.
-import { deviceGrant } from '../../src/oauth/registrable-values.ts';
+import { cibaGrant, deviceGrant } from '../../src/oauth/registrable-values.ts';
 import { createPages } from '../../src/pages/renderer.ts';
 import { adminRoutes, byAdministrator } from './admin-routes.ts';
 import { metadata, type Route } from './route.ts';
@@ -109,6 +109,7 @@ export const routes: Record<string, Route> = {
   'GET /account/email/confirm': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
   'GET /account/email/stop': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
   'GET /account/passkeys': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /account/requests': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/applications': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/data': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/delete': { cookies: byCookie, statuses: [303, 403, 404] },
@@ -1227,6 +1228,31 @@ export const routes: Record<string, Route> = {
     cookies: byCookie,
     statuses: [200, 302, 303, 403],
   },
+  'POST /account/requests': {
+    form: { csrf: ['@csrf /account/requests'], request: ['@backchannel_request'], decision: ['allow', 'deny'] },
+    cookies: byCookie,
+    statuses: [303, 403, 409],
+  },
+  'POST /account/requests/deny': {
+    form: { csrf: ['@csrf /account/requests'], requests: ['@backchannel_request', ''] },
+    cookies: byCookie,
+    statuses: [303, 403, 409],
+  },
+  'POST /bc-authorize': {
+    ...asClient,
+    form: {
+      scope: ['openid', 'openid email'],
+      login_hint: ['nobody', 'ada'],
+      'binding_message?': ['Pay 12.50', '<b>', 'https://example.com'],
+      'requested_expiry?': ['30', '-1'],
+      'acr_values?': ['urn:gatehouse:acr:mfa'],
+      'user_code?': ['1234'],
+      'resource?': ['https://api.example.com/'],
+      ...clientCredentials,
+    },
+    proof: ['@proof POST /bc-authorize'],
+    statuses: [200, 401, 403, 429],
+  },
   'POST /device': {
     form: { csrf: ['@csrf /device'], user_code: ['@user_code'], decision: ['allow', 'deny'] },
     cookies: byCookie,
@@ -1280,8 +1306,10 @@ export const routes: Record<string, Route> = {
         'refresh_token',
         'client_credentials',
         deviceGrant,
+        cibaGrant,
       ],
       'device_code?': ['@device_code'],
+      'auth_req_id?': ['@auth_req_id'],
       code: ['@code'],
       redirect_uri: [uri],
       'code_verifier?': ['A'.repeat(43)],

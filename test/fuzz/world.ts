@@ -1,7 +1,8 @@
 // Creates what the requests name: clients, users, sessions, codes, tokens, forms; and creates them anew when they are used up.
 import { createHmac, randomUUID } from 'node:crypto';
-import { deviceGrant } from '../../src/oauth/registrable-values.ts';
+import { cibaGrant, deviceGrant } from '../../src/oauth/registrable-values.ts';
 import { openConsole } from '../helpers/console.ts';
+import { askUser } from '../helpers/ciba.ts';
 import { deviceCodes } from '../helpers/device.ts';
 import { newProofKey, postWithProof, proofFor } from '../helpers/dpop.ts';
 import { adminToken, call, obtainCode, redeem } from '../helpers/grants.ts';
@@ -31,7 +32,7 @@ export async function foundWorld(service: TestService): Promise<World> {
   const client = await service.createClient({
     ...wholeClient,
     response_types: responseTypes,
-    grant_types: ['authorization_code', 'refresh_token', 'implicit', deviceGrant],
+    grant_types: ['authorization_code', 'refresh_token', 'implicit', deviceGrant, cibaGrant],
     resource_uris: ['https://api.example.com/'],
   });
   const machine = await service.createClient({
@@ -83,7 +84,7 @@ export async function foundWorld(service: TestService): Promise<World> {
     const bound = (await postWithProof(service, '/token', client, grant, proofKey)).body['access_token'] as string;
     world.set('dpop access_token', [`DPoP ${bound}`]);
     // several of each, since one is used up by its request
-    for (const name of ['POST /token', 'POST /par', 'POST /device_authorization'])
+    for (const name of ['POST /token', 'POST /par', 'POST /device_authorization', 'POST /bc-authorize'])
       world.set(`proof ${name}`, await proofs(name));
     for (const name of ['GET /user/info', 'POST /user/info', 'GET /user/me/info'])
       world.set(`proof ${name}`, await proofs(name, bound));
@@ -154,6 +155,11 @@ export async function foundWorld(service: TestService): Promise<World> {
     const device = await deviceCodes(service.issuer, client);
     world.set('user_code', [device.user_code]);
     world.set('device_code', [device.device_code]);
+    const asked = await askUser(service.issuer, client, { login_hint: user.username });
+    world.set('auth_req_id', [String(asked.body['auth_req_id'])]);
+    const requests = await agent.get('/account/requests');
+    world.set('csrf /account/requests', [hiddenFields(requests.body)['csrf'] ?? '']);
+    world.set('backchannel_request', [hiddenFields(requests.body)['request'] ?? '']);
     await forms('/device', `/device?user_code=${device.user_code}`, agent);
     await forms('/consent', authorizationUrl(service.issuer, client, ask), agent);
     await forms('/authenticate', `/authenticate?client_id=${client.clientId}&redirect_uri=${redirectUri}`, agent);

@@ -31,7 +31,7 @@ export function createMailBed() {
       const smtp = `smtp://gatehouse:let%20me%20in@127.0.0.1:${server.port}`;
       service = await startTestService({
         instances: 2,
-        environment: { ...environment, SMTP_URL: smtp, SIGN_UP: 'on', DEVICE_GRANT: 'on', ...more },
+        environment: { ...environment, SMTP_URL: smtp, SIGN_UP: 'on', DEVICE_GRANT: 'on', CIBA: 'on', ...more },
       });
       return { service, admin: await adminToken(service) };
     },

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { deviceGrant } from '../../src/oauth/registrable-values.ts';
+import { cibaGrant, deviceGrant } from '../../src/oauth/registrable-values.ts';
 import { tokenPrefixes } from '../../src/tokens/opaque-token.ts';
 import { adminToken, call, obtainCode, redeem, withoutLimits } from '../helpers/grants.ts';
 import { ask, createSite, SiteBrowser, type TestSite } from '../helpers/protected-sites.ts';
@@ -25,10 +25,10 @@ let secrets: Record<Kind, string>;
 /** The browser of the user who signed in. */
 let agent: UserAgent;
 beforeAll(async () => {
-  service = await startTestService({ environment: { ...withoutLimits, DEVICE_GRANT: 'on' } });
+  service = await startTestService({ environment: { ...withoutLimits, DEVICE_GRANT: 'on', CIBA: 'on' } });
   client = await service.createClient({
     ...wholeClient,
-    grant_types: ['authorization_code', 'refresh_token', 'implicit', deviceGrant],
+    grant_types: ['authorization_code', 'refresh_token', 'implicit', deviceGrant, cibaGrant],
   });
   admin = await adminToken(service);
   const user = await service.createUser();
@@ -56,6 +56,11 @@ beforeAll(async () => {
     { client_id: client.clientId },
     { authorization: client.basic },
   );
+  const asked = await form(
+    `${service.issuer}/bc-authorize`,
+    { scope: 'openid', login_hint: 'nobody' },
+    { authorization: client.basic },
+  );
   const { body: signUp } = await call(`${service.issuer}/admin/api/sign-up-links`, {
     token: admin,
     body: { name: 'Crew', uses: 1, expires_at: new Date(Date.now() + 3_600_000).toISOString() },
@@ -73,6 +78,7 @@ beforeAll(async () => {
     registration_code: deferred['registration_code'] as string,
     session: agent.cookies.get('JSESSIONOPENID')!.split('.')[1]!,
     device_code: device.body['device_code'] as string,
+    auth_req_id: asked.body['auth_req_id'] as string,
     pushed_authorization_request: (pushed.body['request_uri'] as string).split(':').at(-1)!,
     known_browser: agent.cookies.get('GATEHOUSE_KNOWN_BROWSER')!,
     scim_token: scim['token'] as string,
@@ -114,6 +120,10 @@ const accepts: Record<UsableKind, (secret: string) => Promise<boolean>> = {
     (await call(`${service.issuer}/register`, { body: { registration_code: code } })).status === 202,
   device_code: async (code) => {
     const { body } = await tokenRequest(service.issuer, client, { grant_type: deviceGrant, device_code: code });
+    return ['authorization_pending', 'slow_down'].includes(String(body['error']));
+  },
+  auth_req_id: async (id) => {
+    const { body } = await tokenRequest(service.issuer, client, { grant_type: cibaGrant, auth_req_id: id });
     return ['authorization_pending', 'slow_down'].includes(String(body['error']));
   },
   refresh_token: async (token) =>

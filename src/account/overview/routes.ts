@@ -34,11 +34,12 @@ export async function accountEndpoint(app: FastifyInstance, options: AccountDepe
   const overview = async (own: AccountSession, request: FastifyRequest) => {
     const { user } = own.session;
     const from = { address: clientAddress(request) };
-    const [grants, live, methods, hasStart] = await Promise.all([
+    const [grants, live, methods, hasStart, waiting] = await Promise.all([
       store.grants.list(user.sub, firstPage),
       store.sessions.list({ sub: user.sub }, firstPage),
       signInMethods(store, user, connections),
       config.startPage || tilesOf(store, config.issuer, user, from).then((tiles) => tiles.length > 0),
+      config.ciba ? store.backchannelRequests.count(user.sub) : 0,
     ]);
     const recent = [...live].sort((a, b) => b.usedAt.getTime() - a.usedAt.getTime());
     return own.send('account', {
@@ -47,7 +48,10 @@ export async function accountEndpoint(app: FastifyInstance, options: AccountDepe
         !user.emailVerified && {
           verificationForm: own.form('/account/email/verification'),
         }),
-      attention: attentionOf(methods),
+      attention: [
+        ...(waiting > 0 ? [{ kind: 'requests', uri: '/account/requests', count: waiting } as const] : []),
+        ...attentionOf(methods),
+      ],
       methods: methods.filter(({ set, left }) => set && left === undefined).map(({ method }) => method),
       devices: recent.slice(0, named).map(({ userAgent }) => browserAndSystem(userAgent)),
       moreDevices: Math.max(0, recent.length - named),

@@ -10,7 +10,6 @@ import { decide, type NextStep } from '../../interaction/next-step.ts';
 import type { SecondStep } from '../../interaction/second-step.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
 import { type AccessRefusal, mayUse, wayOf } from '../../rules/access/access.ts';
-import { redirectHost } from '../../oauth/client-metadata.ts';
 import { deviceGrant, grantTypeOf, isOffered } from '../../oauth/registrable-values.ts';
 import { isServiceScopeOf } from '../../oauth/scope.ts';
 import { notAdmitted, refusedReason } from '../../pages/access-reason.ts';
@@ -25,9 +24,9 @@ import { resourceGrants, type Target } from '../../sender-constraint/audience.ts
 import { detailView } from '../../pages/detail-view.ts';
 import { text } from '../../oauth/text.ts';
 import { scopeView } from '../../pages/claim-text.ts';
-import { accountView, clientView, type PageResponses } from '../../pages/page-response.ts';
+import { accountView, type PageResponses, remoteClientView as shownClient } from '../../pages/page-response.ts';
 import { devicePage } from '../../pages/return-to.ts';
-import type { ClientView, Pages } from '../../pages/views/index.ts';
+import type { Pages } from '../../pages/views/index.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { DeviceAuthorization } from '../../repositories/device-authorizations/device-authorizations.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
@@ -291,14 +290,4 @@ function nextStep(
       acr: { values: [], essential: false },
     },
   );
-}
-
-/** The client, with the host of its redirect URI or its home page: a device has no redirect URI of its own. */
-function shownClient(client: Client): ClientView {
-  const {
-    redirect_uris: [redirectUri],
-    client_uri: home,
-  } = client.metadata;
-  const host = redirectUri !== undefined ? redirectHost(redirectUri) : home !== undefined ? new URL(home).host : '';
-  return { ...clientView(client), host };
 }

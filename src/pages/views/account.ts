@@ -2,7 +2,7 @@
 import type { Fault as ImageFault } from '../../rules/images/cut.ts';
 import type { ProfileFault, ProfileField } from '../../rules/users/own-profile.ts';
 import type { AttributeField } from './attribute-field.ts';
-import type { AccountView, ApiView, ClaimText, FaceView, Footer, FormView } from './parts.ts';
+import type { AccountView, ApiView, ClaimText, ClientView, DetailView, FaceView, Footer, FormView } from './parts.ts';
 
 /** What a page of the account reports as done: keys of the catalogue under `account.done.`. */
 export const accountNotices = [
@@ -18,6 +18,8 @@ export const accountNotices = [
   'welcome',
   'connection-linked',
   'connection-removed',
+  'request-allowed',
+  'request-denied',
 ] as const;
 export type AccountNotice = (typeof accountNotices)[number];
 
@@ -50,8 +52,8 @@ export interface AccountPages {
     email: string | undefined;
     /** Mails a link to that address; absent without an address, or when it is confirmed. */
     verificationForm?: FormView;
-    /** What the user should do, each with its page: the password alone signs in, or few recovery codes are left. */
-    attention: { kind: 'unprotected' | 'recovery-codes'; uri: string; count: number }[];
+    /** What the user should do, each with its page: requests wait, the password alone signs in, or few recovery codes are left. */
+    attention: { kind: 'unprotected' | 'recovery-codes' | 'requests'; uri: string; count: number }[];
     /** The methods that are set up. */
     methods: SignInMethod['method'][];
     /** The devices used last, and the number of others. */
@@ -71,6 +73,29 @@ export interface AccountPages {
     consoleUri?: string;
     switchAccountUri: string;
     logoutUri: string;
+  };
+  /** The backchannel requests of clients that wait for the user, newest first. */
+  'account-requests': AccountFrame & {
+    requests: {
+      id: string;
+      /** `host` is empty if the client registered no address. */
+      client: ClientView;
+      /** The user compares it with what the client shows. */
+      message?: string;
+      /** As on the page for a device. */
+      scopes: { scope: string; claims: ClaimText[]; text?: Record<string, string> }[];
+      apis: ApiView[];
+      /** The authorization details that it asks for, each in full. */
+      details?: DetailView[];
+      requestedAt: Date;
+      expiresAt: Date;
+    }[];
+    /** Posts `decision` with `request`, the id of a request. */
+    form: FormView;
+    /** Denies all requests; absent with fewer than two. */
+    denyForm?: FormView;
+    /** `unmet` if the application demands a sign-in that the user’s factors do not reach. */
+    problem?: 'gone' | 'unmet';
   };
   /** The stored claims, each with the names of the applications whose grant covers it. */
   'account-profile': AccountFrame & {

@@ -10,6 +10,7 @@ export const mailNames = [
   'identity-unlinked',
   'new-sign-in',
   'second-step-failed',
+  'approval-requested',
   'sign-in-code',
   'sign-up',
   'sign-up-known',

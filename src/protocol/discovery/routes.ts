@@ -1,6 +1,7 @@
 // Serves the discovery documents below /.well-known, built from the registered features (OpenID Connect Discovery, RFC 8414).
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
+import { backchannelSigningAlgorithms, deliveryModes } from '../../oauth/backchannel-metadata.ts';
 import { dpopAlgorithms } from '../../oauth/dpop-proof.ts';
 import { type AuthenticationMethod, grantTypeOf, namesOf } from '../../oauth/registrable-values.ts';
 import type { PublicResources } from '../../domain/resources/public-resources.ts';
@@ -109,7 +110,7 @@ function oauthConfiguration(
 }
 
 function openidConfiguration(
-  { config: { issuer, requirePushedRequests, fapi2, clientDocuments }, capabilities }: DiscoveryDependencies,
+  { config: { issuer, requirePushedRequests, fapi2, clientDocuments, ciba }, capabilities }: DiscoveryDependencies,
   { resources, scopes, keepsTokens, offering, detailTypes }: PublicResources,
 ): Readonly<Record<string, unknown>> {
   const methods = namesOf(capabilities.clientAuthenticationMethods);
@@ -165,6 +166,12 @@ function openidConfiguration(
     ...(capabilities.certificateEndpoints && {
       tls_client_certificate_bound_access_tokens: true,
       mtls_endpoint_aliases: capabilities.certificateEndpoints,
+    }),
+    // OpenID Connect CIBA Core 4
+    ...(ciba && {
+      backchannel_token_delivery_modes_supported: deliveryModes,
+      backchannel_authentication_request_signing_alg_values_supported: backchannelSigningAlgorithms,
+      backchannel_user_code_parameter_supported: false,
     }),
     authorization_response_iss_parameter_supported: true,
     // draft-ietf-oauth-client-id-metadata-document 7

@@ -361,6 +361,7 @@ function toClient(row: Row): Client {
     networks: row.networks,
     startUri: row.start_uri ?? undefined,
     startHidden: row.start_hidden,
+    cibaTrusted: row.ciba_trusted,
     claimRules: row.claim_rules ?? [],
     ownScopes: row.own_scopes ?? {},
     uncollected: row.uncollected,

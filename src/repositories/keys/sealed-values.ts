@@ -27,6 +27,12 @@ const columns = [
     key: 'id',
   },
   { name: 'saml_keys.private_key_encrypted', table: 'saml_keys', column: 'private_key_encrypted', key: 'id' },
+  {
+    name: 'backchannel_requests.notification_encrypted',
+    table: 'backchannel_requests',
+    column: 'notification_encrypted',
+    key: 'id',
+  },
   { name: 'upstream_tokens.sealed_encrypted', table: 'upstream_tokens', column: 'sealed_encrypted', key: 'id' },
 ] as const;
 /** The encrypted columns, by their tables. */

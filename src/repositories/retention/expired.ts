@@ -77,6 +77,8 @@ const tables = [
   byExpiry('deferred_registrations', 'expires_at', `now() - interval '1 hour'`),
   // the same for a device
   byExpiry('device_authorizations', 'expires_at', `now() - interval '1 hour'`),
+  // the requests of a day are counted
+  byExpiry('backchannel_requests', 'created_at', `now() - interval '1 day'`),
   byExpiry('document_fetches', 'held_until'),
   // for a quarter the page of the client says that its certificate has ended
   byExpiry('client_certificates', 'expires_at', `now() - interval '90 days'`),

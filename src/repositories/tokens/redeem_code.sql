@@ -2,7 +2,7 @@
 -- update claims the code and sees the effects of earlier redemptions. `failure` is NULL if tokens were issued; the result is NULL for an unknown code. A
 -- test compares it with decideRedemption() in src/oauth/code-redemption.ts.
 --   expected: client_id, redirect_uri, code_challenge (computed from the verifier), resource, details (to which the tokens are limited; null for all), retry_seconds, proof (as for use_proof(); null without one),
---     acts_at (as for may_issue())
+--     acts_at (as for may_issue()), in_known_browser (as for may_issue(); true without it)
 --   issue: access_token, refresh_token, handle (hashes in hex), access_seconds, refresh_seconds, client_session_seconds,
 --     cnf, refresh_cnf, handle_cnf (the keys to which these tokens are bound; null for none)
 CREATE FUNCTION {{redeem_code}}(presented_hash bytea, expected jsonb, issue jsonb) RETURNS token_answer LANGUAGE plpgsql AS $$
@@ -33,8 +33,8 @@ BEGIN
   answer.client_id := client_session.client_id;
   answer.sub := client_session.sub;
   SELECT f.session_end INTO client_session_end
-    FROM {{may_issue}}(client_session.sub, client_session.client_id, client_session.client_epoch, client_session.session_id, false, true,
-                       client_session.connection_id, expected ->> 'acts_at') AS f;
+    FROM {{may_issue}}(client_session.sub, client_session.client_id, client_session.client_epoch, client_session.session_id, false,
+                       coalesce((expected -> 'in_known_browser')::boolean, true), client_session.connection_id, expected ->> 'acts_at') AS f;
   answer.failure := CASE
     WHEN NOT FOUND THEN 'ended'
     WHEN code.expires_at <= now() THEN 'expired'

@@ -114,6 +114,11 @@ const rules: Record<Member, Rule> = {
   request_uris: addition('request_uris'),
   require_signed_request_object: relaxation('require_signed_request_object'),
   require_pushed_authorization_requests: relaxation('require_pushed_authorization_requests'),
+  backchannel_token_delivery_mode: free,
+  backchannel_client_notification_endpoint: replacement('backchannel_client_notification_endpoint'),
+  backchannel_authentication_request_signing_alg: (current, next) =>
+    current.backchannel_authentication_request_signing_alg !== undefined &&
+    next.backchannel_authentication_request_signing_alg === undefined,
   // a required level or age of the sign-in is given up
   default_acr_values: (current, next) => addition('default_acr_values')(next, current),
   default_max_age: ({ default_max_age: before }, { default_max_age: after }) =>

@@ -35,6 +35,7 @@ export const accountStates: View[] = [
   },
   { name: 'login', data: { methods: signIn.methods!.slice(0, 1), destination: 'deletion' } },
   { name: 'login', data: { methods: signIn.methods!.slice(0, 1), destination: 'password' } },
+  { name: 'login', data: { methods: signIn.methods!.slice(0, 1), destination: 'requests' } },
   { name: 'account-delete', data: { ...examples['account-delete'][1], fault: 'last-administrator' } },
   ...accountNotices.map((done): View => ({
     name: 'account-security',

@@ -4,6 +4,7 @@ import { clientSettings, type ClientSettingsChange, settingsIn } from '../../../
 import { type Members, viewOf } from '../../../entities/entity.ts';
 import type { FormMember, Typing } from '../../../entities/field.ts';
 import { formOf } from '../../../entities/form.ts';
+import { backchannelMembers } from '../../../oauth/backchannel-metadata.ts';
 import { certificateNameMembers } from '../../../oauth/certificate-names.ts';
 import { clientMetadataShape, jwtResponses } from '../../../oauth/client-metadata.ts';
 import { rule } from '../../../oauth/refusals.ts';
@@ -39,6 +40,7 @@ const groups: Record<string, readonly string[]> = {
     'first_party',
     'self_managed',
     'development',
+    'ciba_trusted',
     'require_pkce',
     'uma_profile',
     'introspect',
@@ -73,6 +75,7 @@ const groups: Record<string, readonly string[]> = {
     'require_signed_request_object',
     'request_object_signing_alg',
     'request_uris',
+    ...Object.keys(backchannelMembers),
     'default_max_age',
     'require_auth_time',
     'default_acr_values',
@@ -107,6 +110,7 @@ const special = (): Record<string, Partial<FormMember>> => ({
   scope: { ...boxes, choices: [...registrableScopes(), ...administratorScopes], typing: scopeTyping },
   token_endpoint_auth_method: { kind: 'select', choices: namesOf(clientAuthenticationMethods) },
   jwks: { kind: 'json' },
+  backchannel_client_notification_endpoint: { kind: 'address', most: 2000 },
   ...Object.fromEntries(certificateNameMembers.map((name) => [name, { kind: 'text', writing: 'ltr' } as const])),
 });
 

@@ -5,6 +5,7 @@ import type { ClientKeys } from '../../../tokens/client-keys.ts';
 import type { TokenService } from '../../../tokens/token-service.ts';
 import type { GrantType } from '../grant-type.ts';
 import { authorizationCodeGrant } from './authorization-code.ts';
+import { cibaGrant } from './ciba.ts';
 import { clientCredentialsGrant } from './client-credentials.ts';
 import { deviceCodeGrant } from './device-code.ts';
 import { jwtBearerGrant } from './jwt-bearer.ts';
@@ -26,6 +27,7 @@ export const grantTypes: ((dependencies: GrantDependencies) => GrantType)[] = [
   refreshTokenGrant,
   clientCredentialsGrant,
   deviceCodeGrant,
+  cibaGrant,
   tokenExchangeGrant,
   jwtBearerGrant,
 ];
