@@ -233,6 +233,7 @@ const declared = {
     pendingSignIns: setting('LIMIT_PENDING_SIGN_INS', count(20)),
     pendingSignInsPerNetwork: setting('LIMIT_PENDING_SIGN_INS_PER_NETWORK', count(1000)),
     codesPerSession: setting('LIMIT_CODES_PER_SESSION', count(20, 1000)),
+    backchannelRequests: setting('LIMIT_CIBA_REQUESTS', count(10, 1000)),
     sessionsPerUser: setting('LIMIT_SESSIONS_PER_USER', count(100)),
     pushedRequests: setting('LIMIT_PUSHED_REQUESTS', count(1000)),
     connectionBegins: setting('LIMIT_CONNECTION_BEGINS', count(60)),

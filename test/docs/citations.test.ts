@@ -22,7 +22,7 @@ const own =
 /** The beginnings of citations of texts that others have published. */
 const published = new RegExp(
   `^(?:${[
-    'RFC \\d+', 'draft-[a-z-]+', 'OAuth 2\\.0 Security', '(?:OAuth )?Multiple Response Types', 'JARM', 'FAPI 2\\.0',
+    'RFC \\d+', 'draft-[a-z-]+', 'OAuth 2\\.0 Security', '(?:OAuth )?Multiple Response Types', 'JARM', 'FAPI 2\\.0', 'FAPI-CIBA',
     'OpenID Connect [A-Z]', 'Core \\d', '(?:RP-Initiated|Front-Channel|Back-Channel) Logout', 'Session Management',
     'Form Post Response Mode', 'Initiating User Registration', 'MCP Authorization', 'OpenAPI', 'Web Authentication',
     'SAML (?:Core|Bindings|Profiles|Metadata)', 'XML', 'NIST SP', 'W3C Trace Context', 'WCAG', 'POSIX', 'MS-[A-Z]+', 'CVE-\\d+', 'Storm-\\d+', 'keycloak#\\d+',

@@ -25,8 +25,8 @@ import { deferRequest } from '../../tokens/deferred-authorization.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import { type Asked, readAsked } from './asked.ts';
 
-/** How many requests of a client may wait for one user, be made for one user in a day, and wait in all (security R144). */
-const limits = { perHint: 3, perDay: 10, perClient: 1000 };
+/** How many requests of a client may wait for one user, and in all (security R144). */
+const waiting = { perHint: 3, perClient: 1000 };
 /** Seconds after which a client with too many requests may try again. */
 const retryAfter = 60;
 
@@ -98,7 +98,7 @@ export async function backchannelAuthenticationEndpoint(
         binding: proof ? proof.binding : 'none',
         proof,
         notification,
-        limits,
+        limits: { ...waiting, perDay: config.limits.backchannelRequests },
       });
       if (outcome === 'stored') {
         const event = { type: 'backchannel.requested', outcome: 'success', actor: clientId, clientId } as const;

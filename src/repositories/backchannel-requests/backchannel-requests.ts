@@ -45,6 +45,7 @@ export interface NewBackchannelRequest {
   /** In seconds. */
   interval: number;
   lifetime: number;
+  /** `perDay` is 0 for any number. */
   limits: { perHint: number; perDay: number; perClient: number };
 }
 

@@ -3,7 +3,7 @@
 -- use_proof()) was used before. `person` is the user whom it reaches. Any other client gets the same answer for a hint of nobody, of a user who cannot answer,
 -- and of one who has granted it nothing: the request is stored and counted, and reaches nobody. The lock puts the requests of one client in turn.
 --   request: client_id, sub (of the hinted user; null for nobody), hint, code (hashes in hex), id, scope, audience, details, message, acr_values, cnf, interval, seconds,
---     per_hint, per_day, per_client (how many may wait for one hint, be made for it in a day, and wait in all)
+--     per_hint, per_day, per_client (how many may wait for one hint, be made for it in a day (0 for any number), and wait in all)
 CREATE FUNCTION {{store_backchannel_request}}(request jsonb, notification bytea, proof jsonb, OUT outcome text, OUT person text) LANGUAGE plpgsql AS $$
 DECLARE
   asking text := request ->> 'client_id';
@@ -17,7 +17,7 @@ DECLARE
 BEGIN
   PERFORM pg_advisory_xact_lock(53, hashtext(asking));
   outcome := 'full';
-  SELECT count(*) >= per_day OR count(*) FILTER (WHERE b.decision IS NULL AND b.expires_at > now()) >= per_hint INTO is_full
+  SELECT (per_day > 0 AND count(*) >= per_day) OR count(*) FILTER (WHERE b.decision IS NULL AND b.expires_at > now()) >= per_hint INTO is_full
     FROM backchannel_requests b WHERE b.client_id = asking AND b.hint_hash = hint AND b.created_at > now() - interval '1 day';
   IF is_full THEN
     RETURN;
@@ -39,7 +39,7 @@ BEGIN
   END IF;
   IF person IS NOT NULL THEN
     -- under other hints: that two of them name one user is told to a trusted client only
-    SELECT count(*) >= per_day OR count(*) FILTER (WHERE b.decision IS NULL AND b.expires_at > now()) >= per_hint INTO is_full
+    SELECT (per_day > 0 AND count(*) >= per_day) OR count(*) FILTER (WHERE b.decision IS NULL AND b.expires_at > now()) >= per_hint INTO is_full
       FROM backchannel_requests b WHERE b.sub = person AND b.client_id = asking AND b.created_at > now() - interval '1 day';
     IF is_full AND is_trusted THEN
       RETURN;
