@@ -136,7 +136,6 @@ const declared = {
   rotateConfidential: setting('REFRESH_TOKEN_ROTATION', whether('all', 'public', 'all')),
   /** Whether devices without a browser may ask for tokens (RFC 8628). */
   deviceGrant: setting('DEVICE_GRANT', onOrOff('off')),
-  /** Whether clients may ask users who answer in their account (OpenID Connect CIBA Core 1.0). */
   ciba: setting('CIBA', onOrOff('off')),
   /** Certificates of clients; without baseUrl the service takes none (RFC 8705). */
   mtls: {
@@ -363,11 +362,8 @@ function refuseConflicts(values: Values): void {
     refuse('DATABASE_DIRECT_URL', 'requires DATABASE_URL, the address of the pooler');
   if (values.clientDocuments === 'hosts' && values.clientDocumentHosts.length === 0)
     refuse('CLIENT_ID_METADATA_HOSTS', 'is missing: CLIENT_ID_METADATA=hosts requires the hosts that you trust');
-  const { url: collector, token } = values.auditStream;
-  for (const [name, value] of [
-    ['AUDIT_STREAM_TOKEN', token],
-    ['AUDIT_STREAM_CA', values.auditStream.ca],
-  ] as const)
+  const { url: collector, token, ca } = values.auditStream;
+  for (const [name, value] of Object.entries({ AUDIT_STREAM_TOKEN: token, AUDIT_STREAM_CA: ca }))
     if (value !== undefined && collector === undefined)
       refuse(name, 'requires AUDIT_STREAM, the address of the collector');
   if (token !== undefined && collector?.startsWith('syslog'))
