@@ -61,9 +61,7 @@ export async function readAsked(
   }
   const asked = readParameters(parameters, request === undefined ? body : membersOf(await verify(request)));
   if (asked.scope === undefined) throw invalidRequest('the parameter scope is missing');
-  const scope = splitScope(asked.scope);
-  if (!isScope(asked.scope) || !scope.includes('openid'))
-    throw invalidScope('scope must be a list of scope values, with openid');
+  if (!isScope(asked.scope)) throw invalidScope('scope must be a list of scope values');
   const { binding_message: message } = asked;
   if (message !== undefined && !isBindingMessage(message))
     throw new OAuthError(
@@ -71,7 +69,7 @@ export async function readAsked(
       'binding_message must have 1 to 64 printable characters, without markup and web addresses',
     );
   return {
-    scope,
+    scope: splitScope(asked.scope),
     resource: asked.resource,
     details: asked.authorization_details,
     hint: hintOf(asked),

@@ -72,7 +72,8 @@ export async function backchannelAuthenticationEndpoint(
     const details = asked.details === undefined ? [] : await findDetails(store, client, asked.details);
     const targets = await findTargetsOf(store, issuer, { client, resource, scope: asked.scope }, details);
     const scope = permittedScope(client, targets, asked.scope, true);
-    if (!scope.includes('openid')) throw invalidScope('the client may not request the scope openid');
+    if (!scope.includes('openid'))
+      throw invalidScope('scope must contain openid, which the client must be registered for');
     const { sub, hint } = await find(client, asked.hint);
     const id = randomUUID();
     const { token, body, ...code } = deferRequest(asked.lifetime ?? config.lifetimes.backchannelRequest);
